@@ -217,7 +217,7 @@ def calibration_curve(
     neg_label: Category | None = None,
     randomness: Randomness | None = None,
 ) -> Calibration:
-    """How often the positive label comes true among records of like predicted probability.
+    """How often the positive label comes true among records of similar predicted probability.
 
     Arguments and guarantees as for `roc_curve`; `groups` of about equal size are cut in private; left out: 10,
     or fewer where noise would hide them. The ledger is in memory and does not add up with other calls.
@@ -273,7 +273,7 @@ def binned_residuals(
     neg_label: Category | None = None,
     randomness: Randomness | None = None,
 ) -> BinnedResiduals:
-    """Mean residuals, labels less predictions, of bins of like predicted probability, within an envelope.
+    """Mean residuals, labels less predictions, of bins of similar predicted probability, within an envelope.
 
     Arguments and guarantees as for `roc_curve`, and two more. `bins` at most are cut in private, and joined where noise
     would drown them. `model` is `PUBLIC_MODEL`, `DISJOINT_RECORDS` or `PRIVATE_MODEL`: without one of these being true

@@ -1,4 +1,4 @@
-"""Are residuals around zero wherever the model predicts the same? Average residuals of bins of like predictions."""
+"""Are residuals around zero wherever the model predicts the same? Average residuals of bins of similar predictions."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
 CUTS, MERGES, COUNTS, SUMS = Fraction(3, 20), Fraction(1, 10), Fraction(3, 5), Fraction(3, 20)
 SHARES = Shares(CUTS, COUNTS, SUMS, MERGES)
 LEVEL = 0.95
-"""The chance that a bin of a right model is within the envelope, unless another one is asked for."""
+"""The default probability that the mean residual of a bin lies within the envelope if the model is right."""
 TOLERANCE = 0.05
 """How far noise may move the mean residual of a bin, one standard deviation, before the bin is joined to the next."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BinnedResiduals(OfGroups):
-    """Mean of label less prediction in each bin (Gelman, Goegebeur, Tuerlinckx and Van Mechelen 2000).
+    """The mean of label minus prediction in each bin (Gelman, Goegebeur, Tuerlinckx and Van Mechelen 2000).
 
     Attributes:
         prob_pred: Mean prediction of each bin, of shape ``(bins,)``.
         residual: Mean residual, of the same shape.
         count: Records in each bin, never below zero.
-        envelope: How far from zero 95 of 100 residuals stay if the model is right for the population: it holds noise
-            and sampling, and takes records as independent.
+        envelope: Half the width of a band around zero that holds the mean residual of a bin with probability 0.95 if
+            the model is right for the population: it accounts for noise and sampling, and takes records as independent.
         edges: Where the bins lie, of shape ``(bins + 1,)``.
-        privacy: What stands on every picture.
+        privacy: The privacy statement, which every picture shows.
         groups: What all this was read from.
     """
 
@@ -82,14 +82,14 @@ class BinnedResiduals(OfGroups):
         return float((np.abs(self.residual) > envelope).mean())
 
     def envelope_at(self, level: float, *, generator: np.random.Generator | None = None) -> FloatArray:
-        """How far from zero each residual stays with chance `level` if the model is right: `envelope` at any level.
+        """The half-width within which each mean residual lies with probability `level` if the model is right.
 
         Args:
             level: The chance of each bin on its own, between 0 and 1.
-            generator: For the simulation.
+            generator: The random numbers of the simulation.
 
         Raises:
-            ValueError: `level` is no chance, or so near to 1 that more noise would have to be simulated.
+            ValueError: `level` is not between 0 and 1, or is so near to 1 that the simulation has too few draws for it.
         """
         return _envelope(self.groups, level, generator)
 
@@ -134,18 +134,20 @@ def _envelope(groups: ScoreGroups, level: float, generator: np.random.Generator 
 
 @dataclass(frozen=True, slots=True)
 class BinnedResidualsQuestion:
-    """Where does a model predict too much, and where too little? Four turns (Chen 2018, Algorithms 13 and 14, mended).
+    """Where does a model predict too much, and where too little? Four turns (Chen 2018, Algorithms 13 and 14, amended).
 
-    Predictions are cut in private into bins of about equal size; from left to right, bins are joined until each seems
-    to hold `least` records; positives and negatives of each are counted, and distances of predictions from the middle
-    of their bin are summed. A residual is a label less a prediction, so its sum follows. Where a trust model counts all
-    cells at once, bins of equal size are made of these counts, as many as seem to hold `least` records each.
+    Predictions are divided into bins of about equal size by a private choice of edges; from left to right, bins are
+    joined until each seems to hold `least` records; positives and negatives in each are counted, and distances of
+    predictions from the middle of their bin are summed. A residual is a label minus a prediction, so the sum of
+    residuals follows. Where a trust model counts all cells at once, bins of equal size are made of these counts, as
+    many as seem to hold `least` records each.
 
     Attributes:
         label: The column of true labels.
         score: The column of predicted probabilities, or a `Scorecard` or `Trees` that predicts them.
-        model: Where the model comes from; it has no default, and is written on the result.
-        bins: How many bins at most. Where the number of units is public, no more are cut than it can fill twice over.
+        model: Where the model comes from; it has no default, and it is printed with the result.
+        bins: The largest number of bins. Where the number of units is public, never more than twice the number of
+            records divided by `least`.
         least: How many records a bin should hold; None: so many that noise moves its mean residual by about 0.05.
         grid: Public cells that edges of bins are chosen from, between 0 and 1; predictions outside are counted
             apart and lie in no bin, whatever the grid says of them.
@@ -153,7 +155,7 @@ class BinnedResidualsQuestion:
 
     Raises:
         ValueError: there are fewer than 2 bins, over 1000, or less than 1 record to each, or the grid leaves [0, 1].
-        TypeError: `model` says nothing of the model.
+        TypeError: `model` is not a statement of where the model comes from.
     """
 
     label: str
@@ -192,5 +194,5 @@ class BinnedResidualsQuestion:
 
 
 def least_records(setting: Setting) -> int:
-    """With so many, the noise of a count moves a mean residual by about `TOLERANCE`. From public facts alone."""
+    """The number of records with which noise moves a mean residual by about `TOLERANCE`, from public facts alone."""
     return max(1, ceil(noise_of_a_count(setting.loss * COUNTS, setting) / TOLERANCE))

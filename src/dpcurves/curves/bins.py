@@ -1,4 +1,4 @@
-"""Shares of records in bins of any width, read off one paid distribution function."""
+"""Shares of records in bins of any width, computed from one released distribution function."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Bins(Covered):
     """What share of the records lies in each bin.
 
     Bins are differences of one curve that never falls: none is negative, and bins over the whole grid add up to all
-    records there. Noise is less than that of counting every bin, the more so the wider bins are; what one bin has too
-    much its neighbours have too little. Values outside the grid are clamped into its end cells, unless it counts them
+    records there. Noise is less than that of counting every bin, the more so the wider bins are; where noise adds to
+    one bin it takes from its neighbours. Values outside the grid are clamped into its end cells, unless it counts them
     apart; bins at its ends hold them.
 
     Attributes:
@@ -50,8 +50,8 @@ class Bins(Covered):
         share: The share of the records that have a value, of shape ``(bins,)``.
         total: How many records have a value: estimated unless public.
         label: What the x axis shows.
-        privacy: What stands on every picture.
-        prefixes: The evidence that the curve was read from.
+        privacy: The privacy statement, which every picture shows.
+        prefixes: The released counts that the curve was computed from.
 
     Where bins are of unequal width, a picture shows shares per unit of x. As a data frame: columns ``left``, ``right``,
     ``share`` and ``count``.
@@ -70,7 +70,7 @@ class Bins(Covered):
     def along(cls, prefixes: Prefixes, bins: SupportsIndex | ArrayLike, label: str, privacy: PrivacyStatement) -> Bins:
         """So many bins of about one width, or those between such edges, of readings along a grid.
 
-        Edges that are none of the grid are moved to the nearest one, which a note says.
+        Edges that are not edges of the grid are moved to the nearest one, and a note says so.
 
         Raises:
             ValueError: there is no bin, or edges do not rise, lie outside of the grid, or have one nearest edge.
@@ -96,7 +96,7 @@ class Bins(Covered):
         needs independent units of one record each.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
         records = self._around(level, generator)

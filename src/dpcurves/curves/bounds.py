@@ -1,4 +1,4 @@
-"""Private bounds: an interval around zero that covers a share of the records, twice as wide until it does."""
+"""Private bounds: an interval around zero that is doubled until it covers a given share of the records."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Bounds(Released):
 
     Attributes:
         bound: A power of two times the unit.
-        capped: Whether no smaller interval seemed wide enough. The last one may cover less.
-        alpha: How many records the interval may cover less than the asked share, or the one before it more, but for a
-            chance of 0.05.
+        capped: Whether the search reached the largest interval before any seemed wide enough; that one may cover less.
+        alpha: A number of records: with probability 0.95 the interval covers at most `alpha` records fewer than the
+            share that was asked for, and the next smaller interval at most `alpha` more.
         coverage: The share of these records that was asked for.
         label: The column.
-        privacy: What stands on every picture.
+        privacy: The privacy statement, which every picture shows.
         evidence: What was released: how often the unit was doubled.
 
     Data frame of one row: columns ``lower`` and ``upper``.
@@ -71,13 +71,13 @@ class Bounds(Released):
 
     @property
     def in_words(self) -> str:
-        """The interval, and whether it is to be trusted less."""
+        """The interval in words, and whether the search ended before an interval seemed wide enough."""
         ends = f"from {display.numeral(self.lower)} to {display.numeral(self.upper)}"
         return ends + (f"; {CAPPED}" if self.capped else "")
 
     @property
     def covers(self) -> str:
-        """What share of the records the interval covers, and with which chance."""
+        """The share of the records that the interval covers, and the probability with which it does."""
         return promised(self.coverage, nan if self.capped else self.alpha)
 
     def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
@@ -119,13 +119,13 @@ class BoundsQuestion:
     """How far from zero do values lie, as a power of two times a public unit? One turn.
 
     Intervals ``[-unit, unit]``, ``[-2 unit, 2 unit]``, ... are tried until one seems to cover the share (Chen 2018,
-    Algorithm 10); infinities are in none, and missing values count neither as covered nor as all.
+    Algorithm 10); infinite values lie in no interval, and missing values are left out of the share altogether.
 
     Attributes:
         column: A column of numbers.
         unit: What is doubled: public, about the size of values that matter.
         coverage: The share of the records that have a value; at most 6 decimals.
-        doublings: After so many the search ends: public.
+        doublings: The largest number of doublings, after which the search ends: public.
 
     Raises:
         ValueError: `unit`, `coverage` or `doublings` is out of range.
@@ -154,7 +154,7 @@ class BoundsQuestion:
 
 
 def promised(coverage: float, alpha: float) -> str:
-    """What share of the records bounds cover, but for `alpha` of them (NaN: nobody knows), and with which chance.
+    """The share of the records that bounds cover, less `alpha` records (NaN: unknown), and with which probability.
 
     >>> promised(0.95, 12)
     '95%, or up to 12 records fewer, with chance 0.95, for these records'

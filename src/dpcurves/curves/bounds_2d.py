@@ -36,7 +36,7 @@ class PlaneBounds(Released):
     Attributes:
         across: The bounds of the first column.
         upwards: The bounds of the second column.
-        privacy: What stands on every picture: of both together.
+        privacy: The privacy statement of both together, which every picture shows.
 
     Data frame of two rows: columns ``column``, ``lower`` and ``upper``. In JSON both stand under their columns.
     """
@@ -49,7 +49,7 @@ class PlaneBounds(Released):
 
     @property
     def turns(self) -> tuple[()]:
-        """Nothing: each interval has its own."""
+        """None here: the releases are those of each interval."""
         return ()
 
     def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
@@ -78,7 +78,7 @@ class PlaneBounds(Released):
 
     @classmethod
     def wrote(cls, stored: Mapping[str, Any]) -> bool:
-        """Whether it says which columns have bounds."""
+        """Whether a document was written by this class: whether it names columns that have bounds."""
         return "columns" in stored["evidence"]["question"]
 
     @classmethod
@@ -101,8 +101,8 @@ class PlaneBounds(Released):
 class PlaneBoundsQuestion:
     """How far from zero do the values of two columns lie? Two turns, half of the budget each.
 
-    One test over both columns, with one common noise, would have a quarter less noise under add-remove, and a sixth
-    more under replace-one, where a record may come into an interval of one column and leave one of the other.
+    A single test of both columns with one common noise would have a quarter less noise under add-remove, but a sixth
+    more under replace-one, where a replaced record may enter an interval of one column and leave one of the other.
 
     Attributes:
         across: The first column, its unit and coverage.

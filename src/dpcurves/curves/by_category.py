@@ -1,4 +1,4 @@
-"""One curve for each declared category: parallel composition, so all of them for the price of one."""
+"""One curve for each declared category: parallel composition, so all of them together have the loss of one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ Curve = TypeVar("Curve", bound=Any)  # a curve with `privacy`, `plot`, `to_frame
 class ByCategory(Joined, Mapping[Key, Curve]):
     """A mapping from each category to its curve, in the order that was declared.
 
-    Where records are parted by several columns, a category is a tuple with one of each: ``curves["F", "north"]``.
+    Where records are divided by several columns, a category is a tuple with one value of each: ``curves["F",
+        "north"]``.
 
     Attributes:
         columns: Whose categories these are.
@@ -41,7 +42,7 @@ class ByCategory(Joined, Mapping[Key, Curve]):
     """
 
     MEMBERS: ClassVar[str] = ""
-    """The kind of all curves; of any, if none is named."""
+    """The class of all the curves; any class is allowed if none is named."""
 
     def __init__(self, columns: str | Sequence[str], curves: Mapping[Key, Curve]) -> None:
         self.columns = (columns,) if isinstance(columns, str) else tuple(columns)
@@ -72,7 +73,7 @@ class ByCategory(Joined, Mapping[Key, Curve]):
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """Return what all curves share; their notes name the category."""
+        """The privacy statement that all curves share; each note names its category."""
         privacy: PrivacyStatement = next(iter(self._curves.values())).privacy
         return replace(privacy, notes=together({named(name): curve.notes for name, curve in self._curves.items()}))
 
@@ -86,8 +87,9 @@ class ByCategory(Joined, Mapping[Key, Curve]):
     ) -> Axes:
         """All curves in one picture, or beside each other where they are many.
 
-        They are shaded for these records and for the `population`; without a `level`, not. Returns the axes, or those
-        of the first small picture. A `name` stands before the categories in the legend.
+        Bands or intervals for these records and, with `population`, for the population are shaded at `level`; with
+        ``level=None`` none are. Returns the axes, or those of the first small picture. A `name` is printed before the
+        categories in the legend.
         """
         if not self:
             raise Refused("by", "there is no category to draw")
@@ -113,7 +115,7 @@ class ByCategory(Joined, Mapping[Key, Curve]):
 
     @classmethod
     def from_json(cls, text: str, kind: type[Curve] | None = None) -> Self:
-        """The curves that `to_json` wrote; a `kind`, as ``dp.CDF`` or ``dp.Histogram``, is held to be theirs.
+        """The curves that `to_json` wrote. With a `kind`, such as ``dp.CDF``, curves of another class are refused.
 
         Raises:
             ValueError: the text holds no curves by category, or curves of another kind.
@@ -146,7 +148,8 @@ class ByCategory(Joined, Mapping[Key, Curve]):
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """The columns of all curves, one below the other, with their categories in the first columns.
 
-        With a `level`, their bands or intervals have columns, too: for these records, or for the `population`.
+        With a `level`, the ends of their bands or intervals are columns, too: for these records, or, with `population`,
+            for the population.
         """
         import narwhals
 

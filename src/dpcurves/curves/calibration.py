@@ -1,4 +1,4 @@
-"""Are scores honest? How often the positive label comes true among records of like score."""
+"""Are scores honest? How often the positive label comes true among records of similar score."""
 
 from __future__ import annotations
 
@@ -35,15 +35,16 @@ UNKNOWN = 0.5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(CoveredGroups):
-    """Observed against predicted, in groups of about equal size.
+    """The observed share of positives against the mean predicted probability, in groups of about equal size.
 
     Attributes:
         prob_pred: Mean score of each group, of shape ``(groups,)``.
-        prob_true: Share of positives in each group, in [0, 1], of the same shape. Where noise hides a group, it is
-            drawn to a smooth curve through all of them: see `smooth_shares`. Intervals are of the counts alone.
+        prob_true: Share of positives in each group, in [0, 1], of the same shape. The noisier the share of a group, the
+            more it is shrunk towards a smooth curve through all groups: see `smooth_shares`. Intervals are computed
+            from the counts alone.
         count: Records in each group, never below zero.
         edges: Where the groups lie, of shape ``(groups + 1,)``.
-        privacy: What stands on every picture.
+        privacy: The privacy statement, which every picture shows.
         groups: What the curve was read from.
 
     Data frame: columns ``prob_pred``, ``prob_true`` and ``count``; with a level, also ``lower`` and ``upper``.
@@ -70,18 +71,18 @@ class Calibration(CoveredGroups):
     ) -> FloatArray:
         """Lower and upper ends of `prob_true`, of shape ``(groups, 2)``: each group on its own, with chance `level`.
 
-        Each holds the share of positives among these records of its group; with `population`, the share among all
-        that the records were drawn from with a score in the group, which needs independent units of one record each.
-        About one in twenty intervals at level 0.95 may miss, so one group beside the diagonal is no evidence:
-        `HosmerLemeshow` judges all groups at once.
+        Each holds the share of positives among these records of its group; with `population`, the share among the
+        population that the records were drawn from with a score in the group, which needs independent units of one
+        record each. About one in twenty intervals at level 0.95 may miss, so one group beside the diagonal is no
+        evidence: `HosmerLemeshow` judges all groups at once.
 
         Args:
             level: The chance of each interval.
-            population: Whether they cover what holds for the population.
-            generator: For the simulation.
+            population: Whether they are for the population, not for these records.
+            generator: The random numbers of the simulation.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         ends = self.groups.intervals(share_intervals, level, self.privacy, population=population, generator=generator)
         lower, upper = np.minimum(ends[:, 0], self.prob_true), np.maximum(ends[:, 1], self.prob_true)
@@ -108,12 +109,12 @@ class Calibration(CoveredGroups):
 
 @dataclass(frozen=True, slots=True)
 class CalibrationQuestion(GroupQuestion):
-    """How often is the label positive, among records of like score?
+    """How often is the label positive, among records of similar score?
 
-    In many groups noise drowns what fewer would show: where their number is left out, there are 10, or 7 where records
-    are fewer than 1500 standard deviations of the noise of one count (records times epsilon of 4200 under replace-one;
-    half of that under add-remove), 4 below 250 of them, 3 below 60. Where the number of records is private, a turn
-    before counts them, for a fiftieth of the loss.
+    With many groups the noise of each is large beside its count. If `groups` is None there are 10 groups, or 7 where
+    records are fewer than 1500 standard deviations of the noise of one count (records times epsilon of 4200 under
+    replace-one; half of that under add-remove), 4 below 250 of them, 3 below 60. Where the number of records is
+    private, a first turn counts them, for a fiftieth of the loss.
 
     Attributes:
         label: The column of true labels.
@@ -122,14 +123,14 @@ class CalibrationQuestion(GroupQuestion):
         grid: Public cells that group edges are chosen from, between 0 and 1; scores outside are counted apart
             and lie in no group, whatever the grid says of them.
         pos_label, neg_label: The two classes; records with another label are missing.
-        model: What is said about the model that made the scores: is written on the result.
+        model: What is stated about the model that made the scores; it is printed with the result.
     """
 
     _SHARES = SHARES
     _FEWER = FEWER
 
     def steps(self, setting: Setting) -> Needs[Calibration]:
-        """How many records, if that is needed; both classes in groups."""
+        """The number of records, if it is needed; then counts of both classes in groups."""
         return self._read_by(Calibration.read, setting)
 
     def __str__(self) -> str:

@@ -50,16 +50,16 @@ LEVEL = 0.95
 class CDF(Covered):
     """The share of records below each edge of a grid, among records that have a value.
 
-    Values outside the grid are clamped into its end cells, unless it counts them apart: of where they lie it is known
-    only that they lie at or above, or below, the inner edge of that cell.
+    Values outside the grid are clamped into its end cells, unless the grid counts them apart. Clamped values are known
+    only to lie below the inner edge of the first cell, or at or above that of the last.
 
     Attributes:
         x: Edges, of shape ``(cells + 1,)``.
-        y: Shares of records below them, non-decreasing in [0, 1], of the same shape; linear inside cells. The last
-            edge is closed: records on it are below, and so are all above it, where they are clamped.
+        y: Shares of records below the edges, non-decreasing in [0, 1], of the same shape; linear inside cells. Records
+            that equal the last edge count as below it, and so do those above it where values are clamped.
         count: How many records have a value: estimated unless public.
         label: What the x axis shows.
-        privacy: What stands on every picture of the curve.
+        privacy: The privacy statement, which every picture shows.
         prefixes: The evidence that the curve was read from.
         smoothing: How `y` was smoothed, if it was; see `smoothed`.
 
@@ -96,7 +96,7 @@ class CDF(Covered):
 
     @cached_property
     def y(self) -> FloatArray:
-        """The share of records below each edge, ``(cells + 1,)``: read when first asked for, and by no rehearsal."""
+        """The share of records below each edge, ``(cells + 1,)``: computed when it is first used."""
         return self.prefixes.shares if self.smoothing is None else self.smoothing.shares(self.prefixes)
 
     @property
@@ -105,21 +105,22 @@ class CDF(Covered):
         return self.prefixes.total
 
     def smoothed(self, p: int = 2, at: Sequence[int] | None = None) -> CDF:
-        """The curve after the smallest change of its noises that makes it rise (Barczewski, Mawass and Ramon, eq. 3).
+        """The non-decreasing curve that changes the noisy counts least (Barczewski, Mawass and Ramon, eq. 3).
 
-        It is made from the counts of the last turn alone, as they were released: each count is the sum of the fewest
-        intervals that make it up. Where no intervals were counted, as by a square root of prefix sums, the unbiased
-        counts below the edges are changed themselves, as if each had a noise of its own. Bands and intervals stay what
-        they were, and are widened where they must be to hold it. `y` as it is, by empirical Bayes from all turns, is as
-        a rule closer to the truth. Spends nothing.
+        It changes the released counts of intervals of the last turn, of which the fewest that are needed add up to each
+        cumulative count; without counts of intervals (square root of prefix sums), the unbiased counts below the edges,
+        as if their noises were independent. Bands and intervals are widened only where they would not contain the
+        smoothed curve. The default `y`, by empirical Bayes from all turns, is usually closer to the truth. Spends
+        nothing.
 
         Args:
-            p: 2: squares of changes over their variances; 1: their absolute values over standard deviations.
+            p: The norm that is minimised. 2: the sum of squared changes over their variances; 1: the sum of absolute
+                changes over their standard deviations.
             at: Numbers of edges; only these points are smoothed, and between them the curve is linear. None: all that
                 were counted.
 
         Raises:
-            ValueError: `p` is another number, or an edge was not counted.
+            ValueError: `p` is neither 1 nor 2, or an edge was not counted.
 
         >>> import dpcurves as dp
         >>> curve = dp.cdf([1, 2, 6] * 500, grid=dp.Grid(0, 8, cells=8), epsilon=100, adjacency=dp.REPLACE_ONE)
@@ -137,7 +138,7 @@ class CDF(Covered):
     def cdf(self, t: Several) -> FloatArray: ...
 
     def cdf(self, t: ArrayLike) -> FloatArray | np.float64:
-        """The share of records below `t`: linear inside cells, 0 below the grid. Of one number it is a number."""
+        """The share of records below `t`: linear inside cells, 0 below the grid; a single number for a single `t`."""
         return value_at(self.x, self.y, numbers("t", t))[()]
 
     @overload
@@ -147,10 +148,9 @@ class CDF(Covered):
     def quantile(self, p: Several) -> FloatArray: ...
 
     def quantile(self, p: ArrayLike) -> FloatArray | np.float64:
-        """The value at or below which a share `p` of the records lies: interpolated inside its cell. Of one a number.
+        """The value at or below which a share `p` of the records lies, interpolated inside its cell; one for each `p`.
 
-        A quantile among values that may lie outside the grid has the one edge of its cell: the upper one of the
-        first cell, which it lies below, or the lower one of the last cell, which it lies at or above.
+        Where values outside the grid were clamped, a quantile in an end cell is given as the inner edge of that cell.
 
         Raises:
             ValueError: `p` is not between 0 and 1.
@@ -159,9 +159,9 @@ class CDF(Covered):
         return inside(self.quantile_cell(levels), inverse_at(self.x, self.y, levels))[()]
 
     def quantile_cell(self, p: ArrayLike) -> FloatArray:
-        """Where the cell of the quantile `p` begins and ends: all that is counted of it. Shape ``(..., 2)``.
+        """The edges of the cell that the quantile `p` lies in, shape ``(..., 2)``: inside the cell nothing was counted.
 
-        Values outside the grid are in cells that end in infinity.
+        A cell that also holds values outside the grid has an infinite end.
 
         Raises:
             ValueError: `p` is not between 0 and 1.
@@ -169,13 +169,13 @@ class CDF(Covered):
         return cell_at(self.prefixes.boundaries, self.prefixes.at_boundaries(self.y), numbers("p", p))
 
     def band(self, level: float, *, population: bool = False, generator: np.random.Generator | None = None) -> Band:
-        """Two curves at the edges that have the true curve between them, everywhere at once, with chance `level`.
+        """A simultaneous confidence band: two curves that contain the true curve everywhere with probability `level`.
 
-        The noise of the unbiased estimate is simulated, its largest studentised deviation bounded, and the monotone
-        hull taken; edges inside merged cells span both neighbours. If there were several turns, the estimate is that of
-        the last one, which counts small intervals where records are many: see `Prefixes` for why that is allowed. The
-        true curve is that of the records; with `population`, that of the population they were drawn from: noise and
-        sampling are simulated together, see `population_band`. That needs independent units of one record each.
+        The noise of the unbiased estimate is simulated, a quantile of its largest studentised deviation gives the
+        width, and the monotone hull is taken; edges that were not counted span both counted neighbours. After several
+        turns the estimate is that of the last one, which counts small intervals where records are many: see `Prefixes`
+        for why its coverage stays right. The true curve is that of these records; with `population`, that of the
+        population they were drawn from: see `population_band`. That needs independent units of one record each.
 
         Returns:
             Lower and upper shares, each of the shape of `x`. Between two edges the curve lies between the lower share
@@ -208,12 +208,12 @@ class CDF(Covered):
     def quantile_interval(
         self, p: float, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> tuple[float, float]:
-        """Two edges that have the quantile `p` between them; for all `p` at once with chance `level`.
+        """A confidence interval for the quantile `p`; the intervals of all `p` hold at once with probability `level`.
 
-        They hold every value that may be called this quantile, however the records are tied, wherever they lie inside
-        cells: see `ends_at`. As they are edges, less than a cell beyond where the band passes `p`, they hold more often
-        than `level` says. An end is infinite where the quantile may lie outside the grid. (Rules that interpolate
-        between two records, as NumPy's `linear`, may go one record further.)
+        It contains every value that may be called this quantile, whatever ties there are and wherever records lie
+        inside cells: see `ends_at`. Its ends are edges beyond where the band crosses `p`, so it covers more often than
+        `level` says. An end is infinite where the quantile may lie outside the grid. (Rules that interpolate between
+        two records, as NumPy's `linear`, may go one record further.)
         """
         at = np.array([share("p", p)])
         ((left, right),) = self.quantile_intervals(at, level, population=population, generator=generator).tolist()
@@ -222,7 +222,7 @@ class CDF(Covered):
     def quantile_intervals(
         self, p: ArrayLike, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
-        """The ends of `quantile_interval` for several `p`, all correct at once with chance `level`: (..., 2)."""
+        """The ends of `quantile_interval` for several `p`, all correct at once with probability `level`: (..., 2)."""
         ends = self.band(level, population=population, generator=generator)
         lower, upper = (self.prefixes.at_boundaries(end) for end in ends)
         return ends_at(self.prefixes.boundaries, lower, upper, p)
@@ -306,32 +306,33 @@ class CDF(Covered):
 
 @dataclass(frozen=True, slots=True)
 class CdfQuestion:
-    """What share of the records lies below each edge of `grid`? Three turns, or one, unless a method is named.
+    """What share of the records lies below each edge of `grid`? Asked in three turns or one, unless a method is named.
 
-    Where it pays, the question counts, refines, and refines once more: it counts a few intervals, then those that the
-    answers make worth counting, most of the loss in the last turn, and reads one curve from all answers. It asks one
-    table instead if cells hold many records each, if there are few cells or several categories, or if the trust
-    model cannot count again. This is decided in public, from the grid, the loss, the adjacency and the hint.
+    Three turns count a few wide intervals and twice divide those that seem to hold many records, with most of the loss
+    in the last turn; the curve is computed from all answers. One turn counts all cells: if cells hold many records
+    each, if there are few cells or several categories, or if the trust model can count only once. The choice depends on
+    public facts alone: grid, loss, adjacency and hint.
 
     Attributes:
         column: A column of numbers.
         grid: Public cells. Values outside are clamped into the end cells, unless they are counted apart.
-        by: Categories that were declared in public: one curve for each, all for the price of one. A tuple of several
-            columns: one for each combination.
+        by: Categories that were declared in public: one curve for each, all together at the privacy loss of one. A
+            tuple of several columns: one for each combination.
         measured_in: The measuring unit of the column, for the axis.
         hint: What is known in public about how the records lie: `SPREAD` over a good part of the grid, so that cells
             may be counted together; `PEAKED` in a small part, so that it has to be looked for; `ATOMS`: single cells
             hold much, so that each has to be counted. None: nothing. It must not come from the data.
-        method: How to count: `GrownPartition`, `QuantileCuts` or `Bisection`, which choose intervals in private. None:
-            as is said above.
+        method: How intervals are chosen privately: `GrownPartition`, `QuantileCuts` or `Bisection`. None: as is said
+            above.
         smooth: 1 or 2: give the curve as `CDF.smoothed` makes it, with this `p`. None: by empirical Bayes.
-        at: Numbers of edges: the curve is counted there alone, on a grid as fine as doubles can tell apart, and is
-            linear between them. Others may be asked later, under the same request, for nothing. None: at all edges.
+        at: Numbers of edges (0 is the first): the curve is counted there alone, and is linear between them, so that the
+            grid may be as fine as doubles can tell apart. Other edges may be asked later, under the same request, at no
+            further loss. None: all edges.
 
     Raises:
-        ValueError: the hint is none of these, or stands beside a method; or `at` is empty, has an edge twice or one
-            that the grid has not, or stands beside what says how all edges are counted.
-        TypeError: `method` is none, or `at` no tuple.
+        ValueError: the hint is none of these, or is given together with a method; or `at` is empty, has an edge twice
+            or one that the grid has not, or is given together with `by`, `hint`, `method` or `smooth`.
+        TypeError: `method` is no such method, or `at` is no tuple.
     """
 
     column: str
@@ -358,7 +359,7 @@ class CdfQuestion:
 
     @property
     def paid_as(self) -> PrefixQuery | None:
-        """All counts along this grid, where some are asked for."""
+        """The query for all counts along this grid, where counts at some edges are asked for."""
         return None if self.at is None else all_edges(Axis(self.column, self.grid))
 
     def steps(self, setting: Setting) -> Needs[Any]:

@@ -36,7 +36,7 @@ class ClassTable:
     Attributes:
         evidence: Counts of two rows: negatives, positives.
         grid: The cells of the scores.
-        privacy: What stands on every picture.
+        privacy: The privacy statement, which every picture shows.
     """
 
     evidence: Evidence
@@ -50,19 +50,19 @@ class ClassTable:
 
     @cached_property
     def thresholds(self) -> FloatArray:
-        """Falling; a score at or above threshold i is called positive at point i. The first is infinite."""
+        """In falling order; at point i, scores at or above threshold i are called positive. The first is infinite."""
         ends = self.grid.edges[:-1]
         if self.grid.outside is Outside.APART:  # the upper end of the grid itself lies in its last cell
             ends = np.concatenate([[-np.inf], ends, [np.nextafter(self.grid.upper, np.inf)]])
         return np.append(np.inf, ends[::-1])
 
     def point_at(self, threshold: float) -> int:
-        """The number of the point whose threshold is the edge of the grid that is nearest."""
+        """The index of the point whose threshold is the edge of the grid that is nearest to this one."""
         edge = int(self.grid.nearest_edge(np.array([threshold]))[0])
         return self.grid.slots - edge - int(self.grid.outside is Outside.APART)
 
     def require_independent(self) -> None:
-        """Refuse to speak of a population that units of several records were drawn from.
+        """Refuse inference about a population where units have several records, which are not independent.
 
         Raises:
             ValueError: they have several.
@@ -82,10 +82,10 @@ class ClassTable:
     def bands(
         self, ratios: Sequence[Ratio], level: float, *, population: bool, generator: np.random.Generator | None
     ) -> tuple[Band, ...]:
-        """Ends of ratios at all thresholds, which hold at once with chance `level`; see `ratio_bands`.
+        """Ends of bands of ratios at all thresholds, simultaneous with probability `level`; see `ratio_bands`.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
         if population:
@@ -152,7 +152,7 @@ class ClassTable:
 
 
 class TableReading(Covered):
-    """What is read from one table of counts of two classes, for nothing.
+    """A statistic that is computed from one released table of counts of two classes, at no further loss.
 
     Attributes:
         table: What it is read from.
@@ -162,7 +162,7 @@ class TableReading(Covered):
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """Return what stands on every picture."""
+        """The privacy statement, which every picture shows."""
         return self.table.privacy
 
     @property
@@ -184,7 +184,7 @@ class TableReading(Covered):
 
 
 class BandedReading(TableReading):
-    """A curve of several rates by threshold, with a band of each, all at once.
+    """A curve of several rates by threshold, with simultaneous bands for all of them.
 
     Attributes:
         BANDED: The columns that `band` gives the ends of, in its order.
@@ -199,7 +199,7 @@ class BandedReading(TableReading):
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """The columns; with a `level`, also the lower and upper ends of each rate, as ``precision_lower``.
 
-        The ends are for these records, or for the `population`.
+        The ends are for these records, or, with `population`, for the population.
         """
         columns = dict(self._columns())
         for name, ends in zip(

@@ -1,4 +1,4 @@
-"""One curve of two tables: a private one of confidential records, and an open one of public records."""
+"""One curve of two tables: a private one of confidential records, and an exact one of public records."""
 
 from __future__ import annotations
 
@@ -33,19 +33,20 @@ SURE = 1 - LEVEL
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """A private curve beside the open one of a public table, and whether they are told apart. Costs nothing.
+    """A private curve beside the exact one of a public table, and a test of whether they differ. Costs nothing.
 
     Formal guarantees: post-processing of the private curve and of public records.
 
     Attributes:
         private: The released curve.
-        open: The curve of the public table, counted openly.
+        open: The curve of the public table, counted exactly and without protection.
         measure: What was compared: the largest difference of distribution functions, or areas.
-        value: How much: of areas, the private less the open one. None: there is no verdict, only the picture.
-        interval: Where areas differ, two ends that hold it at level 0.95, for the population; None for the
-            largest difference, which is never below 0.
-        pvalue: How often tables of one population differ as much: it holds the noise and the sampling of both. None:
-            there is no verdict.
+        value: The difference: of areas, the private one minus the public one. None: no test is made, there is only the
+            picture.
+        interval: The 95% confidence interval for the difference of areas, for the population; None for the largest
+            difference of distribution functions.
+        pvalue: The p-value of the null hypothesis that both tables are samples of one population; it accounts for the
+            noise of the private curve and the sampling of both tables. None: no test is made.
     """
 
     private: Any
@@ -73,15 +74,15 @@ class Comparison:
 
     @property
     def differs(self) -> bool | None:
-        """Whether the tables are told apart: where both are of one population, so it seems in 5 of 100 cases.
+        """Whether the test rejects at level 0.05 that both tables are samples of one population.
 
-        None: there is no verdict.
+        None: no test is made.
         """
         return None if self.pvalue is None else self.pvalue < SURE
 
     @property
     def verdict(self) -> str:
-        """What was found, in one line."""
+        """The result of the test, in one line."""
         if self.value is None or self.pvalue is None:
             return f"{self.measure}: compare the intervals in the picture, group by group; no test is made"
         ends = "" if self.interval is None else f" (95% interval for the population: {span(*self.interval)})"
@@ -95,13 +96,13 @@ class Comparison:
         level: float | None = LEVEL,
         names: tuple[str, str] = ("confidential", "public"),
     ) -> Axes:
-        """Draw both in one picture: the private curve in its band, the open one over it.
+        """Draw both in one picture: the private curve in its band, the curve of the public table over it.
 
-        Histograms show as many records each.
+        Histograms are scaled to the same number of records.
 
         Args:
-            ax: Where; None: on a new figure.
-            level: The chance that the band covers; None: none is drawn.
+            ax: The axes to draw on; None: on a new figure.
+            level: The probability that the band covers; None: no band is drawn.
             names: What the legend calls the private and the open one.
         """
         first, second = names

@@ -1,4 +1,4 @@
-"""Who is called positive at one threshold, and who is: four counts, and the rates that are read from them."""
+"""The confusion matrix at one threshold: four counts, and the rates that are computed from them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RATES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = MappingProxyType(
         "prevalence": ((FALSE_NEGATIVE, TRUE_POSITIVE), (TRUE_NEGATIVE, FALSE_POSITIVE)),
     }
 )
-"""What each rate is the share of: of the first counts, among these and the second ones."""
+"""Each rate as two groups of counts: the first divided by the sum of both."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,8 +46,8 @@ class Confusion(TableReading):
 
     Attributes:
         threshold: The edge of the grid that is nearest to the one that was asked for.
-        matrix: Counts of shape ``(2, 2)``, as scikit-learn has them: rows are the true labels, columns what they are
-            called, negatives first. Never below 0.
+        matrix: Counts of shape ``(2, 2)``, as in scikit-learn: rows are the true labels, columns the predicted ones,
+            negatives first. Never below 0.
         table: What they were read from.
     """
 
@@ -65,9 +65,9 @@ class Confusion(TableReading):
 
     @property
     def rates(self) -> dict[str, float]:
-        """Rates by name; NaN where nothing was counted that one is a share of.
+        """Rates by name; NaN where the denominator is 0.
 
-        What share is called positive (``flagged``) or is so (``prevalence``), and the usual ones of both.
+        The shares that are predicted positive (``flagged``) and are positive (``prevalence``), and the usual rates.
         """
         part, rest = _parts(self.matrix.ravel())
         shares = np.divide(part, part + rest, out=np.full(len(part), np.nan), where=part + rest >= LEAST_MASS)
@@ -76,18 +76,19 @@ class Confusion(TableReading):
     def intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
-        """Lower and upper ends of `rates`, in their order, shape ``(rates, 2)``: each on its own, with chance `level`.
+        """Confidence limits of `rates`, in their order, shape ``(rates, 2)``: each holds on its own, at this `level`.
 
-        They hold the rate of these records; with `population`, that of all that the records were drawn from, which
-        needs independent units of one record each. From 0 to 1 where noise alone may have made what was counted.
+        They are for the rates of these records; with `population`, that of the population that the records were drawn
+        from, which needs independent units of one record each. The interval is 0 to 1 where noise alone can explain
+        what was counted.
 
         Args:
             level: The chance of each interval.
-            population: Whether they cover what holds for the population.
-            generator: For the simulation.
+            population: Whether they are for the population, not for these records.
+            generator: The random numbers of the simulation.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level, noise = chance("level", level), _parts(self._noise(population, generator))
         part, rest = _parts(_four(self.table.counts.unbiased, self._point))
@@ -99,10 +100,10 @@ class Confusion(TableReading):
     def count_intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
-        """Lower and upper ends of the four counts, each on its own, of shape ``(2, 2, 2)``: ends come last.
+        """Confidence limits of the four counts, each on its own, of shape ``(2, 2, 2)``: limits along the last axis.
 
-        With `population`, of the means of such counts over samples of this size; see `mean_intervals`. Arguments and
-        errors as for `intervals`.
+        With `population`, they are for the expected counts in a sample of this size; see `mean_intervals`. Arguments
+        and errors as for `intervals`.
         """
         level, noise = chance("level", level), self._noise(population, generator)
         counts = _four(self.table.counts.unbiased, self._point)

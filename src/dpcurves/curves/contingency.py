@@ -1,4 +1,4 @@
-"""Counts of pairs of declared categories, their shares, and a test of independence that knows the noise."""
+"""Counts of pairs of declared categories, their shares, and a test of independence that accounts for the noise."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Contingency(Covered):
 
     Attributes:
         count: Records of each pair, never below zero, of shape ``(rows, columns)``.
-        unbiased: These counts before values below zero were set to zero.
-        statistic: Pearson's chi-squared, with the variance of the noise beside that of chance in each cell.
-        p_value: How often independent columns would show at least this statistic, under the same noise. It holds noise
-            and sampling, and takes records as independent; a law of chi-squared would find dependence in noise.
+        unbiased: The counts before negative values were set to zero.
+        statistic: Pearson's chi-squared, with the variance of the noise added to that of sampling in each cell.
+        p_value: The probability that independent columns give at least this statistic. Noise and sampling are
+            simulated, and records are taken as independent; a chi-squared distribution would take noise for dependence.
         rows, columns: The declared categories.
-        privacy: What stands on every picture.
+        privacy: The privacy statement, which every picture shows.
         evidence: What all this was read from.
 
     Data frame: a row for each pair.
@@ -99,11 +99,11 @@ class Contingency(Covered):
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Lower and upper ends of all counts, row by row, all correct at once with chance `level`: ``(pairs, 2)``.
 
-        Those of these records; with `population`, of the means of such counts over samples of this size, each judged by
-        the variance of its noise and of its sampling: see `means_at_once`. That needs independent units of one record.
+        They are for the counts of these records; with `population`, for the expected counts in a sample of this size,
+        with the variance of noise and of sampling: see `means_at_once`. That needs independent units of one record.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
         if not population:
@@ -117,20 +117,21 @@ class Contingency(Covered):
         return outermost(found, self._around(level))
 
     def row_share_intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Ends of the shares in rows, each on its own with chance `level`: shape ``(rows, columns, 2)``.
+        """Confidence limits of `row_shares`, each on its own with probability `level`: shape ``(rows, columns, 2)``.
 
-        See `share_intervals`: no ratio of noisy numbers needs a law, and a row that may be empty has 0 to 1.
+        See `share_intervals`, which needs no distribution of a ratio of noisy numbers. A row that may be empty has 0 to
+            1.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         return self._share_intervals(level, 1, population=population)
 
     def column_share_intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Ends of the shares in columns, as `row_share_intervals`.
+        """Confidence limits of `column_shares`, as in `row_share_intervals`.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         return self._share_intervals(level, 0, population=population)
 
@@ -169,7 +170,7 @@ class Contingency(Covered):
 
     @property
     def test(self) -> str:
-        """The test in words."""
+        """The result of the test, in words."""
         return f"chi-squared {numeral(self.statistic)}, p-value of independence {self.p_value:.2g}, noise included"
 
     def _columns(self) -> dict[str, Any]:

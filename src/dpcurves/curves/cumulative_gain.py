@@ -30,8 +30,10 @@ class CumulativeGain(BandedReading):
     Attributes:
         flagged: Share of all records above each threshold, of shape ``(points,)``; NaN without records.
         gain: Share of the positives above it, of the same shape; NaN without positives.
-        lift: The gain over the flagged share: how many times more positives than among as many records at random.
-        thresholds: Falling; a score at or above threshold i is above at point i. The first is infinite.
+        lift: The gain divided by the flagged share: how many times as many positives as among equally many random
+            records.
+        thresholds: In falling order; at point i, scores at or above threshold i count as above it. The first is
+            infinite.
         table: What the curve was read from.
     """
 
@@ -58,18 +60,18 @@ class CumulativeGain(BandedReading):
     ) -> tuple[Band, Band, Band]:
         """Lower and upper ends of `flagged`, of `gain` and of `lift`, at all thresholds at once with chance `level`.
 
-        They hold what these records have; with `population`, what all have that the records were drawn from, which
-        needs independent units of one record each. All hold at once: see `ratio_bands`. A lift lies between what the
-        ends of precision and prevalence leave, and between what those of both shares leave; where the share of records
-        may be none it has no upper end but infinity.
+        They are for these records; with `population`, for the population that the records were drawn from, which needs
+        independent units of one record each. All are simultaneous: see `ratio_bands`. The limits of the lift are the
+        tighter of two: those that follow from the limits of precision and prevalence, and those that follow from the
+        limits of both shares. Where the share of records above a threshold may be zero the upper limit is infinite.
 
         Args:
-            level: The chance that nothing leaves its ends.
-            population: Whether they cover what holds for the population.
-            generator: For the simulation.
+            level: The probability that no true value lies outside its ends.
+            population: Whether they are for the population, not for these records.
+            generator: The random numbers of the simulation.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         asked = FLAGGED, RECALL, PRECISION
         shares = self.table.bands(asked, level, population=population, generator=generator)

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 class DecisionCurve(TableReading):
     """The net benefit of acting where a probability is at or above a threshold (Vickers and Elkin 2006).
 
-    It is the share of true positives less that of false ones, times the odds of the threshold: who acts at a
-    probability t or above takes a false positive to cost t / (1 - t) times what a true one gains.
+    It is the share of true positives minus the share of false positives times the odds of the threshold, t / (1 - t):
+    acting at a probability of t or above implies that a false positive costs t / (1 - t) times what a true one gains.
 
     Attributes:
         threshold: Rising probabilities, the inner edges of the grid, of shape ``(points,)``.
         benefit: Net benefit of acting by the scores, per record, of the same shape.
-        all_benefit: That of acting on everybody. Acting on nobody has 0.
+        all_benefit: The net benefit of acting on everybody. That of acting on nobody is 0.
         table: What the curve was read from.
     """
 
@@ -62,16 +62,16 @@ class DecisionCurve(TableReading):
     def band(self, level: float, *, population: bool = False, generator: np.random.Generator | None = None) -> Band:
         """Lower and upper ends of `benefit`, at all thresholds at once with chance `level`.
 
-        They hold the net benefit of these records; with `population`, that of all that the records were drawn from,
-        which needs independent units of one record each. See `ratio_bands`.
+        They hold the net benefit of these records; with `population`, that of the population that the records were
+        drawn from, which needs independent units of one record each. See `ratio_bands`.
 
         Args:
-            level: The chance that nothing leaves its ends.
-            population: Whether they cover what holds for the population.
-            generator: For the simulation.
+            level: The probability that no true value lies outside its ends.
+            population: Whether they are for the population, not for these records.
+            generator: The random numbers of the simulation.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         points, thresholds = _points(self.table), len(self.table.thresholds)
         asked = (benefit_at(odds(self.threshold), points, thresholds),)

@@ -17,15 +17,16 @@ def ks_distance(a: Distributed, b: Distributed) -> float:
     """The largest difference of two distribution functions (Kolmogorov 1933, Smirnov 1939).
 
     All three distances are exact: functions are compared on the union of their edges and values, from the left and from
-    the right. What a curve counted outside of its grid is taken to lie on the nearest edge. Inside a cell a curve is
-    straight where a sample has steps; a sample of whole numbers is thus some way off even its own exact curve.
+    the right. Values that a curve counted outside its grid are taken to lie on the nearest edge. Inside a cell a curve
+    is linear where a sample has steps, so a sample of whole numbers has a positive distance even from its own exact
+    curve.
 
     Args:
         a: A `CDF`, or values of shape ``(n,)``, of which NaN are missing.
-        b: What it is compared with, likewise.
+        b: Another `CDF`, or other values.
 
-    Formal guarantees: between two released curves, none is spent. **A distance to a sample is a statistic of the
-    sample**: where the sample is secret, so is the distance.
+    Formal guarantees: a distance between two released curves costs no privacy loss. **A distance to a sample is a
+    statistic of the sample**: where the sample is secret, so is the distance.
 
     Raises:
         ValueError: a sample has no value, or an infinite one.

@@ -1,4 +1,4 @@
-"""What is asked of groups of like scores has in common: two classes, a score, and how many groups."""
+"""What is asked of groups of similar scores has in common: two classes, a score, and how many groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read from released groups of like scores has in common: the groups are its evidence."""
+"""What is read from released groups of similar scores has in common: the groups are its evidence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OfGroups(Released):
-    """A result that was read from groups of like scores, and can be read from them again."""
+    """A result that was read from groups of similar scores, and can be read from them again."""
 
     if TYPE_CHECKING:
 

@@ -48,13 +48,13 @@ class Histogram(Covered):
     Attributes:
         x: Edges, of shape ``(cells + 1,)``.
         count: Records per cell, never below zero, of shape ``(cells,)``.
-        unbiased: These counts before values below zero were set to zero: sums of these have no bias.
-        error: Standard error of the noise of one cell, in records: for these records.
+        unbiased: The counts before negative values were set to zero: their sums have no bias.
+        error: Standard deviation of the noise of one cell, in records; it does not include sampling.
         missing: Records without a value, unbiased.
         label: What the x axis shows.
-        privacy: What stands on every picture.
+        privacy: The privacy statement, which every picture shows.
         evidence: What the curve was read from.
-        grid: Where the cells lie. Where outside values have cells of their own, these are left out here.
+        grid: Where the cells lie, without the cells for values outside the grid if it counts these apart.
 
     Where cells are of unequal width, a picture shows records per unit of x. As a data frame: columns ``left``,
     ``right`` and ``count``.
@@ -87,16 +87,16 @@ class Histogram(Covered):
 
     @property
     def total(self) -> float:
-        """How many records have a value, outside of the grid, too: estimated unless public. At least 1."""
+        """How many records have a value, inside or outside the grid: estimated unless public. At least 1."""
         return max(float(self._cells.sum()), 1.0)
 
     def groups(self, most: int) -> NDArray[np.int64]:
-        """Numbers of the edges between at most so many groups of neighbouring cells that have all of them."""
+        """Indices of the edges that divide all cells into at most this many groups of neighbours."""
         width = -(-len(self.count) // most)
         return np.append(np.arange(0, len(self.count), width), len(self.count))
 
     def count_between(self, at: NDArray[np.int64]) -> FloatArray:
-        """Records between the edges of these numbers, never below zero: sums of unbiased counts."""
+        """Records between the edges with these indices: sums of unbiased counts, never below zero."""
         return np.maximum(np.add.reduceat(self.unbiased, at[:-1]), 0.0)
 
     def intervals(
@@ -109,18 +109,19 @@ class Histogram(Covered):
     ) -> FloatArray:
         """Lower and upper ends of the counts, all correct at once with chance `level`: shape ``(cells, 2)``.
 
-        The noise of the unbiased counts is simulated, and its largest studentised deviation bounded. The counts are
-        those of these records; with `population`, the means of such counts over samples of this size, with noise and
-        sampling simulated together: see `means_at_once`. That needs independent units of one record each.
+        The noise of the unbiased counts is simulated, and a quantile of its largest studentised deviation gives the
+        widths. The intervals are for the counts of these records; with `population`, for the expected counts in a
+        sample of this size, with noise and sampling simulated together: see `means_at_once`. That needs independent
+        units of one record each.
 
         Args:
-            level: The chance that all intervals cover.
-            population: Whether they cover what holds for the population.
+            level: The probability that all intervals cover.
+            population: Whether they are for the population, not for these records.
             at: Numbers of edges: intervals of the counts between these. None: of each cell.
-            generator: For the simulation.
+            generator: The random numbers of the simulation.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
         records = self._around(level, at, generator)
@@ -201,8 +202,8 @@ class HistogramQuestion:
     Attributes:
         column: A column of numbers.
         grid: Public cells. Values outside are clamped into the end cells, unless they are counted apart.
-        by: Categories that were declared in public: one histogram for each, all for the price of one. A tuple of
-            several columns: one for each combination.
+        by: Categories that were declared in public: one histogram for each, all together at the privacy loss of one. A
+            tuple of several columns: one for each combination.
         measured_in: The measuring unit of the column, for the axis.
     """
 

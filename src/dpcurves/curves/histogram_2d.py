@@ -39,9 +39,9 @@ class Histogram2D(Released):
         x_edges: Along the first column, of shape ``(columns + 1,)``.
         y_edges: Along the second column, of shape ``(rows + 1,)``.
         count: Records in each cell, never below zero, of shape ``(columns, rows)``.
-        outside: Records that lie outside of a grid which counts them apart.
+        outside: Records outside the grids, where a grid counts these apart.
         labels: Both columns.
-        privacy: What stands on every picture.
+        privacy: The privacy statement, which every picture shows.
         evidence: What was released, turn by turn.
 
     Data frame: columns ``x_left``, ``x_right``, ``y_left``, ``y_right`` and ``count``, a row for each cell.
@@ -119,12 +119,13 @@ class Histogram2DQuestion:
         y: Another one.
         x_grid: Public cells of the first column.
         y_grid: Public cells of the second column.
-        estimator: One of `dpcurves.histograms`: how the plane is counted. None: blocks are counted, then parts of those
-            where that tells more (`RefinedGridEstimator`); where the trust model cannot count twice, each cell.
+        estimator: One of `dpcurves.histograms`: how the plane is counted. None: blocks of cells are counted, and blocks
+            with many records are divided and counted again (`RefinedGridEstimator`); where the trust model cannot count
+            twice, each cell is counted.
 
     Raises:
         ValueError: both are one column, or the plane has more than 2**20 cells.
-        TypeError: a grid is none, or `estimator` is none.
+        TypeError: a grid is no `Grid`, or `estimator` is no estimator.
     """
 
     x: str

@@ -35,17 +35,18 @@ DROWNED = 3
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HosmerLemeshow(CoveredGroups):
-    """The statistic, and its p-value under the null *including the known noise*.
+    """The Hosmer-Lemeshow statistic, and its p-value under a null hypothesis that includes the known noise.
 
     Attributes:
-        statistic: Sum over groups of squared differences of observed and expected positives, over their variance if
-            the model is right: that of chance and that of the noise. Without noise it is the one of the textbook.
-        p_value: How often a model that is right about the population would show at least this statistic, under the
-            same noise. It holds noise and sampling: predictions are judged, not these records alone, and each record
-            is taken to come true on its own. Counts have noise, too, so the null is simulated rather than looked up.
+        statistic: The sum over groups of squared differences of observed and expected positives, divided by their
+            variance if the model is right: the binomial variance and that of the noise. Without noise it is the usual
+            statistic.
+        p_value: The probability that a model that is right about the population gives at least this statistic. It
+            accounts for noise and for sampling: labels are taken as independent draws with the predicted probabilities.
+            As the statistic is not chi-squared under noise, its distribution under the null hypothesis is simulated.
         edges: Where the groups lie, of shape ``(groups + 1,)``.
         count, observed, expected: Records, observed and expected positives of each group, unbiased.
-        privacy: What stands on every picture.
+        privacy: The privacy statement, which every picture shows.
         groups: What the test was read from.
 
     Data frame: one row for each group; with a level, also ``observed_lower`` and ``observed_upper``.
@@ -87,16 +88,16 @@ class HosmerLemeshow(CoveredGroups):
     ) -> FloatArray:
         """Lower and upper ends of `observed`, of shape ``(groups, 2)``: each group on its own, with chance `level`.
 
-        Each holds the positives among these records of its group; with `population`, how many are to be expected in a
-        group of that size, which needs independent units of one record each.
+        Each is for the number of positives among these records of its group; with `population`, for the expected number
+        in a group of that size, which needs independent units of one record each.
 
         Args:
             level: The chance of each interval.
-            population: Whether they cover what holds for the population.
-            generator: For the simulation.
+            population: Whether they are for the population, not for these records.
+            generator: The random numbers of the simulation.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         return self.groups.intervals(
             positive_intervals, level, self.privacy, population=population, generator=generator
@@ -135,11 +136,11 @@ class HosmerLemeshow(CoveredGroups):
 
 @dataclass(frozen=True, slots=True)
 class HosmerLemeshowQuestion(GroupQuestion):
-    """Do predicted probabilities agree with the labels, group by group? Three turns: cuts, counts, sums.
+    """Do predicted probabilities agree with the labels, group by group? Three turns: edges of groups, counts, sums.
 
-    In many groups noise drowns what fewer would show: where their number is left out, there are 10, or 5 where records
-    times epsilon are below 3000, or 4 below 1000 (under replace-one; under add-remove, which needs half the noise, half
-    of that). Where the number of records is private, a turn before counts them, for a fiftieth of the loss.
+    With many groups the noise of each is large beside its count. If `groups` is None there are 10 groups, or 5 where
+    records times epsilon are below 3000, or 4 below 1000 (under replace-one; under add-remove, which needs half the
+    noise, half of that). Where the number of records is private, a first turn counts them, for a fiftieth of the loss.
 
     Attributes:
         label: The column of true labels.
@@ -148,14 +149,14 @@ class HosmerLemeshowQuestion(GroupQuestion):
         grid: Public cells that group edges are chosen from, between 0 and 1; scores outside are counted apart
             and lie in no group, whatever the grid says of them.
         pos_label, neg_label: The two classes; records with another label are missing.
-        model: What is said about the model that made the scores: is written on the result.
+        model: What is stated about the model that made the scores; it is printed with the result.
     """
 
     _SHARES = SHARES
     _FEWER = FEWER
 
     def steps(self, setting: Setting) -> Needs[HosmerLemeshow]:
-        """How many records, if that is needed; cuts, counts, sums."""
+        """The number of records, if it is needed; then edges of groups, counts, and sums of scores."""
         return self._read_by(HosmerLemeshow.read, setting)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""By how much one release of scores is worse than a question of its own, as it was measured."""
+"""By how much errors of one release of scores exceed those of separate questions, as measured."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def measured() -> Measured:
 
 
 def notes_on_joint_price(setting: Setting) -> tuple[str, ...]:
-    """One line: the ratios that were measured nearest to this loss and, where it is public, this number of records."""
+    """One line: the measured ratios for the loss and, where it is public, the number of records nearest to these."""
     near = _nearest(setting.loss, setting.adjacency)
     first = near[0]
     records = f"{first.records:,}" if len(near) == 1 else f"{first.records:,} to {near[-1].records:,}"

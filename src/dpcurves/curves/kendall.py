@@ -21,20 +21,21 @@ Tau = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 def kendall_tau_a(table: Contingency | Histogram2D) -> UStatistic:
-    """Kendall's tau-a: concordant less discordant pairs, over all pairs.
+    """Kendall's tau-a: concordant minus discordant pairs, divided by the number of all pairs.
 
-    A pair that is tied in either column is neither, but is one of all pairs: where there are ties, the largest tau-a is
-    below 1 (Kendall 1938; Bell et al. 2019 call ties discordant in words, and give them 0 in equation 6: so does this).
+    A pair that is tied in either column counts as neither, but is among all pairs: where there are ties, the largest
+    tau-a is below 1 (Kendall 1938; Bell et al. 2019 call ties discordant in words, and give them 0 in equation 6: so
+    does this).
 
     Categories are ordered as they were declared. Values in one cell of a grid count as tied; `resolution` is the share
-    of such pairs, for what their order is is not known. (Values that are few are better declared as categories.)
+    of such pairs, whose order is not known. (A column with few values is better declared as categories.)
 
     Args:
         table: Counts of pairs of categories, or of cells of a plane that were counted one by one, by any trust model.
 
     Raises:
         TypeError: `table` is something else.
-        ValueError: like cells share an estimate, or values outside of a grid were counted apart.
+        ValueError: several cells share one estimate, or values outside of a grid were counted apart.
 
     >>> import dpcurves as dp
     >>> stars = dp.Categories("service", (1, 2, 3)), dp.Categories("overall", (1, 2, 3))
@@ -48,10 +49,10 @@ def kendall_tau_a(table: Contingency | Histogram2D) -> UStatistic:
 
 
 def kendall_tau_b(table: Contingency | Histogram2D) -> UStatistic:
-    """Kendall's tau-b: concordant less discordant pairs, over the root of pairs apart in rows times apart in columns.
+    """Kendall's tau-b: concordant minus discordant pairs, over the root of untied pairs in rows times those in columns.
 
-    Where values are the cells it is that of ``scipy.stats.kendalltau``: pairs that are tied in both columns, in one, or
-    in neither are told apart. Where all are tied in a column it is 0. Arguments and errors as of `kendall_tau_a`.
+    Where each cell holds one value it equals ``scipy.stats.kendalltau``. Where all pairs are tied in a column it is 0.
+    Arguments and errors as of `kendall_tau_a`.
     """
     return _Pairs.of(table).read(_over_untied, _over_untied_by_cells)
 

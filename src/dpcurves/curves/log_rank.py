@@ -18,12 +18,13 @@ from .wide_cells import notes_on_moved
 
 
 class LogRankTest(NamedTuple):
-    """A statistic of two groups, and how often it is as large where both survive alike.
+    """The log-rank statistic of two groups, and its p-value under equal survival.
 
     Attributes:
         statistic: The statistic of the test, from released numbers.
-        pvalue: For the population: it holds noise and sampling. A multiple of one over the number of draws and one.
-        notes: What has to be known before the p-value is believed, from released numbers alone.
+        pvalue: For the population: it accounts for noise and sampling. A multiple of 1 / (draws + 1), as it is
+            simulated.
+        notes: Cautions about the p-value, from released numbers alone.
     """
 
     statistic: float
@@ -32,22 +33,23 @@ class LogRankTest(NamedTuple):
 
 
 def log_rank_test(first: Survival, second: Survival, *, generator: np.random.Generator | None = None) -> LogRankTest:
-    """Do two groups of records survive alike? The log-rank test (Mantel 1966), whose p-value knows the noise.
+    """Do two groups of records survive alike? The log-rank test (Mantel 1966), whose p-value accounts for the noise.
 
-    The statistic is the square of the events of the first group more than expected, over its variance by chance and by
-    noise; without noise it is that of the textbook, events taken as tied within a cell. Cells count until noise hides
-    how many are at risk in one of the groups. The p-value is simulated with noise and sampling, both; each group may be
-    censored in its own way, but not by when its events would come. Within a cell events are taken to come before
-    records are censored: where records are censored inside cells, groups that are censored differently seem to survive
-    differently, without any noise too, and the more records, the more often. Of 10,000 records, on cells of a seventh
-    of the mean time to an event, the exact test then finds 10% at level 5%, on cells of two thirds 93%; if records are
-    censored at ends of cells 4 to 5%. Take cells that are as narrow as times are written; a note says by how much the
-    statistic may be moved, where released counts show that it may be. Spends nothing.
+    The statistic is the squared difference of observed and expected events in the first group, divided by its variance
+    from sampling and from noise; without noise it is the usual statistic, with events in one cell taken as tied. Cells
+    are used as long as the number at risk in both groups is clear of the noise. The p-value is simulated with both
+    noise and sampling; the groups may be censored differently, but censoring must not depend on the time of the event.
+    Within a cell all events are taken to come before all censoring: where records are censored inside cells, groups
+    that are censored differently seem to survive differently, even without noise, and with more records more often. Of
+    10,000 records, on cells of a seventh of the mean time to an event, the exact test then finds 10% at level 5%, on
+    cells of two thirds 93%; if records are censored at ends of cells 4 to 5%. Choose cells as narrow as the unit in
+    which times are recorded; where released counts show that the statistic may be biased by this, a note says by how
+    much. Spends nothing.
 
     Args:
         first: A curve.
         second: One of *other* records, on the same grid: of another category, or released on its own.
-        generator: For the simulation.
+        generator: The random numbers of the simulation.
 
     Raises:
         TypeError: one of them is no `Survival`.

@@ -1,4 +1,4 @@
-"""What a reader has to know before the numbers of a curve are believed, from released numbers alone."""
+"""Notes that warn the reader of a curve, from released numbers alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NARROW = "the grid may be too narrow"
 class CurveWarning(UserWarning):
     """A note on a curve: what was clamped, missing, synthetic or simulated, as far as released numbers tell.
 
-    All notes stand in `curve.notes`, on pictures and in JSON. To be told of none, use
+    All notes stand in `curve.notes`, on pictures and in JSON. To silence these warnings, use
     ``warnings.simplefilter("ignore", dpcurves.CurveWarning)``.
     """
 

@@ -17,17 +17,18 @@ UNSEEN = 3.0
 
 @dataclass(frozen=True, eq=False)
 class UStatistic:
-    """An average over pairs of people, with what noise and cells leave open.
+    """A U-statistic, that is, an average over pairs of people, with its interval and its bound on rounding to cells.
 
     Attributes:
-        value: The estimate. But for areas, what noise adds to it on average is taken off.
-        resolution: How far it may be from the statistic of the values themselves, of which only cells are known.
-        level_of: The ends of the interval that has the statistic of the cells, at a level; see `interval`.
-        privacy: What stands on the curve, or on the first of two.
-        notes: What is remarked on the curves that it was read from.
-        least: Below it no such statistic lies.
-        most: Above it no such statistic lies.
-        pairs: How many pairs came, where pairs of people were drawn.
+        value: The estimate. The bias from noise is subtracted, except from areas under ROC curves.
+        resolution: A bound on how far the statistic of cells may be from that of the exact values.
+        level_of: A function that gives the ends of the interval for the statistic of the cells at a level; see
+            `interval`.
+        privacy: The privacy statement of the curve, or of the first of two.
+        notes: The notes of the curves that it was computed from.
+        least: The smallest value that the statistic can have.
+        most: The largest value that the statistic can have.
+        pairs: How many pairs answered, where pairs of people were drawn.
     """
 
     value: float
@@ -40,16 +41,17 @@ class UStatistic:
     pairs: int | None = None
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
-        """Two numbers that have the statistic of these records' values between them with about the chance `level`.
+        """An interval that contains the statistic of these records' exact values with probability about `level`.
 
         The noise of the release is simulated (a parametric bootstrap about what was read), and the interval is widened
-        by `resolution`, whatever the values are inside of their cells; values that were clamped count as the ends of
-        the grid. With `population`, it is the mean of the statistic over samples of this size, which are simulated with
-        the noise, and with `UNSEEN` people more, whom a sample may have missed, spread evenly over the grid. The
-        outermost ends of the basic and of the percentile interval are taken, for few people of great weight skew both.
+        by `resolution`, so that it holds wherever values lie inside their cells; values that were clamped count as the
+        ends of the grid. With `population`, it is for the expected value of the statistic. Samples of this size are
+        then simulated along with the noise, with `UNSEEN` more people, whom a sample may have missed, spread evenly
+        over the grid. The wider end of the basic and the percentile interval is taken on each side, as a few people of
+        great weight skew both.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         low, high = self.level_of(chance("level", level), population)
         low, high = low - self.resolution, high + self.resolution

@@ -1,4 +1,4 @@
-"""U-statistics of any kernel, read from what pairs of people told: spends nothing."""
+"""U-statistics of any kernel, computed from the answers of pairs of people: spends nothing."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .question import require_independent, statement_of
 
 
 def pair_statistic(release: Release) -> UStatistic:
-    """The mean of a kernel over all pairs of people, from those that came.
+    """The mean of a kernel over all pairs of people, from the pairs that answered.
 
-    Its interval for these records holds noise and the choice of pairs; that for the population, people too. Who came is
-    taken not to depend on values.
+    Its interval for these records accounts for the noise and the random choice of pairs; that for the population for
+    the sampling of people, too. Whether a pair answers is assumed not to depend on values.
 
     Raises:
         TypeError: the release is about something else than pairs.

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrecisionRecall(BandedReading):
-    """The share of positives above each threshold (precision), and of those above it among all positives (recall).
+    """Precision and recall at each threshold: the share of positives above it, and the share of all positives there.
 
     Attributes:
         precision: Share of positives among the records above each threshold; 1 where none is. Shape ``(points,)``.
         recall: Share of the positives that lie above each threshold, of the same shape; NaN without positives.
-        thresholds: Falling; a score at or above threshold i is above at point i. The first is infinite.
+        thresholds: In falling order; at point i, scores at or above threshold i count as above it. The first is
+            infinite.
         average_precision: The mean precision at the scores of the positives.
         table: What the curve was read from.
     """
@@ -60,17 +61,17 @@ class PrecisionRecall(BandedReading):
     ) -> tuple[Band, Band]:
         """Lower and upper ends of `precision`, and those of `recall`, at all thresholds at once with chance `level`.
 
-        They hold the rates of these records; with `population`, those of all that the records were drawn from, which
-        needs independent units of one record each. Both rates are held at once: see `ratio_bands`. Where noise may have
-        made all records above a threshold, precision is not known.
+        They are for the rates of these records; with `population`, those of the population that the records were drawn
+        from, which needs independent units of one record each. The bands of both rates are simultaneous: see
+        `ratio_bands`. Where noise alone can explain the count above a threshold, the interval of precision is 0 to 1.
 
         Args:
-            level: The chance that nothing leaves its ends.
-            population: Whether they cover what holds for the population.
-            generator: For the simulation.
+            level: The probability that no true value lies outside its ends.
+            population: Whether they are for the population, not for these records.
+            generator: The random numbers of the simulation.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         asked = PRECISION, RECALL
         precision, recall = self.table.bands(asked, level, population=population, generator=generator)

@@ -1,4 +1,4 @@
-"""Quantiles of one distribution against those of another: on the diagonal where both are one."""
+"""Quantiles of one distribution against those of another: on the diagonal where both distributions are equal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Invertible(Protocol):
     Attributes:
         x: Its edges.
         label: What it is of.
-        privacy: What stands on every picture.
+        privacy: The privacy statement, which every picture shows.
     """
 
     @property
@@ -47,7 +47,7 @@ class Invertible(Protocol):
     def notes(self) -> tuple[str, ...]: ...
 
     def quantile(self, p: FloatArray, /) -> FloatArray:
-        """Where these shares of the records end."""
+        """Values at or below which these shares of the records lie."""
         ...
 
     def quantile_intervals(self, p: FloatArray, /, level: float, *, population: bool = False) -> FloatArray:
@@ -98,7 +98,7 @@ class QuantileQuantile(Joined):
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """Return what stands on the first curve, and in a note what another one of the second says."""
+        """The privacy statement of the first curve; a note adds that of the second, where it differs."""
         first, second = self.first.privacy, self.second.privacy
         told = (f"the second one: {second.loss}, {second.adjacency}, protects {second.protected}",)
         return first.noted(*second.notes, *(() if self._alike else told))
@@ -110,31 +110,32 @@ class QuantileQuantile(Joined):
 
     @property
     def scopes(self) -> Mapping[str, bool]:
-        """Whom the intervals speak of; of the population only where each unit of both is one record."""
+        """What the intervals are for: these records and, only where each unit of both is one record, the population."""
         both = [scopes(each.privacy) for each in (self.first, self.second)]
         return min(both, key=len)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Ends of the quantiles of the first and of the second curve, of shape ``(2, quantiles, 2)``.
 
-        All quantiles of both lie between their ends at once, with chance `level`: half of the error chance goes to each
-        curve, so nothing is assumed of how their noises, or their records, depend on each other. For that, and as they
-        end at edges of cells, they hold more often than `level` says. They hold quantiles of
-        these records, or of the `population`; an end is infinite where the quantile may lie outside the grid.
+        The intervals of all quantiles of both curves hold at once with probability `level`. By Bonferroni's inequality
+        half of the error probability goes to each curve, so dependence between their noises or their records does no
+        harm. For this reason, and because intervals end at edges of cells, they hold more often than `level` says. They
+        are for quantiles of these records, or, with `population`, of the population; an end is infinite where the
+        quantile may lie outside the grid.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         each = (1 + chance("level", level)) / 2
         both = (self.first, self.second)
         return np.stack([curve.quantile_intervals(self.p, each, population=population) for curve in both])
 
     def region(self, level: float, *, population: bool = False) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Steps that have all points of the true plot from the first to the last share between them: see `intervals`.
+        """A region, bounded by two step functions, that contains the true plot from the first to the last share.
 
         Returns:
-            Edges along x, ``(steps + 1,)``, and the least and the largest y between two of them, ``(steps,)``. What
-            may lie outside the grids ends at them.
+            Edges along x, ``(steps + 1,)``, and the least and the largest y between two of them, ``(steps,)``. Infinite
+            ends of `intervals` are replaced by the ends of the grids.
         """
         ends = self.intervals(level, population=population)
         inside = [

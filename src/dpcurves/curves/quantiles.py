@@ -1,4 +1,4 @@
-"""Named quantiles of one column, read off one paid distribution function."""
+"""Given quantiles of one column, computed from one released distribution function."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ class Quantiles(Covered):
     Attributes:
         p: Shares, of shape ``(quantiles,)``.
         x: Values, of the same shape, interpolated inside their cells. Where values outside the grid were clamped, a
-            quantile among them is the inner edge of the end cell: it lies at or above, or below, that.
-        curve: The distribution function that they were read from: it was paid, so it may be used. Or, on grids that are
-            too fine for one, what was `Searched`: then each value is the upper edge of its cell.
+            quantile in an end cell is given as the inner edge of that cell, and lies beyond it.
+        curve: The distribution function that they were computed from, which may be used at no further loss. On grids
+            too fine for one, the counts that the searches asked for (`Searched`): then each value is the upper edge of
+            its cell.
 
     Data frame: columns ``p``, ``x``, ``cell_lower`` and ``cell_upper``. In JSON a cell without an end has null in
     its place.
@@ -55,7 +56,7 @@ class Quantiles(Covered):
 
     @classmethod
     def read(cls, p: FloatArray, curve: CDF | Searched) -> Quantiles:
-        """Off a distribution function, or from searches."""
+        """Compute quantiles from a distribution function, or from searches."""
         return cls(p, curve.quantile(p), curve)
 
     @property
@@ -65,18 +66,18 @@ class Quantiles(Covered):
 
     @property
     def cells(self) -> FloatArray:
-        """Where the cell of each quantile begins and ends: all that was counted of it. Shape ``(quantiles, 2)``.
+        """The edges of the cell that each quantile lies in, shape ``(quantiles, 2)``: inside cells nothing was counted.
 
         A cell that also holds values outside of the grid ends in infinity.
         """
         return self.curve.quantile_cell(self.p)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Edges that have the quantiles between them, all correct at once with chance `level`: ``(quantiles, 2)``.
+        """Confidence intervals for the quantiles, all correct at once with probability `level`: ``(quantiles, 2)``.
 
-        They hold the quantiles of these records however the records are tied, or those of the `population` that they
-        were drawn from; see `CDF.quantile_interval`. They end at edges of cells, so they hold more often than `level`
-        says. An end is infinite where the quantile may lie outside the grid.
+        They are for the quantiles of these records, whatever ties there are, or, with `population`, for those of the
+        population that the records were drawn from; see `CDF.quantile_interval`. They end at edges of cells, so they
+        hold more often than `level` says. An end is infinite where the quantile may lie outside the grid.
         """
         return self.curve.quantile_intervals(self.p, level, population=population)
 
@@ -124,26 +125,27 @@ class Quantiles(Covered):
 
 @dataclass(frozen=True, slots=True)
 class QuantilesQuestion:
-    """At or below which values do shares `at` of the records lie? However many, they cost one `CdfQuestion`.
+    """At or below which values do shares `at` of the records lie? Any number of them costs as much as a `CdfQuestion`.
 
-    On a grid that is too fine to be laid out, or wherever it is said, they are searched for: each turn halves the
-    cells among which a quantile, or an end of its interval, may lie, and depends on the answers before. All read one
-    tree of noises that is paid for once: other quantiles, and a distribution function at edges of this grid, are then
-    free under the same request.
+    On a grid with too many cells to count each, or if `search` is given, they are found by bisection: each turn halves
+    the cells among which a quantile, or an end of its interval, may lie, and depends on the answers before. All counts
+    take their noise from one tree whose loss is charged once: under the same request, other quantiles and a
+    distribution function at edges of this grid then cost nothing more.
 
     Attributes:
         column: A column of numbers.
         grid: Public cells; inside a cell, values are taken as evenly spread. Values outside are clamped into the end
-            cells, unless they are counted apart: of a quantile there, only one edge is known.
+            cells, unless they are counted apart: a quantile there is known to lie beyond one edge only.
         at: Shares between 0 and 1.
         measured_in: The measuring unit of the column, for the axis.
         hint: See `CdfQuestion`.
         search: The level of the intervals that are searched for. None: 0.95 on a grid of more than 2**20 slots; on
-            others quantiles are read off a distribution function.
+            other grids quantiles are computed from a distribution function.
 
     Raises:
-        ValueError: a share is not between 0 and 1, or there is none; `search` is no chance, or stands beside a hint.
-        TypeError: `at` is a single number, or holds what is none.
+        ValueError: a share is not between 0 and 1, or there is none; `search` is not between 0 and 1, or is given
+            together with a hint.
+        TypeError: `at` is a single number, or holds something that is not a number.
     """
 
     column: str
@@ -163,7 +165,7 @@ class QuantilesQuestion:
 
     @property
     def paid_as(self) -> PrefixQuery | None:
-        """All counts along this grid, where quantiles are searched for."""
+        """The query for all counts along this grid, where quantiles are searched for."""
         return None if self._searched_at is None else all_edges(Axis(self.column, self.grid))
 
     def searched_at(self, level: float) -> QuantilesQuestion:

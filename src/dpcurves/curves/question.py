@@ -1,4 +1,4 @@
-"""A question is a short conversation: it says what it needs, is answered, and in the end reads a curve."""
+"""A question: it asks for noisy counts in one or more turns, and in the end computes a curve from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Curve = TypeVar("Curve", covariant=True)
 
 
 class Question(Protocol[Curve]):
-    """Fields are public; two questions that print the same ask the same.
+    """A question about a table. Its fields are public; two questions with the same repr ask the same.
 
     Formal guarantees: `steps` is a pure function of the fields, of the public setting and of the answers that it is
     sent (it stands behind the privacy wall, so it sees nothing else). It ends in a curve whatever is sent, for noise
@@ -24,20 +24,20 @@ class Question(Protocol[Curve]):
     """
 
     def steps(self, setting: Setting) -> Needs[Curve]:
-        """Say what is needed, one after the other; return the curve."""
+        """Yield each set of counts that is needed, receive the releases, and in the end return the curve."""
         ...
 
 
 @runtime_checkable
 class Continued(Protocol):
-    """A question that pays for one thing and reads it. Under one request, others that pay as it does are free.
+    """A question that is charged for one release. Under one request, other questions about that release are free.
 
     Formal guarantees: if there is one, `steps` asks for nothing but what is paid as `paid_as`, with all of the loss.
     """
 
     @property
     def paid_as(self) -> Query | None:
-        """What the request stands for; None: for the question itself."""
+        """What the request is charged for; None: for the question itself."""
         ...
 
 
@@ -48,10 +48,10 @@ def paid_by(question: object) -> Query | None:
 
 @runtime_checkable
 class Forewarned(Protocol):
-    """A question of which something has to be known before it is paid."""
+    """A question with notes that should be read before it is charged."""
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return it, each in one line, from public facts alone."""
+        """The notes, each in one line, from public facts alone."""
         ...
 
 

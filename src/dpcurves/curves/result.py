@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """A curve, or a number, that was read from releases: it prints as one line, and tells its notes."""
+    """A curve, or a number, that was computed from releases: it prints as one line, and has notes."""
 
     if TYPE_CHECKING:
 
@@ -31,7 +31,7 @@ class Result:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What has to be known before the numbers are believed, each in one line, from released numbers alone."""
+        """Notes that should be read along with the numbers, each in one line, from released numbers alone."""
         return self.privacy.notes
 
     def __repr__(self) -> str:
@@ -44,7 +44,7 @@ class Result:
 
 
 class Released(Result, ABC):
-    """A result that says what it is made of, in the methods below; all that people call is made from these.
+    """A result that defines the methods below, from which its public methods are derived.
 
     Attributes:
         KIND: The name of its form in the published schema: a file in ``display/kinds``.
@@ -68,7 +68,7 @@ class Released(Result, ABC):
         """Draw the result. Spends nothing, however often it is called.
 
         Args:
-            ax: Where; None: on a new figure.
+            ax: The axes to draw on; None: on a new figure.
             name: What the legend calls it.
         """
         return self._drawn(self.privacy, (), ax, name)
@@ -78,12 +78,12 @@ class Released(Result, ABC):
         return display.to_frame(dict(self._columns()))
 
     def to_json(self) -> str:
-        """The published format, with the releases: what is read from it again has its intervals, too."""
+        """The result as JSON in the published format, with its releases: intervals can be computed again from it."""
         return display.envelope(self.KIND, self._arrays(), self.privacy, self.evidence_json())
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """What `to_json` wrote.
+        """The result that `to_json` wrote.
 
         Raises:
             ValueError: the text is of another kind, or is damaged.
@@ -113,7 +113,7 @@ class Released(Result, ABC):
         return self.html_with(display.svg_text(self.plot(ax=display.headless_axes(self.SIZE))))
 
     def html_with(self, picture: str) -> str:
-        """The HTML summary, around its picture, which was drawn before."""
+        """The HTML summary around a picture that was drawn before."""
         return display.html_summary(self._title(), picture, self._summary(), self.privacy)
 
     @abstractmethod
@@ -151,7 +151,7 @@ class Covered(Released):
 
     @property
     def scopes(self) -> Mapping[str, bool]:
-        """Whom the intervals speak of; of the population only where each unit is one record."""
+        """What the intervals are for: these records and, only where each unit is one record, the population."""
         return scopes(self.privacy)
 
     def plot(
@@ -167,13 +167,13 @@ class Covered(Released):
         Where a unit has several records nothing is said of the population, and a line below the picture says so.
 
         Args:
-            ax: Where; None: on a new figure.
-            level: The chance that a band or an interval covers; None: none is drawn.
+            ax: The axes to draw on; None: on a new figure.
+            level: The confidence level of the band or intervals; None: none are drawn.
             population: Whether those for the population are drawn beside those for these records.
             name: What the legend calls it.
 
         Raises:
-            ValueError: `level` is no chance.
+            ValueError: `level` is not between 0 and 1.
         """
         whom = {who: asked for who, asked in self.scopes.items() if population or not asked}
         privacy, level = pictured(self.privacy, level, self._points(), population=population)
@@ -182,7 +182,7 @@ class Covered(Released):
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """The numbers as a data frame; with a `level`, also ``lower`` and ``upper`` ends.
 
-        The ends are for these records, or for the `population`.
+        The ends are for these records, or, with `population`, for the population.
         """
         ends = () if level is None else self._ends(level, population=population)
         return display.to_frame({**self._columns(), **dict(zip(self._named_ends(), ends, strict=False))})
@@ -213,7 +213,7 @@ class Covered(Released):
 
 
 class Joined(Covered):
-    """A result that is made of others, each with releases of its own: in JSON they stand in it as they are."""
+    """A result that is made of other results, each with its own releases: its JSON contains theirs unchanged."""
 
     KIND: ClassVar[str] = "curves"
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..display import Opened
 
 UNIT_INTERVAL = Grid(0, 1, cells=2**14, outside=Outside.APART)
-"""For scores that are probabilities. Others are counted apart, so that a curve can say that there are any."""
+"""For scores that are probabilities. Scores outside are counted apart, so that a note can say how many there are."""
 LEVEL = 0.95
 """The level of intervals in HTML summaries."""
 
@@ -53,10 +53,10 @@ class ROC(TableReading):
         fpr: False positive rates, from 0 to 1, of shape ``(cells + 1,)``.
         tpr: True positive rates, from 0 to 1, of the same shape.
         thresholds: Falling; a score at or above threshold i is called positive at point i. The first is infinite.
-        auc: Area under the curve; where noise is small, that of the counts before they were made to rise, which is what
-            lies nearest to the truth: see `settled_area`.
+        auc: Area under the curve; where noise is small, it is computed from the counts before they were made monotone,
+            which is closest to the truth: see `settled_area`.
         table: What the curve was read from.
-        title: What stands above a picture.
+        title: The title of pictures.
         positive: Which label is positive.
 
     Data frame: columns ``fpr``, ``tpr`` and ``threshold``.
@@ -91,18 +91,18 @@ class ROC(TableReading):
     def auc_interval(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> tuple[float, float]:
-        """Two areas that have the AUC of these records, by their exact scores, between them with chance `level`.
+        """An interval that contains the AUC of these records, by their exact scores, with probability `level`.
 
-        How scores rank within a cell was not counted: each end takes the order that is the worst for it, so that the
-        interval holds whether scores are tied there or not: on coarse cells more often than `level` says.
+        The order of scores within a cell is not known: each end assumes the worst order for it, so that the interval
+        holds whether or not scores are tied there; on coarse cells it holds more often than `level` says.
 
-        With `population`, the AUC of all that they were drawn from: independent units of one record, which scatter as
-        `spread_of` says.
+        With `population`, it is for the AUC of the population that they were drawn from, which needs independent units
+        of one record each; the sampling variance is that of `spread_of`.
 
-        From 0 to 1 where noise alone may have made the counts of a class: then there may be no area to hold.
+        The interval is 0 to 1 where noise alone can explain the counts of a class: then the area may not exist.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
         if population:
@@ -115,15 +115,15 @@ class ROC(TableReading):
         return min(low, self.auc), max(high, self.auc)
 
     def band(self, level: float, *, population: bool = False, generator: np.random.Generator | None = None) -> RocBand:
-        """A region that has the whole curve of these records in it, with chance `level`.
+        """A region that contains the whole curve of these records, with probability `level`.
 
-        Both rates of a point have noise, so each threshold has a box of rates, and all points lie in their boxes at
-        once. Between two thresholds, where scores may rank in any order, the curve lies between the lower corner of one
-        box and the upper corner of the next: see `RocBand.at`. As every order is allowed for, the region holds more
-        often than `level` says. With `population`, it is the curve of all that the records were drawn from, which needs
-        independent units of one record each.
+        Both rates of a point have noise, so each threshold has a box of rates; with probability `level` all points lie
+        in their boxes. Between two thresholds, where scores may rank in any order, the curve lies between the lower
+        corner of one box and the upper corner of the next: see `RocBand.at`. As every order is allowed for, the region
+        holds more often than `level` says. With `population`, it is the curve of the population that the records were
+        drawn from, which needs independent units of one record each.
 
-        A class that noise alone may have made has every rate.
+        Where noise alone can explain the count of a class, its rate may be anything from 0 to 1.
 
         Raises:
             ValueError: the level is not between 0 and 1, or needs more draws; or units have several records.
@@ -147,7 +147,7 @@ class ROC(TableReading):
         return CountsAbove(self.evidence).band(rates, level, population=population, generator=generator)
 
     def areas(self, whom: Mapping[str, bool], level: float | None) -> tuple[Area, ...]:
-        """Intervals of the area, and what they are called: of each of these, at this level; without one, none."""
+        """Intervals of the area by their names, for each of these scopes at this level; none without a level."""
         if level is None:
             return ()
         return tuple(
@@ -204,12 +204,13 @@ class ROC(TableReading):
 class RocQuestion:
     """How well does `score` rank positives above negatives? Both classes are counted in one table, in one turn.
 
-    Where cuts are asked for, a turn before that finds them: then scores between two cuts count as tied. Where the
-    number of records is private, a first turn counts them, for a fiftieth of the loss, so that there are as many cuts
-    as noise allows; where it is public and records times epsilon are below 128, none are: four even cells are counted.
+    If thresholds are at private quantiles of the scores, called cuts, an earlier turn finds these; scores between two
+    cuts then count as tied. Where the number of records is private, a first turn counts them, for a fiftieth of the
+    loss, to choose the number of cuts by the noise; where it is public and records times epsilon are below 128, there
+    are no cuts, and four equal cells are counted.
 
-    Formal guarantees: a record lies in one cell of the table of classes and scores, whatever its label, so the price
-    stays right when a replaced record changes its label.
+    Formal guarantees: a record lies in one cell of the table of classes and scores, whatever its label, so the loss is
+    the same when a replaced record changes its label.
 
     Attributes:
         label: The column of true labels.
@@ -218,11 +219,12 @@ class RocQuestion:
             are more of these than noise may hide, a note says so.
         pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed
             unless the positive one is 1, 0, -1, True or False.
-        model: What is said about the model that made the scores: is written on the result.
-        cuts: Where the thresholds lie, or the word for it. `Cuts.FIXED` is meant for coarser grids, and is what is done
-            where the trust model can not count on cells that depend on answers, as two servers can not.
-        at: Numbers of edges of the grid, which may be as fine as doubles can tell apart: these are all the thresholds.
-            Others may be asked later, under the same request, for nothing. None: thresholds are as `cuts` says.
+        model: What is stated about the model that made the scores; it is printed with the result.
+        cuts: Where the thresholds lie: a member of `Cuts`, or its name. `Cuts.FIXED` is meant for coarser grids; it is
+            always used under trust models whose cells cannot depend on earlier answers, such as two servers.
+        at: Numbers of edges of the grid (0 is the first), which are all the thresholds; the grid may be as fine as
+            doubles can tell apart. Others may be asked later, under the same request, at no further loss. None:
+            thresholds are as `cuts` says.
 
     Raises:
         ValueError: `cuts` is none of these, or a class is missing or stands twice; or `at` is empty, has an edge twice,
@@ -247,7 +249,7 @@ class RocQuestion:
 
     @property
     def paid_as(self) -> PrefixQuery | None:
-        """All counts of both classes along this grid, where some are asked for."""
+        """The query for all counts of both classes along this grid, where counts at some edges are asked for."""
         return None if self.at is None else all_edges(Axis(self.score, self.grid), self._classes)
 
     def steps(self, setting: Setting) -> Needs[ROC]:

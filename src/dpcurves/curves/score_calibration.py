@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreCalibration(TableReading):
-    """Observed against predicted, in groups of neighbouring cells. The middle of a cell stands for its scores.
+    """The observed share of positives against the mean score, in groups of cells. Scores count as middles of cells.
 
     Attributes:
         prob_pred: Mean score of each group, of shape ``(groups,)``.
@@ -50,12 +50,12 @@ class ScoreCalibration(TableReading):
 
     @classmethod
     def read(cls, table: ClassTable) -> ScoreCalibration:
-        """Ten groups that seem to be of equal size, for nothing."""
+        """Ten groups of about equal size by the released counts, at no further loss."""
         return cls.of_groups(table, GROUPS)
 
     @classmethod
     def of_groups(cls, table: ClassTable, groups: int) -> ScoreCalibration:
-        """At most so many groups that seem to be of equal size, by the released counts.
+        """At most `groups` groups of about equal size, by the released counts.
 
         Raises:
             ValueError: the scores are no probabilities.
@@ -83,17 +83,17 @@ class ScoreCalibration(TableReading):
     ) -> FloatArray:
         """Lower and upper ends of `prob_true`, of shape ``(groups, 2)``: each group on its own, with chance `level`.
 
-        Each holds the share of positives among these records of its group; with `population`, the share among all that
-        the records were drawn from, which needs independent units of one record each. From 0 to 1 where noise alone
-        may have made a group.
+        Each holds the share of positives among these records of its group; with `population`, the share among the
+        population that the records were drawn from, which needs independent units of one record each. The interval is 0
+        to 1 where noise alone can explain the count of a group.
 
         Args:
             level: The chance of each interval.
-            population: Whether they cover what holds for the population.
-            generator: For the simulation.
+            population: Whether they are for the population, not for these records.
+            generator: The random numbers of the simulation.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         if population:
             self.table.require_independent()

@@ -31,7 +31,7 @@ Ends = tuple[float, float]
 
 
 class Sure(NamedTuple):
-    """How sure an interval is, whether it speaks of the population, and what simulates it."""
+    """The confidence level of an interval, whether it is for the population, and what simulates it."""
 
     level: float
     population: bool
@@ -43,8 +43,8 @@ class Number(ABC):
     """How one number is read.
 
     Attributes:
-        words: What people call it.
-        of: The classes that have to be there, each on its own; none: it is enough that there is a record.
+        words: Its usual name.
+        of: The classes of which there must be records; empty: any record will do.
         needs_probabilities: Whether scores have to lie in [0, 1].
     """
 
@@ -61,7 +61,7 @@ class Number(ABC):
         return table.counts.interval(lambda cells: self.of_counts(table, cells), errors, sure.level)
 
     def left_open(self, table: ClassTable) -> Ends:
-        """How far below and above what counts give the number may be, noise apart."""
+        """How far below and above the value from counts the number may be, apart from noise."""
         return 0.0, 0.0
 
     def is_known(self, counted: FloatArray, least: FloatArray) -> bool:
@@ -89,7 +89,7 @@ class Area(Number):
         return area_interval(_areas(table, noise), sure.level, sampling=draw if sure.population else None)
 
     def left_open(self, table: ClassTable) -> Ends:
-        """Half of the pairs that seem to be tied: they may all be lost, or won."""
+        """Half the share of pairs that are tied by the estimated counts: their true order may add or subtract it."""
         negative, positive = table.counts.likely
         pairs = float(negative.sum() * positive.sum())
         half = float(negative @ positive) / 2 / pairs if pairs >= LEAST_MASS else 0.0
@@ -124,7 +124,7 @@ class LargestGap(Number):
         return largest_gap_of_classes(cells)
 
     def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
-        """Noise makes a largest gap larger: the interval takes that back."""
+        """Noise biases the largest gap upwards: the interval corrects for that."""
         if table.grid.slots == 1:
             return 0.0, 1.0
         likely = table.counts.likely
@@ -152,7 +152,7 @@ class CalibrationError(Number):
         return np.asarray(np.abs(self._gaps(table, cells)).sum(axis=-1))
 
     def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
-        """Noise makes absolute values larger: the interval takes that back."""
+        """Noise biases absolute values upwards: the interval corrects for that."""
         likely = table.counts.likely
         moved = self._gaps(table, likely + errors) - self._gaps(table, likely)
         return absolute_sum_interval(self._gaps(table, table.counts.unbiased), moved, sure.level)
@@ -162,19 +162,19 @@ class CalibrationError(Number):
 
 
 class Reading(Enum):
-    """One number that is read from scores and labels. Intervals at a level hold with that chance, each on its own.
+    """A number that is computed from scores and labels. Each interval holds on its own with probability `level`.
 
-    - `AUC`: area under the ROC curve. The interval holds the area of the exact scores: each end takes the order within
-      cells that is the worst for it.
-    - `AVERAGE_PRECISION`: mean precision at the scores of the positives; ties have one threshold. Its interval is what
-      the band of the precision-recall curve leaves open, so it is wider than one number alone would need.
+    - `AUC`: area under the ROC curve. The interval is for the area of the exact scores: each end assumes the worst
+      order within cells for it.
+    - `AVERAGE_PRECISION`: mean precision at the scores of the positives; ties have one threshold. Its interval follows
+      from the band of the precision-recall curve, so it is wider than one number alone would need.
     - `KS`: the Kolmogorov-Smirnov statistic, the largest difference of the distribution functions of both classes.
     - `BRIER`: the Brier score, the mean squared difference of label and score (Brier 1950).
     - `ECE`: the expected calibration error, the mean distance of share of positives and mean score, over ten groups of
-      like scores that seem to be of equal size (Naeini, Cooper and Hauskrecht 2015).
+      similar scores that seem to be of equal size (Naeini, Cooper and Hauskrecht 2015).
 
-    Noise, and samples for the population, are simulated. Noise makes a `KS` and an `ECE` seem larger than they are:
-    their intervals reach further down than up, and hold with their chance at least.
+    Noise and, for the population, sampling are simulated. Noise biases `KS` and `ECE` upwards: their intervals
+    therefore reach further down than up, and hold with probability at least `level`.
     """
 
     AUC = Area("area under the ROC curve", EITHER, needs_probabilities=False)
@@ -185,7 +185,7 @@ class Reading(Enum):
 
     @property
     def key(self) -> str:
-        """The word that it is asked by, in JSON and in tables, too."""
+        """Its name on the command line, in JSON and in tables."""
         return self.name.lower().replace("_", "-")
 
 
@@ -196,20 +196,20 @@ def _areas(table: ClassTable, noise: FloatArray) -> CountedAreas:
 
 
 def readings_of(table: ClassTable) -> tuple[Reading, ...]:
-    """What can be read: some need scores that are probabilities."""
+    """The readings that can be computed: some need scores that are probabilities."""
     return tuple(each for each in Reading if table.are_probabilities or not each.value.needs_probabilities)
 
 
 def groups_of_cells(table: ClassTable, groups: int) -> NDArray[np.int64]:
-    """The first cells of groups of like scores that seem to be of equal size, by the released counts."""
+    """The first cells of groups of similar scores that seem to be of equal size, by the released counts."""
     return even_groups(table.inside(table.counts.likely).sum(axis=0), groups)
 
 
 def estimate_of(table: ClassTable, reading: Reading) -> float:
-    """The number that the likely counts have; NaN where nobody was counted whom it is of.
+    """The number at the estimated counts; NaN where there are too few records to compute it.
 
     Raises:
-        ValueError: it is of probabilities, and the scores are none.
+        ValueError: it needs probabilities, and the scores are not.
     """
     _require(table, reading)
     counted = _present(table, reading, table.counts.likely)
@@ -220,7 +220,7 @@ def estimate_of(table: ClassTable, reading: Reading) -> float:
 
 
 def left_open(table: ClassTable, reading: Reading) -> Ends:
-    """How much of the distances from a number to the ends of its interval is no error of chance: below and above."""
+    """The parts of the distances from a number to the ends of its interval that are no random error: below, above."""
     _require(table, reading)
     below, above = reading.value.left_open(table)
     return below, above
@@ -229,11 +229,11 @@ def left_open(table: ClassTable, reading: Reading) -> Ends:
 def interval_of(
     table: ClassTable, reading: Reading, level: float, *, population: bool, generator: np.random.Generator | None
 ) -> Ends:
-    """Two ends that have the number between them; from 0 to 1 where noise alone may have made what it is of.
+    """An interval that contains the number; 0 to 1 where noise alone can explain the counts that it needs.
 
     Raises:
-        ValueError: `level` is no chance; it is of probabilities, and the scores are none; or for the population, units
-            have several records.
+        ValueError: `level` is not between 0 and 1; it needs probabilities, and the scores are not; or for the
+            population, units have several records.
     """
     level = chance("level", level)
     _require(table, reading)
@@ -248,7 +248,7 @@ def interval_of(
 
 
 def notes_on_classes(table: ClassTable) -> tuple[str, ...]:
-    """One line for a class of which noise alone may have made all that was counted."""
+    """One line for each class whose count noise alone can explain."""
     errors = table.errors(population=False)
     found = table.counts.may_lack(errors, NOTED_WITH_CHANCE)
     words = [name for name, lacks in zip(("negatives", "positives"), found, strict=True) if lacks]

@@ -1,4 +1,4 @@
-"""All that the scores of a model tell of two classes: paid for once, read as often as anybody likes."""
+"""The scores of a model in two classes: released once, and used for any number of curves and statistics."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ MOST_CELLS = 2**10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scores(TableReading):
-    """Counts of two classes along their scores, and what is read from them for nothing.
+    """Counts of two classes along their scores, and the statistics that follow from them at no further loss.
 
-    Scores in one cell of the grid count as tied, and the middle of the cell stands for them: all readings are those of
-    such scores. Only the area under the ROC curve has an interval that holds for the exact scores.
+    All statistics are those of scores rounded to the middle of their cell, so that scores in one cell are tied. Only
+    the area under the ROC curve has an interval that holds for the exact scores.
 
     Attributes:
         thresholds: Falling; a score at or above threshold i is called positive at point i. The first is infinite.
         true_positives: Positives above each threshold, never below 0, of the same shape.
         false_positives: Negatives above each threshold, of the same shape.
-        table: What all is read from.
+        table: The released counts that all statistics are computed from.
     """
 
     KIND: ClassVar[str] = "scores"
@@ -122,11 +122,11 @@ class Scores(TableReading):
 
     @property
     def readings(self) -> tuple[Reading, ...]:
-        """The single numbers that can be read: some need scores that are probabilities."""
+        """The single numbers that can be computed: some need scores that are probabilities."""
         return readings_of(self.table)
 
     def value(self, reading: Reading | str) -> float:
-        """One number, or NaN where too few records were counted to tell.
+        """One number, or NaN where too few records were counted to compute it.
 
         Raises:
             ValueError: there is no such reading, or it needs scores that are probabilities.
@@ -141,20 +141,20 @@ class Scores(TableReading):
         population: bool = False,
         generator: np.random.Generator | None = None,
     ) -> tuple[float, float]:
-        """Two ends that have the number between them, with chance `level`: each reading on its own.
+        """An interval that contains the number with probability `level`: each reading on its own.
 
-        They hold what these records give; with `population`, what all give that the records were drawn from, which
-        needs independent units of one record each. How each is found stands at `Reading`.
+        It is for the number of these records; with `population`, for that of the population that the records were drawn
+        from, which needs independent units of one record each. `Reading` says how each is computed.
 
         Args:
             reading: Which number.
-            level: The chance of the interval.
-            population: Whether it covers what holds for the population.
-            generator: For the simulation.
+            level: The confidence level.
+            population: Whether it is for the population, not for these records.
+            generator: The random numbers of the simulation.
 
         Raises:
-            ValueError: `level` is no chance; there is no such reading; or for the population, units have several
-                records.
+            ValueError: `level` is not between 0 and 1; there is no such reading; or for the population, units have
+                several records.
         """
         number, level = chosen("reading", reading, Reading), chance("level", level)
         return interval_of(self.table, number, level, population=population, generator=generator)
@@ -195,21 +195,21 @@ class Scores(TableReading):
 
 @dataclass(frozen=True, slots=True)
 class ScoresQuestion:
-    """What do scores tell of two classes? Both are counted in one table, in one turn; all else is read from it.
+    """How are scores distributed in two classes? One table of counts, in one turn, from which all statistics follow.
 
     Formal guarantees: a record lies in one cell of the table of categories, classes and scores, whatever its label, so
-    the price stays right when a replaced record changes its label, its score or its category.
+    the loss is the same when a replaced record changes its label, its score or its category.
 
     Attributes:
         label: The column of true labels.
         score: The column of scores, or a `Scorecard` or `Trees` that gives them; high scores are positive.
         grid: Public cells of the scores, 1024 at most. Unless said they are hundredths of [0, 1], and scores outside
             are counted apart: if there are more of these than noise may hide, a note says so.
-        by: Categories that were declared in public: one result for each, all for the price of one. A tuple of several
-            columns: one for each combination.
+        by: Categories that were declared in public: one result for each, all together at the privacy loss of one. A
+            tuple of several columns: one for each combination.
         pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed
             unless the positive one is 1, 0, -1, True or False.
-        model: What is said about the model that made the scores: is written on the result.
+        model: What is stated about the model that made the scores; it is printed with the result.
 
     Raises:
         ValueError: a class is missing or stands twice, or the grid has too many cells.
@@ -232,7 +232,7 @@ class ScoresQuestion:
         labels(self.label, self.pos_label, self.neg_label)
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """One table: of each category, if there are any, two rows."""
+        """One table with two rows, or with two rows for each category."""
         classes = labels(self.label, self.pos_label, self.neg_label)
         score = Axis(self.score, self.grid)
         axes = axes_of(self.by, classes, score)
@@ -246,9 +246,9 @@ class ScoresQuestion:
         return ScoresByCategory(columns_of(self.by), scores)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return by how much it is worse than a ROC question, or a calibration question, that has all of the loss.
+        """How much larger errors are than those of a ROC or a calibration question with the whole loss, in one line.
 
-        Nothing is said of categories: those questions have none.
+        There is no such note with categories, which those questions do not have.
         """
         return notes_on_joint_price(setting) if self.by is None else ()
 
@@ -257,7 +257,7 @@ class ScoresQuestion:
 
 
 class ScoresByCategory(ByCategory[Scores]):
-    """The scores of each declared category, and how they differ.
+    """The scores of each declared category, and differences between categories.
 
     Formal guarantees: as for `ByCategory`: all together lose what one table cost, and their noises are independent.
     """
@@ -274,19 +274,19 @@ class ScoresByCategory(ByCategory[Scores]):
         population: bool = False,
         generator: np.random.Generator | None = None,
     ) -> Measured:
-        """The number of the `first` category less that of the `second` one, and two ends that hold it.
+        """The number of the `first` category minus that of the `second`, and the ends of its confidence interval.
 
-        Ends are as sure, and speak of these records or of the population, as `Scores.interval` says; those of both
-        categories are joined by the squares of their distances (Zou and Donner 2008). How scores rank within cells, for
-        the area, may be the worst in both: that adds up as it is.
+        Level and population are as for `Scores.interval`. The interval is computed from those of both categories:
+        distances from estimate to end are squared, added, and the root taken (Zou and Donner 2008). For the area, the
+        part of each distance that stems from the unknown order within cells is added without squaring.
 
         Args:
             reading: Which number.
             first: A category.
             second: Another one.
-            level: The chance of the interval.
-            population: Whether it covers what holds for the population.
-            generator: For the simulation.
+            level: The confidence level.
+            population: Whether it is for the population, not for these records.
+            generator: The random numbers of the simulation.
 
         Raises:
             ValueError: there is no such category or reading, or as for `Scores.interval`.

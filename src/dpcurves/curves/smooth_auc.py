@@ -1,4 +1,4 @@
-"""One number instead of a curve: the area, and the curve that normal scores of equal spread would have with it."""
+"""One number instead of a curve: the area, and the binormal curve of equal variances that has this area."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ NO_INTERVAL = (
 class SmoothAuc(Released):
     """The area under an ROC curve, and the symmetric binormal curve that has it (Boyd, Lantz and Page 2015).
 
-    The curve is a shape that was assumed, not measured: use `ROC` to see how scores rank.
+    The curve is a shape that was assumed, not measured: use `ROC` for a measured curve.
 
     Attributes:
         fpr: False positive rates, from 0 to 1, of shape ``(513,)``.
         tpr: True positive rates of the binormal curve, of the same shape.
-        auc: The released area. It has no interval: its noise has the scale of a Cauchy law, which is about one over
-            ``epsilon`` times the size of the smaller class. That size was not released, and no public fact bounds it
-            from below: of one positive, epsilon 1 leaves an area anywhere between 0 and 1. A note says so.
-        privacy: What stands on every picture.
+        auc: The released area. It has no interval: its noise is Cauchy with a scale of about one over ``epsilon`` times
+            the size of the smaller class. That size was not released, and no public fact bounds it from below: with a
+            single positive and epsilon 1 the released area may be anywhere between 0 and 1. A note says so.
+        privacy: The privacy statement, which every picture shows.
         evidence: The released number, in steps of ``2**-20``.
 
     Data frame: columns ``fpr`` and ``tpr``.
@@ -110,7 +110,7 @@ class SmoothAucQuestion:
         grid: Public cells of the scores; scores in one cell are tied. Unless said they divide [0, 1], and scores below
             it are one more cell, those above it another.
         pos_label, neg_label: The two classes; records with another label are missing.
-        model: What is said about the model that made the scores: is written on the result.
+        model: What is stated about the model that made the scores; it is printed with the result.
     """
 
     label: str

@@ -1,4 +1,4 @@
-"""Count, sum, mean and variance of a column between public bounds, from one paid release."""
+"""Count, sum, mean and variance of a column between public bounds, from one release."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ READ = {1: (COUNT,), 2: (COUNT, SUM, MEAN), 3: (COUNT, SUM, MEAN, VARIANCE)}
 class Summary(Covered):
     """Count, sum, mean and variance of the values of a column.
 
-    Values outside of the bounds are taken for the bound that is nearer: all four numbers speak of such values.
+    Values outside the bounds are clamped to the nearer bound: all four numbers are those of clamped values.
 
     Attributes:
         count: Records with a value: never below zero, nor above the number of records where that is public.
         sum: The sum of their values, without bias. NaN where the count alone was asked for.
         mean: Between the bounds. NaN where the count alone was asked for.
-        variance: With divisor n - 1, as in pandas. NaN where it was not asked for.
-        lower, upper: The declared bounds; a count alone has none, and 0 and 1 stand here.
+        variance: The sample variance, with divisor n - 1. NaN where it was not asked for.
+        lower, upper: The declared bounds; 0 and 1 for a count alone, which has none.
         label: The column and its measuring unit.
-        privacy: What stands on every picture.
-        evidence: What all this was read from: counts, and maybe sums, and maybe sums of squares.
-        statistic: Which of the numbers was asked for, by its name: a picture shows this one.
+        privacy: The privacy statement, which every picture shows.
+        evidence: The releases: counts, and, where asked for, sums and sums of squares.
+        statistic: The name of the number that was asked for, which pictures show.
 
     Data frame: columns ``statistic`` and ``value``, a row for each of the `statistics`.
     """
@@ -80,7 +80,7 @@ class Summary(Covered):
     def read(
         cls, turns: tuple[Evidence, ...], bounds: Grid, label: str, privacy: PrivacyStatement, statistic: str = MEAN
     ) -> Summary:
-        """From counts, and maybe sums, and maybe sums of squares, of one row with one cell."""
+        """Compute it from counts and, where there are any, sums and sums of squares, of one row with one cell."""
         found, middle, half = _moments(turns), (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
         total = float(half * found.value + middle * found.records)
         mean, variance = float(middle + half * mean_of(found)), float(half**2 * variance_of(found))
@@ -109,7 +109,7 @@ class Summary(Covered):
 
     @property
     def clamped(self) -> str:
-        """What stands under the picture: which number, of what, and between which bounds."""
+        """The text under the picture: which number, of which column, and between which bounds."""
         if self.statistic == COUNT:
             return f"records with a value of {self.label}"
         between = f"[{numeral(self.lower)}, {numeral(self.upper)}]"
@@ -118,26 +118,26 @@ class Summary(Covered):
     def intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
-        """Lower and upper ends of all `statistics` in their order, each on its own with chance `level`.
+        """Confidence limits of all `statistics` in their order, each on its own with probability `level`.
 
-        They hold the numbers of these records. With `population`: the mean and the variance of the population, and the
-        means of counts and of sums over samples of this size, which needs independent units of one record each. The
-        mean is that of Student's t, with the noise added and the variance at the upper end of what noise leaves open;
-        or, where one moment was asked for, at the largest that the bounds allow. The variance holds for any law between
-        the bounds, so for most more often than `level` says; and so do counts and sums where the number of records is
-        private, for those are taken to scatter as Poisson's law does. See `postprocess.inference.moments`; rounding is
-        in all of them.
+        They are for the numbers of these records. With `population`, they are for the mean and the variance of the
+        population, and for the expected count and sum in a sample of this size, which needs independent units of one
+        record each. The interval of the mean is Student's t with the variance of the noise added; for the variance of
+        the records it takes the upper confidence limit, or, if one moment was asked for, the largest variance that the
+        bounds allow. The interval of the variance holds for any distribution between the bounds, so for most of them
+        more often than `level` says; so do those of counts and sums where the number of records is private, which is
+        then taken as Poisson. See `postprocess.inference.moments`; all intervals allow for rounding.
 
         Args:
             level: The chance of each interval.
-            population: Whether they cover what holds for the population.
-            generator: For the simulation.
+            population: Whether they are for the population, not for these records.
+            generator: The random numbers of the simulation.
 
         Returns:
             One row for each statistic: ``(statistics, 2)``.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level, draw = chance("level", level), public_generator(generator)
         if population:
@@ -162,19 +162,19 @@ class Summary(Covered):
         return np.array(ends)
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
-        """Lower and upper end of the number that was asked for; see `intervals`.
+        """Confidence limits of the number that was asked for; see `intervals`.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         return self._interval(self.statistic, level, population=population)
 
     def mean_interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
-        """Lower and upper end of the mean; see `intervals`.
+        """Confidence limits of the mean; see `intervals`.
 
         Raises:
-            ValueError: `level` is no chance; for the population, units have several records; or the count alone was
-                asked for.
+            ValueError: `level` is not between 0 and 1; for the population, units have several records; or the count
+                alone was asked for.
         """
         if MEAN not in self.statistics:
             raise Refused("statistic", "records alone were counted: nothing is known of their mean")
@@ -236,7 +236,7 @@ class Summary(Covered):
 
 
 class SummaryByCategory(ByCategory[Summary]):
-    """A summary for each category, in the order that was declared; drawn as one dot for each, one above the other."""
+    """A summary for each category, in the order that was declared; pictures show one dot for each category."""
 
     MEMBERS: ClassVar[str] = "summary"
 
@@ -248,7 +248,7 @@ class SummaryByCategory(ByCategory[Summary]):
         population: bool = True,
         name: str | None = None,
     ) -> Axes:
-        """Draw what was asked for of all categories, with intervals for these records and for the `population`.
+        """Draw the number that was asked for in all categories, with intervals for these records and the `population`.
 
         Without a `level` there are none.
         A `name` stands before the categories.

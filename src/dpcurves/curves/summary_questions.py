@@ -1,4 +1,4 @@
-"""How many, how much in all, on average, how scattered: questions about one column, each of which gives a summary."""
+"""Questions about the count, sum, mean and variance of one column, each of which gives a summary."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class CountQuestion:
 
     Attributes:
         column: A column of numbers.
-        by: Categories that were declared in public: one count for each, all for the price of one. A tuple of several
-            columns: one for each combination.
+        by: Categories that were declared in public: one count for each, all together at the privacy loss of one. A
+            tuple of several columns: one for each combination.
 
     Raises:
         TypeError: a field is of another kind.
@@ -96,10 +96,10 @@ class _Bounded:
 
 @dataclass(frozen=True, slots=True)
 class SumQuestion(_Bounded):
-    """What is the sum of the values? Two turns, paid once: its summary has the count and the mean, too.
+    """What is the sum of the values? Two turns under one charge: its summary has the count and the mean, too.
 
-    Values are added up as distances from the middle of the bounds, and the count adds the middle of each. Count and
-    distances get such shares of the loss that the variance of the sum is least, as far as the bounds tell.
+    The sum is released as two numbers: the count, and the sum of the values' distances from the middle of the bounds.
+    The loss is divided between the two so that the variance of the sum is least for these bounds.
 
     Attributes:
         column: A column of numbers.
@@ -121,7 +121,7 @@ class SumQuestion(_Bounded):
 
 @dataclass(frozen=True, slots=True)
 class VarianceQuestion(_Bounded):
-    """What is the variance of the values? Three turns, paid once: its summary has all that `SummaryQuestion` has.
+    """What is the variance of the values? Three turns under one charge: its summary is that of `SummaryQuestion`.
 
     Attributes:
         column: A column of numbers.
@@ -139,16 +139,16 @@ class VarianceQuestion(_Bounded):
 
 @dataclass(frozen=True, slots=True)
 class SummaryQuestion(_Bounded):
-    """How many records have a value, what is the sum of these, their mean, their variance? Three turns, paid once.
+    """What are the count, sum, mean and variance of the values? Three turns under one charge.
 
     Attributes:
         column: A column of numbers.
         lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
-        by: Categories that were declared in public: one summary for each, all for the price of one. A tuple of
-            several columns: one for each combination.
+        by: Categories that were declared in public: one summary for each, all together at the privacy loss of one. A
+            tuple of several columns: one for each combination.
         measured_in: The measuring unit of the column.
-        moments: 2: also the variance. 1: the noise of counts and sums is a quarter less, but nothing but the bounds is
-            known of the variance, which makes the mean's interval for the population wide.
+        moments: 2: also the variance. 1: counts and sums have a quarter less noise, but the variance is known only to
+            be one that the bounds allow, so the interval of the population mean is wide.
 
     Raises:
         ValueError: the bounds cross or are not finite, or moments are neither 1 nor 2.

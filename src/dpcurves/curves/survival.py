@@ -53,21 +53,20 @@ LEVEL = 0.95
 class Survival(Covered):
     """The share of records without an event until each edge of the grid, as Kaplan and Meier estimate it.
 
-    An event, or the end of a record's observation, is taken to come at the end of its cell, events first. So where
-    records are censored inside wide cells more seem to be at risk than are, and more to survive than do, without any
-    noise too: take cells that are as narrow as times are written. A note says how many more these may be, where
-    released counts show that they may be many. Times beyond the grid are observed until its end; times below it count
-    in the first cell.
+    Events and censoring are taken to happen at the end of their cell, events first. If records are censored inside wide
+    cells, the numbers at risk and the survival curve are therefore biased upwards, even without noise: choose cells as
+    narrow as the unit in which times are recorded. Where released counts show that this bias may be large, a note says
+    how large. Times beyond the grid are censored at its end; times below it count in the first cell.
 
     Attributes:
         x: Edges of the grid, of shape ``(cells + 1,)``.
-        y: The share that survives up to each edge: 1 at the first, and never rising.
+        y: The share that survives up to each edge: 1 at the first, and non-increasing.
         cumulative_hazard: The estimate of Nelson and Aalen at each edge, of the same shape.
         at_risk: Records at risk in the cell that ends at each edge, unbiased; at the first edge all records. See
             `at_risk_intervals`.
         label: What the x axis shows.
-        privacy: What stands on every picture.
-        evidence: Counts of the censored, and of events, that all this was read from.
+        privacy: The privacy statement, which every picture shows.
+        evidence: The released counts of censored records and of events.
         grid: Where the cells lie.
     """
 
@@ -103,12 +102,12 @@ class Survival(Covered):
         return _first(self.x, self.y <= 0.5)
 
     def median_interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
-        """Edges that have the median between them, with chance `level`; see `median_edges`.
+        """A confidence interval for the median between edges, with probability `level`; see `median_edges`.
 
-        The edges themselves are among them: where cells are coarse beside the noise the chance is higher.
+        The interval includes its ends: where cells are wide and the noise is small the coverage is higher.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         errors, known = self._errors(population)
         ends = np.append(self.x[1:], inf)
@@ -118,13 +117,13 @@ class Survival(Covered):
     def band(self, level: float, *, population: bool = False) -> tuple[FloatArray, FloatArray]:
         """Lower and upper ends of `y`, all correct at once with chance `level`; see `survival_band`.
 
-        They hold the curve that these records have on this grid. With `population` that of the population that they
-        were drawn from, its times taken to the ends of the same cells, where censoring does not depend on the time of
-        the event; that needs independent units of one record each. Nothing is said where 20 records or fewer are at
-        risk.
+        They are for the curve of these records on this grid. With `population`, they are for that of the population
+        that the records were drawn from, with times moved to the ends of the same cells; that needs independent units
+        of one record each, and censoring that does not depend on the time of the event. For the population, where 20
+        records or fewer are at risk, the lower end is 0 and the upper end is that of the cell before.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         errors, known = self._errors(population)
         lower, upper = survival_band(self.y[1:], errors, known, chance("level", level))
@@ -137,7 +136,7 @@ class Survival(Covered):
         """The band as ends, of shape ``(cells + 1, 2)``.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         return np.stack(self.band(level, population=population), axis=1)
 
@@ -167,10 +166,10 @@ class Survival(Covered):
     def at_risk_intervals(self, level: float) -> FloatArray:
         """Lower and upper ends of `at_risk`, all correct at once with chance `level`: shape ``(cells + 1, 2)``.
 
-        They are numbers of these records, so noise alone moves them.
+        They are for the numbers of these records, so they account for noise alone.
 
         Raises:
-            ValueError: `level` is no chance.
+            ValueError: `level` is not between 0 and 1.
         """
         error = simultaneous_errors([self._noise.records], chance("level", level))
         ends = np.stack([self._found.records - error, self._found.records + error], axis=1)
@@ -179,7 +178,8 @@ class Survival(Covered):
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """The numbers as a data frame; with a `level`, also ends of the band and of the numbers at risk.
 
-        Those of the band are for these records, or for the `population`; numbers at risk are always of these records.
+        The band is for these records, or, with `population`, for the population; numbers at risk are always of these
+        records.
         """
         if level is None:
             return super().to_frame()
@@ -226,13 +226,13 @@ class SurvivalQuestion:
     """How long until an event, where some records are censored? One turn.
 
     Attributes:
-        time: A column of numbers: when the event came, or until when there was none.
-        event: The column that says whether it came.
-        grid: Public cells of time; times outside are counted apart, whatever it says.
-        by: Categories that were declared in public: one curve for each, all for the price of one. A tuple of several
-            columns: one for each combination.
-        came: What stands in `event` if it came.
-        censored: What stands there if not; may be left out where it goes without saying.
+        time: A column of numbers: the time of the event, or of censoring.
+        event: The column that says whether the event happened.
+        grid: Public cells of time; times outside are counted apart, whatever the grid says.
+        by: Categories that were declared in public: one curve for each, all together at the privacy loss of one. A
+            tuple of several columns: one for each combination.
+        came: The value of `event` for an event.
+        censored: The value of `event` for a censored record; may be left out where `came` is 1, 0, -1, True or False.
         measured_in: The measuring unit of time.
 
     Raises:
@@ -257,7 +257,7 @@ class SurvivalQuestion:
             raise Refused("grid", f"at most {MOST_CELLS} cells of time are counted, got {grid.cells}")
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """One table: the censored and events, cell by cell, read from the end."""
+        """One table: counts of censored records and of events in each cell, summed from the end."""
         axis = Axis(self.time, self.grid.with_outside(Outside.APART))
         axes = (labels(self.event, self.came, self.censored, ("censored", "came")), axis)
         found = yield from needed(Prefixes(axes_of(self.by, *axes)), ALL)

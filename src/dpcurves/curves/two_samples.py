@@ -1,4 +1,4 @@
-"""Tests of whether two released curves are those of one distribution; p-values know the noise of both."""
+"""Tests of whether two released curves are those of one distribution; p-values account for the noise of both."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ MOST_DRAWS = 2000
 
 
 def ks_test(first: CDF, second: CDF, *, generator: np.random.Generator | None = None) -> TwoSampleTest:
-    """Do two groups of records have one distribution? The largest difference of their functions, and its p-value.
+    """Do two groups of records have one distribution? The Kolmogorov-Smirnov statistic and its p-value.
 
-    The statistic is that of ``scipy.stats.ks_2samp``: without noise both are equal, on records that stand for the cell
-    that they lie in. It is read at the edges that both curves counted (at most 4,096, evenly spread), from counts
-    without bias, so noise alone makes it larger: compare it with the p-value, which is simulated with noise and
-    sampling, both. Spends nothing.
+    The statistic is the largest difference of both distribution functions. Without noise it equals that of
+    ``scipy.stats.ks_2samp`` for values rounded to their cells. It is computed from unbiased counts at the edges that
+    both curves counted (at most 4,096, evenly spread), so noise biases it upwards; the p-value, which is simulated with
+    both noise and sampling, accounts for this. Spends nothing.
 
     Args:
         first: A curve.
         second: One of *other* records, on the same grid: of another category, or released on its own.
-        generator: For the simulation.
+        generator: The random numbers of the simulation.
 
     Raises:
         TypeError: one of them is no `CDF`.
@@ -46,12 +46,12 @@ def ks_test(first: CDF, second: CDF, *, generator: np.random.Generator | None = 
 
 
 def rank_sum_test(first: CDF, second: CDF, *, generator: np.random.Generator | None = None) -> TwoSampleTest:
-    """Are values of one group of records larger than those of another one? The test of Wilcoxon, Mann and Whitney.
+    """Are values in one group of records larger than in another one? The Wilcoxon-Mann-Whitney test.
 
     The statistic is the chance that a value of the `first` group is less than one of the `second`, plus half of the
-    chance that both are equal (in one cell): 1/2 where neither is larger. It is ``scipy.stats.mannwhitneyu`` of the
-    second and the first, over the product of their sizes. The p-value is on both sides, and is simulated with noise
-    and sampling, both. Spends nothing. Arguments and errors as for `ks_test`.
+    chance that both are equal (in one cell): 1/2 where neither is larger. It is the statistic of
+    ``scipy.stats.mannwhitneyu`` for the second and the first group, divided by the product of their sizes. The p-value
+    is two-sided, and is simulated with both noise and sampling. Spends nothing. Arguments and errors as for `ks_test`.
 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=64), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
@@ -83,7 +83,7 @@ def _judged(
 
 
 def require_comparable(first: CDF, second: CDF) -> None:
-    """Refuse what are not two curves on one grid, of units of one record each.
+    """Refuse anything but two curves on one grid, of units of one record each.
 
     Raises:
         TypeError: one of them is no `CDF`.
@@ -95,7 +95,7 @@ def require_comparable(first: CDF, second: CDF) -> None:
 
 
 def require_same_grid(first: CDF, second: CDF) -> None:
-    """Refuse what are not two curves on one grid.
+    """Refuse anything but two curves on one grid.
 
     Raises:
         TypeError: one of them is no `CDF`.

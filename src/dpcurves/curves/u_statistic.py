@@ -1,4 +1,4 @@
-"""U-statistics of degree 2, read from released distribution functions of any trust model: spends nothing."""
+"""U-statistics of degree 2, computed from released distribution functions of any trust model: spends nothing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Statistic = Callable[[FloatArray], FloatArray]
 
 
 def gini_mean_difference(curve: CDF) -> UStatistic:
-    """How far two people's values are apart, on average. Values that were clamped count as the ends of the grid.
+    """The mean absolute difference of two people's values. Values that were clamped count as the ends of the grid.
 
     Raises:
         TypeError: `curve` is no `CDF`.
@@ -65,18 +65,19 @@ def sample_variance(curve: CDF) -> UStatistic:
 def u_statistic(curve: CDF | Histogram, kernel: Function | Midpoint | OnCells) -> UStatistic:
     """The mean of any symmetric kernel of two values, over all pairs.
 
-    A function is replaced by its mean over each pair of cells (Bell et al. 2019, equation 15), `Midpoint` by the middle
-    of its range there (equation 14), and `OnCells` is a table of its own. Kernels that a distribution function tells,
-    as differences and squares, are far more exact from a `CDF`; those that see single cells, as collisions, from a
-    `Histogram`, which of people who trust nobody is Algorithm 1 of that paper: see `mean_of_cells`. Where their devices
-    rounded by chance, the kernel is that of middles, interpolated: see `AtMiddles`.
+    A function is replaced by its mean over each pair of cells (Bell et al. 2019, equation 15), a `Midpoint` by the
+    middle of its range there (equation 14); `OnCells` gives a value for each pair of cells. Smooth kernels, such as
+    absolute or squared differences, are far more exact from a `CDF`; kernels of single cells, such as collisions, from
+    a `Histogram`. With a histogram under local privacy this is Algorithm 1 of that paper: see `mean_of_cells`. Where
+    devices rounded values at random, the kernel is interpolated between the middles of cells: see `AtMiddles`.
 
-    Errors as of `gini_mean_difference`; and the kernel is no function, not symmetric, or not finite on the grid.
+    Errors are those of `gini_mean_difference`; a kernel that is no function, not symmetric, or not finite on the grid
+    is refused, too.
 
     Args:
         curve: A released distribution function, or a histogram.
-        kernel: A function of two arrays, which gives an array, or one of these. Its `resolution` is right if it rises
-            or falls along each cell.
+        kernel: A function of two arrays that returns an array, a `Midpoint`, or `OnCells`. The `resolution` of the
+            result is valid if the kernel is monotone within each cell.
 
     >>> import dpcurves as dp
     >>> import numpy as np
@@ -90,9 +91,9 @@ def u_statistic(curve: CDF | Histogram, kernel: Function | Midpoint | OnCells) -
 
 
 def gini_coefficient(curve: CDF) -> UStatistic:
-    """Gini's mean difference over twice the mean, of values that are not negative: 0 where all have the same.
+    """Gini's mean difference divided by twice the mean, for values that are not negative: 0 where all are equal.
 
-    The mean is read from the same release. It is taken to be at least the middle of the first cell.
+    The mean is computed from the same release, and taken to be at least the middle of the first cell.
 
     Raises:
         TypeError: `curve` is no `CDF`.
@@ -115,10 +116,10 @@ def gini_coefficient(curve: CDF) -> UStatistic:
 
 
 def collision_probability(curve: CDF | Histogram) -> UStatistic:
-    """How often two people's values lie in one cell of the grid: from a histogram it is the most exact.
+    """The probability that two people's values lie in one cell of the grid: most exact from a histogram.
 
-    Cells that were counted together are taken to be alike; `resolution` is what that leaves open. Errors as of
-    `gini_mean_difference`.
+    Cells that were counted together are taken to hold equally many records; `resolution` bounds the error of that.
+    Errors as of `gini_mean_difference`.
     """
     if isinstance(curve, Histogram):
         if ROUNDED in curve.notes:
@@ -129,7 +130,7 @@ def collision_probability(curve: CDF | Histogram) -> UStatistic:
 
 
 def renyi2_entropy(curve: CDF | Histogram) -> UStatistic:
-    """Minus the logarithm of `collision_probability`, which is taken to be from one over the number of cells to 1."""
+    """Minus the logarithm of `collision_probability`, which is clipped to between 1 / (number of cells) and 1."""
     found = collision_probability(curve)
     least = 1 / (len(curve.x) - 1)
 
@@ -144,19 +145,19 @@ def renyi2_entropy(curve: CDF | Histogram) -> UStatistic:
 
 
 def area_between(negatives: CDF, positives: CDF) -> UStatistic:
-    """The area under the ROC curve of two released score distributions: how often a positive has the higher score.
+    """The area under the ROC curve from the released score distributions of negatives and positives.
 
-    Scores in one cell count as tied, and a tie counts one half. The area is read from counts that do not fall as cells
-    are added, which draws it towards one half where noise is large, and makes it by a third more exact there; the
-    interval stands on counts without bias. The classes may be released by any trust model, each on
-    its own, as people do who know their own label: which is public then, as are the sizes of the classes. (The pruned
-    recursion of Bell et al. 2019, section 4, errs up to 1,000 times as much; of scores spread evenly over 2**16 cells
-    it errs as little as one round, for it takes their evenness for granted. It stands in `papers/u_statistics/`, and
-    `benchmarks/local_auc.py` prints it beside one round and two, `dp.local.publish`.)
+    Scores in one cell count as tied, and a tie counts one half. The area is computed from counts made monotone, which
+    shrinks it towards one half where noise is large and reduces its error by a third there; the interval is computed
+    from unbiased counts. The two distributions may be separate releases under any trust model, for instance by people
+    who know their own label; labels and the sizes of the classes are then public. (The pruned recursion of Bell et al.
+    2019, section 4, has up to 1,000 times the error; only for scores spread evenly over 2**16 cells, which it assumes,
+    is its error as small as that of one round. It stands in `papers/u_statistics/`, and `benchmarks/local_auc.py`
+    prints it beside one round and two, `dp.local.publish`.)
 
     Args:
         negatives: The distribution function of the scores of negatives.
-        positives: That of positives, on the same grid.
+        positives: The distribution function of the scores of positives, on the same grid.
 
     Raises:
         TypeError: one of them is no `CDF`.

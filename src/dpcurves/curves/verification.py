@@ -1,4 +1,4 @@
-"""Verification by subsets: does the sign of a coefficient, or an interval for it, hold on the confidential records?"""
+"""Verification by subsets: does a claim about a regression coefficient hold on the confidential records?"""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class Verification(Covered):
     """In what share of disjoint subsets a claim about a coefficient holds (Barrientos et al. 2019).
 
     Attributes:
-        share: About the share of the subsets that confirm the claim, brought into [0, 1].
-        probability: The chance, given what was released, that more than half of these subsets confirm it; all counts
-            are taken to be alike likely before.
+        share: The noisy share of the subsets that confirm the claim, clipped to [0, 1].
+        probability: The posterior probability that more than half of these subsets confirm it, given the released count
+            and a uniform prior on the true count.
         subsets: How many there are.
         claim: What is claimed.
-        privacy: What stands on every picture.
+        privacy: The privacy statement, which every picture shows.
         evidence: The released count.
 
     Data frame of one row: columns ``share``, ``probability`` and ``subsets``.
@@ -67,7 +67,7 @@ class Verification(Covered):
     def read(
         cls, evidence: Evidence, subsets: int, claim: str, privacy: PrivacyStatement, *, of_classes: bool = False
     ) -> Verification:
-        """From the released count; of two classes a low share may say that fits do not exist."""
+        """Compute it from the released count; in logistic regression a low share may mean that fits do not exist."""
         (released,) = evidence.values
         probability = above_half(released, subsets, evidence.sums.parts[0].noise)
         notes = [OF_FEW] if subsets < FEW else []
@@ -78,9 +78,9 @@ class Verification(Covered):
 
     @property
     def population_probability(self) -> float:
-        """The chance, given what was released, that a subset of other people confirms the claim more often than not.
+        """The posterior probability that a random subset of the population confirms the claim more often than not.
 
-        All chances of that are taken to be alike likely before.
+        The prior on the probability that a subset confirms it is uniform.
 
         Raises:
             ValueError: a unit has several records.
@@ -89,12 +89,13 @@ class Verification(Covered):
         return chance_above_half(*self._released)
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
-        """Two shares that have the share of these subsets between them, with chance `level` at least.
+        """A confidence interval for the share of these subsets that confirm the claim: it covers at least at `level`.
 
-        With `population`, the chance that a subset of as many other units confirms: that has binomial sampling in it.
+        With `population`, it is for the probability that a random subset of this size confirms, and includes binomial
+            sampling.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, a unit has several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit has several records.
         """
         level = chance("level", level)
         if population:
@@ -158,29 +159,31 @@ def _with_none(shade: Shade) -> Shade:
 
 @dataclass(frozen=True, slots=True)
 class VerifyQuestion:
-    """Does a coefficient have this sign, or lie in this interval, on these records? One turn.
+    """Does a regression coefficient have this sign, or lie in this interval, on these records? One turn.
 
-    The units are put into disjoint subsets by a keyed hash of each. In each the outcome is regressed on all columns: by
-    least squares if it is a `Ranged` column, by logistic regression if it has two categories, of which the second
-    counts as 1. Released is in how many subsets the coefficient lies strictly between `above` and `below`, with noise.
+    Each unit is assigned to one of the disjoint subsets by a keyed hash. In each subset the outcome is regressed on all
+    columns: by least squares if it is a `Ranged` column, by logistic regression if it has two categories, of which the
+    second counts as 1. The number of subsets in which the coefficient lies strictly between `above` and `below` is
+    released, with noise.
 
     Formal guarantees: a unit lies in one subset, so it changes one verdict by coming or going, and two by being
-    replaced: noise is made for a count that moves by 1, or by 2, whatever is fitted and however many records a unit
-    has. A fit that does not exist (too few records, columns that follow from each other, classes that a plane parts)
-    confirms nothing, and fails in no other way. All steps are taken whatever the records are.
+    replaced: the noise is for a count of sensitivity 1, or 2, whatever is fitted and however many records a unit has. A
+    subset whose fit does not exist (too few records, collinear columns, classes that a plane separates) does not
+    confirm the claim, and has no other effect. The steps taken do not depend on the records.
 
     Attributes:
-        outcome: What is explained: a `Ranged` column, or `Categories`.
-        columns: What explains it. Numbers are clipped to their declared range; each category but the first has a
+        outcome: The dependent variable: a `Ranged` column, or `Categories`.
+        columns: The predictors. Numbers are clipped to their declared range; each category but the first has a
             coefficient. Records that lack one of them are left out.
         coefficient: The column whose coefficient is judged, on the scale of the columns (log-odds, if logistic).
-        level: Its category, where the column has categories: not the first one.
+        level: Its category, where the column has categories; the first one has no coefficient.
         above, below: What is claimed of it; at least one.
-        subsets: Into how many the units are put. Each has to be large enough for a fit, and many overcome noise.
-        model: What is said about where the claim comes from: is written on the result.
+        subsets: The number of subsets. Each has to be large enough for a fit; the more there are, the less noise
+            matters.
+        model: What is stated about where the claim comes from; it is printed with the result.
 
     Raises:
-        ValueError: the coefficient is none of those, there is no claim, or see `SubsetQuery`.
+        ValueError: the model has no such coefficient, there is no claim, or see `SubsetQuery`.
         TypeError: a column is neither `Ranged` nor `Categories`.
 
     >>> import dpcurves as dp

@@ -1,4 +1,4 @@
-"""Groups of like scores: counted where private cuts end them, or read from the counts of all cells.
+"""Groups of similar scores: counted where private cuts end them, or read from the counts of all cells.
 
 The cuts are chosen in private; then positives and negatives are counted and distances of scores from the middle of
 their group summed. A record lies in one group, in one class, and its distance is at most half the group's width.

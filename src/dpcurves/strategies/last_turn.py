@@ -28,7 +28,8 @@ def counted_between(
     """Ask how many records lie in each interval.
 
     Args:
-        axes: The column on its grid, after the categories for each of which it is counted, all for the price of one.
+        axes: The column on its grid, after the categories for each of which it is counted, all together at the privacy
+            loss of one.
         starts: The first slots of the intervals, in any order; 0 is always one. Where values outside the grid are
             counted apart they are counted alone: they are no neighbours to interpolate to.
         before: The answers of the turns that chose the intervals.

@@ -84,7 +84,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """Counts of both classes in groups of like scores.
+    """Counts of both classes in groups of similar scores.
 
     Attributes:
         releases: All that was asked.

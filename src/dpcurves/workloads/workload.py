@@ -128,7 +128,7 @@ class Shares(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Groups(Workload[Grouped]):
-    """How many records of each class lie in groups of like scores of about equal size, and the mean score of each.
+    """How many records of each class lie in groups of similar scores of about equal size, and the mean score of each.
 
     Attributes:
         classes: The negatives and the positives, in this order.

@@ -1,4 +1,4 @@
-"""How many groups of like scores are made, where that was not asked: as many as noise does not hide."""
+"""How many groups of similar scores are made, where that was not asked: as many as noise does not hide."""
 
 from __future__ import annotations
 

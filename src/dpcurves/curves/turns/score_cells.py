@@ -1,4 +1,4 @@
-"""Groups of like scores, read from the counts of all cells: for who can not count again on cells that were found."""
+"""Groups of similar scores, read from the counts of all cells: for who can not count again on cells that were found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of like scores: how many, how many of them positive, and their mean score."""
+"""Groups of similar scores: how many, how many of them positive, and their mean score."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Ends(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ScoreGroups(ABC):
-    """What was released about groups of like scores. Unbiased, so anything may be below zero.
+    """What was released about groups of similar scores. Unbiased, so anything may be below zero.
 
     Attributes:
         cells: The cells that were counted; scores outside of them are in no group if they are counted apart.
@@ -122,7 +122,7 @@ class ScoreGroups(ABC):
         """What `ends` finds for each group, for these records or for the population: ``(groups, 2)``.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         if population:
             require_independent(privacy)

@@ -27,7 +27,7 @@ class Searched:
         evidence: Counts below all edges that were looked at.
         grid: The cells along which was searched. They are not laid out.
         label: What the x axis shows.
-        privacy: What stands on every picture.
+        privacy: The privacy statement, which every picture shows.
     """
 
     evidence: Evidence
@@ -52,7 +52,7 @@ class Searched:
         they hold more often than `level` says.
 
         Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         each = 1 - (1 - chance("level", level)) / max(np.size(p), 1)
         if population:

@@ -22,7 +22,7 @@ HALF = Fraction(1, 2)
 
 @dataclass(frozen=True, slots=True)
 class NoisyAuc:
-    """The chance that a positive has a higher score than a negative, and noise (Boyd, Lantz and Page 2015, mended).
+    """The chance that a positive has a higher score than a negative, and noise (Boyd, Lantz and Page 2015, corrected).
 
     A tie counts one half; where a class is empty the area is one half. The sum is rounded to a step of ``2**-20`` and
     brought into [0, 1]. It says nothing of the curve.

@@ -1,4 +1,4 @@
-"""Shares of positives in groups of like scores: what noise alone explains is taken back to a smooth curve."""
+"""Shares of positives in groups of similar scores: what noise alone explains is taken back to a smooth curve."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ LEAST_VARIANCE = 1e-9  # squared records: where there is neither chance nor nois
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Records in groups of like predictions, with noise or without. Arrays are (..., groups).
+    """Records in groups of similar predictions, with noise or without. Arrays are (..., groups).
 
     Attributes:
         positive: How many came true.

@@ -1,4 +1,4 @@
-"""Average residuals of groups of like predictions."""
+"""Average residuals of groups of similar predictions."""
 
 from __future__ import annotations
 
