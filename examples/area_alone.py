@@ -1,6 +1,6 @@
 # %% [markdown]
-# # An area, and nothing else
-# Whoever wants one number of a model pays for one, by smooth sensitivity. It has no interval; that of a curve has one.
+# # The area under the ROC curve alone
+# One number about a model, released by smooth sensitivity. It has no interval; the area from a whole ROC curve has one.
 
 # %%
 import matplotlib.pyplot as plt
@@ -22,8 +22,8 @@ for ax, question in zip(axes, (dp.SmoothAucQuestion("ill", "risk"), dp.RocQuesti
     print(found)
 
 # %% [markdown]
-# The curve on the left is a shape that was assumed: the symmetric binormal one that has this area. The one on the right
-# was counted.
+# The curve on the left has an assumed shape: the symmetric binormal one that has this area. The curve on the right is
+# estimated from noisy counts.
 
 # %%
 positive, negative = score[table["ill"] == 1], score[table["ill"] == 0]

@@ -1,6 +1,6 @@
 # %% [markdown]
 # # Binned residuals
-# Mean residuals of bins of like predictions. A model that is right leaves the envelope in about 5 of 100 bins.
+# Mean residuals of bins of similar predictions. A correct model leaves the envelope in about 5 of 100 bins.
 
 # %%
 import numpy as np

@@ -1,6 +1,6 @@
 # %% [markdown]
 # # People with many rows
-# The unit is a person, not a row: a keyed hash chooses at most so many rows of each, and the noise is for all of them.
+# The unit is a person, not a row: a keyed hash chooses a few rows of each, and noise is scaled to their number.
 
 # %%
 import matplotlib.pyplot as plt
@@ -14,7 +14,7 @@ table = {"patient": patients, "days": rng.gamma(2.0, 3.0, size=patients.size)}
 question, loss = dp.CdfQuestion("days", dp.Grid(0, 40, cells=320)), dp.PrivacyLoss.pure("0.1")
 
 # %% [markdown]
-# More rows a person make a curve of more visits, with more noise. A plan says how much, without data.
+# With more rows of each person the curve covers more visits, with more noise. A plan says how much, without data.
 
 # %%
 figure, axes = plt.subplots(1, 3, figsize=(11, 4.4), layout="constrained", sharey=True)

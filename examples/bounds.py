@@ -1,6 +1,6 @@
 # %% [markdown]
 # # How large are values?
-# Where nobody knows it in public, a grid has to be bought: an interval is doubled until it seems to hold most records.
+# Where no range is public, part of the budget finds one: an interval is doubled until it seems to hold most records.
 
 # %%
 import numpy as np
@@ -11,8 +11,8 @@ rng = np.random.default_rng(37)
 table = {"claims": 300 * rng.standard_t(3, size=20_000), "days": rng.gamma(2.0, 3.0, size=20_000)}
 
 # %% [markdown]
-# One secret threshold is compared with all intervals, so the price does not depend on how many are tried. A tenth of
-# the budget goes there, and the rest to the curve.
+# One secret noisy threshold is compared with the counts of all intervals, so the privacy loss does not depend on how
+# many are tried. A tenth of the budget goes there, and the rest to the curve.
 
 # %%
 with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
@@ -24,7 +24,8 @@ with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) 
 curve.plot()
 
 # %% [markdown]
-# The interval is a power of two, and may hold some records more or less than was asked for: a single column, alone.
+# The end of the interval is a power of two, and the interval may hold some records more or less than was asked for.
+# Here the same for a single column:
 
 # %%
 print(dp.bounds(table["claims"], unit=1, coverage=0.95, epsilon="0.1", adjacency=dp.REPLACE_ONE))

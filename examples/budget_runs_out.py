@@ -1,6 +1,6 @@
 # %% [markdown]
 # # A budget that runs out
-# A ledger adds up all that was spent of a dataset, for everybody who opens it. What would pass the cap is refused.
+# A ledger adds up all privacy losses of a dataset, whoever asks. A question that would exceed the cap is refused.
 
 # %%
 from pathlib import Path
@@ -25,7 +25,7 @@ except dp.BudgetExceeded as refusal:
     print(refusal)
 
 # %% [markdown]
-# What was paid for may be read again for nothing: as a histogram, at any edges of the grid.
+# A released curve can be read in other ways at no further loss: as a histogram between any edges of the grid.
 
 # %%
 curve.histogram([0, 18, 35, 50, 65, 120]).plot()

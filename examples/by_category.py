@@ -1,6 +1,6 @@
 # %% [markdown]
 # # One curve for each category
-# A record lies in one category at most, so all curves together cost what one does.
+# A record lies in one category at most, so all curves together have the privacy loss of one.
 
 # %%
 import numpy as np

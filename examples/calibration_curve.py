@@ -1,6 +1,6 @@
 # %% [markdown]
 # # A calibration curve
-# Do predicted chances come true? Groups of equal size are cut in private, and each share has an interval.
+# Do predicted chances come true? Groups of about equal size are found privately, and each share has an interval.
 
 # %%
 import numpy as np

@@ -1,6 +1,6 @@
 # %% [markdown]
 # # A contingency table
-# Pairs of declared categories, the shares of each row with intervals, and a test of independence that knows the noise.
+# Pairs of declared categories, shares of each row with intervals, and a test of independence that accounts for noise.
 
 # %%
 import numpy as np

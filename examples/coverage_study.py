@@ -1,6 +1,6 @@
 # %% [markdown]
 # # How often do intervals hold?
-# A study of one's own: 100 samples, 100 private means, and how many of their 90% intervals hold the population's mean.
+# A small simulation: 100 samples, 100 private means, and how many of their 90% intervals contain the population's mean.
 
 # %%
 import matplotlib.pyplot as plt
@@ -20,8 +20,8 @@ low, high = np.array(intervals).T
 holds = (low <= truth) & (truth <= high)
 
 # %% [markdown]
-# A few more than 90 hold, for the variance is taken at the upper end of what noise leaves open. (Intervals of quantiles
-# end at edges of what was counted together, and hold more often still.)
+# A few more than 90 contain it, because the variance is taken at the upper end of its interval. (Intervals of quantiles
+# end at edges of cells that were counted together, and hold more often still.)
 
 # %%
 figure, ax = plt.subplots(figsize=(10, 4.6), layout="constrained")

@@ -1,6 +1,6 @@
 # %% [markdown]
 # # DAWA, HB and the default on one plane
-# How a map of two columns is estimated matters more than how it is drawn: four ways, the same records, the same loss.
+# Four estimators of a two-way histogram, on the same records and with the same privacy loss: their errors differ much.
 
 # %%
 import matplotlib.pyplot as plt
@@ -17,8 +17,8 @@ grid, loss = dp.Grid(0, 100, cells=64), dp.PrivacyLoss.pure("0.2")
 exact, _, _ = np.histogram2d(x, y, bins=grid.edges)
 
 # %% [markdown]
-# `CellEstimator` puts noise on each cell. HB adds up a hierarchy of counts, DAWA first finds cells that are alike, and
-# the default counts blocks and divides those where that tells more.
+# `CellEstimator` adds noise to each cell. HB combines a hierarchy of counts, DAWA first finds cells with similar
+# counts, and the default counts blocks and divides those where that lowers the error.
 
 # %%
 ways = {

@@ -1,6 +1,6 @@
 # %% [markdown]
 # # Inequality
-# Gini coefficient and Lorenz curve, read from a released distribution function: nothing more is paid.
+# Gini coefficient and Lorenz curve, computed from a released distribution function at no further privacy loss.
 
 # %%
 import matplotlib.pyplot as plt

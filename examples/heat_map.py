@@ -1,6 +1,6 @@
 # %% [markdown]
 # # Two columns at once
-# A map of how two columns go together. How cells are put together is decided by what was released before.
+# A heat map of the joint distribution of two columns. Earlier noisy counts decide which cells are counted together.
 
 # %%
 import numpy as np

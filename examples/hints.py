@@ -1,6 +1,6 @@
 # %% [markdown]
 # # Hints
-# Who knows in public how values lie may say so. A right hint gains; a wrong one costs more, so in doubt none is given.
+# What is publicly known of the distribution may be said. A right hint lowers the error; a wrong one raises it by more.
 
 # %%
 import matplotlib.pyplot as plt

@@ -1,6 +1,6 @@
 # %% [markdown]
 # # A histogram
-# Independent noise in each cell: the right question where single cells matter, and not the curve that they add up to.
+# Independent noise in each cell: the right question where single cells matter, rather than their cumulative sums.
 
 # %%
 import numpy as np

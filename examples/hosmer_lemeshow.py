@@ -1,6 +1,6 @@
 # %% [markdown]
 # # The Hosmer-Lemeshow test
-# Is a model calibrated? The p-value is simulated with the noise: a chi-square law would call every model wrong.
+# Is a model calibrated? The p-value is simulated with the noise: a chi-squared distribution would reject every model.
 
 # %%
 import matplotlib.pyplot as plt

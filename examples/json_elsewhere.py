@@ -1,6 +1,6 @@
 # %% [markdown]
 # # A curve in R or JavaScript
-# A released curve is a JSON file with its numbers, its noise and its promise. No Python is needed to draw it.
+# A released curve is a JSON file with its numbers, its noise and its privacy loss. No Python is needed to draw it.
 
 # %%
 import json

@@ -1,6 +1,6 @@
 # %% [markdown]
-# # A mean, a sum and a spread
-# Count, sum, mean and variance of one column come from one release. Bounds are public, and what lies beyond is clamped.
+# # A mean, a sum and a variance
+# Count, sum, mean and variance of one column come from one release. Bounds are public; values beyond them are clamped.
 
 # %%
 import numpy as np
@@ -15,14 +15,14 @@ found = dp.summary(stay, bounds=(0, 30), epsilon=1, adjacency=dp.ADD_REMOVE, lab
 found.plot()
 
 # %% [markdown]
-# The interval for these records holds noise alone; the one for the population holds sampling, too.
+# The interval for these records covers the noise alone; the one for the population covers sampling, too.
 
 # %%
 print("these records:", found.mean_interval(0.95))
 print("the population:", found.mean_interval(0.95, population=True))
 
 # %% [markdown]
-# One number alone can be asked, too: a count has the whole loss then, and a sum divides it by its bounds.
+# One number alone can be asked for, too. A count then has the whole loss; a sum divides it between a count and a sum.
 
 # %%
 print("how many:", dp.count(stay, epsilon=1, adjacency=dp.ADD_REMOVE).interval(0.95))

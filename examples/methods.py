@@ -1,6 +1,6 @@
 # %% [markdown]
-# # What methods do on one data set
-# The default, a tree, one noise in each cell, a grown partition, and cuts at quantiles: on the same heaped records.
+# # Five methods on one data set
+# The default, a tree, independent noise in each cell, an adaptive partition, and cuts at quantiles: the same records.
 
 # %%
 import matplotlib.pyplot as plt

@@ -1,6 +1,6 @@
 # %% [markdown]
 # # A model that came from elsewhere
-# Coefficients as numbers, worked out record by record: the model may come from R, or from a fit to a synthetic table.
+# A model given as coefficients, which may come from R or from a fit to a synthetic table, predicts record by record.
 
 # %%
 import numpy as np
@@ -25,7 +25,7 @@ card = dp.Scorecard.from_sklearn(fitted, name="age alone", ranges={"age": (18, 9
 print(card.to_json())
 
 # %% [markdown]
-# The confidential table needs no column of scores: the card stands where one would.
+# The confidential table needs no column of scores: the model takes its place.
 
 # %%
 with dp.Session(confidential, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:

@@ -1,6 +1,6 @@
 # %% [markdown]
 # # A mean over pairs of people
-# How far are two people's incomes apart? Pairs work it out in a garbled circuit. First: in how many pairs to be.
+# How far apart are two people's incomes? Pairs compute it in a garbled circuit. First: in how many pairs is each?
 
 # %%
 import matplotlib.pyplot as plt
@@ -23,7 +23,7 @@ ax.set_yticks((), minor=True)
 ax.legend(title="noise")
 
 # %% [markdown]
-# The law of the protocol, drawn in one place: to try a plan out on a table that may be seen.
+# A simulation of the protocol in one process, to try a plan on a table that is not confidential.
 
 # %%
 incomes = np.random.default_rng(34).integers(20_000, 60_000, 10_000)

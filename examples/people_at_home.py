@@ -1,6 +1,6 @@
 # %% [markdown]
 # # People who trust nobody
-# Each randomises an answer at home and sends a short report. Whoever adds them up reads the same curve, in wider bands.
+# Each randomises an answer at home and sends a short report. The reports give the same curve, with a wider band.
 
 # %%
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ reports = [task.randomize(each) for each in hours]  # each on a device of its ow
 at_home = dp.local.aggregate(reports, task)
 
 # %% [markdown]
-# Beside it, what a curator would release, if there were one who may see everything.
+# For comparison, the curve that a curator who may see all records would release.
 
 # %%
 with dp.Session({"hours": hours}, budget=loss, adjacency=dp.REPLACE_ONE) as session:

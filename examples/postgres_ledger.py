@@ -1,6 +1,6 @@
 # %% [markdown]
 # # A ledger on a server
-# Where several people ask, the ledger lies in PostgreSQL. Each charge is one transaction, whoever else asks just then.
+# Where several people ask, the ledger may lie in PostgreSQL. Each charge is one transaction, also if many ask at once.
 
 # %%
 import os
@@ -20,7 +20,7 @@ table = {"age": np.random.default_rng(27).gamma(9, 5, size=5_000)}
 question = dp.HistogramQuestion("age", dp.Grid(0, 120, cells=24))
 
 # %% [markdown]
-# One asks first, and then seven at once, each for a quarter of what there is. Three of the seven are answered.
+# One person asks first, then seven at once, each for a quarter of the budget. Three of the seven are answered.
 
 # %%
 answers = {}

@@ -1,6 +1,6 @@
 # %% [markdown]
-# # Many curves of one release
-# `scores` counts both classes once. ROC, precision and recall, gain and net benefit are read from that for nothing.
+# # Many curves from one release
+# `scores` counts both classes once. ROC, precision and recall, gain and net benefit are computed from these counts.
 
 # %%
 import matplotlib.pyplot as plt

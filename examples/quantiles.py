@@ -1,6 +1,6 @@
 # %% [markdown]
 # # Quantiles
-# Medians, quartiles and percentiles: as many as you like, for the price of one distribution function.
+# Medians, quartiles and percentiles: as many as you like, for the privacy loss of one distribution function.
 
 # %%
 import numpy as np

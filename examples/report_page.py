@@ -1,6 +1,6 @@
 # %% [markdown]
 # # A page for the web
-# Curves, prices, what is left and what was refused, as one file of HTML that asks no other host and runs no script.
+# Curves, privacy losses, what is left and what was refused, in one HTML file without scripts or links to other hosts.
 
 # %%
 from pathlib import Path

@@ -1,6 +1,6 @@
 # %% [markdown]
 # # A residual plot
-# Residuals over predictions, as a map: bounds of both are found in private, then cells where there is something to see.
+# Residuals against predictions, as a heat map: bounds of both are found privately, then cells where many records lie.
 
 # %%
 import numpy as np
@@ -13,7 +13,7 @@ value = 2 * x + rng.normal(0, 0.3 + 0.3 * x)  # the spread grows: a regression o
 predicted = 2 * x
 
 # %% [markdown]
-# Where the model comes from has to be said: residuals move with it.
+# Where the model comes from has to be said: if it was fitted to these records, each of them changes all residuals.
 
 # %%
 plot = dp.residual_plot(

@@ -1,6 +1,6 @@
 # %% [markdown]
 # # After a crash
-# The charge is written before a record is read, the answer before it is shown. Asked again, it is the same one, unpaid.
+# The charge is stored before a record is read, the answer before it is shown. Asked again, it is the same, free.
 
 # %%
 from pathlib import Path
@@ -25,7 +25,7 @@ with opened() as session:
     first = session.ask(question, dp.PrivacyLoss.pure(1), request="pay curve")
 
 # %% [markdown]
-# Another process, with an empty memory: nothing is left, and the same request has the same answer.
+# Another process, with an empty memory: no budget is left, and the same request still has the same answer.
 
 # %%
 with opened() as session:

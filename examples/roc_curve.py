@@ -1,6 +1,6 @@
 # %% [markdown]
 # # A ROC curve
-# Thresholds are found in private where the scores are; the area has intervals for these records and for the population.
+# Thresholds are found privately, where the scores lie; the area has intervals for these records and for the population.
 
 # %%
 import numpy as np

@@ -1,6 +1,6 @@
 # %% [markdown]
 # # A scikit-learn pipeline, judged
-# A model is trained on one half of the aircraft and judged in private on the other: flights that left New York in 2013.
+# Flights that left New York in 2013: a model is trained on half of the aircraft and judged privately on the other half.
 
 # %%
 import matplotlib.pyplot as plt

@@ -1,6 +1,6 @@
 # %% [markdown]
 # # Is a synthetic table like the confidential one?
-# One question, asked of both: openly of the synthetic table, in private of the confidential one, and compared.
+# One question is asked of both, of the synthetic table without noise, of the confidential one with noise, and compared.
 
 # %%
 import numpy as np

@@ -1,6 +1,6 @@
 # %% [markdown]
 # # Is a coefficient positive?
-# The units are cut into 50 subsets; a regression is fitted in each, and noise is added to how many agree with a claim.
+# Units are divided into 50 subsets; a regression is fitted in each; how many agree with a claim is released with noise.
 
 # %%
 import numpy as np
@@ -22,4 +22,4 @@ found.plot()
 
 # %%
 print(found)
-print(f"the chance that more than half of all such subsets agree: {found.population_probability:.3f}")
+print(f"posterior probability that a subset confirms more often than not: {found.population_probability:.3f}")

@@ -14,7 +14,7 @@ rng = np.random.default_rng(16)
 table = {f"item {number}": rng.normal(number, 3, size=4_000) for number in range(8)}
 
 # %% [markdown]
-# Eight curves under one budget: an eighth of epsilon 1 each, or of a rho that promises the same at delta 1e-6.
+# Eight curves under one budget: each has an eighth of epsilon 1, or of a rho that gives epsilon 1 at delta 1e-6.
 
 # %%
 pure = dp.PrivacyLoss.pure(1)

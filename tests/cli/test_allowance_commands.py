@@ -17,7 +17,7 @@ def test_allowances_are_set_and_shown(run: Run, ledger: str) -> None:
     assert run(*allowance, "--analyst", "ann", "--epsilon", "0.75").exit_code == 0
     shown = run("ledger", "allowance", "show", ledger)
     assert shown.exit_code == 0, shown.output
-    for words in ("delays", "ann", "all", "epsilon 1.5", "epsilon 0.75", "fairness within the cap"):
+    for words in ("delays", "ann", "all", "epsilon 1.5", "epsilon 0.75", "allowances divide the cap"):
         assert words in shown.stdout
     assert run("ledger", "verify", ledger).stdout.startswith("verified: 3 entries")
 

@@ -116,7 +116,7 @@ def test_a_histogram_is_shown_with_its_face_below(run: Run, parquet: Path) -> No
     assert result.exit_code == 0, result.output
     for words in ("left", "right", "count", "epsilon 1", "replace-one", "each record", "one curator", "mechanism: "):
         assert words in result.stdout
-    assert "does not add up with other calls" in result.stderr
+    assert "is not added up with that of other calls" in result.stderr
 
 
 def test_a_long_curve_is_thinned_on_the_terminal(run: Run, parquet: Path) -> None:

@@ -108,7 +108,7 @@ def test_a_plan_shows_the_turns_that_a_hint_chooses(run: Run) -> None:
     grid = ("plan", "cdf", "--grid", "0:100:1024", *TERMS[:-2])
     looking = run(*grid, "--units", "10000")
     assert looking.stdout.count("one curator: ") == 3
-    assert "shown as for records that lie evenly" in " ".join(looking.stdout.split())
+    assert "supposes that records are spread evenly" in " ".join(looking.stdout.split())
     counted = run(*grid, "--units", "10000", "--hint", "atoms")
     assert counted.stdout.count("one curator: ") == 1
     assert "said to have atoms" in counted.stdout

@@ -51,7 +51,7 @@ def test_binned_residuals_are_written_shown_and_drawn(run: Run, csv: Path, tmp_p
     assert 1 <= len(found["prob_pred"]) == len(found["residual"]) == len(found["envelope"]) <= 4
     assert found["privacy"]["model"].startswith("trained on other records")
     shown = run("binned-residuals", csv, *JUDGED, "--model", "public", "--plot", file, "--level", "0.8")
-    assert "of the residuals leave the envelope; of a model that is right for the population 20% do" in shown.stdout
+    assert "of the residuals leave the envelope; for a model that is right for the population 20% do" in shown.stdout
     assert "fixed before these records were seen" in shown.stdout
     assert file.stat().st_size > 1000
 

@@ -64,7 +64,7 @@ def test_without_a_ledger_a_study_says_that_nothing_remembers_it(
 ) -> None:
     done = run("study", study, table, "--adjacency", "replace-one", "--out", tmp_path / "out")
     assert done.exit_code == 0
-    assert "nothing remembers this loss" in done.stderr
+    assert "this privacy loss is recorded nowhere" in done.stderr
 
 
 def test_a_dry_run_opens_nothing(run: Run, study: Path, tmp_path: Path) -> None:

@@ -43,15 +43,15 @@ class Total:
     """What is said of those beside it."""
 
     may_exceed: Annotated[
-        bool, Option("--may-exceed", help="Let allowances beside each other add up to more than they are parts of.")
+        bool, Option("--may-exceed", help="Let the allowances in one dataset or project add up to more than its own.")
     ] = False
 
 
 def allow(place: Place, account: OneAccount, owner: Owner, most: Price, total: Total) -> None:
     """Set what a project may spend of a cap, or an analyst of that.
 
-    It takes the place of the allowance before; what was spent stays spent. Allowances are fairness, not privacy: the
-    promise is the cap.
+    It takes the place of the allowance before; what was spent stays spent. Allowances divide a budget fairly; privacy
+    is guaranteed by the cap alone.
 
     Example: dpcurves ledger allowance set sqlite:///budget.db --project delays --epsilon 1
     """
@@ -84,4 +84,8 @@ def _show(ledger: Ledger, dataset: str) -> None:
     if not statement.allowances:
         say(terminal(), f"there are no allowances in {dataset!r}; {statement.left} of its cap is left")
         return
-    say(terminal(), allowance_table(Balance.of(statement)), "fairness within the cap, which alone is the promise")
+    say(
+        terminal(),
+        allowance_table(Balance.of(statement)),
+        "allowances divide the cap; the cap alone guarantees privacy",
+    )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..release import PrivacyStatement
     from ..session import Session
 
-FORGETFUL = "no --ledger was given: nothing remembers this loss, and it does not add up with other calls"
+FORGETFUL = "no --ledger was given: this privacy loss is recorded nowhere, and is not added up with that of other calls"
 
 
 @dataclass(frozen=True)

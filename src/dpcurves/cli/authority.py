@@ -29,8 +29,8 @@ class Authority:
     oidc_client: Annotated[
         str | None,
         Option(
-            help=f'What the server is to the issuer: JSON with "client_id" and "client_secret". Else {ID} and {SECRET} '
-            "of the environment.",
+            help='What identifies the server to the issuer: JSON with "client_id" and "client_secret". Else '
+            f"{ID} and {SECRET} of the environment.",
             metavar="FILE",
         ),
     ] = None

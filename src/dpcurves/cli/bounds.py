@@ -89,7 +89,7 @@ class BoundsView:
 def bounds(sizes: Sizes, covered: Covered, terms: Terms, output: Output) -> None:
     """How far from zero the values of a column lie, or of two.
 
-    The answer is a power of two times the smallest bound. Grids may then be laid within it.
+    The answer is a power of two times the smallest bound. A grid may then be chosen within it.
 
     Example: dpcurves bounds flights.csv --column arr_delay --smallest 10 --coverage 0.95 --epsilon 0.1
     --adjacency replace-one

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def cdf(column: SmoothColumn, cells: SomeCells, split: Split, terms: Terms, output: Output) -> None:
     """The distribution function of a column.
 
-    With --at or --points, below a few edges alone: others, and quantiles along a fine grid, are free under the same
-    --request-id.
+    With --at or --points it is counted at a few edges only. Other edges, and quantiles along the same fine grid, then
+    cost nothing under the same --request-id.
 
     Example: dpcurves cdf flights.csv --column arr_delay --grid -100:1300:4096 --epsilon 1 --adjacency replace-one
     """
@@ -37,8 +37,8 @@ def cdf(column: SmoothColumn, cells: SomeCells, split: Split, terms: Terms, outp
 def quantiles(column: Column, cells: HintedCells, shares: Shares, terms: Terms, output: Output) -> None:
     """Quantiles of a column.
 
-    All are read off one distribution function, so more of them cost no more. Along a grid that is too fine to be laid
-    out they are searched for, with intervals at --level.
+    All are read from one distribution function, so more quantiles cost no more. On a grid with too many cells to be
+    counted they are found by bisection, with intervals at --level.
 
     Example: dpcurves quantiles flights.csv --column arr_delay --grid -100:1300:4096 --at 0.5,0.9 --epsilon 1
     --adjacency replace-one

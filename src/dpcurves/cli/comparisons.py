@@ -71,7 +71,7 @@ class Both:
 def compare(both: Both) -> None:
     """A released curve beside the same curve of a public table.
 
-    The public table is counted openly; nothing is asked of the confidential one, so it costs nothing.
+    The public table is counted without noise; nothing is asked of the confidential one, so there is no privacy loss.
 
     Example: dpcurves compare delay.json synthetic.csv --question question.json --plot both.svg
     """

@@ -52,7 +52,7 @@ class KeptHead:
 def create(place: Place, account: NewAccount, cap: Price, promise: Promise) -> None:
     """Open an account.
 
-    Its cap and its promise never change. The ledger is made if there is none.
+    Its cap and its privacy guarantee never change. The ledger is made if there is none.
 
     Example: dpcurves ledger create sqlite:///budget.db --dataset flights --epsilon 2 --adjacency replace-one
     """
@@ -88,9 +88,9 @@ def verify(place: Place, kept: KeptHead) -> None:
 
 
 def head(place: Place) -> None:
-    """Print the end of the chain.
+    """Print the last hash of the ledger's chain.
 
-    Kept elsewhere and given to `verify` later, it finds an older copy that was put back.
+    Keep it elsewhere and give it to `verify` later: it finds an older copy that was put in the place of the ledger.
 
     Example: dpcurves ledger head sqlite:///budget.db
     """

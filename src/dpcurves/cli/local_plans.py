@@ -35,7 +35,7 @@ class Classes:
 
     positives: Annotated[
         str | None,
-        Option(help="How many of the people are positives: then the roads to the area are shown.", metavar="P"),
+        Option(help="How many of the people are positives: then ways to estimate the area are shown.", metavar="P"),
     ] = None
 
     def sizes(self, people: int) -> tuple[int, int] | None:
@@ -55,7 +55,7 @@ class Classes:
 def plan_local(column: Column, cells: Cells, wanted: Wanted, price: Price, classes: Classes) -> None:
     """Show what people who trust nobody would report about, by which randomisers, and the error.
 
-    With --positives, labels are public, and the roads to the area under the ROC curve are shown, best first.
+    With --positives, labels are public, and the ways to estimate the area under the ROC curve are shown, best first.
 
     Example: dpcurves plan local --grid 0:1:1024 --people 1000000 --epsilon 1
     """
@@ -107,8 +107,8 @@ def _roads(grid: Grid, loss: PrivacyLoss, positives: int, negatives: int) -> Tab
 
     from ..local import area_roads
 
-    caption = "of scores that are spread evenly; of uneven ones it may be some 1.6 times as much; labels public"
-    table = Table("roads to the area", caption=caption, caption_justify="left")
+    caption = "for scores that are spread evenly; for others up to about 1.6 times as much; labels are public"
+    table = Table("ways to estimate the area", caption=caption, caption_justify="left")
     table.add_column("standard error", justify="right")
     for road in area_roads(grid, loss, positives=positives, negatives=negatives):
         table.add_row(str(road), f"{road.error:.4f}")

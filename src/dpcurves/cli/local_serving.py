@@ -122,7 +122,7 @@ def serve(document: Document, receiving: Receiving) -> None:
     """Take reports of one task over HTTPS, into a file that `dpcurves local aggregate` reads.
 
     It runs until it is stopped. A report is on disk before it is acknowledged. It prints one line when it listens, and
-    one for each trouble of its own; never a report or a name.
+    one for each error of its own; never a report or a name.
 
     Example: dpcurves local serve --task task.json --store reports.bin --listen 127.0.0.1:8443 --tls cert.pem,key.pem
     """

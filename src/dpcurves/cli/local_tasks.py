@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from .option_groups import Command
 
 ASSUMED = (
-    "assumed: one report of each person, whose name is told; how many report is public; nothing is shuffled",
-    "who lies can shift a count by what one report weighs",
+    "assumed: one report of each person, whose name is known; the number of reports is public; no shuffling",
+    "a person who lies can shift a count by the weight of one report",
 )
 
 
@@ -53,12 +53,15 @@ class Wanted(Pair):
     neg_label: Annotated[str | None, Option(help="The negative label, where it is not clear.", metavar="LABEL")] = None
     rounding: Annotated[
         str,
-        Option(help="Of a histogram: simple (unless said), or chance: keeps numbers on average.", metavar="WORD"),
+        Option(
+            help="For a histogram: simple (the default), or chance: rounds at random, without bias.", metavar="WORD"
+        ),
     ] = "simple"
     coins: Annotated[
         str,
         Option(
-            help="own (unless said), or public: a report is one bit, all else follows from the name.", metavar="WORD"
+            help="own (the default), or public: a report is one bit, and all else follows from the name.",
+            metavar="WORD",
         ),
     ] = "own"
 
@@ -241,7 +244,7 @@ def randomize(source: Source, document: Document, device: Device, new: NewFile) 
 
 
 def aggregate(received: Received, document: Document, kernel: Kernel, output: Output) -> None:
-    """Add up reports, each person's once, and read the curve, and a statistic of pairs of people.
+    """Add up reports, one of each person, and compute the curve, and a statistic of pairs of people.
 
     Example: dpcurves local aggregate reports.bin --task task.json --plot cdf.svg
     """

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def pair(source: Source, document: Document, bearer: Bearer, meeting: Meeting, before: Before) -> None:
     """Take part in a task of pairs with the values of a file.
 
-    With two servers, a share of each value goes to either, and you may go. With people in pairs, the file has one row,
+    With two servers, each gets a share of each value, and you are done. With people in pairs, the file has one row,
     of whole numbers (what is beyond the declared bits counts as the nearest): you enter before the task is closed, and
-    call it again until all partners have written; letters go through the task's server, which can not open them.
+    call it again until all partners have written; letters go through the task's server, which cannot decrypt them.
 
     Done again with the same file and ticket, nothing counts twice: begin again if it was stopped. Another file is
     refused, or takes the place of the first with --earlier replace, of shares alone.

@@ -38,7 +38,8 @@ class OfPairs:
         str | None, Option(help="With --pairs: bits of each column's whole numbers, in their order.", metavar="B,B")
     ] = None
     trust: Annotated[
-        str | None, Option(help="With --pairs: people (by letters) or two-servers (from shares).", metavar="WHOM")
+        str | None,
+        Option(help="With --pairs: people (by encrypted letters) or two-servers (from shares).", metavar="WHOM"),
     ] = None
     pairing: Annotated[
         str | None,
@@ -46,7 +47,7 @@ class OfPairs:
     ] = None
     noise: Annotated[
         str | None,
-        Option(help="Of two servers: sum (the default), one noise on the sum, or each, in each answer.",
+        Option(help="With two servers: sum (the default), one noise on the sum, or each, noise in each answer.",
                metavar="WHERE"),
     ] = None  # fmt: skip
 

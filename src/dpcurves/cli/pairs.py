@@ -79,7 +79,7 @@ class Pairs:
 
 
 def plan(pairs: Pairs, price: Price) -> None:
-    """The error of a mean over pairs of people who show each other nothing: where each answers, and by two servers.
+    """The error of a mean over pairs of people: if people answer in pairs, and if two servers compute it from shares.
 
     Example: dpcurves plan pairs --kernel auc --people 100000 --pairs 1,2,4 --epsilon 1
     """

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from .views import View
 
 EVEN = """
-Each turn asks what the answers before make worth asking: it is shown as for records that lie evenly, or, where their
-number is private, as for all cells. A curve is read from all turns together."""
+What a later turn asks depends on the noisy answers before it: the plan supposes that records are spread evenly, or,
+where their number is private, that all cells are asked for. A curve is read from all turns together."""
 ASKED_OF = re.compile(r"(Example: dpcurves) (\S+) \S+[.](?:csv|parquet)")
 CHANCE = 0.05
 STANDING = MappingProxyType({"NAME": "", "U": "1", "P": "0.95", "public|disjoint|private": "public"})
@@ -45,7 +45,7 @@ class MadeUp:
     forecast: Annotated[
         str | None,
         Option(
-            help="Make up so many records of several kinds, ask them 20 times each, and say how far off answers were.",
+            help="Simulate this many records of several kinds, ask each 20 times, and show the errors.",
             metavar="N",
         ),
     ] = None

@@ -18,8 +18,16 @@ if TYPE_CHECKING:
 class Price:
     """A privacy loss. There is no default."""
 
-    epsilon: Annotated[str | None, Option(help="The privacy loss, pure: a number above zero.", metavar="E")] = None
-    rho: Annotated[str | None, Option(help="The privacy loss, zCDP, instead of --epsilon.", metavar="R")] = None
+    epsilon: Annotated[
+        str | None,
+        Option(help="The privacy loss epsilon, of pure differential privacy: a number above zero.", metavar="E"),
+    ] = None
+    rho: Annotated[
+        str | None,
+        Option(
+            help="The privacy loss rho, of zero-concentrated differential privacy, instead of --epsilon.", metavar="R"
+        ),
+    ] = None
 
     def loss(self) -> PrivacyLoss:
         """The one that was given.

@@ -67,7 +67,7 @@ class QuantileQuantileView(ResultView):
 def qq(pair: Pair, output: Output) -> None:
     """Quantiles of a released distribution against those of another one.
 
-    Both are read from files, and no data are opened, so it costs nothing. On the diagonal both are the same.
+    Both are read from files, and no data are opened, so there is no privacy loss. On the diagonal they are equal.
 
     Example: dpcurves qq before.json after.json --plot qq.svg
     """

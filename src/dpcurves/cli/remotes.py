@@ -147,7 +147,7 @@ def login(server: Server) -> None:
 
 
 def datasets(asking: OneProject) -> None:
-    """What the server has.
+    """The datasets on the server.
 
     Example: dpcurves remote datasets
     """
@@ -159,7 +159,7 @@ def datasets(asking: OneProject) -> None:
 
 
 def releases(asking: OneProject) -> None:
-    """What was answered to the project.
+    """The releases to the project.
 
     Example: dpcurves remote releases
     """

@@ -100,9 +100,9 @@ class ResidualPlotView:
 
 
 def residuals(plane: Plane, covered: Covered, cells: PlaneCells, terms: Terms, output: Output) -> None:
-    """How residuals spread over predictions.
+    """Residuals against predictions.
 
-    Bounds are found in private; within them a density is estimated, and synthetic points are drawn from it.
+    Bounds are found privately; within them a density is estimated, and synthetic points are drawn from it.
 
     Example: dpcurves residuals fitted.parquet --predicted fare --residual error --unit-predicted 1 --unit-residual 1
     --coverage 0.95 --model disjoint --epsilon 1 --adjacency replace-one

@@ -51,9 +51,9 @@ class Showing:
             metavar="|".join(READ),
         ),
     ] = NUMBERS
-    threshold: Annotated[str, Option(help="Confusion matrix: scores from it on are called positive.", metavar="S")] = (
-        "0.5"
-    )
+    threshold: Annotated[
+        str, Option(help="For the confusion matrix: scores at or above it are called positive.", metavar="S")
+    ] = "0.5"
 
     def view(self, sure: Covering, grid: Grid) -> ScoresView:
         """How scores on this grid are shown.

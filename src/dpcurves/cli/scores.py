@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def roc(scored: Scored, cells: Cells, thresholded: Thresholded, terms: Terms, output: Output) -> None:
     """The ROC curve of a score, and its area.
 
-    Scores lie in [0, 1] unless a grid is given; those outside are counted apart. With --at or --points these are all
-    the thresholds: others are free under the same --request-id.
+    Scores lie in [0, 1] unless a grid is given; those outside are counted separately. --at or --points name all
+    thresholds; others then cost nothing under the same --request-id.
 
     Example: dpcurves roc scored.parquet --label late --score p_late --epsilon 1 --adjacency replace-one
     """
@@ -37,7 +37,7 @@ def roc(scored: Scored, cells: Cells, thresholded: Thresholded, terms: Terms, ou
 def calibration(scored: Scored, groups: Groups, cells: GroupedCells, terms: Terms, output: Output) -> None:
     """The calibration curve of a score.
 
-    How often the positive label comes true among records of like score. Scores lie in [0, 1] unless a grid is given.
+    How often the label is positive among records of similar score. Scores lie in [0, 1] unless a grid is given.
 
     Example: dpcurves calibration scored.parquet --label late --score p_late --epsilon 1 --adjacency replace-one
     """
@@ -71,7 +71,7 @@ def hosmer_lemeshow(scored: Scored, groups: Groups, cells: GroupedCells, terms: 
 
 
 def binned_residuals(judged: Judged, bins: MostBins, cells: GroupedCells, terms: Terms, output: Output) -> None:
-    """Mean residuals of bins of like scores.
+    """Mean residuals of bins of similar scores.
 
     Where does the model predict too much, and where too little? The envelope includes noise and sampling.
 
@@ -90,7 +90,7 @@ def binned_residuals(judged: Judged, bins: MostBins, cells: GroupedCells, terms:
 
 
 def scores(scored: Scored, cells: Cells, showing: Showing, terms: Terms, output: Output) -> None:
-    """All that scores tell of two classes, paid for once.
+    """Many curves of a score of two classes, for one privacy loss.
 
     ROC and precision-recall curve, gain, confusion matrix, decision curve, calibration and more are read from one
     release: --show says which, and others are free under the same --request-id.

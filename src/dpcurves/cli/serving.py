@@ -59,7 +59,11 @@ class Door:
     ]
     workers: Annotated[str, Option(help="How many processes count.", metavar="N")] = "2"
     every: Annotated[
-        str, Option(help="How often answers appear: not when counting ends, which may tell of rows.", metavar="SECONDS")
+        str,
+        Option(
+            help="How often answers appear: not as soon as counting ends, which could reveal something of rows.",
+            metavar="SECONDS",
+        ),
     ] = "2"
     connections: Annotated[str, Option(help="How many connections are kept open at a time.", metavar="N")] = "512"
     deadline: Annotated[str, Option(help="How long a connection may be silent at first.", metavar="SECONDS")] = "10"
@@ -132,7 +136,7 @@ class Share:
     project: Annotated[str, Option(help="The project.", metavar="NAME")]
     analyst: Annotated[str | None, Option(help="One of it; left out: all of them together.", metavar="NAME")] = None
     may_exceed: Annotated[
-        bool, Option("--may-exceed", help="Let allowances beside each other add up to more than they are parts of.")
+        bool, Option("--may-exceed", help="Let the allowances in one dataset or project add up to more than its own.")
     ] = False
 
 
@@ -149,9 +153,9 @@ def require_extra() -> None:
 
 
 def serve(keeping: Keeping, door: Door, authority: Authority) -> None:
-    """Run a verification server: analysts ask confidential tables through it, under budgets.
+    """Run a verification server: analysts ask questions about confidential tables through it, under budgets.
 
-    It runs until it is stopped. It prints one line when it listens, and one for each trouble of its own.
+    It runs until it is stopped. It prints one line when it listens, and one for each error of its own.
 
     Example: dpcurves serve --store sqlite:///server.db --listen 127.0.0.1:8443 --tls cert.pem,key.pem
     """
@@ -178,7 +182,7 @@ def serve(keeping: Keeping, door: Door, authority: Authority) -> None:
 
 
 def person(person: OnePerson, keeping: Keeping) -> None:
-    """Make an account, or give one that is there a role, or a new password.
+    """Make an account, or give an existing one a role or a new password.
 
     Passwords are read from standard input, one line. Stewards and auditors are named here alone. With --subject a new
     account has no password: its person signs in with the issuer.

@@ -45,7 +45,7 @@ class Shown:
 
 
 def stream(tuples: Tuples, asked: Asked, steps: Steps, price: Price, shown: Shown) -> None:
-    """Counts of a stream, step by step, under one loss.
+    """Counts of a stream, step by step, under one privacy loss.
 
     A second run over the same store repeats each number, and costs nothing.
 
@@ -67,7 +67,7 @@ def stream(tuples: Tuples, asked: Asked, steps: Steps, price: Price, shown: Show
 
 
 def plan(asked: Asked, steps: Steps, tuples: Tuples, price: Price) -> None:
-    """The error that counts of a stream would have, and what is protected how well.
+    """The error that counts of a stream would have, and the privacy loss of one tuple, of several, and of a whole user.
 
     Example: dpcurves plan stream --states a,b,c --start 0 --every 5m --epsilon 0.1 --window 12
     """

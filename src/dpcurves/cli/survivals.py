@@ -40,7 +40,7 @@ class Observed:
             help="Its value where not; not needed where the other is 1, 0, -1, true or false.", metavar="LABEL"
         ),
     ] = None
-    measured_in: Annotated[str, typer.Option(help="The measuring unit, for the picture.", metavar="UNIT")] = ""
+    measured_in: Annotated[str, typer.Option(help="The unit of measurement, for the picture.", metavar="UNIT")] = ""
 
 
 class SurvivalView(ResultView):

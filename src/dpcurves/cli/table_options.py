@@ -36,7 +36,7 @@ class Column:
     """A column of numbers."""
 
     column: Annotated[str, Option(help="A column of numbers.", metavar="NAME")]
-    measured_in: Annotated[str, Option(help="Its measuring unit, for the picture.", metavar="UNIT")] = ""
+    measured_in: Annotated[str, Option(help="Its unit of measurement, for the picture.", metavar="UNIT")] = ""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,10 @@ class Cells:
     ] = None
     outside: Annotated[
         str | None,
-        Option(help="Values outside: clamped into the end cells (the default), or counted apart.", metavar="WHERE"),
+        Option(
+            help="Values outside: clamped into the end cells (the default), or counted apart, in cells of their own.",
+            metavar="WHERE",
+        ),
     ] = None
 
     def declared(self) -> Grid:
@@ -99,7 +102,7 @@ class GroupedCells(Cells):
 
     outside: Annotated[
         str | None,
-        Option(help="Scores outside the grid lie in no group and are counted apart; no other word is allowed.",
+        Option(help="Scores outside the grid lie in no group and are counted separately: only apart is allowed.",
                metavar="apart"),
     ] = None  # fmt: skip
 
@@ -118,7 +121,7 @@ class HintedCells(Cells):
     hint: Annotated[
         str | None,
         Option(
-            help="How records are known to lie: spread, peaked (in a small part) or atoms (in cells).",
+            help="What is publicly known of the values: spread, peaked (in a small part) or atoms (in single cells).",
             metavar="WORD",
         ),
     ] = None
@@ -140,10 +143,12 @@ class SomeEdges:
 
     at: Annotated[
         str | None,
-        Option(help="Count below these values alone, at the nearest edges of a grid as fine as you like.",
+        Option(help="Count records below these values only, at the nearest edges of a grid as fine as you like.",
                metavar="X,X,X"),
     ] = None  # fmt: skip
-    points: Annotated[str | None, Option(help="Count below so many evenly spaced edges alone.", metavar="N")] = None
+    points: Annotated[
+        str | None, Option(help="Count records below this many evenly spaced edges only.", metavar="N")
+    ] = None
 
     def of(self, grid: Grid) -> tuple[int, ...] | None:
         """Numbers of the edges; None: all.
@@ -171,7 +176,10 @@ class Smooth:
 
     smooth: Annotated[
         str | None,
-        Option(help="Monotone by the least change of noise, in absolute values (1) or squares (2).", metavar="P"),
+        Option(
+            help="Make the curve monotone by the least change of its noise, in absolute values (1) or squares (2).",
+            metavar="P",
+        ),
     ] = None
 
     def power(self) -> int | None:
@@ -327,7 +335,7 @@ class Groups:
     groups: Annotated[
         str | None,
         Option(
-            help="Groups cut at private quantiles: at least 2. Left out: 3 to 10, by records and loss.",
+            help="Groups cut at private quantiles: at least 2. If left out, 3 to 10, by records and privacy loss.",
             metavar="N",
         ),
     ] = None

@@ -21,11 +21,11 @@ class Parties:
     """Who takes part, and where the documents go."""
 
     servers: Annotated[
-        str, Option(help="Files server.json of party 0, party 1; of people in pairs, one.", metavar="FILE,FILE")
+        str, Option(help="Files server.json of party 0, party 1; with people in pairs, one file.", metavar="FILE,FILE")
     ]
     out: Annotated[str, Option(help="The task document: a new file.", metavar="FILE")]
     tickets: Annotated[str, Option(help="A folder for the tickets of all who take part.", metavar="FOLDER")]
-    owners: Annotated[str, Option(help="How many owners there are; of pairs, people.", metavar="N")]
+    owners: Annotated[str, Option(help="How many owners there are; with --pairs, how many people.", metavar="N")]
     reports_per_owner: Annotated[
         str | None, Option(help="How many reports one owner may send at most; of pairs, 1 if not said.", metavar="K")
     ] = None
@@ -34,7 +34,7 @@ class Parties:
     check: Annotated[
         str,
         Option(
-            help="owners: servers drop reports that count more than once; nobody: owners are believed.",
+            help="owners: servers drop reports that count more than once; nobody: reports are not checked.",
             metavar="WHOM",
         ),
     ] = "nobody"

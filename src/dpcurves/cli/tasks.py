@@ -46,7 +46,7 @@ class Counted:
     column: Annotated[
         str | None, Option(help="A column of numbers, whose values are counted; or ask --pairs.", metavar="NAME")
     ] = None
-    measured_in: Annotated[str, Option(help="Its measuring unit, for the picture.", metavar="UNIT")] = ""
+    measured_in: Annotated[str, Option(help="Its unit of measurement, for the picture.", metavar="UNIT")] = ""
 
     def named(self) -> str:
         """The column.
@@ -141,7 +141,7 @@ class Document(TaskDocument):
 def identity(place: Place) -> None:
     """Make the keys of a server.
 
-    What others may know of it is written to FOLDER/server.json: give that file to whoever makes the task.
+    Its public keys and address are written to FOLDER/server.json: give that file to whoever makes the task.
 
     Example: dpcurves task identity a0 --url https://127.0.0.1:8701
     """

@@ -113,7 +113,7 @@ class BinnedResidualsView:
             "prob_pred": curve.prob_pred, "residual": curve.residual, "count": curve.count, "envelope": within
         }  # fmt: skip
         left = f"{curve.outside_of(within):.0%} of the residuals leave the envelope"
-        words = f"{left}; of a model that is right for the population {100 * (1 - self.level):.6g}% do"
+        words = f"{left}; for a model that is right for the population {100 * (1 - self.level):.6g}% do"
         return [Shown(words, columns)]
 
     def draw(self, curve: BinnedResiduals) -> Axes:
