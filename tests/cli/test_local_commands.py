@@ -43,15 +43,16 @@ def test_people_report_and_the_aggregator_reads_a_curve(run: Run, parquet: Path,
     assert curve.privacy.units == 2000
 
 
-@pytest.mark.parametrize("coins", [(), ("--coins", "public")], ids=("own", "public"))
-def test_a_roc_curve_of_people(coins: tuple[str, ...], run: Run, parquet: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("coins", "error"), [((), 0.05), (("--coins", "public"), 0.25)], ids=("own", "public"))
+def test_a_roc_curve_of_people(coins: tuple[str, ...], error: float, run: Run, parquet: Path, tmp_path: Path) -> None:
+    """The area has standard deviations of 0.003, and of 0.037 by one bit each: within more than 6 of them."""
     task, reports = tmp_path / "task.json", tmp_path / "r.bin"
     asked = ("--column", "score", "--label", "late", "--grid", "0:1:8", "--people", 2000, "--epsilon", 6)
     assert run("local", "task", *asked, *coins, "--out", task).exit_code == 0
     assert run("plan", "local", *asked, *coins).exit_code == 0
     assert run("local", "randomize", parquet, "--task", task, "--out", reports).exit_code == 0
     written = run("local", "aggregate", reports, "--task", task, "--json", "-")
-    assert abs(ROC.from_json(written.stdout).auc - 0.83) < 0.15
+    assert abs(ROC.from_json(written.stdout).auc - 0.83) < error
 
 
 def test_what_does_not_go_together_is_refused(run: Run, parquet: Path, tmp_path: Path) -> None:
