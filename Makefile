@@ -4,7 +4,8 @@ PYTHONS := python3.13 python3.12 python3.11 python3
 FITS    := import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
 BIN     := .venv/bin
 READY   := .venv/.ready
-STARTED := typer shellingham rich numpy scipy sqlalchemy narwhals cryptography matplotlib pandas
+STARTED := typer shellingham rich numpy scipy sqlalchemy narwhals cryptography matplotlib pandas \
+	PIL duckdb pyarrow IPython ipykernel debugpy traitlets tornado zmq jupyter_client
 WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
@@ -54,8 +55,10 @@ docs: $(READY)
 	$(BIN)/python docs/site_pages.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file build/pages/mkdocs.yml --site-dir ../../site
 
-# The whole site, with what examples drew just now, in site/.
-site: examples
+# The whole site, with what examples drew just now, in site/. Their processes are copies of one that has imported libraries:
+# each has one of its own, and pictures are held as ever. CI starts each afresh (`make examples`).
+site: $(READY)
+	$(BIN)/python docs/examples.py --copies
 	$(MAKE) docs
 
 unit: $(READY)
@@ -157,6 +160,6 @@ $(READY): pyproject.toml setup.py constraints.txt
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt uv || echo "no uv to be had: pip goes on alone"
 	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip install --quiet --python $(BIN)/python $(WANTED) || \
 		{ $(BIN)/python -m pip install --quiet 'pip>=25.1' && $(BIN)/python -m pip install --quiet $(WANTED); }
-	@# Compiled now, so that the command answers at once where Python may write no byte code later.
-	@$(BIN)/python -m compileall -q src $(patsubst %,.venv/lib/python3*/site-packages/%,$(STARTED))
+	@# Compiled now, so that commands and kernels answer at once where Python may write no byte code later.
+	@$(BIN)/python -m compileall -q -j 0 -x '/tests/' src $(patsubst %,.venv/lib/python3*/site-packages/%,$(STARTED))
 	@touch $@

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import example_pages
 import examples
+import kernels
 import nbformat
 import numpy as np
 import pytest
+from nbclient import NotebookClient
 from PIL import Image
 
 import dpcurves as dp
@@ -92,6 +96,40 @@ def test_an_example_that_shows_a_folder_of_the_machine_is_told(tmp_path: Path) -
     for shown, told in (("a/b", False), (str(tmp_path / "a"), True)):
         cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=shown)]
         assert examples.tells(book) is told
+
+
+def shown(folder: Path, *cells: str) -> list[str]:
+    """What these cells print, in one process."""
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    resources = {"metadata": {"path": str(folder)}}
+    NotebookClient(book, timeout=120, kernel_name="python3", resources=resources).execute()
+    return ["".join(output.get("text", "") for output in cell.outputs) for cell in book.cells]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux alone")
+def test_copies_are_processes_of_their_own_with_nothing_of_another(tmp_path: Path) -> None:
+    mark = "import os, random, sys, numpy as np\nprint('left' in globals(), hasattr(np, 'left'), 'LEFT' in os.environ)"
+    drawn = "left = np.left = os.environ['LEFT'] = 'a word'\nprint(os.getpid(), random.random(), np.random.random())"
+    place = "print(os.getcwd(), [path for path in sys.path if path.endswith('docs')], os.getsid(0) == os.getpid())"
+    with kernels.copied():
+        found = [shown(tmp_path, mark, drawn, place) for _ in range(2)]
+        ended = [int(each[1].split()[0]) for each in found]
+    assert [each[0] for each in found] == ["False False False\n"] * 2
+    assert all(one != other for one, other in zip(*(each[1].split() for each in found), strict=True))
+    assert [each[2] for each in found] == [f"{tmp_path} [] True\n"] * 2
+    assert not any(Path(f"/proc/{number}").exists() for number in ended)
+    for number in ended:
+        kernels.Copy(number).send_signal(signal.SIGTERM)  # as a manager does whose kernel ends just then
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux alone")
+def test_a_copy_draws_and_prints_what_a_fresh_process_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examples, "OUT", tmp_path)
+    (example,) = examples.found(["by_category"])
+    with kernels.copied():
+        copied = example.run()
+    fresh = examples.Example(example.path).run()
+    assert [cell.get("outputs") for cell in copied.cells] == [cell.get("outputs") for cell in fresh.cells]
 
 
 def test_a_page_shows_what_came_out_where_it_came_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
