@@ -28,17 +28,17 @@ HINTS = {
 Found = dict[str, Any]
 INTRODUCTION = """# Which error to expect
 
-How far off is an answer as a whole, after all turns and all that is done with them? That depends on records times
-epsilon, and on how the records lie. Below stands the mean error of answers to made-up records of several kinds, at
-epsilon {epsilon} under {adjacency}, {rehearsals} answers each, with a standard error. It says nothing of records of
-other kinds: `dp.forecast(question, loss, adjacency, like=records)` tells the error for public records that are like
-yours, and `dpcurves plan KIND ... --forecast N` that for these kinds on your own grid. Noise alone is in these errors.
-How far a sample is from its population comes on top; it is in the bands and intervals for the population.
+How large is the error of a whole answer, after all turns and all estimation from them? That depends on records times
+epsilon, and on the distribution of the records. The tables have the mean error of answers to simulated records, at
+epsilon {epsilon} under {adjacency}, {rehearsals} answers each, with a standard error. They say nothing about records of
+other kinds: `dp.forecast(question, loss, adjacency, like=records)` predicts the error for public records that are like
+yours, and `dpcurves plan KIND ... --forecast N` that for these kinds on your own grid. These errors are those by noise
+alone. Sampling error comes on top; the bands and intervals for the population cover it.
 
-How good are forecasts? From other records of the same law, `dp.forecast` said 0.97 to 1.04 times the error that was
-then measured, for each of the eight kinds below, under both adjacencies, with a standard error of 0.02
-(`python benchmarks/regimes.py --full --half judge --parts forecasts`). Forecasts from made-up records give a range;
-errors of residual plots of records that lie close together are below it.
+How good are forecasts? From other records of the same distribution, `dp.forecast` gave 0.97 to 1.04 times the error
+that was then measured, for each of the eight kinds below, under both adjacencies, with a standard error of 0.02
+(`python benchmarks/regimes.py --full --half judge --parts forecasts`). Forecasts from simulated records give a range;
+residual plots of records that lie close together have smaller errors.
 
 ![Errors of eight kinds of answers, each against records times epsilon](images/expected_errors.png)
 
@@ -47,30 +47,31 @@ another table, which `make bench-accuracy` prints.
 """
 ON_HINTS = """## Which hint still helps
 
-A hint says what is known in public of how the records lie; it must not come from them. Below stands the error of a
-distribution function with the hint over that without one, on the same records, and its standard error: below 1 the hint
-helps.
+A hint says what is publicly known of the distribution of the records; it must not come from them. The tables below have
+the error of a distribution function with the hint, divided by that without one, on the same records, and its standard
+error: below 1 the hint helps.
 
-These are root mean squares. The **largest** error tells another thing of atoms: for 10,000 records on 4,096 cells at
-epsilon 1 (`python benchmarks/which_mechanism.py --hints`), with the right hint over none,
+These are root mean squares. For atoms the **largest** error gives another result: for 10,000 records on 4,096 cells at
+epsilon 1 (`python benchmarks/which_mechanism.py --hints`), errors with the right hint, divided by those without:
 
 | records | hint | largest error | root mean square |
 |---|---|---|---|
-| normal, a deviation of a tenth of the grid | `spread` | 0.94 ± 0.04 | 0.67 ± 0.06 |
-| normal, of a thousandth of it | `peaked` | 1 ± 0.08 | 1 ± 0.07 |
+| normal, a standard deviation of a tenth of the grid | `spread` | 0.94 ± 0.04 | 0.67 ± 0.06 |
+| normal, a standard deviation of a thousandth of it | `peaked` | 1 ± 0.08 | 1 ± 0.07 |
 | rounded to 21 values | `atoms` | 0.42 ± 0.03 | 1.18 ± 0.1 |
 
-So `spread` still gains a third of the root mean square where records are spread and many, `atoms` more than half of the
-largest error where single values hold nearly all, and `peaked` nothing: that is what is done without a hint. A wrong
-`spread` costs up to 24 times the largest error on atoms, and 190 times on the narrow peak; a wrong `atoms` 1.2 to 1.3
-times the largest error of those 10,000 records, and up to 3.5 times the root mean square of few.
+So `spread` still lowers the root mean square by a third where records are spread and many, `atoms` lowers the largest
+error by more than half where single values hold nearly all records, and `peaked` changes nothing, since the method is
+the same without a hint. A wrong `spread` makes the largest error up to 24 times as large on atoms, and 190 times on the
+narrow peak; a wrong `atoms` makes the largest error of those 10,000 records 1.2 to 1.3 times as large, and the root
+mean square of few records up to 3.5 times.
 """
 
 ON_SCORES = """## What still helps where scores are judged
 
-ROC curves, calibration curves and residual plots take no `Hint`. What may be said of them in public instead, and by how
-much it changes the error (records are those of `benchmarks/regimes.py --parts diagnostics`; replace-one; errors of
-areas are medians, others means):
+ROC curves, calibration curves and residual plots take no `Hint`. The table says what may be declared instead, from
+public knowledge, and by how much it changes the error (records are those of `benchmarks/regimes.py --parts
+diagnostics`; replace-one; errors of areas are medians, others means):
 
 | question | what is said | records times ε | error, over that of the default |
 |---|---|---|---|
@@ -81,8 +82,8 @@ areas are medians, others means):
 | calibration, chances right, too near to 0.3, bent | `groups=20` in place of 10 | 20,000 | 0.79, 0.94, 0.51 |
 | residual plot | a count of 16 x 16 cells in place of blocks | 500 | 1.6 (total variation) |
 
-So where few records are known to have scores near to one end, a grid that ends there is worth more than anything else;
-of many records 20 groups show more; and everything else is best left out.
+So where records are few and known to have scores near one end, a grid that covers only these scores helps most; with
+many records 20 groups show more; and everything else is best left at its default.
 """
 
 

@@ -32,11 +32,12 @@ GIVEN: dict[str, Any] = {
 HEAD = """# Which questions are answered under which trust model
 
 Made by `python docs/trust_models.py`, which rehearses each question with its defaults, on a grid of 64 cells where it
-has no other, under replace-one for 10,000 records at epsilon 1, and writes down in how many turns it is answered;
-or the refusal, which comes before anything is charged. A question is the same class under all of
-them, and so is its result. [Two servers](two_servers.md) answer from one paid count of all cells of a task's grid, or
-from counts below thresholds where a task counts those; the noise of both makes errors larger by the root of 2. People
-who trust nobody send one randomised report each, from which counts of all cells are read.
+has no other, under replace-one for 10,000 records at epsilon 1. The table says in how many turns (queries, of which
+later ones depend on the noisy answers to earlier ones) a question is answered, or why it is refused; a refusal comes
+before anything is charged. A question has the same class under all trust models, and so has its result.
+[Two servers](two_servers.md) answer from one count of all cells of a task's grid, or from counts below thresholds where
+a task counts those; both add noise, which makes errors larger by a factor of the root of 2. People who trust nobody
+send one randomised report each, from which counts of all cells are estimated.
 
 """
 

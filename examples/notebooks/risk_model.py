@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Judging a clinical risk model
-# A model that foresees readmissions is judged at a hospital that may not show its records: how well it ranks, whether
-# its chances are right, whether they help to decide, for whom it fails, and what repairs it.
+# A model that predicts readmissions is judged at a hospital that may not show its records: how well it ranks, whether
+# it is calibrated, whether it helps to decide, for whom it fails, and what repairs it.
 #
 # A model was made at one hospital. Before a second one uses it, the people there want to know whether it holds for
 # *their* patients, and they would like to publish the answer. Curves of 12,000 patients are made of 12,000 people's
@@ -78,9 +78,9 @@ first.roc().plot(ax=axes[0])
 first.precision_recall().plot(ax=axes[1])
 
 # %% [markdown]
-# The darker region holds the curve of *these* 12,000 patients: noise is all that it knows about. The lighter one holds
-# the curve of the patients that these stand for, so it holds chance, too. On the left of the second picture hardly
-# anybody is above the threshold, and the band opens: nothing is known there, and nothing should be read.
+# The darker region contains the curve of *these* 12,000 patients: it covers the noise alone. The lighter one contains
+# the curve of the population that these were drawn from, so it covers sampling, too. On the left of the second picture
+# hardly anybody is above the threshold, and the band opens: nothing is known there, and nothing should be read.
 #
 # The area under the ROC curve is the chance that of two patients, one of whom comes back, that one has the higher
 # score. Two intervals again:
@@ -97,8 +97,8 @@ for name in ("auc", "average-precision", "brier"):
 #
 # ## Are its chances right?
 #
-# Groups of like scores are cut in private, and in each the share of those who came back is compared with what the model
-# foretold. This is a question of its own, for it counts sums of scores too: it costs another epsilon 1.
+# Groups of similar scores are found privately, and in each the share of those who came back is compared with what the
+# model predicted. This is a separate question, since it needs sums of scores too: it costs another epsilon 1.
 
 # %%
 calibration = session.ask(dp.CalibrationQuestion("back", "risk", groups=8), loss(1), request="calibration")
@@ -108,8 +108,8 @@ calibration.plot()
 print(calibration.to_frame(level=0.95, population=True).round(3).to_string(index=False))
 
 # %% [markdown]
-# All points lie below the diagonal: at each score fewer come back than foretold. Thick bars are for these records, thin
-# ones for the population, and each holds on its own: of eight groups of a model that is right, one would leave the
+# All points lie below the diagonal: at each score fewer come back than predicted. Thick bars are for these records,
+# thin ones for the population, and each holds separately: of eight groups of a correct model, one would miss the
 # diagonal in every second or third paper. Eight on one side are another thing.
 #
 # ## Does it help to decide?
@@ -129,7 +129,7 @@ for threshold in (0.1, 0.2, 0.3):
 # %% [markdown]
 # Up to a threshold of about 35% the model is worth more than calling nobody or everybody. From 40% to 70% it is worth
 # less than nothing: those whom it gives a chance of one half come back in one of three cases, and are called in vain.
-# It is the same defect as before, in the currency of whoever has to decide.
+# It is the same defect as before, measured by its consequences for decisions.
 #
 # ## A repair that costs nothing
 #
@@ -227,8 +227,8 @@ print(f"these records: {np.mean((near_low <= own) & (own <= near_high)):.0%} hol
       f"population: {np.mean((low <= truth) & (truth <= high)):.0%}")  # fmt: skip
 
 # %% [markdown]
-# Intervals for these records hold more often than they promise, for what is unknown inside of cells of scores is taken
-# at its worst. Those for the population hold about as often as they say.
+# Intervals for these records hold more often than stated, because the order of scores within cells is unknown and taken
+# to be the worst. Those for the population hold about as often as stated.
 #
 # ## What to write in the paper
 #
