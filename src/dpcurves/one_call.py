@@ -37,7 +37,7 @@ def asked(
     adjacency: Neighbours,
     randomness: Randomness | None,
 ) -> Curve:
-    """The answer to one question, from a budget in memory that it spends whole."""
+    """The answer to one question, from a ledger in memory with just that budget."""
     budget = Currency.of(loss).budget(loss)
     with Session(table, budget=budget, adjacency=adjacency, randomness=randomness) as session:
         return session.ask(question, loss)

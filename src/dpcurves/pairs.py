@@ -1,4 +1,4 @@
-"""Pairs of people: what may be asked of them, what it would cost and how exact it would be."""
+"""Statistics over pairs of people: which ones may be asked for, at what loss, and with what error."""
 
 from __future__ import annotations
 
@@ -46,24 +46,25 @@ def plan(
     zetas: Zetas | None = None,
     seed: bytes | None = None,
 ) -> Plan:
-    """What pairs would tell, from public facts alone; nothing is spent.
+    """Plan a mean over pairs of people, from public facts alone; nothing is spent.
 
     Formal guarantees: see `mechanisms.pairs.planned_answers` and `planned_sum`. Its `error` is the standard deviation
     of the mean for the population: noise, the choice of pairs and that of people together.
 
     Args:
-        kernel: What the mean is taken of.
-        people: How many there are, in public.
-        pairs_per_person: In how many pairs each is, at most.
-        loss: What all of a person's pairs together may lose, purely.
-        noise: To each pair's answer, or once to their sum.
+        kernel: The function of two people whose mean is taken.
+        people: The public number of people.
+        pairs_per_person: The largest number of pairs that one person is in.
+        loss: The pure loss of all of a person's pairs together.
+        noise: Whether noise is added to each pair's answer, or once to their sum.
         pairing: How pairs are chosen.
-        zetas: How the kernel varies, where that is known in public; None: as much as it can.
-        seed: What pairs will be drawn from; None: it is only planned.
+        zetas: The variance components of the kernel, where they are known publicly; None: their largest possible
+            values.
+        seed: The seed that pairs will be drawn from; None: nothing is drawn yet.
 
     Raises:
-        TypeError: `kernel` is none.
-        ValueError: there are too few people, a person would be in no pair, or noise has no room.
+        TypeError: `kernel` is no kernel.
+        ValueError: there are too few people, a person would be in no pair, or the noise would exceed the number range.
 
     >>> import dpcurves as dp
     >>> made = plan(COLLISION, people=100_000, pairs_per_person=1, loss=dp.PrivacyLoss.pure(1))
@@ -78,7 +79,7 @@ def plan(
 
 
 def best(plans: Iterable[Plan]) -> Plan:
-    """The plan of the least error, and of fewest pairs among these: what it is chosen by is public.
+    """The plan with the least error and, among equal ones, with the fewest pairs: a choice from public facts.
 
     Raises:
         ValueError: there is none.
@@ -95,7 +96,7 @@ def best(plans: Iterable[Plan]) -> Plan:
 
 
 def answered_by(kernel: Kernel, made: Plan) -> tuple[str, int]:
-    """How each pair answers under a plan of `Noise.EACH`, in words, and how many ANDs that takes two parties."""
+    """How each pair answers under a plan of `Noise.EACH`, in words, and how many AND gates that takes."""
     response = response_of(_of_kernel(kernel, made), made.loss)
     return response.name, noisy_circuit(kernel, response).ands
 
@@ -108,14 +109,14 @@ def simulate(
     randomness: Randomness | None = None,
     seed: bytes | None = None,
 ) -> UStatistic:
-    """All pairs in one place, with the circuit and the noise of a plan: to try a plan on values that are not secret.
+    """Simulate a plan, with its circuit and noise, for all pairs in one process: on values that are not secret.
 
     Args:
         kernel: The kernel of the plan.
         table: Whole numbers of all people, by column.
-        made: What was planned.
-        randomness: Where coins come from; None: the system.
-        seed: What pairs are drawn from; None: it is drawn.
+        made: The plan.
+        randomness: The source of random bits; None: the operating system.
+        seed: The seed that pairs are drawn from; None: a random one.
 
     Raises:
         ValueError: the table has not as many people as the plan, or a number has too many bits.

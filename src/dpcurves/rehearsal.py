@@ -1,4 +1,4 @@
-"""A question that is rehearsed, and then asked: what it costs, what pays for each turn, and under which request."""
+"""Planning a question without data, and asking it: what each turn costs, and under which request it is charged."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Curve = TypeVar("Curve")
 
 
 def rehearse(question: Question[Curve], loss: PrivacyLoss, adjacency: Adjacency, trust: Planner | None = None) -> Plans:
-    """What a question would cost and how well it would be answered. Touches no data and no ledger.
+    """Plan a question: what it would cost, and with which error it would be answered. Touches no data and no ledger.
 
-    The plans, turn by turn; their `notes` say what has to be known before it is paid.
+    The plans, turn by turn; their `notes` should be read before the question is charged.
 
     >>> import dpcurves as dp
     >>> adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=1_000_000)

@@ -34,15 +34,16 @@ class Remote:
 
     Args:
         url: Where the server is: ``https://host:port``.
-        token: What its page of the project has shown once. SECRET.
-        project: Which one; None: that of the token.
-        ca: The file of the server's certificate; None: the authorities that this machine believes.
-        patience: Seconds that an answer may take, the queue included.
+        token: The access token that the server's page of the project showed once. SECRET.
+        project: The project; None: that of the token.
+        ca: The file with the server's certificate; None: the certificate authorities that this machine trusts.
+        patience: The timeout of an answer in seconds, time in the queue included.
 
     Formal guarantees: those of the server, which charges; nothing here opens records.
 
     Raises:
-        ValueError: the URL is none, the server can not be reached or proves to be another, or the token has ended.
+        ValueError: the URL is not valid, the server cannot be reached, its certificate is not the expected one, or the
+            token has expired.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Remote:
         self.close()
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._channel.close()
 
     @property
@@ -86,13 +87,13 @@ class Remote:
 
     @property
     def adjacency(self) -> Adjacency:
-        """Under which neighbours the project's dataset is released."""
+        """The neighbouring relation under which the project's dataset is released."""
         unit = Unit(self._dataset["unit"] or "", self._dataset["rows_per_unit"])
         return Neighbours(self._dataset["adjacency"]).among(unit, self._dataset["units"])
 
     @property
     def statement(self) -> Mapping[str, Any]:
-        """What is spent and left: of one's own allowance, of the project's, and of the dataset's cap."""
+        """What is spent and left of your own allowance, of the project's, and of the dataset's cap."""
         found: Mapping[str, Any] | None = self._get("projects", self._project, "statement")["left"]
         if found is None:
             raise Refused("allowance", f"none was set yet for you in project {self._project!r}")
@@ -100,7 +101,7 @@ class Remote:
 
     @property
     def left(self) -> PrivacyLoss:
-        """What one may still spend."""
+        """The loss that you may still spend."""
         left = self.statement["left"]
         if Currency(left["currency"]) is Currency.EPSILON:
             return _loss(left["amount"], PrivacyLoss.pure)
@@ -108,16 +109,16 @@ class Remote:
 
     @property
     def releases(self) -> Sequence[Mapping[str, Any]]:
-        """The questions of the project that are answered, the last one first."""
+        """The answered questions of the project, the latest one first."""
         found: Sequence[Mapping[str, Any]] = self._get("projects", self._project, "releases")
         return found
 
     def plan(self, question: Any, loss: PrivacyLoss) -> Plans:
-        """The conversation rehearsed here: prices, errors and refusals. Costs nothing, and asks nobody."""
+        """The plan of a question, made without the server: its losses, expected errors and refusals. Costs nothing."""
         return rehearse(question, loss, self.adjacency)
 
     def ask(self, question: Any, loss: PrivacyLoss) -> Any:
-        """The curve. Asked again by whomever of the project, it is the same curve, for nothing.
+        """The curve. The same question asked again by anyone in the project gives the same curve at no further loss.
 
         Raises:
             BudgetExceeded: less is left of an allowance, or of the cap; nothing was charged.
@@ -140,7 +141,7 @@ class Remote:
         return self._channel.get(_path("releases", f"{release}.{ending}"), self._token)
 
     def hand_in(self, model: Predictor) -> str:
-        """Give the project a model; its digest."""
+        """Store a model in the project; returns its digest."""
         require_kind("model", model, Predictor, "a Scorecard or Trees")
         return str(self._post("projects", self._project, "models", message={"model": model.to_object()})["digest"])
 

@@ -1,4 +1,4 @@
-"""The whole road in one function: question -> plan -> grant -> release -> curve."""
+"""A session: from a question to a plan, a charge to the ledger, a release and a curve."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Curve = TypeVar("Curve")
 MOMENT = "moment"
-"""Under this name a question notes which state of an engine's data it began with."""
+"""The name under which a question stores which version of an engine's data it began with."""
 
 
 class Session:
@@ -39,22 +39,24 @@ class Session:
         budget: The cap of the account: pure (counted in epsilon) or zCDP (counted in rho).
         adjacency: `ADD_REMOVE` (the number of units is private) or `REPLACE_ONE` (it is public).
         unit: The column that says whose record it is; None protects each record on its own.
-        rows_per_unit: How many records of one unit are used at most. Which ones is drawn in secret, once.
+        rows_per_unit: The largest number of records of one unit that are used. They are sampled once, in secret.
         ledger: Where spending is kept: ``sqlite:///file``, ``postgresql+psycopg://...``, or ``sqlite://`` in memory.
-            A ledger in memory forgets: what is spent there does not add up with anything else.
+            A ledger in memory ends with the process: losses in it are not added to any others.
         dataset: The name of the account. Two sessions that open the same records must use the same name. It ends with
             the version of the table where one is fixed, as in ``visits@12``.
         units: The public number of units, under replace-one. Left out, it is counted when data is first opened.
         delimiter: What separates the fields of a CSV file.
         trust: Who adds the noise.
-        randomness: Where noise comes from. Anything but the operating system marks all that it touches.
+        randomness: Where noise comes from. Results whose noise is not from the operating system are marked as not
+            private.
 
     Formal guarantees: all curves of one account together lose at most its cap, under its adjacency, for its unit,
     however questions are chosen (basic composition). The charge is committed before any record is read.
 
     Raises:
         TypeError: `table`, `budget`, `adjacency` or `trust` is of another kind.
-        UnsupportedQuery: `trust` needs others than one curator, as two servers do.
+        UnsupportedQuery: `trust` is not a model with one curator; two servers, for example, cannot be asked through a
+            session.
 
     >>> import numpy as np
     >>> import dpcurves as dp
@@ -107,7 +109,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Let go of the records. The ledger stays."""
+        """Close the records. The ledger stays."""
         if self._records is not None:
             self._records.close()
             self._records = None
@@ -123,7 +125,7 @@ class Session:
         return self._ledger.balance(self._dataset)
 
     def is_charged(self, request: str) -> bool:
-        """Whether this request was paid for before: the same question under it costs nothing."""
+        """Whether this request was charged before: asking the same question under it again costs nothing."""
         return self._ledger.granted(self._dataset, request) is not None
 
     @property
@@ -136,7 +138,7 @@ class Session:
 
     @property
     def adjacency(self) -> Adjacency:
-        """Under which neighbours all is released. Where the number of units is public, it is counted here once."""
+        """The neighbouring relation of all releases. Where the number of units is public, it is counted here once."""
         if self._neighbours.knows_units and self._units is None:
             self._units = self._opened().units()
             if self._units == 0:
@@ -144,29 +146,30 @@ class Session:
         return self._neighbours.among(self._unit, self._units if self._neighbours.knows_units else None)
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss) -> Plans:
-        """The conversation rehearsed with nobody in the room: prices, errors, refusals and notes, before any data.
+        """The plan of a question without any data: the loss of each turn, expected errors, refusals and notes.
 
         Opens no data, unless the number of units is public and was not given.
         """
         return rehearse(question, loss, self.adjacency, self._trust)
 
     def ask(self, question: Question[Curve], loss: PrivacyLoss, request: str | None = None) -> Curve:
-        """Rehearse, charge, converse. The same `request` again gives the same curve, for nothing.
+        """Plan, charge and answer a question. The same `request` again gives the same curve at no further loss.
 
-        Questions that read one thing that is paid once (a distribution function at some edges of a grid, and
-        quantiles that are searched for along it) may follow each other under one request: what was paid for the first
-        pays for all, and a threshold that was read has one answer for ever.
+        Questions that use the same release (a distribution function at some edges of a grid, and quantiles that are
+        searched for along it) may follow each other under one request: the charge for the first covers all, and a count
+        that was answered once keeps its answer.
 
         Warns:
-            CurveWarning: each of the curve's `notes`: what was clamped or missing, as released numbers tell.
+            CurveWarning: each of the curve's `notes`, for instance on values that were clamped or missing, by released
+                numbers.
 
         Raises:
             UnsupportedQuery, BudgetExceeded: nothing was charged.
             ValueError: a column is not there or of the wrong type, or `request` was used for another question;
                 nothing was charged.
             TypeError: `loss` is no `PrivacyLoss`, or `question` no question; nothing was charged.
-            Exception: anything that fails after the charge has a note with the request, also one that was made up
-                here: the same question under it gives the answer for nothing.
+            Exception: any error after the charge has a note with the request, which may have been generated here: the
+                same question under it is answered at no further loss.
         """
         loss = require_askable(question, loss).of_one_release()
         request = request if request is not None else secrets.token_hex(16)
@@ -186,15 +189,16 @@ class Session:
         about: str = "",
         only_if: Condition | None = None,
     ) -> Grant:
-        """Rehearse and charge for one analyst of a project, whose allowances pay along with the cap; no record is read.
+        """Plan and charge for one analyst of a project, out of both allowances and the cap; no record is read.
 
-        Whoever of the project asks the same is given the same grant, for nothing; `answered` tells what it paid for.
+        Any analyst of the project who asks the same question gets the same grant at no further loss; `answered` gives
+        its answer.
 
         Args:
             member: Who asks.
             question: What is asked.
             loss: What it may lose.
-            about: What else tells it from other questions, as the version of the data.
+            about: What else distinguishes it from other questions, such as the version of the data.
             only_if: What else has to hold when it is charged: see `Ledger.charge_for`. None: nothing.
 
         Raises:
@@ -210,7 +214,7 @@ class Session:
         )  # fmt: skip
 
     def answered(self, question: Question[Curve], grant: Grant) -> Curve:
-        """What was charged for: counted now, or read again from what was stored. It has the same numbers for ever.
+        """The answer to a charged question: counted now, or read again from the ledger. Its numbers never change.
 
         Raises:
             ValueError: the ledger gave no such grant.

@@ -1,7 +1,8 @@
 """One question about arrays at hand: the shortest way to a private curve.
 
-Each function opens a ledger in memory that forgets: **what these calls spend does not add up anywhere**. Two calls on
-the same records lose the sum of their losses, and only you know. For more than one question open a `Session`.
+Each function opens a ledger of its own in memory: **losses of several calls are not added up anywhere**. Two calls on
+the same records together lose the sum of their losses, which only you can keep track of. For more than one question
+open a `Session`.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ def cdf(
 
     Args:
         values: Numbers, of shape ``(n,)``. NaN and None are missing.
-        grid: Public cells. Nothing is read off the data. Values outside are clamped into the end cells, where only
-            one edge is known of them; ``outside="apart"`` counts them on their own.
+        grid: Public cells, which must not be chosen from the data. Values outside are clamped into the end cells; with
+            ``outside="apart"`` they are counted separately.
         adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public.
         epsilon: The loss, under pure differential privacy.
         rho: The loss, under zero-concentrated differential privacy; instead of `epsilon`.
@@ -98,7 +99,7 @@ def quantiles(
     hint: Hint | None = None,
     randomness: Randomness | None = None,
 ) -> Quantiles:
-    """Values below which shares `p` of `values` lie; however many, for the price of one distribution function.
+    """Quantiles of `values` at the shares `p`: any number of them has the loss of one distribution function.
 
     Arguments and guarantees as for `cdf`; the ledger is in memory and does not add up with other calls.
 
@@ -156,12 +157,12 @@ def roc_curve(
         y_score: Scores, of shape ``(n,)``; high scores are positive. The model is taken as public.
         adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public; a replaced record may change its label.
         epsilon: The loss, if it is pure.
-        rho: The loss, if it is zero-concentrated; one of the two is given.
-        grid: Public cells of the scores. Unless said they divide [0, 1], and scores outside are counted apart; give
+        rho: The loss, if it is zero-concentrated; give one of the two.
+        grid: Public cells of the scores. By default they divide [0, 1], and scores outside are counted apart; give
             `Grid.logistic` for log-odds.
         pos_label: The label of positives.
         neg_label: The label of negatives; may be left out where that of positives is 1, 0, -1, true or false.
-        cuts: Where the thresholds lie: at private quantiles of the scores unless said.
+        cuts: Where the thresholds lie: by default at private quantiles of the scores.
         randomness: Where noise comes from; anything but the operating system is marked on the curve.
 
     Formal guarantees: as for `cdf`; the ledger is in memory and does not add up with other calls.
@@ -187,10 +188,11 @@ def scores(
     neg_label: Category | None = None,
     randomness: Randomness | None = None,
 ) -> Scores:
-    """All that `y_score` tells of two classes, paid for once: ROC and precision-recall curves, and what else is read.
+    """One release of scores in two classes for several results: ROC, precision-recall, calibration curves and others.
 
-    Arguments and guarantees as for `roc_curve`, but nothing is cut in private: scores are counted in the cells of the
-    public `grid`, hundredths of [0, 1] unless said. The ledger is in memory and does not add up with other calls.
+    Arguments and guarantees as for `roc_curve`, but thresholds are not chosen from the data: scores are counted in the
+    cells of the public `grid`, by default hundredths of [0, 1]. The ledger is in memory and does not add up with other
+    calls.
 
     >>> import dpcurves as dp
     >>> found = dp.scores([0, 1] * 5000, [0.2, 0.7] * 5000, epsilon=10, adjacency=dp.REPLACE_ONE)
@@ -219,8 +221,9 @@ def calibration_curve(
 ) -> Calibration:
     """How often the positive label comes true among records of similar predicted probability.
 
-    Arguments and guarantees as for `roc_curve`; `groups` of about equal size are cut in private; left out: 10,
-    or fewer where noise would hide them. The ledger is in memory and does not add up with other calls.
+    Arguments and guarantees as for `roc_curve`; the edges of `groups` groups of about equal size are chosen privately;
+    by default there are 10 groups, or fewer where noise is large. The ledger is in memory and does not add up with
+    other calls.
 
     >>> import dpcurves as dp
     >>> curve = dp.calibration_curve([0, 1] * 900, [0.2, 0.7] * 900, groups=2, epsilon=5, adjacency=dp.REPLACE_ONE)
@@ -244,11 +247,11 @@ def hosmer_lemeshow(
     neg_label: Category | None = None,
     randomness: Randomness | None = None,
 ) -> HosmerLemeshow:
-    """Do predicted probabilities agree with the labels? With a p-value that knows noise and chance.
+    """Do predicted probabilities agree with the labels? The test's p-value accounts for noise and sampling.
 
-    Arguments and guarantees as for `calibration_curve`, but where `groups` is left out, there are as many as are best
-    for that many records and that loss: see `HosmerLemeshowQuestion`. The ledger is in memory and does not add up with
-    other calls.
+    Arguments and guarantees as for `calibration_curve`, but where `groups` is left out, their number depends on the
+    number of records and the loss: see `HosmerLemeshowQuestion`. The ledger is in memory and does not add up with other
+    calls.
 
     >>> import dpcurves as dp
     >>> test = dp.hosmer_lemeshow([0, 1] * 900, [0.1, 0.2] * 900, groups=4, epsilon=5, adjacency=dp.REPLACE_ONE)
@@ -273,11 +276,12 @@ def binned_residuals(
     neg_label: Category | None = None,
     randomness: Randomness | None = None,
 ) -> BinnedResiduals:
-    """Mean residuals, labels less predictions, of bins of similar predicted probability, within an envelope.
+    """Mean residuals (label minus prediction) in bins of similar predicted probability, with an envelope.
 
-    Arguments and guarantees as for `roc_curve`, and two more. `bins` at most are cut in private, and joined where noise
-    would drown them. `model` is `PUBLIC_MODEL`, `DISJOINT_RECORDS` or `PRIVATE_MODEL`: without one of these being true
-    no residual is private. The ledger is in memory and does not add up with other calls.
+    Arguments and guarantees as for `roc_curve`, and two more. At most `bins` bins are formed by a private choice of
+    edges, and joined where noise is large beside their counts. `model` is `PUBLIC_MODEL`, `DISJOINT_RECORDS` or
+    `PRIVATE_MODEL`: unless one of these is true no residual is private. The ledger is in memory and does not add up
+    with other calls.
 
     >>> import dpcurves as dp
     >>> y, p = [0, 1, 1, 1] * 900, [0.2, 0.2, 0.7, 0.7] * 900
@@ -307,9 +311,10 @@ def residual_plot(
 ) -> ResidualPlot:
     """How residuals spread over predictions: a private density, and a synthetic scatter drawn from it.
 
-    Arguments and guarantees as for `binned_residuals`, and more. Both axes are bounded in private, by the first power
-    of two times `unit_predicted`, or `unit_residual`, so that both cover a share `coverage` of the records; within
-    these bounds each axis has `cells` cells. The ledger is in memory and does not add up with other calls.
+    Arguments and guarantees as for `binned_residuals`, and more. The bounds of each axis are chosen privately: the
+    smallest power of two times `unit_predicted`, or `unit_residual`, such that both bounds together cover about a share
+    `coverage` of the records. Within them each axis has `cells` cells. The ledger is in memory and does not add up with
+    other calls.
 
     >>> import dpcurves as dp
     >>> x, residual = [0.1 * i for i in range(10)] * 500, [0.2, -0.2] * 2500
@@ -335,10 +340,10 @@ def bounds(
     label: str = "value",
     randomness: Randomness | None = None,
 ) -> Bounds:
-    """How far from zero `values` lie: the first power of two times `unit` that about a share `coverage` lies within.
+    """A bound on the size of `values`: the least power of two times `unit` that about a share `coverage` lies within.
 
-    Arguments and guarantees as for `cdf`, without a grid: `unit` is public, about the size of values that matter; see
-    `BoundsQuestion`. The ledger is in memory and does not add up with other calls.
+    Arguments and guarantees as for `cdf`, without a grid: `unit` is public, and should be of the magnitude of relevant
+    values; see `BoundsQuestion`. The ledger is in memory and does not add up with other calls.
 
     >>> import dpcurves as dp
     >>> found = dp.bounds([3, -5, 6] * 1000, unit=1, coverage=0.95, epsilon=1, adjacency=dp.REPLACE_ONE)

@@ -31,7 +31,7 @@ class Asked:
     """One question of a study.
 
     Attributes:
-        name: What its files are called: small letters, digits, ``-`` and ``_``.
+        name: The name of its files: lower-case letters, digits, ``-`` and ``_``.
         question: What is asked.
         share: The part of the loss that it gets.
     """
@@ -105,16 +105,16 @@ class Study:
         return cls(tuple(_asked(listed)), loss_of(_exact(stored, "epsilon"), _exact(stored, "rho")))
 
     def price(self, asked: Asked) -> PrivacyLoss:
-        """What one question may lose."""
+        """The loss of one question."""
         return (self.loss * asked.share).of_one_release()
 
     def request(self, asked: Asked) -> str:
-        """Under which request it is charged: the same for the same question, share and loss."""
+        """The request under which it is charged: the same for the same question, share and loss."""
         facts = json.dumps([question_to_json(asked.question), str(asked.share), repr(self.loss)], sort_keys=True)
         return f"study-{asked.name}-{sha256(facts.encode()).hexdigest()[:16]}"
 
     def plan(self, adjacency: Adjacency, trust: TrustModel[Any] | None = None) -> Iterator[tuple[Asked, list[Plan]]]:
-        """Each question rehearsed: its turns, prices and errors. Touches no data and no ledger.
+        """The plan of each question: its turns, losses and errors. Touches no data and no ledger.
 
         Raises:
             UnsupportedQuery: the trust model cannot answer one of them.
@@ -123,7 +123,7 @@ class Study:
             yield each, list(rehearse(each.question, self.price(each), adjacency, trust))
 
     def ask(self, session: Session) -> Iterator[tuple[Asked, Any]]:
-        """Ask one question after the other. All are rehearsed before the first one is charged.
+        """Ask one question after the other. All are planned before the first one is charged.
 
         Raises:
             UnsupportedQuery, BudgetExceeded, ValueError: as `Session.ask`; what was answered before stays answered.

@@ -1,4 +1,4 @@
-"""One question about a whole table at hand, in one call, as in `shortcuts`: what is spent does not add up anywhere."""
+"""One question about a whole table in one call, as in `shortcuts`: losses of several calls are not added up."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ __all__ = [
 ]  # fmt: skip
 
 EXACTLY = PrivacyLoss.pure(10**9)
-"""A loss at which noise is 0."""
+"""A loss so large that the noise is 0."""
 
 
 def compare(private: Any, question: Question[Any], public: Any) -> Comparison:
-    """Draw a released curve beside the same curve of a public table, as of synthetic records, and tell them apart.
+    """Compare a released curve with that of a public table, such as synthetic records, and test for a difference.
 
-    The public table is counted openly; nothing more is asked of the confidential one, so it costs nothing.
+    The public table is counted exactly; nothing more is asked of the confidential one, so it costs no privacy loss.
 
     Args:
         private: A `CDF`, `Histogram`, `ROC`, `Calibration` or `BinnedResiduals`, as `Session.ask` gave it.
@@ -132,8 +132,8 @@ def summary(
 ) -> Summary:
     """Count, sum, mean and variance of `values`, all from one release.
 
-    Arguments and guarantees as for `cdf`, but `bounds` stand in for a grid: the lower and the upper one are public, and
-    values outside count as the bound that is nearer. The ledger is in memory and does not add up with other calls.
+    Arguments and guarantees as for `cdf`, but with `bounds` instead of a grid: the lower and the upper one are public,
+    and values outside are clamped to the nearer bound. The ledger is in memory and does not add up with other calls.
 
     >>> import dpcurves as dp
     >>> ages = dp.summary([20, 40, 90] * 1000, bounds=(0, 100), epsilon=1, adjacency=dp.REPLACE_ONE)
@@ -157,8 +157,8 @@ def mean(
 ) -> Summary:
     """Count, sum and mean of `values`, with a quarter less noise than `summary`, which releases the variance too.
 
-    Nothing but the bounds is known of the variance here, so the interval for the population is wide: it takes the
-    largest one that they allow. For a mean of the population `summary` is the better question.
+    The variance is not released, so the interval for the population is wide: it assumes the largest variance that the
+    bounds allow. For a population mean `summary` is better.
 
     Arguments and guarantees as for `summary`. The ledger is in memory and does not add up with other calls.
 
@@ -181,10 +181,10 @@ def count(
     label: str = "value",
     randomness: Randomness | None = None,
 ) -> Summary:
-    """How many of `values` are there: neither NaN nor None.
+    """The number of `values` that are neither NaN nor None.
 
-    Arguments and guarantees as for `cdf`, but there is no grid: every number counts. Where n is public, what is private
-    is how many are missing. The ledger is in memory and does not add up with other calls.
+    Arguments and guarantees as for `cdf`, but there is no grid: every number counts. Where n is public, the number of
+    missing values is what is private. The ledger is in memory and does not add up with other calls.
 
     >>> import dpcurves as dp
     >>> ages = dp.count([20, 40, None] * 1000, epsilon=1, adjacency=dp.ADD_REMOVE)
@@ -229,7 +229,7 @@ def variance(
     label: str = "value",
     randomness: Randomness | None = None,
 ) -> Summary:
-    """Variance of `values`, with count, sum and mean: what `summary` gives, of which pictures show the variance.
+    """Variance of `values`, with count, sum and mean, as in `summary`; pictures show the variance.
 
     Arguments and guarantees as for `summary`. The ledger is in memory and does not add up with other calls.
 
@@ -255,9 +255,9 @@ def survival(
     censored: Category | None = None,
     randomness: Randomness | None = None,
 ) -> Survival:
-    """How long until an event, where some records are observed for a while only; see `SurvivalQuestion`.
+    """Kaplan-Meier and Nelson-Aalen curves of the time until an event, with censoring; see `SurvivalQuestion`.
 
-    Arguments and guarantees as for `cdf`; `event` says whether the event came at `time`, or nothing had come until
+    Arguments and guarantees as for `cdf`; `event` says whether the event happened at `time`, or the record was censored
     then. The ledger is in memory and does not add up with other calls.
 
     >>> import dpcurves as dp

@@ -360,7 +360,7 @@ class Grid:
         return grid
 
     def laid_out(self) -> Grid:
-        """List these cells by their edges, for who looks them up again and again. Very fine grids stay formulas.
+        """Convert this grid to a list of edges, for repeated look-ups. Very fine grids stay formulas.
 
         >>> Grid.geometric(1, 4, cells=2).laid_out()
         Grid.from_edges((1.0, 2.0, 4.0))

@@ -45,13 +45,13 @@ class Expected(NamedTuple):
 
 @dataclass(frozen=True)
 class Forecast:
-    """How far off an answer would be, for records of these kinds. It says nothing of any others.
+    """The expected error of an answer, for records of these distributions only.
 
     Attributes:
-        words: What is told.
-        size: How many records that holds for.
+        words: The measure of error, in words.
+        size: The number of records.
         rehearsals: How often each was answered.
-        expected: A line for each kind of records.
+        expected: The expected error for each distribution of records.
     """
 
     words: str
@@ -61,12 +61,12 @@ class Forecast:
 
     @property
     def low(self) -> float:
-        """For the kind of records that is answered best."""
+        """The expected error for the most favourable distribution of records."""
         return min(each.error for each in self.expected)
 
     @property
     def high(self) -> float:
-        """For the kind of records that is answered worst."""
+        """The expected error for the least favourable distribution of records."""
         return max(each.error for each in self.expected)
 
     def __str__(self) -> str:
@@ -87,12 +87,12 @@ def forecast(
     rehearsals: int = REHEARSALS,
     generator: np.random.Generator | None = None,
 ) -> Forecast:
-    """Forecast how far off the answer would be: ask it of public records, with all its turns and their noise.
+    """Forecast the error of an answer: simulate the question on public records, with all its turns and their noise.
 
-    How far off a curve is depends on the records, for later turns ask what the answers before make worth asking. So it
-    is told for several kinds of records that are made up by public laws, from the best to the worst; or for public
-    records that are thought to be like the confidential ones, as those of an earlier year. Nothing confidential is
-    opened, and nothing is spent.
+    The error of a curve depends on the records, because later turns depend on earlier answers. It is therefore
+    simulated for records drawn from several public distributions, from the most to the least favourable; or for public
+    records that are thought to resemble the confidential ones, such as those of an earlier year. Nothing confidential
+    is opened, and nothing is spent.
 
     Formal guarantees: a function of public facts alone.
 
@@ -100,15 +100,14 @@ def forecast(
         question: One of those that `KINDS` has, without `by` and of columns that have names.
         loss: What it may lose.
         adjacency: Replace-one or add-remove.
-        records: How many records to make up: the public number of units, or what one thinks that it may be. A million
-            are made up at most.
-        like: Or public records, as columns of arrays. What is told of them is not protected.
-        rehearsals: How often each kind of records is asked; twice at least.
-        generator: For records that are made up, and for the noise.
+        records: How many records to draw: the public number of units, or a guess of it; at most a million are drawn.
+        like: Public records to use instead, as columns of arrays. They are not protected.
+        rehearsals: The number of simulations for each distribution; at least 2.
+        generator: The random numbers for records and noise.
 
     Raises:
         ValueError: there is no forecast of this question; or neither or both of `records` and `like` were given.
-        TypeError: `loss` or `adjacency` is none.
+        TypeError: `loss` is no `PrivacyLoss`, or `adjacency` no adjacency.
 
     >>> import dpcurves as dp
     >>> question, loss = dp.HistogramQuestion("age", dp.Grid(0, 100, cells=20)), dp.PrivacyLoss.pure("0.5")

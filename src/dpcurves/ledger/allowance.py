@@ -32,7 +32,7 @@ class NoAllowance(Refused):
 class Allowance:
     """The most that a project may spend of a dataset, or an analyst within the project.
 
-    It divides fairly, and promises nothing: people tell each other what they were told. The promise is the cap.
+    It divides a budget among people and is no privacy guarantee, as they may share what they learn. The cap is.
 
     Attributes:
         dataset: Whose cap it is a part of.

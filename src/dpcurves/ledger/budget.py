@@ -37,7 +37,7 @@ class Allotment:
 
 
 class QuestionBudget:
-    """Shares of a grant, which never add up to more than 1. What was paid once is free when it is asked again.
+    """Shares of a grant, which never add up to more than 1. A release that was charged once is free when used again.
 
     >>> budget = QuestionBudget(Grant("a", PrivacyLoss.pure(0.3), "flights", 1))
     >>> budget.pay("a tree", Fraction(1, 3)).loss.epsilon
@@ -53,12 +53,12 @@ class QuestionBudget:
 
     @classmethod
     def rehearsing(cls, loss: PrivacyLoss) -> QuestionBudget:
-        """A budget that nobody charged: to learn what a conversation would cost. No ledger knows its grant."""
+        """A budget that was not charged, for plans: to compute what a question would cost. No ledger has its grant."""
         return cls(Grant("rehearsal", loss, "rehearsal", 0))
 
     @classmethod
     def told(cls, request: str, loss: PrivacyLoss) -> QuestionBudget:
-        """A budget of what others have charged, in ledgers of their own: for who reads answers, and holds no data."""
+        """A budget that others have charged in their own ledgers: for analysts who receive answers and hold no data."""
         return cls(Grant(request, loss, "elsewhere", 0))
 
     def pay(self, thing: Hashable, share: Fraction) -> Allotment:

@@ -40,8 +40,8 @@ class Ledger:
 
     Formal guarantees: the sum of all grants of a dataset never exceeds its cap, whatever number of processes and
     machines charge at once and whenever they are killed; a request is charged once; nothing is ever refunded. A crash
-    may cost budget, and never privacy. Allowances inside the cap hold in the same way; they are fairness, no promise:
-    what two analysts tell each other is bounded by the cap alone.
+    may cost budget, and never privacy. Allowances inside the cap are enforced in the same way, but divide the budget
+    rather than protect: what two analysts learn together is bounded by the cap alone.
 
     >>> from dpcurves.privacy import EACH_RECORD, Neighbours
     >>> ledger = Ledger.open("sqlite://")
@@ -62,15 +62,15 @@ class Ledger:
 
         Arguments:
             url: ``sqlite:///budget.db`` for a file, ``postgresql+psycopg://user@host/database`` for a server, or
-                ``sqlite://`` for a ledger in the memory of this process. The last one forgets: charges made in
-                two of them do not add up, and neither do their promises.
+                ``sqlite://`` for a ledger in the memory of this process, which ends with it: charges in two such
+                ledgers are not added up, so no cap holds for both together.
             key: At least 32 secret bytes that seal the rows. Else they are read as hexadecimal digits from the
                 environment variable DPCURVES_LEDGER_KEY, else from a file beside an SQLite ledger (``budget.db.key``,
                 made with it, readable by its owner alone). Whoever has the key can write what passes `verify`.
 
         Raises:
-            ValueError: the URL, the key or what is stored there is not usable. Names which. Or a key lies there without
-                its ledger: one was begun, and what it has spent would be forgotten.
+            ValueError: the URL, the key or what is stored there is not usable. Names which. Or there is a key without
+                its ledger: a ledger was lost, and with it the record of what was spent.
         """
         place = place_of(url)
         secret = find_key(key, place.key)
@@ -169,7 +169,8 @@ class Ledger:
 
         Arguments:
             allowance: It takes the place of the one before. What was spent of that stays spent.
-            together: Whether it is allowed that those beside each other add up to more than what they are parts of.
+            together: Whether the allowances of several projects, or of several analysts, may add up to more than the
+                whole.
             event: What is entered beside it, in the same transaction; None: nothing.
 
         Raises:
@@ -207,7 +208,7 @@ class Ledger:
         return self._charge(dataset, loss, (purpose, request, binding, units), member, only_if)
 
     def remaining(self, dataset: str, member: Member) -> Remaining:
-        """What is left to one analyst of one project.
+        """The loss that one analyst of one project may still spend.
 
         Raises:
             ValueError: there is no account or no allowance, or a row was changed without the key.

@@ -1,4 +1,4 @@
-"""Which way leads to the area under a ROC curve with the least error, from public facts alone: one round or two."""
+"""The choice between one round and two for the area under a ROC curve, by expected error, from public facts alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .task import Task
 
 @dataclass(frozen=True)
 class Road:
-    """A way to the area, where labels are public. Each person sends one report with the whole loss.
+    """A protocol for the area, where labels are public. Each person sends one report with the whole loss.
 
     Attributes:
         first: Which class reports its scores first, whose curve is published to the other. None: both report their

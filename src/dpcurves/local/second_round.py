@@ -34,7 +34,7 @@ KEY = "local_second_round"
 
 @dataclass(frozen=True)
 class SecondRound(Task):
-    """What the second class is asked, and what the first one told. Public, as every task is.
+    """The public task of the second round: the published curve of the first class, and what the second class is asked.
 
     Labels are public: a person belongs to one class, and sends one report, in one of the rounds.
 

@@ -40,7 +40,7 @@ MOST_PEOPLE = 2**31
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked, and what one report may lose. Public; it never changes: its hash is its name.
+    """The public document of a local-model survey: what is asked, and the loss of one report. Its hash identifies it.
 
     Formal guarantees: whatever the aggregator, the network and all other people do and know, one report of this task
     loses at most `loss`, where neighbours are two values of one person. Two reports of one person lose twice as much:
@@ -48,7 +48,7 @@ class Task:
 
     Attributes:
         question: Any question that is answered from one table of counts, as `CdfQuestion` and `RocQuestion` are.
-        loss: What one report may lose.
+        loss: The privacy loss of one report.
         people: About how many will report: the levels of the tree, and the randomisers, are chosen for so many.
         aim: What of the curve will be read, `Read.AREA` where it is an area under a ROC curve: levels and their numbers
             of people are chosen for it. The curve can be read all the same, less exactly. None: the whole curve.
@@ -61,7 +61,7 @@ class Task:
         UnsupportedQuery: the question asks several times, or for something that people can not report; or an area is
             aimed at, and it asks for no curve; or numbers are rounded by chance of something else than a histogram.
         ValueError: `people` is not from 1 to 2**31; or `aim`, `coins` or `rounding` is something else.
-        TypeError: `loss` is no loss, or `people` no whole number.
+        TypeError: `loss` is no `PrivacyLoss`, or `people` no whole number.
 
     >>> import dpcurves as dp
     >>> task = Task(dp.CdfQuestion("age", dp.Grid(0, 100, cells=64)), dp.PrivacyLoss.pure(2), people=10_000)
@@ -89,7 +89,7 @@ class Task:
 
     @cached_property
     def plan(self) -> Plan:
-        """What people report: made from this document alone, by everybody alike."""
+        """The plan of a report, which everybody derives from this document alone."""
         plans = rehearse(self.question, self.loss, ReplaceOne(EACH_RECORD, self.people), self._trust)
         if len(plans) != 1:
             raise UnsupportedQuery("question", "people report once, and it asks several times")
@@ -129,7 +129,7 @@ class Task:
         return ByChance.of(self.question, self.plan.query.axes) if self.rounding is Rounding.CHANCE else None
 
     def told(self, reply: Callable[[Step, Allotment], Release]) -> Any:
-        """The curve that is asked for, from what was added up."""
+        """The curve that is asked for, computed from the tallies."""
         budget = QuestionBudget.told(self.hash, self.loss.of_one_release())
         curve = pay_and_converse(self.question, self.plan.adjacency, self._trust, budget, reply)
         return curve if self._by_chance is None else replace(curve, privacy=curve.privacy.noted(ROUNDED))
@@ -146,7 +146,7 @@ class Task:
         return self._public.said(names, answers, source)
 
     def heard(self, records: Records) -> Octets:
-        """What people said, with all that is added up in it: also what public coins say."""
+        """The messages of people in full, with the level and index that follow from public coins."""
         return records.messages if self._public is None else self._public.written_out(records.names, records.messages)
 
     def randomize(

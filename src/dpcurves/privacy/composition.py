@@ -1,4 +1,4 @@
-"""What several losses together reveal, by their loss distributions: tighter than adding them up."""
+"""Composition of several losses by their privacy loss distributions: tighter than adding them up."""
 
 from __future__ import annotations
 

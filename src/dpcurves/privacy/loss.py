@@ -12,7 +12,7 @@ from .conversion import epsilon_of_zcdp
 
 @dataclass(frozen=True, slots=True)
 class PrivacyLoss:
-    """An upper bound on what a release reveals, in two currencies at once.
+    """An upper bound on what a release reveals: an epsilon, if it is pure, and a rho in any case.
 
     A pure loss has an epsilon, and therefore ``rho = epsilon**2 / 2`` (Bun and Steinke 2016, Proposition 1.4).
     A loss of zero-concentrated differential privacy has no epsilon. A float means the decimal that it prints.
@@ -23,8 +23,8 @@ class PrivacyLoss:
     Attributes:
         epsilon: The loss under pure differential privacy; None where there is none.
         rho: The loss under zero-concentrated differential privacy.
-        parts: The losses that this one was added up from, for accountants that can do better than a sum. They count
-            neither in comparisons nor in print. Empty: it is one of a piece.
+        parts: The losses that this one was added up from, for accountants that can do better than a sum. They are
+            ignored in comparisons and in print. Empty: the loss is not a sum.
 
     >>> third = PrivacyLoss.pure(0.3) * Fraction(1, 3)
     >>> third + third + third == PrivacyLoss.pure("0.3")
@@ -66,10 +66,9 @@ class PrivacyLoss:
         return self.parts or (self,)
 
     def of_one_release(self) -> PrivacyLoss:
-        """What a single release may lose that has all of this loss to spend at once.
+        """The loss of a single release that spends all of this loss at once.
 
-        A sum of pure losses knows a smaller rho than its epsilon has: that of many small releases. One release at the
-        summed epsilon has no claim to it.
+        A sum of pure losses has a smaller rho than a single release at the summed epsilon, which this method returns.
 
         >>> ten = sum([PrivacyLoss.pure(1)] * 9, start=PrivacyLoss.pure(1))
         >>> ten.rho, ten.of_one_release().rho
@@ -92,11 +91,11 @@ class PrivacyLoss:
                 the loss distributions of the pure parts, and is never worse. It needs dp-accounting.
 
         Formal guarantees: an upper bound, for the neighbours that the loss was stated for (see `epsilon_of_zcdp` and
-        `composed_epsilon`). Sizes of parts must have been fixed before the first answer. Where they are chosen on the
-        way under a cap, ``zcdp`` bounds what the cap allows, and ``pld`` says nothing (Feldman and Zrnic 2021).
+        `composed_epsilon`). Sizes of parts must have been fixed before the first answer. If they are chosen adaptively
+        under a cap, ``zcdp`` bounds what the cap allows, and ``pld`` gives no guarantee (Feldman and Zrnic 2021).
 
         Raises:
-            ValueError: `delta` is not strictly between 0 and 1, or the accountant is another.
+            ValueError: `delta` is not strictly between 0 and 1, or `accountant` is neither ``zcdp`` nor ``pld``.
             ImportError: dp-accounting is not installed.
 
         >>> hundred = sum([PrivacyLoss.pure(0.1)] * 99, start=PrivacyLoss.pure(0.1))

@@ -8,7 +8,7 @@ from ..arguments import WrongKind
 
 
 class Model(Enum):
-    """Where the model comes from. Residuals and scores of a model that was fitted to the judged records leak them all.
+    """Where a model comes from. If it was fitted to the records that it is tested on, its residuals reveal them all.
 
     If a model was fitted, without privacy, to the records that judge it, one changed record moves every residual; then
     no diagnostic is private, whatever its noise. So one of three things has to be true, and is written on the result:

@@ -21,7 +21,7 @@ Places = range | tuple[int, ...]
 
 
 class Read(Enum):
-    """What will be read from the counts: the chooser minimises the error of that."""
+    """What will be computed from the counts: the mechanism is chosen for the least error of that."""
 
     CELLS = "cells"
     PREFIXES = "prefixes along the last axis"
@@ -35,7 +35,7 @@ class Read(Enum):
 
 
 class Hint(Enum):
-    """What is known in public about how records lie on a grid. It must come from outside the data."""
+    """What is publicly known about the distribution of records on a grid. It must not come from the data."""
 
     SPREAD = "spread"
     PEAKED = "peaked"

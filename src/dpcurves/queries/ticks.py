@@ -50,7 +50,7 @@ class TickQuery(BaseQuery):
 
 @dataclass(frozen=True, slots=True)
 class GroupedTickQuery(TickQuery):
-    """How many tuples fall in each state during each tick, and which ticks follow one another as a group of like ones.
+    """How many tuples fall in each state during each tick, and which successive ticks form a group of similar counts.
 
     Attributes:
         share: The part of the loss that grouping has.

@@ -1,4 +1,4 @@
-"""What will be done, in one turn and in all: at what price, and with what error. No data was touched."""
+"""The plan of one turn, and of a whole question: its loss and its expected error. It uses no data."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class UnsupportedQuery(Named):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a release would be, from public facts alone: made again, it is the same.
+    """The plan of one release, which depends on public facts alone.
 
     Attributes:
         query: What will be asked.
-        loss: What it costs.
-        adjacency: Under which neighbours.
+        loss: The privacy loss of the release.
+        adjacency: The neighbouring relation.
         made_by: Trust model and mechanism, in words.
-        law: How the values will scatter around the truth.
+        law: The distribution of the noise.
         error: Standard deviation of one reading of the query (a cell or a prefix, averaged over the grid), before
-            post-processing: in records, for sums in the steps of the sum. Of comparisons, that of the noise of one; 0
-            for other choices.
+            post-processing: in records, for sums in the steps of the sum. For comparisons with a threshold, that of the
+            noise of one; 0 for other choices.
     """
 
     query: Query
@@ -52,7 +52,7 @@ class Plans(tuple[Plan, ...]):
     """What was planned, turn by turn.
 
     Attributes:
-        notes: What has to be known before anything is paid, each in one line, from public facts alone.
+        notes: What should be read before anything is charged, each in one line, from public facts alone.
     """
 
     notes: tuple[str, ...]

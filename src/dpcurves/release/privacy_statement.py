@@ -1,4 +1,4 @@
-"""What is written on every curve: who is protected, how much was lost, and who made it."""
+"""The privacy statement of every curve: who is protected, the privacy loss, and the trust model and mechanism."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PrivacyStatement:
         seeded: Whether the noise can be drawn again: then nothing is private.
         grant: The request under which the ledger charged.
         model: What is said about the model that made the scores; empty where there is none.
-        notes: What a reader has to know before the numbers are believed, each in one line, from released numbers alone.
+        notes: What should be read along with the numbers, each in one line, from released numbers alone.
     """
 
     epsilon: float | None

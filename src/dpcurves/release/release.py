@@ -22,9 +22,9 @@ class Release:
 
     Attributes:
         plan: The query, its price, its noise law, and the trust model that made it.
-        values: Integers as they left the mechanism, in the order of the law.
+        values: The noisy integers of the mechanism, in the order of the law.
         allotment: What paid for it. None: a rehearsal, no data was touched.
-        seeded: True if the noise can be drawn again, hence subtracted: not private.
+        seeded: True if the noise was seeded and can be subtracted: then the release is not private.
     """
 
     plan: Plan
@@ -34,7 +34,7 @@ class Release:
 
     @classmethod
     def rehearsed(cls, plan: Plan) -> Release:
-        """What a step might be answered, so that a conversation can be tried with nobody in the room."""
+        """A placeholder answer to a step, with which a question can be planned without data."""
         return cls(plan, plan.law.blank(), allotment=None, seeded=True)
 
     @classmethod
@@ -56,10 +56,10 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was released in one turn, without its history: all that is needed to read a curve again.
+    """The released numbers of one turn and the distribution of their noise: what a curve is computed from.
 
     Attributes:
-        law: How the values scatter around the truth.
+        law: The distribution of the noise.
         values: The integers that were released.
         total: The public number of records in all cells together; None where it is private.
     """

@@ -19,7 +19,7 @@ Curve = TypeVar("Curve", covariant=True)
 
 
 class Planner(Protocol):
-    """What of a trust model is needed to rehearse: how it would ask, and what it would answer."""
+    """The part of a trust model that is needed for plans: which queries it would ask, and how it would answer them."""
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
         """How it gets what is needed: which queries, in how many turns. Chosen from public facts alone.
@@ -45,16 +45,16 @@ class TrustModel(Planner, Protocol[Holder]):
 
     @property
     def holders(self) -> tuple[type, ...]:
-        """Whom it needs, each by its kind: a session has one curator, and refuses a model that asks for others."""
+        """The kinds of holders that it needs: a session has one curator, and refuses a model that needs others."""
         ...
 
     def run(self, plan: Plan, holders: Sequence[Holder], allotment: Allotment, randomness: Randomness) -> Release:
-        """Do it, once it is paid for."""
+        """Run the plan, once it is charged."""
         ...
 
 
 def require(allotment: Allotment, plan: Plan) -> None:
-    """No payment, no run.
+    """Refuse to run a plan that was not charged.
 
     Raises:
         ValueError: the payment is for another loss than the plan's.

@@ -28,7 +28,7 @@ _DIGITS = 15  # of a fingerprint in base 16
 
 @dataclass(frozen=True, slots=True)
 class Central:
-    """The curator may run any mechanism; if not told which, the one that `AUTO` chooses from public facts.
+    """The curator may run any mechanism: by default the one that `AUTO` chooses from public facts.
 
     Formal guarantees: the release is one run of a mechanism on the exact table of the plan's query, whose records were
     bounded per unit before counting; so it loses at most ``plan.loss`` under ``plan.adjacency``. Counts of prefixes

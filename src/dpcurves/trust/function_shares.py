@@ -113,7 +113,7 @@ class FunctionShares:
         return (ShareHolder,) * SERVERS
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """On cells that are known beforehand: owners have encoded theirs and gone; later turns choose thresholds."""
+        """The strategy for cells fixed beforehand: owners encode their records once; later turns choose thresholds."""
         return at_once(workload, Setting(loss, adjacency))
 
     def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:

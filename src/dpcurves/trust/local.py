@@ -35,12 +35,12 @@ class Local:
     Formal guarantees: `contribute` is a function of one person's value and of that person's randomness alone, and what
     it gives loses at most ``plan.loss`` to whoever sees it, however the others behave and whatever they know. `collect`
     sees reports alone. *Assumed*: each person sends one report; it is not hidden who sends which, and nothing is
-    shuffled. Somebody who lies can shift a count by what one report weighs, no more.
+    shuffled. A false report can shift a count by the weight of one report, no more.
 
     Attributes:
-        aim: What of the prefixes that a question asks for will be read; None: they themselves. It changes which levels
-            are reported about, and by how many people; never what a report loses.
-        coins: Who throws the coins that do not depend on the value.
+        aim: What will be computed from the cumulative counts that a question asks for; None: these counts themselves.
+            It changes which levels people report about, and how many report about each; never the loss of a report.
+        coins: Who draws the random bits that do not depend on the value.
         INSTEAD: What is done where a session would open all records.
     """
 
