@@ -355,7 +355,7 @@ class CdfQuestion:
         if self.method is not None:
             require_kind("method", self.method, METHODS, "one, as GrownPartition(),")
             if self.hint is not None:
-                raise Refused("hint", "it chooses a method, and one was named")
+                raise Refused("hint", "it cannot be combined with method, which it would choose")
 
     @property
     def paid_as(self) -> PrefixQuery | None:

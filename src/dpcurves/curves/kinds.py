@@ -29,7 +29,7 @@ def curve_from_json(text: str) -> Released:
         raise Refused("curve", "this is no JSON") from None
     kind = stored.get("kind") if isinstance(stored, dict) else None
     if not isinstance(kind, str):
-        raise Refused("curve.kind", "it is not said of which kind it is")
+        raise Refused("curve.kind", "the field is missing, or is not a text")
     with damage_refused():
         found: type[Released] = kind_of(stored)
     return found.from_json(text)

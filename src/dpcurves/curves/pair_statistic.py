@@ -47,7 +47,7 @@ def area_of(found: UStatistic, people: int, positives: int) -> UStatistic:
     require_kind("found", found, UStatistic, "a U-statistic")
     everybody, some = whole("people", people), whole("positives", positives)
     if not 0 < some < everybody:
-        raise Refused("positives", "both classes have to have somebody")
+        raise Refused("positives", "at least one positive and one negative person are needed")
     scale = everybody * (everybody - 1) / (4 * some * (everybody - some))
 
     def ends(level: float, population: bool) -> tuple[float, float]:

@@ -177,7 +177,7 @@ class Summary(Covered):
                 alone was asked for.
         """
         if MEAN not in self.statistics:
-            raise Refused("statistic", "records alone were counted: nothing is known of their mean")
+            raise Refused("statistic", "the count alone was released, so there is no mean")
         return self._interval(MEAN, level, population=population)
 
     def _interval(self, statistic: str, level: float, *, population: bool) -> tuple[float, float]:

@@ -73,7 +73,7 @@ class _Bounded:
         keys_of(self.by)
         axis_label(self.column, self.measured_in)
         if max(-bounds.lower, bounds.upper) > LARGEST_BOUND:
-            raise Refused("grid", f"bounds up to {LARGEST_BOUND:g} are needed, so that squares can be told")
+            raise Refused("grid", f"bounds up to {LARGEST_BOUND:g} are needed, so that sums of squares fit a double")
         for name, value in (("lower", bounds.lower), ("upper", bounds.upper)):
             object.__setattr__(self, name, value)
 

@@ -101,7 +101,7 @@ def gini_coefficient(curve: CDF) -> UStatistic:
     """
     cells = _Cells.of(curve)
     if cells.edges[0] < 0:
-        raise Refused("curve", "a share of a sum needs values that are not negative: a grid from 0 on")
+        raise Refused("curve", "a Gini coefficient needs non-negative values: a grid that begins at 0 or above")
     middles, kernel = (cells.edges[1:] + cells.edges[:-1]) / 2, mean_difference(cells.edges)
 
     def statistic(counts: FloatArray) -> FloatArray:

@@ -136,7 +136,7 @@ class Verification(Covered):
         question, (released,) = opened.evidence["question"], opened.evidence["releases"]
         subsets, claim = int(question["subsets"]), str(question["claim"])
         if not subsets >= 2 or len(claim) > 10_000:
-            raise Refused("curve", "no number of subsets stands in it")
+            raise Refused("curve", "it does not say how many subsets there are")
         return cls.read(Evidence.from_json(released), subsets, claim, opened.privacy)
 
     def _in_short(self) -> tuple[str, ...]:

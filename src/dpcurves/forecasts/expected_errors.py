@@ -121,7 +121,7 @@ def forecast(
     if rehearsals < 2:
         raise Refused("rehearsals", f"at least 2 are needed, got {rehearsals}")
     if (records is None) == (like is None):
-        raise Refused("records, like", "say how many records to make up, or give public ones: one of both")
+        raise Refused("records, like", "give either records, a number to simulate, or like, public records")
     asked, draw = _Asked(question, kind, loss, adjacency, rehearsals), public_generator(generator)
     if like is not None:
         table = dict(like)

@@ -111,5 +111,5 @@ def kind_of(question: Any) -> Kind:
         said = ", ".join(each.__name__ for each in KINDS)
         raise Refused("question", f"there is a forecast of {said}; got {shown(question)}")
     if getattr(question, "by", None) is not None:
-        raise Refused("question", "a forecast is made without by: categories are as unsure as all records together")
+        raise Refused("question", "a forecast is made without by: each category has the noise of all records together")
     return KINDS[type(question)]

@@ -106,7 +106,7 @@ class _Cutter:
 
 def _grid(query: QuantileCutsQuery) -> Grid:
     if len(query.axes) != 1 or not isinstance(query.axes[0], Axis):
-        raise UnsupportedQuery("axes", "one column of numbers is cut at a time")
+        raise UnsupportedQuery("axes", "one column of numbers is needed")
     return query.axes[0].grid
 
 
