@@ -40,7 +40,9 @@ EXAMPLES, KEPT, OUT = ROOT / "examples", ROOT / "examples" / "pictures", ROOT / 
 NOTEBOOKS = EXAMPLES / "notebooks"
 THUMBNAIL = 400, 300
 TOLERANCE = 12.0
-"""Root mean squared difference of two thumbnails, of 255: secrets of processes of their own move one by about 9."""
+"""Root mean squared difference of two thumbnails, of 255."""
+TOLERANCES = {"two_servers": 20.0}
+"""Where noise comes from secrets of processes of their own, which moved the picture by 7 to 10 in three runs."""
 SECONDS = 600
 LONGEST = "people_at_home", "two_servers", "risk_model", "incomes", "coverage_study"
 """What begins first, so that no core waits for it in the end."""
@@ -183,7 +185,7 @@ def unlike(name: str, small: Image.Image, kept: Path) -> str:
         return f"{name}: no picture is kept: look at build/examples/{name}.png, then --keep"
     before = Image.open(kept)
     apart = difference(small, before)
-    if apart <= TOLERANCE:
+    if apart <= TOLERANCES.get(name, TOLERANCE):
         return ""
     both = Image.new("RGB", (2 * THUMBNAIL[0], THUMBNAIL[1]), "white")
     both.paste(before.convert("RGB"), (0, 0))
