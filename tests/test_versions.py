@@ -117,7 +117,7 @@ def test_a_page_that_is_not_of_the_latest_version_says_so(page: Any, address: st
     assert page.eval_on_selector_all(".md-version__link", NAMES) == ["dev", "0.2", "0.1"]
     if warned:
         page.click(f"{WARNING} a")
-        page.wait_for_url(f"{address}0.2/")
+        page.wait_for_url(f"{address}0.2/second/")
 
 
 @pytest.mark.parametrize("place", ["nowhere/", "0.1/nowhere/deep/down/", "latest/nowhere/"])
