@@ -28,6 +28,7 @@ from dpcurves.mechanisms.sums.linear import exact_sums
 from dpcurves.mechanisms.thresholds.sparse_vector import comparisons_of, differences
 from dpcurves.privacy import PUBLIC_MODEL, Adjacency, PrivacyLoss
 from dpcurves.queries import CoverageQuery
+from dpcurves.rehearsal import rehearse
 from dpcurves.release import Plan, Release, Step
 from dpcurves.trust import Central, conversation
 
@@ -150,3 +151,9 @@ def test_a_private_number_of_records_is_counted_first(adjacency: Adjacency) -> N
         else:
             assert isinstance(found[0].query, CoverageQuery)
     assert (len(seen) > 2) == (adjacency.total is None)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+def test_a_plan_says_where_bounds_depend_on_a_count(adjacency: Adjacency) -> None:
+    notes = rehearse(QUESTION, LOSSES["pure"], adjacency).notes
+    assert [note.startswith("turn 1 counts the records") for note in notes] == [True] * (adjacency.total is None)

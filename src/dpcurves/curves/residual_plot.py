@@ -24,7 +24,7 @@ from ..workloads import Needs, Table, needed
 from .bounds import PROMISED, bound_query, bounded, promised
 from .question import statement_of
 from .result import Released
-from .turns.bounds_of_residuals import bound_terms, coverage_of_each
+from .turns.bounds_of_residuals import LEAST_SHARE, OF_COUNTED, bound_terms, coverage_of_each
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,6 +39,12 @@ DOUBTFUL = 0.1
 """The share of the records which the bounds may leave out, and from which on a note says so."""
 HARDLY_ANY = "nobody knows how many of them the bounds cover"
 """What a note says where they may leave out as many as they were to cover."""
+
+BOUNDS_OF_FEW = (
+    f"turn 1 counts the records; bounds are shown with {float(OF_COUNTED.part):.0%} of the budget each, as for few "
+    f"records, and get down to {float(LEAST_SHARE):.0%} each where it counts many"
+)
+"""What a plan says where the number of records is private."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -290,6 +296,10 @@ class ResidualPlotQuestion:
         fewer = nan if width.capped or height.capped else missed(first, across.spare) + missed(second, upwards.spare)
         coverage = float(exact("coverage", self.coverage))
         return ResidualPlot.read(estimated, axes, privacy, evidence, coverage=coverage, alpha=fewer)
+
+    def plan_notes(self, setting: Setting) -> tuple[str, ...]:
+        """Where the number of records is private, what is shown of the bounds is what few records need."""
+        return () if setting.adjacency.total is not None else (BOUNDS_OF_FEW,)
 
     def __str__(self) -> str:
         return f"residual plot of {self.residual} on {self.predicted}"
