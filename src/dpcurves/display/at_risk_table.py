@@ -28,7 +28,7 @@ class AtRiskRow(NamedTuple):
     Attributes:
         edges: The edges of the grid, (cells + 1,).
         records: At risk in the cell that begins at each edge but the last, (cells,).
-        error: Half the length of an interval of each, (cells,); None: none is told.
+        error: Half the width of a confidence interval for each, (cells,); None: no interval is shown.
     """
 
     edges: FloatArray

@@ -19,7 +19,7 @@ class Charge(NamedTuple):
 
 
 class Spender(NamedTuple):
-    """One allowance: who may spend it, and how far it was."""
+    """One allowance: who may spend it, and how much of it was spent."""
 
     project: str
     analyst: str

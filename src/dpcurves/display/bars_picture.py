@@ -41,13 +41,13 @@ def draw_bars(
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
-    """Draw counts or shares as stairs; where cells are of unequal width, per unit of x, so that areas are the numbers.
+    """Draw counts or shares as stairs; cells of unequal width are drawn per unit of x, so that areas are the numbers.
 
     Args:
         edges: The edges of the cells: one more than there are heights.
-        heights: What lies in each cell.
-        privacy: What is written below the picture.
-        upwards: What heights are, as in ``records per cell``.
+        heights: The count or the share of each cell.
+        privacy: The privacy statement that is written below the picture.
+        upwards: The label of the y axis, as in ``records per cell``.
         label: The column and its measuring unit.
         shades: Intervals, by the lower and upper ends of each height.
         ax: Where to draw; None: in a new figure.

@@ -34,11 +34,11 @@ def draw_binned_residuals(
     """Draw mean residuals against mean predictions, a point for each bin, within the envelope.
 
     Args:
-        prob_pred: Mean prediction of each bin, which do not fall.
+        prob_pred: Mean prediction of each bin, in nondecreasing order.
         residual: Mean residual of each bin.
         count: Records in each bin: the area of its point.
-        privacy: What is written below the picture.
-        shades: Envelopes: between which ends residuals stay if the model is right.
+        privacy: The privacy statement that is written below the picture.
+        shades: Envelopes: the lower and upper ends between which mean residuals stay if the model is right.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the model.
     """

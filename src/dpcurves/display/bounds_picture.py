@@ -33,13 +33,13 @@ def draw_bounds(
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
-    """Draw an interval around zero, and thinner the next wider one, and the ends of the next narrower one.
+    """Draw an interval around zero, the next wider one as a thinner line, and the ends of the next narrower one.
 
     Args:
         bound: Its upper end.
-        privacy: What is written below the picture.
+        privacy: The privacy statement that is written below the picture.
         label: What the axis shows.
-        covers: Which share of the records it covers, and with which chance.
+        covers: The share of the records that it covers, and with which probability.
         narrower: Upper end of the interval that was tried before.
         wider: Upper end of the one that would have been tried next; None: this was the last one.
         ax: Where to draw; None: in a new figure. Several intervals stand one above the other.
@@ -84,10 +84,10 @@ def draw_plane_bounds(
 
     Args:
         bounds: Its upper ends along the x axis and along the y axis.
-        privacy: What is written below the picture.
+        privacy: The privacy statement that is written below the picture.
         labels: What the axes show.
-        covers: Which share of the records each covers, and with which chance.
-        widest: Columns for which no wider one was tried.
+        covers: The share of the records that each covers, and with which probability.
+        widest: Columns for which no wider bound was tried.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls it.
     """

@@ -40,15 +40,15 @@ def draw_calibration(
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
-    """Draw observed against predicted shares of positives, the diagonal of honest scores, and group sizes as bars.
+    """Draw observed against predicted shares of positives, the diagonal of perfect calibration and bars of group sizes.
 
-    A group of which an interval says nothing, for it reaches from 0 to 1, is a hollow point beside the line.
+    A group whose interval reaches from 0 to 1, and so says nothing, is a hollow point that the line leaves out.
 
     Args:
         prob_pred: Mean score of each group.
         prob_true: Share of positives in each group.
         count: Records in each group.
-        privacy: What is written below the picture.
+        privacy: The privacy statement that is written below the picture.
         shades: Intervals, by the lower and upper end of each group, the wider ones first.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the curve.
@@ -133,7 +133,7 @@ def draw_hosmer_lemeshow(
         groups: What each has: ``lower`` and ``upper`` score, ``count``, ``positives`` and ``expected`` positives.
         statistic: The statistic of the test.
         p_value: The p-value of the test.
-        privacy: What is written below the picture.
+        privacy: The privacy statement that is written below the picture.
         shades: Intervals, by the lower and upper end of each group, the wider ones first.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the model.

@@ -29,7 +29,7 @@ def canvas(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 
 def headless_axes(size: tuple[float, float] = LANDSCAPE) -> Axes:
-    """Axes of a figure that no window and no pyplot state knows of: for files and pages.
+    """The axes of a figure for files and pages, which opens no window and does not touch the state of pyplot.
 
     Raises:
         ImportError: matplotlib is not installed.

@@ -28,13 +28,13 @@ def draw_confusion(
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
-    """Draw the rates at one threshold with their intervals; the four counts stand above.
+    """Draw the rates at one threshold with their intervals; the four counts of the matrix stand above.
 
     Args:
-        matrix: Counts: rows are the true labels, columns what they are called, negatives first.
-        threshold: At or above which a score is called positive.
-        rates: By name.
-        privacy: What is written below the picture.
+        matrix: Counts: rows are the true labels, columns the predicted ones, negatives first.
+        threshold: A score at or above it is classified as positive.
+        rates: The rates, by name.
+        privacy: The privacy statement that is written below the picture.
         shades: Intervals, by the lower and upper end of each rate, the wider ones first.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the model.

@@ -39,7 +39,7 @@ def draw_contingency(
         share: The share of the records of its row, of the same shape.
         names: The names of the rows, and of the columns.
         labels: What is counted in rows, and in columns.
-        privacy: What is written below the picture.
+        privacy: The privacy statement that is written below the picture.
         title: What stands above it.
         error: How far counts may be off, of the same shape; None: not written.
         ax: Where to draw; None: in a new figure.

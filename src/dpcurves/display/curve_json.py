@@ -27,7 +27,7 @@ class Opened:
     Attributes:
         kind: The kind of the curve.
         arrays: Lists of numbers as NumPy arrays (null as NaN), single numbers as floats, all else as it stands.
-        privacy: What is written on it.
+        privacy: Its privacy statement.
         evidence: The question and the releases, as plain objects.
     """
 
@@ -43,7 +43,7 @@ def envelope(kind: str, arrays: Mapping[str, object], privacy: PrivacyStatement,
     Args:
         kind: The name of one of the files in ``kinds``, or ``curves``.
         arrays: By name: arrays, numbers, or nested objects of them. What is not finite is written as null.
-        privacy: What is written on the curve.
+        privacy: The privacy statement of the curve.
         evidence: ``question`` and ``releases``.
 
     Raises:
@@ -64,7 +64,7 @@ def bundle(curves: Mapping[str, str], privacy: PrivacyStatement, evidence: Mappi
 
     Args:
         curves: Their texts, by name.
-        privacy: What is written on all of them.
+        privacy: The privacy statement of all of them.
         evidence: ``question``, and no ``releases``: each curve has its own.
     """
     facts = {"kind": "curves", "schema": SCHEMA, "privacy": privacy_object(privacy), "evidence": _plain(evidence)}

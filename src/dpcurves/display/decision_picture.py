@@ -30,15 +30,15 @@ def draw_decision(
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
-    """Draw net benefit against the threshold probability, beside acting on everybody and on nobody.
+    """Draw net benefit against the threshold probability, with those of treating everybody and of treating nobody.
 
-    Losses much larger than the gain that can be had are cut off: acting on everybody loses without end.
+    Losses much larger than the greatest possible benefit are cut off: the loss of treating everybody is unbounded.
 
     Args:
         threshold: Rising probabilities.
-        benefit: The net benefit of acting by the scores.
-        all_benefit: The net benefit of acting on everybody.
-        privacy: What is written below the picture.
+        benefit: The net benefit of treating by the scores.
+        all_benefit: The net benefit of treating everybody.
+        privacy: The privacy statement that is written below the picture.
         shades: Bands of `benefit`, by their ends at each threshold, the wider ones first.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the curve.

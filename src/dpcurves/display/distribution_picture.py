@@ -32,12 +32,12 @@ def draw_cdf(
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
-    """Draw a distribution function: straight inside cells, for that is how it is read.
+    """Draw a distribution function, interpolated linearly inside cells.
 
     Args:
         x: Edges of the cells.
         y: Share of records below each edge.
-        privacy: What is written below the picture.
+        privacy: The privacy statement that is written below the picture.
         label: The column and its measuring unit, as in ``arr_delay (minutes)``.
         shades: Bands, by their lower and upper ends at each edge. They are drawn in steps: inside a cell the curve may
             rise anywhere, so it is at least what it is at the left edge, and at most what it is at the right one.

@@ -27,12 +27,12 @@ def draw_gain(
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
-    """Draw the share of positives among the highest scores, over the diagonal of records in no order.
+    """Draw the share of the positives among the highest scores, with the diagonal of a random order.
 
     Args:
         flagged: Share of all records above each threshold.
         gain: Share of the positives above it.
-        privacy: What is written below the picture.
+        privacy: The privacy statement that is written below the picture.
         edges: Shares of records between which the shades have their ends.
         shades: Bands of the gain, the wider ones first.
         ax: Where to draw; None: in a new figure.

@@ -39,7 +39,7 @@ def draw_means(
     Args:
         names: The names of the groups.
         means: The means of the groups.
-        privacy: What is written below the picture.
+        privacy: The privacy statement that is written below the picture.
         label: What the x axis shows.
         shades: Intervals, by the lower and upper ends of each mean.
         ax: Where to draw; None: in a new figure, which is as high as the groups need.

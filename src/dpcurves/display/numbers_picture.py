@@ -36,8 +36,8 @@ def draw_numbers(
     """Draw each number as a point in a row of its own, with its intervals.
 
     Args:
-        values: By what they are called.
-        privacy: What is written below the picture.
+        values: The numbers, by name.
+        privacy: The privacy statement that is written below the picture.
         shades: Intervals, by the lower and upper end of each number, the wider ones first.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls them.

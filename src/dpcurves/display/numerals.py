@@ -22,7 +22,7 @@ ENDLESS = "no end"
 
 
 def numeral(value: float, width: float = 0.0) -> str:
-    """One number. Where it is known to `width` only, a tenth of that is what its last digit stands for, at the least.
+    """One number as text. If it is known only to within `width`, its last digit stands for at least a tenth of that.
 
     >>> numeral(31380.4), numeral(0.123456), numeral(12.0), numeral(float("inf"))
     ('31,380', '0.1235', '12', 'no end')
@@ -41,9 +41,9 @@ def numeral(value: float, width: float = 0.0) -> str:
 
 
 def standing(value: float, lower: float, upper: float, *, known_to: float = 0.0) -> str:
-    """Where a value stands that is known to lie in a cell only, or to some width: no digit is finer.
+    """The text of a value that is known only to lie in a cell, or only to within some width: it has no finer digits.
 
-    A cell may have no end.
+    The cell may be unbounded: then the text gives its finite end.
 
     >>> standing(187.2, 0, 244), standing(49219, 49219, float("inf")), standing(976.6, float("-inf"), 976.6)
     ('190', 'at or above 49,219', 'below 976.6')
@@ -56,9 +56,9 @@ def standing(value: float, lower: float, upper: float, *, known_to: float = 0.0)
 
 
 def span(lower: float, upper: float, known_to: float = 0.0) -> str:
-    """An interval: its ends are rounded outward, with as many digits as tell them apart, and one of them may be none.
+    """An interval as text: its ends are rounded outward, with enough digits to tell them apart; one may be infinite.
 
-    Where what it holds is known to some width only, digits are no finer than a tenth of that.
+    If the value inside is known only to within some width, digits are no finer than a tenth of that.
 
     >>> span(976.5625, 1220.7), span(0.25, 0.5), span(49219, float("inf")), span(float("-inf"), 976.5625)
     ('976 to 1,221', '0.25 to 0.50', '49,219 or more', 'less than 976.6')

@@ -34,7 +34,7 @@ def draw_plane(
         count: Records in each cell, of shape ``(columns, rows)``.
         edges: The edges of the cells, along either axis.
         labels: What the axes show.
-        privacy: What is written below the picture.
+        privacy: The privacy statement that is written below the picture.
         ax: Where to draw; None: in a new figure.
         name: What stands above the picture.
     """

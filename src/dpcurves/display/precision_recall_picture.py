@@ -36,7 +36,7 @@ def draw_precision_recall(
         recall: Share of positives above each threshold.
         precision: Share of positives among those above it.
         average_precision: For the legend.
-        privacy: What is written below the picture.
+        privacy: The privacy statement that is written below the picture.
         edges: Values of recall between which the shades have their ends.
         shades: Bands of precision, the wider ones first.
         ax: Where to draw; None: in a new figure.

@@ -26,7 +26,7 @@ class SteppedShade(NamedTuple):
     Attributes:
         edges: Along x, (steps + 1,).
         lower, upper: Ends along y between two edges, (steps,).
-        words: What the legend calls it: level, kind, and whom it speaks of.
+        words: Its label in the legend: level, kind, and whether it is for these records or for the population.
     """
 
     edges: ArrayLike
@@ -50,9 +50,9 @@ def draw_quantile_quantile(
     Args:
         x: Quantiles of the first curve.
         y: Those of the second one.
-        privacy: What is written below the picture, of both.
+        privacy: The privacy statement of both, which is written below the picture.
         labels: What x and y axis show.
-        shades: Regions that hold the true pairs.
+        shades: Confidence regions for the true pairs.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls it.
     """

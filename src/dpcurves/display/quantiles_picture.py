@@ -42,11 +42,11 @@ def draw_quantiles(
     Args:
         p: Share of records below each quantile.
         x: The quantiles.
-        privacy: What is written below the picture.
+        privacy: The privacy statement that is written below the picture.
         label: The column and its measuring unit.
-        cells: Where the cell of each begins and ends, of shape ``(quantiles, 2)``: no digit is written that is finer,
-            and a quantile whose cell has no end is drawn hollow. None: quantiles are exact.
-        shades: Intervals, by their lower and upper ends, that hold at once. What has no end is drawn as an arrow.
+        cells: The two ends of the cell of each, of shape ``(quantiles, 2)``: quantiles are written to no more digits
+            than these warrant, and one whose cell is unbounded is drawn hollow. None: quantiles are exact.
+        shades: Simultaneous intervals, by their lower and upper ends. One that is unbounded is drawn as an arrow.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the quantiles.
     """

@@ -37,7 +37,7 @@ def draw_rates(
     Args:
         x: Where the points lie.
         y: How high they are.
-        privacy: What is written below the picture.
+        privacy: The privacy statement that is written below the picture.
         words: What the legend calls the curve, after its name.
         edges: Between which the shades have their ends.
         shades: Bands, by their lower and upper ends between the edges, the wider ones first.

@@ -36,7 +36,7 @@ def draw_residual_points(
         points: An array ``(n, 2)``: a prediction and a residual each.
         window: Edges of the cells that are shown, along either axis.
         labels: What the axes show.
-        privacy: What is written below the picture.
+        privacy: The privacy statement that is written below the picture.
         unseen: The share of the records that lie elsewhere.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the model.
@@ -72,7 +72,7 @@ def draw_residual_density(
         density: Share of the records in each cell, of shape ``(cells along x, cells along y)``.
         edges: The edges of the cells, along either axis.
         labels: What the axes show.
-        privacy: What is written below the picture.
+        privacy: The privacy statement that is written below the picture.
         window: Edges of the cells that are shown.
         unseen: The share of the records that lie elsewhere.
         ax: Where to draw; None: in a new figure.

@@ -26,12 +26,12 @@ CLOSEST = 1e-4
 
 
 class Area(NamedTuple):
-    """An interval of the area under a curve.
+    """A confidence interval for the area under a curve.
 
     Attributes:
         lower: Its lower end.
         upper: Its upper end.
-        words: Level, kind, and whom it speaks of.
+        words: Its level, its kind, and whether it is for these records or for the population.
     """
 
     lower: float
@@ -40,11 +40,11 @@ class Area(NamedTuple):
 
 
 class Region(NamedTuple):
-    """Where a curve lies: between two sides that hold between edges.
+    """The band of a ROC curve: lower and upper bounds between each edge and the next.
 
     Attributes:
         edges: False positive rates, rising from 0 to 1, (steps + 1,).
-        shade: Its sides between them, (steps,), and what the legend calls it.
+        shade: Its bounds between them, (steps,), and its label in the legend.
     """
 
     edges: ArrayLike
@@ -64,16 +64,16 @@ def draw_roc(
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
-    """Draw a ROC curve in its regions, the diagonal of a coin, and the area in the legend.
+    """Draw a ROC curve with its bands, the diagonal of chance, and the area under the curve in the legend.
 
     Args:
         fpr: Share of negatives above each threshold.
         tpr: Share of positives above each threshold.
         auc: Area under the curve.
-        privacy: What is written below the picture.
-        title: What stands above it, where the curve has no `name`: named ones may be several.
+        privacy: The privacy statement that is written below the picture.
+        title: The title, for a curve without `name`; named curves may share one picture.
         positive: Which label is positive, for the axes.
-        areas: Intervals of the area: of these records first.
+        areas: Confidence intervals for the area, the one for these records first.
         regions: Bands, the wider ones first.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the curve.
@@ -96,7 +96,7 @@ def draw_roc(
 
 
 def area_rows(auc: float, areas: Sequence[Area]) -> list[tuple[str, str]]:
-    """The area with as many digits as are known, and its intervals: what each is, and its words.
+    """The area under the curve with as many digits as are known, and its intervals: a name and a text for each.
 
     >>> area_rows(0.64137, [Area(0.6311, 0.6519, "95% interval for these records")])
     [('AUC', '0.641'), ('95% interval for these records', '0.631 to 0.652')]

@@ -22,12 +22,12 @@ UNNAMED = "_nolegend_"
 
 
 class Shade(NamedTuple):
-    """One area of a picture, or one bar at each of its points.
+    """A shaded band of a picture, or an error bar at each of its points.
 
     Attributes:
         lower: Lower ends, of the shape of the curve.
         upper: Upper ends.
-        words: What the legend calls it: level, kind, and whom it speaks of.
+        words: Its label in the legend: level, kind, and whether it is for these records or for the population.
     """
 
     lower: ArrayLike
@@ -36,12 +36,12 @@ class Shade(NamedTuple):
 
     @property
     def depth(self) -> float:
-        """How dark it is: what speaks of the population is wider, and paler."""
+        """The opacity: intervals for the population are wider, and drawn paler."""
         return PALE if POPULATION in self.words else DEEP
 
 
 def covering(level: float, what: str, whom: str) -> str:
-    """What a legend, a table or an HTML summary says of a band or of intervals.
+    """The words for a band or for intervals in a legend, a table or an HTML summary.
 
     >>> covering(0.95, "band", RECORDS)
     '95% band for these records'

@@ -24,15 +24,15 @@ TITLE, TICK = 8, 7
 def draw_small(
     names: Sequence[str], draw: Sequence[Callable[[Axes], object]], privacy: PrivacyStatement, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw each on a small picture of its own, all with the same axes, in the place of `ax`.
+    """Draw small multiples: a panel for each name, all with the same axes, in the place of `ax`.
 
-    What is said below, and the legend, stand once. Returns the first of the small pictures.
+    The privacy statement and the legend appear once. Returns the first of the panels.
 
     Args:
-        names: What stands above each.
-        draw: Draws one on axes that it is given.
-        privacy: What is written below all.
-        ax: In whose place; None: in a new figure.
+        names: The titles of the panels.
+        draw: Draws one panel on the axes that it is given.
+        privacy: The privacy statement that is written below all of them.
+        ax: The axes that the panels replace; None: in a new figure.
     """
     from .figure_note import Footnote, sign
 

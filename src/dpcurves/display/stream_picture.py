@@ -35,7 +35,7 @@ def draw_stream(
     Args:
         starts: When each step began, in microseconds since 1970.
         counts: What was read of each state, a number a step.
-        privacy: What is written below the picture.
+        privacy: The privacy statement that is written below the picture.
         released: The noisy integers, where there is one for each state.
         happened: Whether an event happened in each state; it is marked on the line.
         covered: Ends of intervals of each state, a number a step, which are shaded; of none of them where it is empty.

@@ -35,7 +35,7 @@ def draw_survival(
     Args:
         x: Edges of cells.
         y: The share that survives up to each of them.
-        privacy: What is written below the picture.
+        privacy: The privacy statement that is written below the picture.
         label: What the x axis shows.
         at_risk: Numbers that are written below the axis, where there is room.
         shades: Bands, by their lower and upper ends at the edges.

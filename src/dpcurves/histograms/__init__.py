@@ -1,4 +1,4 @@
-"""Short conversations that end in an estimate of every cell of a table: histogram algorithms, one file each."""
+"""Histogram algorithms, one file each: they ask for noisy counts, in turns, and estimate every cell of a table."""
 
 from .adaptive_grid import AdaptiveGridEstimator
 from .ahp import AhpEstimator

@@ -29,14 +29,15 @@ PER_PART = 2
 class AdaptiveGridEstimator:
     """Two levels of blocks (Qardaji, Yang and Li 2013), read together by least squares. Two turns, or three.
 
-    Two fifths of the share count coarse blocks, the others their parts, of which a block has about half as many as
-    it seems to hold records, times the epsilon of the parts. Where the number of records is private a hundredth of the
-    share counts them first; the paper takes it as known.
+    Two fifths of the share count coarse blocks; the rest counts their parts. The number of parts of a block is about
+    half the number of records that it seems to hold, times the epsilon of the parts. Where the number of records is
+    private, a hundredth of the share counts them first; the paper takes this number as known.
 
-    No block is divided that noise alone may have made large, which the paper does not ask. More parts have more noise
-    together, so the coarse count is trusted more: empty blocks would be divided where it is too high, and then be read
-    as holding records. With that put right smaller parts pay, where records are dense (the paper: a fifth as many as
-    records times epsilon). And blocks stay so large that their parts can be finer. Each is read with the parts it has.
+    A block whose count may be large by noise alone is not divided, a rule that the paper does not have. Without it,
+    empty blocks would be divided where their coarse counts are too high, and be read as holding records: the more parts
+    a block has, the noisier is their sum, and the more the coarse count is trusted. With this rule smaller parts pay
+    where records are dense (in the paper a block has a fifth as many parts as records times epsilon), and blocks stay
+    so large that their parts can be finer. Each is read with the parts it has.
 
     Formal guarantees: those of `TableEstimator`. Shares are public, and make up `share`: 1/100 and 99/100, or 0 and 1
     where the number of records is public; of the latter 2/5 and 3/5. Each turn counts one tiling, of blocks that are

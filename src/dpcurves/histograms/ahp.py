@@ -23,12 +23,12 @@ THRESHOLD = 0.35
 class AhpEstimator:
     """Cluster, then count (Zhang, Chen, Xu, Meng and Xie 2014). Two turns.
 
-    Noisy counts of all cells that are below ``0.35 * log(cells) / epsilon`` are taken for none; sorted, neighbours are
-    put together as long as that lowers the expected squared error. Clusters are no intervals: sums over intervals are
-    biased, which makes it a poor choice for distribution functions.
+    Noisy counts of all cells that are below ``0.35 * log(cells) / epsilon`` are set to 0; then the cells are sorted by
+    count, and neighbours in that order are merged as long as that lowers the expected squared error. Clusters are not
+    intervals, so sums over intervals are biased, which makes this a poor choice for distribution functions.
 
     Attributes:
-        scan: The part of the budget that finds clusters.
+        scan: The part of the budget that is spent on finding clusters.
 
     Raises:
         ValueError: `scan` is not between 0 and 1.

@@ -21,14 +21,15 @@ MOST_IN_ONE_LEVEL = 200
 
 @dataclass(frozen=True, slots=True)
 class DawaEstimator:
-    """Intervals of like counts, then their counts (Li, Hay, Miklau and Wang 2014): see `docs/errata.md`. Two turns.
+    """Find and count intervals of similar counts (Li, Hay, Miklau and Wang 2014): see `docs/errata.md`. Two turns.
 
-    First a partition of the cells is chosen, in an order in which neighbours stand together: row by row, in a plane
-    along Hilbert's curve. Then its intervals are counted: along one axis with a tree over them, so that prefixes are
+    First a partition of the cells is chosen, in an order that keeps neighbours together: with two axes along a Hilbert
+    curve, else row by row. Then its intervals are counted: along one axis with a tree over them, so that prefixes are
     read well, in a plane also in groups, where there are many. Inside an interval counts are spread evenly.
 
     Attributes:
-        choice: The part of the budget that chooses the partition. None: a quarter, and in a plane two fifths.
+        choice: The part of the budget that is spent on choosing the partition. None: a quarter, with two axes two
+            fifths.
 
     Raises:
         ValueError: `choice` is not between 0 and 1.

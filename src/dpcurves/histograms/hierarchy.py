@@ -21,8 +21,8 @@ from .table_estimator import Axes, Conversation
 class HierarchyEstimator:
     """Along one axis the tree that reads prefixes best; in a plane nested blocks (Qardaji, Yang and Li 2013). One turn.
 
-    In a plane each block is divided into as many parts along each axis, and every level has the same share. The root
-    is not counted: its noise helps less than its share costs.
+    With two axes each block is divided into the same number of parts along either axis, and every level has the same
+    share of the budget. The root is not counted: its noisy count helps less than its share costs.
     """
 
     def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:

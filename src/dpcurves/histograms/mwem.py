@@ -40,9 +40,10 @@ class BoxCount(NamedTuple):
 class MwemEstimator:
     """Multiplicative weights (Hardt, Ligett and McSherry 2012): in each round the worst box is chosen and counted.
 
-    Boxes begin at the first cell: along one axis they are prefixes. What lies beside the box is counted with it for
-    nothing, which makes the total more exact round by round; the paper takes the total as known, here its first count
-    is paid for where it is private. After each round all boxes so far are fitted anew, from the estimate of before.
+    Boxes begin at the first cell: along one axis they are prefixes. The records outside the box are counted together
+    with it at no further cost, which makes the total more exact round by round. The paper takes the total as known;
+    here, where it is private, a first count of it is paid for. After each round the estimate is fitted to all boxes so
+    far, starting from the previous estimate.
 
     Attributes:
         rounds: How many boxes are counted.

@@ -21,7 +21,7 @@ class PriveletEstimator:
     """
 
     def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
-        """Ask for all contrasts."""
+        """Ask for all Haar coefficients."""
         extent = Extent.of(axes)
         release = yield Step(WaveletQuery(axes, tuple(extent.inside.tolist()), extent.shape), share)
         found = wavelet_estimate(

@@ -20,12 +20,12 @@ GROWING = Fraction(1, 5)
 
 @dataclass(frozen=True, slots=True)
 class PrivTreeEstimator:
-    """Grow, then count (Zhang, Xiao and Xie 2016). Two turns.
+    """Grow a partition, then count its leaves (Zhang, Xiao and Xie 2016). Two turns.
 
     Attributes:
         fan: Into how many parts a box is divided along each axis.
-        least: No box is divided that seems to hold no more records than this; with 0, the noise decides.
-        growing: The part of the share that grows the partition; the rest counts it.
+        least: A box is divided only if it seems to hold more records than this; with 0, the noise decides.
+        growing: The part of the share that is spent on growing the partition; the rest is spent on counting its leaves.
 
     Raises:
         ValueError: `fan` is below 2, `least` below 0, or `growing` not between 0 and 1.

@@ -37,15 +37,15 @@ class RefinedGridEstimator:
 
     Three tenths of the share count blocks of about as many cells as there are blocks. Read along a space-filling curve,
     they tell which blocks are worth dividing, and how far: a block is divided while halving it, or a part of it, would
-    leave more unknown than the noise of counting both halves. A fifth counts such parts, half what parts of these are
-    worth counting then. Where the second turn would not spare the third one many blocks, all that is left is spent at
-    once. All turns are read together by empirical Bayes, as `dp.cdf` reads its own: what noise alone explains is taken
-    back.
+    leave more unknown than the noise of counting both halves. A fifth of the share counts these parts, and half of it
+    counts those of their own parts that are then worth counting. Where the second turn would save the third one few
+    blocks, all that is left is spent at once. All turns are read together by empirical Bayes, as `dp.cdf` reads its
+    own: what noise alone explains is taken back.
 
     The constants were chosen on the sums of random rectangles of three of the six maps of DPBench (twitter,
-    BeijingTaxiS, Adult-2D) and of drawn ones (blobs, a line, a slope, atoms), full and thinned to 1,000 and 10,000
+    BeijingTaxiS, Adult-2D) and of simulated ones (blobs, a line, a slope, atoms), full and thinned to 1,000 and 10,000
     records, at epsilon 0.1 and 1, on 64 x 64 cells; they were judged on the other three (checkin, cabspottingS,
-    MDSalary-2D), on others of the drawn ones, and on 256 x 256 cells.
+    MDSalary-2D), on other simulated ones, and on 256 x 256 cells.
 
     Formal guarantees: those of `TableEstimator`. Parts of the share are public, and make up `share`: the first is 3/10,
     and whatever its answer is, what follows loses 7/10, in one turn or in two of 1/5 and 1/2; where cells are few one

@@ -23,10 +23,10 @@ class Aggregated(StreamQuestion):
     Attributes:
         column: The column of states.
         forest: The states, and their aggregations.
-        ticks: How many ticks there will be, in public; None: without end.
+        ticks: The number of ticks, which is public; None: without end.
         windows: Widths, in ticks, of sliding sums.
-        events: What is looked for, by `Jump`, `Low` or `Event`.
-        smoothing: How counts are read from noisy ones.
+        events: The events to look for: `Jump`, `Low` or `Event`.
+        smoothing: How counts are estimated from noisy ones.
     """
 
     column: str
@@ -38,16 +38,16 @@ class Aggregated(StreamQuestion):
 
     @property
     def query(self) -> HierarchyQuery:
-        """What is asked of the stream, and paid for once."""
+        """The query on the stream, which is paid for once."""
         return HierarchyQuery.of(self.column, self.forest, self.ticks)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What is read, in its order: aggregations, then states."""
+        """The names of the counts, in their order: aggregations, then states."""
         return (*self.forest.names, *self.forest.states)
 
     def reader(self, plan: Plan) -> AggregatedReader:
-        """What reads the releases of the plan, from the first tick on."""
+        """The reader of the releases of the plan, from the first tick on."""
         return AggregatedReader(self, plan)
 
 
@@ -70,5 +70,5 @@ class AggregatedReader:
         self._reader = CountsReader(question, keys, question.smoothing.of_counts(variances, keys), sums, known)
 
     def read(self, values: Sequence[int]) -> TickReading:
-        """What the integers of the next tick tell, with those before, of all nodes in the order of `names`."""
+        """The estimates after the integers of the next tick, for all nodes, in the order of `names`."""
         return self._reader.read(self._estimates.of(np.array(values, dtype=np.float64)).tolist())

@@ -13,17 +13,17 @@ from .reader import require_variances, row
 
 
 class Auto:
-    """Counts of a stream from counts with independent noise of known variance: all post-processing, free.
+    """Estimate the counts of a stream from counts with independent noise of known variance: post-processing, free.
 
-    Beside the noisy count itself, exponential smoothers of many widths, and zero, are followed. The squared error of
-    each has an unbiased estimate, as the variance of the noise is known (Stein's, for linear estimates). At each tick
-    the one with the least sum of these so far is shown, counts below zero as zero, and zero unless another one is
-    better by a standard error. Sums forget, over `bank.MEMORY` ticks. On streams that are sparse or change slowly the
-    error is a small part of that of the noise; on streams that noise does not hide it is that of the noise, for the
-    noisy count is among what is followed.
+    The candidates are the noisy count itself, exponential smoothers of many widths, and zero. The squared error of each
+    has an unbiased estimate, as the variance of the noise is known (Stein's, for linear estimates). At each tick the
+    candidate with the least sum of these estimates so far is shown, but zero unless another one is better by a standard
+    error; counts below zero are shown as zero. The sums are discounted, over `bank.MEMORY` ticks. On streams that are
+    sparse or change slowly the error is a small part of that of the noise; on streams whose counts stand out from the
+    noise it is that of the noise, for the noisy count is one of the candidates.
 
     Args:
-        variance: That of the noise of one count; several, if counts have noise of their own.
+        variance: The variance of the noise of one count; several, if it differs between counts.
         keys: How many counts a tick has, each followed on its own.
 
     Raises:
@@ -51,7 +51,7 @@ class Auto:
         return np.asarray(shown)
 
     def read_with(self, counts: FloatArray, variances: FloatArray) -> FloatArray:
-        """Do as `read`, with noise whose variances are others from this tick on."""
+        """Do as `read`, with these variances of the noise from this tick on."""
         self._variances = require_variances(variances, len(self._state))
         (shown,) = self.read_all(counts[None])
         return np.asarray(shown)
@@ -64,13 +64,13 @@ class Auto:
 
 
 class AutoWindow:
-    """Sums over the last ticks, from the same noisy counts: sums of what the best smoother for sums has shown.
+    """Estimate sums over the last ticks from the same noisy counts, by the smoother that is best for sums.
 
-    What `Auto` says holds here of sums: the raw sum, sums of smoothed counts and zero are followed, each with an
-    unbiased estimate of its error as a sum. Before so many ticks have passed, the window has those that have.
+    The method is that of `Auto`: the candidates are the raw sum, sums of smoothed counts and zero, each with an
+    unbiased estimate of its error as a sum. Until `width` ticks have passed, the window has all ticks so far.
 
     Args:
-        variance: That of the noise of one count; several, if counts have noise of their own.
+        variance: The variance of the noise of one count; several, if it differs between counts.
         width: How many ticks a window has.
         keys: How many counts a tick has.
 

@@ -25,17 +25,17 @@ from .reader import Reader
 
 
 class Smoothing(Enum):
-    """How counts are read from noisy ones."""
+    """How counts are estimated from noisy ones."""
 
     AUTO = "auto"
     PLAIN = "plain"
 
     def of_counts(self, variance: float | FloatArray, keys: int) -> Reader:
-        """What reads counts."""
+        """The estimator of counts."""
         return Auto(variance, keys) if self is Smoothing.AUTO else Plain(keys)
 
     def of_windows(self, variance: float | FloatArray, width: int, keys: int) -> Reader:
-        """What reads sums over windows."""
+        """The estimator of sums over windows."""
         return AutoWindow(variance, width, keys) if self is Smoothing.AUTO else PlainWindow(width, keys)
 
 
@@ -47,7 +47,8 @@ class TickReading:
         counts: Estimates of the counts, (keys,).
         windows: Estimates of the sums over each window, by its width, (keys,).
         events: Whether each event has happened, by its name, (keys,).
-        noisy: What counts were read from, as far as it is unbiased: None where parts of a hierarchy were left out.
+        noisy: The noisy counts that the estimates were made from; None where parts of a hierarchy were left out, which
+            biases them.
         noisy_windows: Those of each window.
     """
 
@@ -68,10 +69,10 @@ class TickReading:
         self._written: dict[str, tuple[FloatArray, FloatArray | None, FloatArray | None]] | None = None
 
     def interval(self, level: float) -> Interval:
-        """What covers each count of this tick with at least this chance, for these records: (keys,) and (keys,).
+        """Confidence intervals for the counts of this tick, for these records: lower and upper ends, (keys,) each.
 
-        It lies around the noisy counts of this tick alone, for what smoothing leaves out nobody knows; what is shown
-        lies within, too. Each interval holds for itself.
+        They are centred on the noisy counts of this tick alone, for the bias of smoothing is unknown, and extended to
+        hold the estimates that are shown. The level holds for each interval on its own.
 
         Raises:
             ValueError: the level is not between 0 and 1, or parts of a hierarchy were left out.
@@ -119,10 +120,10 @@ class Counts(StreamQuestion):
 
     Attributes:
         axes: The states: a column of categories, or several columns, or a grid.
-        ticks: How many ticks there will be, in public; None: without end.
+        ticks: The number of ticks, which is public; None: without end.
         windows: Widths, in ticks, of sliding sums.
-        events: What is looked for, by `Jump`, `Low` or `Event`.
-        smoothing: How counts are read from noisy ones.
+        events: The events to look for: `Jump`, `Low` or `Event`.
+        smoothing: How counts are estimated from noisy ones.
     """
 
     axes: tuple[Axis | Categories, ...]
@@ -133,7 +134,7 @@ class Counts(StreamQuestion):
 
     @property
     def query(self) -> TickQuery:
-        """What is asked of the stream, and paid for once."""
+        """The query on the stream, which is paid for once."""
         return TickQuery(self.axes, self.ticks, self.windows)
 
     @property
@@ -142,7 +143,7 @@ class Counts(StreamQuestion):
         return prod(axis.slots for axis in self.axes)
 
     def reader(self, plan: Plan) -> CountsReader:
-        """What reads the releases of the plan, from the first tick on."""
+        """The reader of the releases of the plan, from the first tick on."""
         noise, keys = plan.law.required(IntervalSums).levels[-1].noise, self.keys
         sums = {width: self.smoothing.of_windows(noise.variance, width, keys) for width in self.widths}
         known = Known(noise.family, sqrt(noise.variance))
@@ -167,11 +168,12 @@ class CountsReader:
     Fed with the same integers it reads the same numbers. It holds public numbers alone.
 
     Args:
-        question: Windows and events.
+        question: The question, which says what windows and events there are.
         keys: How many counts a tick has.
-        counts: What reads counts.
-        sums: What reads sums over windows, by their width: those of the question, and of low signals.
-        known: What is known of the noise of the first values, one a key; None: not enough for intervals.
+        counts: The estimator of counts.
+        sums: The estimators of sums over windows, by width: the windows of the question, and those of its `Low` events.
+        known: The family and the deviations of the noise of the first values, one a key; None: they are not known, and
+            there are no intervals.
     """
 
     __slots__ = ("_counts", "_keys", "_known", "_last", "_noisy_sums", "_question", "_sums", "tick")
@@ -193,7 +195,7 @@ class CountsReader:
         self.tick = 0
 
     def read(self, values: Sequence[float]) -> TickReading:
-        """What the integers of the next tick tell, with those before."""
+        """The reading after the integers of the next tick."""
         counts = self._counts.read(values)
         sums = {width: reader.read(values) for width, reader in self._sums.items()}
         self._last = np.concatenate((self._last[1:], counts[None]))

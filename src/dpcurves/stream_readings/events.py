@@ -15,12 +15,12 @@ Judge = Callable[[FloatArray], bool]
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Whatever can be told from the last estimated counts of a state (Chen 2018, section 5.2.2).
+    """An event that is decided from the last estimated counts of a state (Chen 2018, section 5.2.2).
 
     Attributes:
         name: What it is called where it is shown.
-        width: How many counts are looked at; before so many ticks have passed nothing has happened.
-        happened: Whether it has, from the estimates of one state, the newest last.
+        width: How many counts are looked at; until so many ticks have passed, the event has not happened.
+        happened: The function that says whether it has happened, from the estimates of one state, the newest last.
 
     >>> doubled = Event("doubled", 2, lambda counts: counts[1] > 2 * counts[0])
     >>> doubled.judge(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
@@ -43,7 +43,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """The count is off by at least `least` from that of `lag` ticks before. (The paper compares with ``lag - 1``.)
+    """The count differs by at least `least` from that of `lag` ticks before. (The paper compares with ``lag - 1``.)
 
     Raises:
         ValueError: the lag is below 1, or `least` no number above 0.
@@ -75,7 +75,7 @@ class Jump:
 
 @dataclass(frozen=True, slots=True)
 class Low:
-    """All counts of the last `width` ticks together are below `below`.
+    """The sum of the counts of the last `width` ticks is below `below`.
 
     Raises:
         ValueError: the width is below 1.

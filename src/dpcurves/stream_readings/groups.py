@@ -38,14 +38,14 @@ class Groups(StreamQuestion):
 
     Attributes:
         axes: The states: a column of categories, or several columns, or a grid.
-        ticks: How many ticks there will be, in public; None: without end.
+        ticks: The number of ticks, which is public; None: without end.
         windows: Widths, in ticks, of sliding sums.
-        events: What is looked for, by `Jump`, `Low` or `Event`.
+        events: The events to look for: `Jump`, `Low` or `Event`.
         smoother: How counts are estimated.
-        share: The part of the loss that grouping has.
-        deviation: From which deviation on counts are no group, over one through the epsilon of grouping. The paper has
-            5, by which chance ends a group every few ticks: tests are within 8 times as much as the logarithm of their
-            number, so a quiet group of n ticks needs ``8 * log(n)``. That is 50 for n of 500.
+        share: The part of the loss that is spent on grouping.
+        deviation: The deviation of counts from which on they are not one group, in units of one over the epsilon of
+            grouping. With the 5 of the paper noise alone ends a group every few ticks: in these units the noise of n
+            tests stays within ``8 * log(n)``, so a quiet group of n ticks needs as much. That is 50 for n of 500.
         forest: Aggregations of the states of the one axis, each grouped on its own with an equal part of the loss for
             each level (HS-PGS, section 5.5.1); None: states alone. They are read before the states.
     """
@@ -61,13 +61,13 @@ class Groups(StreamQuestion):
 
     @property
     def query(self) -> GroupedTickQuery:
-        """What is asked of the stream, and paid for once."""
+        """The query on the stream, which is paid for once."""
         return GroupedTickQuery(
             self.axes, self.ticks, self.windows, share=self.share, deviation=self.deviation, forest=self.forest
         )
 
     def reader(self, plan: Plan) -> CountsReader:
-        """What reads the releases of the plan, from the first tick on."""
+        """The reader of the releases of the plan, from the first tick on."""
         law = plan.law.required(GroupedCounts)
         sums = {width: GroupWindow(law, width) for width in self.widths}
         known = Known(law.noise.family, sqrt(law.noise.variance))
@@ -97,7 +97,7 @@ class GroupReader:
 class GroupWindow:
     """Sums over the newest ticks, each tick by the median of its group as far as it is known (Algorithm 17).
 
-    Before so many ticks have passed, the window has those that have.
+    Until `width` ticks have passed, the window has all ticks so far.
 
     Args:
         law: What the released values are.

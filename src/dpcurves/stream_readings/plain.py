@@ -12,7 +12,7 @@ from .reader import row
 
 
 class Plain:
-    """What was released, with zero in place of what is below: to compare with, or where nothing may lag behind.
+    """The released counts, those below zero as zero: a baseline, or for use where estimates may not lag behind.
 
     Args:
         keys: How many counts a tick has.
@@ -30,7 +30,7 @@ class Plain:
 
 
 class PlainWindow:
-    """Sums of the last counts, with zero in place of what is below.
+    """The sums of the last counts, those below zero as zero.
 
     Args:
         width: How many ticks a window has.

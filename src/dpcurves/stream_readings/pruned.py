@@ -23,17 +23,17 @@ from .reader import Reader
 class PrunedStates(StreamQuestion):
     """How many tuples are in each state and each aggregation at every tick, where there are many of them.
 
-    What lies below an aggregation that was not divided counts as 0 at that tick. `Aggregated`, whose readings find out
-    by themselves where there is nothing, is mostly more exact.
+    What lies below an aggregation that was not divided counts as 0 at that tick. `Aggregated`, whose estimates find the
+    empty parts from the noisy counts themselves, is mostly more exact.
 
     Attributes:
         column: The column of states.
         forest: The states, and their aggregations.
-        least: An aggregation with so many tuples or fewer is rather counted as a whole than divided.
-        ticks: How many ticks there will be, in public; None: without end.
+        least: An aggregation with so many tuples or fewer is counted as a whole rather than divided.
+        ticks: The number of ticks, which is public; None: without end.
         windows: Widths, in ticks, of sliding sums.
-        events: What is looked for, by `Jump`, `Low` or `Event`.
-        share: The part of the loss that choosing has.
+        events: The events to look for: `Jump`, `Low` or `Event`.
+        share: The part of the loss that is spent on choosing.
     """
 
     column: str
@@ -46,17 +46,17 @@ class PrunedStates(StreamQuestion):
 
     @property
     def query(self) -> PrunedQuery:
-        """What is asked of the stream, and paid for once."""
+        """The query on the stream, which is paid for once."""
         axis = Categories(self.column, self.forest.states)
         return PrunedQuery((axis,), self.ticks, forest=self.forest, least=self.least, share=self.share)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What is read, in its order: aggregations, then states."""
+        """The names of the counts, in their order: aggregations, then states."""
         return (*self.forest.names, *self.forest.states)
 
     def reader(self, plan: Plan) -> CountsReader:
-        """What reads the releases of the plan, from the first tick on."""
+        """The reader of the releases of the plan, from the first tick on."""
         law, keys = plan.law.required(PrunedCounts), len(self.names)
         sums: dict[int, Reader] = {width: _PrunedSums(law, width) for width in self.widths}
         return CountsReader(self, keys, _PrunedCounts(law), sums, None)

@@ -31,7 +31,7 @@ class TotalReading:
         deviations: The standard deviations of their noise, (keys,).
         windows: Unbiased estimates of the sums over each window, by its width, (keys,).
         window_deviations: The standard deviations of their noise, (keys,).
-        family: That of the draws that noise adds up.
+        family: The family of the distribution of the draws whose sum is the noise.
     """
 
     tick: int
@@ -43,18 +43,18 @@ class TotalReading:
 
     @property
     def counts(self) -> FloatArray:
-        """The totals: what is shown first."""
+        """The totals, which are shown first."""
         return self.totals
 
     @property
     def events(self) -> dict[str, BoolArray]:
-        """None: of totals no event is looked for."""
+        """None: events are not looked for in totals."""
         return {}
 
     def interval(self, level: float) -> Interval:
-        """What covers each total so far with at least this chance, for these records: (keys,) and (keys,).
+        """Confidence intervals for the totals so far, for these records: lower and upper ends, (keys,) each.
 
-        Each interval holds for itself, at this tick.
+        The level holds for each interval on its own, at this tick.
 
         Raises:
             ValueError: the level is not between 0 and 1.
@@ -90,7 +90,7 @@ class Totals(StreamQuestion):
 
     Attributes:
         axes: The states: a column of categories, or several columns, or a grid.
-        ticks: How many ticks there will be, in public; None: without end.
+        ticks: The number of ticks, which is public; None: without end.
         windows: Widths, in ticks, of sliding sums. If there are any, noise is chosen for them, not for the totals.
         forest: Aggregations of the states of the one axis, whose totals are sums of theirs; None: states alone. They
             are read before the states.
@@ -113,11 +113,11 @@ class Totals(StreamQuestion):
 
     @property
     def query(self) -> TickQuery:
-        """What is asked of the stream, and paid for once."""
+        """The query on the stream, which is paid for once."""
         return TickQuery(self.axes, self.ticks, self.windows, Read.PREFIXES)
 
     def reader(self, plan: Plan) -> TotalsReader:
-        """What reads the releases of the plan, from the first tick on."""
+        """The reader of the releases of the plan, from the first tick on."""
         return TotalsReader(self, plan)
 
 
@@ -136,7 +136,7 @@ class TotalsReader:
         self.tick = 0
 
     def read(self, values: Sequence[int]) -> TotalReading:
-        """What the integers of the next tick tell, with those before."""
+        """The reading after the integers of the next tick."""
         self.tick += 1
         length = len(self._ring)
         states = self._estimator.read(np.array(values, dtype=np.float64))
