@@ -1,4 +1,4 @@
-"""How released integers scatter around the truth: one file for each law. Public, and known before any data is seen."""
+"""The distributions of released integers around the truth, one file for each. Public, and known before data is seen."""
 
 from collections.abc import Mapping
 from math import prod

@@ -24,16 +24,16 @@ MOST_BUFFERED = 2**20
 
 @dataclass(frozen=True, slots=True)
 class BufferedPrefixes(PrefixLaw):
-    """Each tick releases, for each key, its count and weighted ones of ticks before, with noise on their sum.
+    """Each tick releases, for each key, its count plus weighted counts of earlier ticks, with noise on this sum.
 
     A count of k ticks before weighs ``sum(weight * decay**k)`` over the buffers, in units of ``2**-LATTICE``, and that
-    of the tick itself one tuple. Totals are worked out from these values by turning the weights round: noise and all.
+    of the tick itself one tuple. Totals are computed from these values by inverting the weights.
 
     Attributes:
         keys: How many counts a tick has.
         ticks: The public horizon.
-        decays: What is left of each buffer a tick later.
-        weights: What each buffer weighs, in units of the lattice.
+        decays: The factor by which each buffer decays in a tick.
+        weights: The weight of each buffer, in units of the lattice.
         noise: The noise of each value, on the lattice.
     """
 
@@ -54,7 +54,7 @@ class BufferedPrefixes(PrefixLaw):
         return self.noise.family
 
     def estimator(self) -> Inverse:
-        """What turns values into totals, from the first tick on."""
+        """The estimator that turns values into totals, from the first tick on."""
         return Inverse(self)
 
     def variance(self, tick: int, window: int | None = None) -> float:

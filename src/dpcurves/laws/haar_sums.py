@@ -99,8 +99,8 @@ class HaarSums(EvenSums):
     def shrunken(self, values: FloatArray, total: int | None) -> FloatArray:
         """Cells of shape (rows, cells), drawn towards an even split where noise is larger than structure.
 
-        A contrast that deviates clearly from that of an even split stands, all others of its level in the row share the
-        factor ``max(0, 1 - 1 / s)``, s their mean squared deviation over the variance.
+        A contrast that deviates clearly from that of an even split is kept; all others of its level in the row share
+        the factor ``max(0, 1 - 1 / s)``, where s is their mean squared deviation over the variance.
         """
         counts, contrasts, _ = _read(self, values, total)
         for half, contrast, noise in zip(self.halves, contrasts, self.levels, strict=True):

@@ -20,8 +20,8 @@ from .noise import Noise, optional_from_json
 class IntervalSums(NestedSums):
     """Noisy sums over intervals of cells, each with noise of its own: flat histograms, trees, partitions.
 
-    The order of values: level by level, in it row by row, in it from left to right; the missing cell comes last.
-    Mechanisms publish before they mix: noises are independent here, and covariance is born in `reconstruct`.
+    The order of values: level by level, in it row by row, in it from left to right; the missing cell comes last. The
+    noises of released values are independent; estimates are correlated only after `reconstruct`.
 
     Attributes:
         rows: How many cells the axes before the last have together.

@@ -20,10 +20,10 @@ VALUES_AT_ONCE = 2**19  # what is worked on fits nearly in the cache
 
 
 class Law(ABC):
-    """How released integers scatter around the truth.
+    """The distribution of released integers around the truth.
 
     Attributes:
-        KEY: The word that tells this law in JSON.
+        KEY: The name of this law in JSON.
         missing: Noise of the count of records that are missing, which comes last. None: it was not asked for.
     """
 
@@ -43,11 +43,11 @@ class Law(ABC):
 
     @abstractmethod
     def blank(self) -> tuple[int, ...]:
-        """Values that tell nothing."""
+        """Values that carry no information."""
 
     @property
     def takes_any(self) -> bool:
-        """Whether any integers may be released; else they say which of a few things was found."""
+        """Whether any integers may be released; if not, they are the codes of a few choices."""
         return False
 
     @abstractmethod
@@ -75,7 +75,7 @@ class Law(ABC):
         return self
 
     def alpha(self, beta: float) -> float:
-        """How far a wrong answer may be off, in records, but for a chance of `beta`; NaN where that is not known."""
+        """The error, in records, that wrong answers exceed with probability at most `beta`; NaN where not known."""
         return nan
 
     def counted(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
@@ -137,7 +137,7 @@ class Part(NamedTuple):
 
 
 class NoisySums(CountLaw):
-    """A law of values that are linear in the counts, each with noise of its own: read without bias, and simulated.
+    """A law of values that are linear in the counts, each with its own noise: unbiased estimates, and simulation.
 
     The order of values: part by part, in it row by row, in it from left to right; the missing cell comes last.
 
@@ -209,19 +209,19 @@ class NoisySums(CountLaw):
 
     @property
     def nested(self) -> NoisySums:
-        """The law of `debiased` values. Where `is_nested`, that of independent noises on sums over nested intervals."""
+        """The law of `debiased` values. Where `is_nested`, it has independent noise on sums over nested intervals."""
         return self
 
     def debiased(self, values: FloatArray) -> FloatArray:
-        """Released values (..., size) without bias: as they are, but where people randomised them."""
+        """Unbiased values from released ones, (..., size): unchanged, unless people randomised them."""
         return values
 
     def given(self, values: Sequence[int]) -> NoisySums:
-        """The law as far as it depends on what was released: noise that is added does not."""
+        """The law given the released values: additive noise does not depend on them."""
         return self
 
     def shrunken(self, values: FloatArray, total: int | None) -> FloatArray:
-        """Cells (rows, cells) in which differences may be taken back that noise alone explains: the unbiased ones."""
+        """Cells (rows, cells), in which differences that noise alone explains may be shrunk: here the unbiased ones."""
         return self.reconstruct(values, total)[0]
 
     @property
@@ -258,7 +258,7 @@ class NoisySums(CountLaw):
     def simulate(
         self, total: int | None, draws: int, generator: np.random.Generator
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Noise of the unbiased estimate, drawn afresh, in chunks of bounded memory. Costs no privacy.
+        """Simulated noise of the unbiased estimate, in chunks of bounded memory. Costs no privacy.
 
         The estimate is linear and unbiased: its error is the estimate from noise alone, with 0 as the total. So an
         estimate minus the truth has the law of what is drawn here, covariances included.
@@ -277,7 +277,7 @@ class NoisySums(CountLaw):
             yield self.reconstruct(self.raw_noise(min(chunk, draws - start), generator), known)
 
     def simulated_prefixes(self, total: int | None, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
-        """Noise of the sums of the first intervals of the one row, drawn afresh, in chunks of bounded memory.
+        """Simulated noise of the sums of the first intervals of the one row, in chunks of bounded memory.
 
         Between the ends of the finest intervals nothing was measured, so these are simulated alone: as fast, and as
         small, as there are few of them, however many cells there are.
@@ -302,7 +302,7 @@ class NoisySums(CountLaw):
         return self
 
     def noise_by_source(self, total: int | None) -> FloatArray:
-        """What one standard deviation of each released value does to the cells of the unbiased estimate.
+        """The change of the cells of the unbiased estimate by one standard deviation of noise of each released value.
 
         The noises are independent and the estimate is linear, so the variance of a sum of cells is the sum over values
         of its squared entries here.

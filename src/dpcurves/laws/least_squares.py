@@ -67,7 +67,7 @@ def least_squares(
     their variances (Hay, Rastogi, Miklau and Suciu 2010, section 4; here for any nested tilings and any noises).
 
     Args:
-        law: How the values scatter.
+        law: The law of the values.
         values: The released values, in the order of the law.
         total: How many records all rows and the missing cell have together, where that is public. If the missing
             cell was not asked, all rows: give None if records may be missing, or if the values are sums of something.

@@ -20,7 +20,7 @@ from .noise import Noise
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Intervals that tile the cells of every row, and the noise of each of their sums.
+    """Intervals that partition the cells of every row, and the noise of each of their sums.
 
     Interval i is ``[starts[i], starts[i + 1])``; the last one ends with the row.
     """

@@ -59,7 +59,7 @@ class Noise:
 
     @property
     def fourth_cumulant(self) -> float:
-        """How heavy its tails are: 0 for Gaussian noise. Cumulants of independent draws add up."""
+        """The fourth cumulant, which measures tails: 0 for Gaussian noise. Cumulants of independent draws add up."""
         return LAPLACE_EXCESS * self.variance**2 / self.parties if self.family is Family.LAPLACE else 0.0
 
     def by(self, parties: int) -> Noise:

@@ -19,7 +19,7 @@ _COUNTED = ("people", "pairs", "one", "both", "least", "most")
 
 @dataclass(frozen=True, slots=True)
 class PairLaw(Law):
-    """How what was told scatters around the mean of a kernel over all pairs.
+    """The distribution of released values around the mean of a kernel over all pairs.
 
     Attributes:
         people: How many people there are.
@@ -69,7 +69,7 @@ class PairLaw(Law):
 
     @property
     def span(self) -> int:
-        """How far the kernel's values reach."""
+        """The range of the kernel's values."""
         return self.most - self.least
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
@@ -89,12 +89,12 @@ class PairLaw(Law):
 class PairAnswers(PairLaw):
     """Each pair answered on its own. The values: sums of answers, of their squares, and of products.
 
-    Products are of couples of pairs, each couple once, that have exactly one person in common. They say by how much
-    answers of such pairs go together, which the variance depends on.
+    Products are of couples of pairs, each couple once, that have exactly one person in common. They estimate the
+    covariance of the answers of such pairs, which the variance depends on.
 
     Attributes:
-        offset: The average answer about a value of 0.
-        gain: By how much it grows with the value by 1.
+        offset: The mean answer for a value of 0.
+        gain: The increase of the mean answer when the value grows by 1.
     """
 
     KEY: ClassVar[str] = "pair_answers"

@@ -214,7 +214,7 @@ class TreeCounts(PrefixLaw):
         return (tick - at) // self.epochs[-1].tree.widths[0]
 
     def estimator(self) -> Released:
-        """What turns values into totals: they are totals."""
+        """The estimator of totals, which are the values themselves."""
         return Released()
 
     def mean_variance(self, ticks: int) -> float:

@@ -40,11 +40,11 @@ class Responses:
     Attributes:
         starts: The first cells of the intervals.
         reports: How many people reported.
-        randomiser: What they reported by, in a word.
-        own: The chance that a report supports the true answer.
-        other: That it supports a given other answer.
-        own_and_other: That it supports the true answer and a given other one.
-        two_others: That it supports two given other answers.
+        randomiser: The name of the randomiser that they reported by.
+        own: The probability that a report supports the true answer.
+        other: The probability that it supports a given other answer.
+        own_and_other: The probability that it supports the true answer and a given other one.
+        two_others: The probability that it supports two given other answers.
 
     Raises:
         ValueError: there is a negative number of reports, or these are no chances that tell answers apart.
@@ -66,12 +66,12 @@ class Responses:
 
     @property
     def pairs(self) -> tuple[Fraction, Fraction]:
-        """The chances that two answers are supported."""
+        """The probabilities that two answers are both supported."""
         return self.own_and_other, self.two_others
 
     @property
     def gain(self) -> Fraction:
-        """How much more often the true answer is supported."""
+        """How much more probable support is for the true answer than for another one."""
         return self.own - self.other
 
     @property

@@ -70,7 +70,7 @@ class Tallied(NoisySums):
 
     @property
     def told(self) -> tuple[Responses, ...]:
-        """The levels that anybody reported about."""
+        """The levels that at least one person reported about."""
         return tuple(level for level in self.levels if level.reports)
 
     @property

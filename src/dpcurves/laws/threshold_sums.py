@@ -24,7 +24,7 @@ MOST_PLACES = 2**53
 class ThresholdSums(NoisySums):
     """How many records lie in the first t cells of rows that lie one behind the other; counts share noise.
 
-    Whoever reads counts of cells reads these like all others. A value is the sum of all cells up to its threshold; it
+    Estimators of counts of cells can use these like other sums. A value is the sum of all cells up to its threshold; it
     has the noise that `PathSums` says, and its JSON is the one of that law.
 
     Attributes:

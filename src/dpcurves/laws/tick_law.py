@@ -37,7 +37,7 @@ class Estimator(Protocol):
 
 
 class PrefixLaw(TickLaw):
-    """A law of what tells how many tuples came so far, for each key."""
+    """A law of values that estimate how many tuples came so far, for each key."""
 
     __slots__ = ()
 
@@ -53,7 +53,7 @@ class PrefixLaw(TickLaw):
 
     @abstractmethod
     def estimator(self) -> Estimator:
-        """What reads values, from the first tick on."""
+        """The estimator of totals from values, from the first tick on."""
 
     @abstractmethod
     def variance(self, tick: int, window: int | None = None) -> float:

@@ -23,9 +23,9 @@ class ToeplitzSums(EvenSums):
     """Convolutions of every row with public weights, with noise of its own on each value.
 
     Cells are summed in intervals of `width`. Value i of a row is ``sum(weights[i - j] * interval[j] for j <= i)``, in
-    units of ``2**-bits`` records. The weights are nearly a square root of prefix sums: filtering twice cumulates. What
-    they lack to it by rounding costs nothing but a little accuracy, for a reading inverts the weights as they are
-    (Henzinger, Upadhyay and Upadhyay 2023; Fichtenberger, Henzinger and Upadhyay 2023).
+    units of ``2**-bits`` records. The matrix of weights is nearly a square root of that of prefix sums: applied twice,
+    it gives prefix sums. Their rounding costs nothing but a little accuracy, for the estimate inverts the rounded
+    weights (Henzinger, Upadhyay and Upadhyay 2023; Fichtenberger, Henzinger and Upadhyay 2023).
 
     The order of values: row by row, in a row from left to right; the missing cell comes last, in whole records.
 
@@ -63,7 +63,7 @@ class ToeplitzSums(EvenSums):
 
     @property
     def kernel(self) -> FloatArray:
-        """What turns values into prefixes, when it is convolved with them: (points,); read-only."""
+        """The weights whose convolution with the values gives prefix sums: (points,); read-only."""
         return prefix_kernel(self.points, self.bits)
 
     @property

@@ -30,7 +30,7 @@ class Mechanism(Protocol):
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done. Raises `UnsupportedQuery`; touches no data."""
+        """The plan of a release. Raises `UnsupportedQuery`; touches no data."""
         ...
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
@@ -49,7 +49,7 @@ class Lazy(Protocol):
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done. Raises `UnsupportedQuery`; touches no data."""
+        """The plan of a release. Raises `UnsupportedQuery`; touches no data."""
         ...
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:

@@ -49,7 +49,7 @@ class Sequential(Protocol[Kept]):
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done. Raises `UnsupportedQuery`; touches no data."""
+        """The plan of a release. Raises `UnsupportedQuery`; touches no data."""
         ...
 
     def begin(self, plan: Plan) -> Kept:

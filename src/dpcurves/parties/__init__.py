@@ -1,4 +1,4 @@
-"""Two parties who compute together: as processes that talk, or as people who leave letters for each other."""
+"""Two parties who compute together: as processes that talk, or as people who leave sealed letters for each other."""
 
 from .connection import Connection, End, conducted
 from .device import Device

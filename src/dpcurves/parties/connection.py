@@ -18,7 +18,7 @@ _PIECE = 2**16
 
 
 class End(Protocol):
-    """One end of a talk, whatever carries it."""
+    """One end of a conversation between two parties, whatever carries it."""
 
     def send(self, message: bytes) -> None:
         """Send one message. Raises `ProtocolAborted`."""
@@ -32,9 +32,9 @@ class Connection:
     """One end of a connection. It counts what goes through.
 
     Attributes:
-        wire: A socket whose other end has proved who it is.
+        wire: A socket whose other end has been authenticated.
         sent: Bytes of messages, without those of TLS.
-        received: Those that came, counted like `sent`.
+        received: Bytes of messages that came, counted like `sent`.
     """
 
     wire: ssl.SSLSocket
@@ -116,7 +116,7 @@ class Connection:
         return message
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection."""
         self.wire.close()
 
     def _exactly(self, size: int) -> bytes:
@@ -142,7 +142,7 @@ def _lost(error: OSError) -> ProtocolAborted:
 
 
 def conducted(talk: Talk[Result], connection: End) -> Result:
-    """Conduct one party's talk, and return what it ends with.
+    """Run one party's side of a protocol, and return its result.
 
     Raises:
         ProtocolAborted: a message was not the next one, or the other party is gone. The talk is over.

@@ -54,7 +54,7 @@ class Device:
 
     @classmethod
     def of(cls, path: Path, task: bytes, most: int, randomness: Randomness) -> Device:
-        """The file at a path, or a new one.
+        """The device in the file at a path, or in a new file.
 
         Raises:
             ProtocolAborted: it is of another task, or for another number of meetings, or can not be read. Nothing of it
@@ -83,7 +83,7 @@ class Device:
             return int(base.execute("SELECT count(*) FROM meetings").fetchone()[0])
 
     def spent(self, each: Fraction) -> Fraction:
-        """What was spent so far, at so much a meeting."""
+        """The loss that was spent so far, at this loss for each meeting."""
         return each * self.entered
 
     def enter(self, meeting: Meeting, value: Sequence[int]) -> None:

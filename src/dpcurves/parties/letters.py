@@ -93,24 +93,24 @@ class Writer:
 
     @classmethod
     def of(cls, secret: bytes) -> Writer:
-        """The keys that a secret stands for."""
+        """The keys that are derived from a secret."""
         keys = HKDF(SHA256(), 2 * KEY_SIZE, salt=None, info=b"dpcurves: keys of a person, version 1").derive(secret)
         return cls(
             X25519PrivateKey.from_private_bytes(keys[:KEY_SIZE]), Ed25519PrivateKey.from_private_bytes(keys[KEY_SIZE:])
         )
 
     def bundle(self, task: bytes, person: int) -> KeyBundle:
-        """What is published of them."""
+        """The public part of the keys, which is published."""
         sealing, signing = self.sealing.public_key().public_bytes_raw(), self.signing.public_key().public_bytes_raw()
         return KeyBundle(sealing, signing, self.signing.sign(_signed(task, person, sealing, signing)))
 
     def letter(self, body: bytes, place: Place, reader: KeyBundle) -> bytes:
-        """What only the reader opens, at its place."""
+        """A sealed letter, which only its reader can open, and only at its place."""
         sealed: bytes = SUITE.encrypt(body, X25519PublicKey.from_public_bytes(reader.sealing), place.octets)
         return sealed + self.signing.sign(place.octets + sealed)
 
     def opened(self, letter: bytes, place: Place, writer: KeyBundle) -> bytes:
-        """What is in a letter.
+        """The content of a letter.
 
         Raises:
             ProtocolAborted: it was written by somebody else, or for another place or reader, or a bit has changed.

@@ -37,7 +37,7 @@ class FolderMailbox:
     """Letters as files in a folder that all who write and read can reach.
 
     Attributes:
-        folder: It exists.
+        folder: The folder, which exists.
     """
 
     folder: Path

@@ -25,11 +25,11 @@ class Meeting:
 
     @property
     def name(self) -> bytes:
-        """What no other meeting of any task is called."""
+        """A name that is unique among the meetings of all tasks."""
         return b"meeting 1\n" + self.task + f" {self.number} {self.people[0]} {self.people[1]}".encode()
 
     def partner(self, person: int) -> int:
-        """Who is met.
+        """The number of the other person.
 
         Raises:
             ValueError: the person is not of this meeting.

@@ -19,7 +19,7 @@ from .meetings import Meeting, meetings, promised_pairs
 
 
 class Agreed(Protocol):
-    """What a person needs of an agreement."""
+    """The part of an agreement that a person needs."""
 
     @property
     def task(self) -> bytes:
@@ -34,7 +34,7 @@ class Agreed(Protocol):
         """How many values a person brings."""
 
     def job(self, meeting: Meeting) -> Job:
-        """What is worked out in a meeting."""
+        """The computation of a meeting."""
 
     def require(self, meeting: Meeting, person: int) -> None:
         """Refuse a meeting that was not agreed on.
@@ -53,7 +53,7 @@ class Promise:
         response: The noise of each pair.
         pairing: How pairs are drawn.
         people: How many people there are.
-        commitment: What fixes the seed, and tells nothing of it.
+        commitment: The commitment to the seed, which fixes it and does not reveal it.
         document: The hash of the document that it stands in; empty: it stands alone.
     """
 
@@ -135,7 +135,7 @@ class Agreement:
         return len(self.promise.kernel.columns)
 
     def meetings_of(self, person: int) -> tuple[Meeting, ...]:
-        """Those of one person."""
+        """The meetings of one person."""
         return tuple(meeting for meeting in self.meetings if person in meeting.people)
 
     def job(self, meeting: Meeting) -> Job:

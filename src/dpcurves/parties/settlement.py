@@ -49,7 +49,7 @@ class Shelf(Protocol):
     """SECRET: where a server keeps its shares: a file of its own, or the database of its ledger."""
 
     def kept(self, job: bytes) -> Kept:
-        """What there is of a job."""
+        """The stored share of a job, if there is one."""
 
     def store(self, job: bytes, run: bytes, share: bytes) -> None:
         """Keep a share, in place of one that was never confirmed. Raises `ProtocolAborted`: one was."""
@@ -69,7 +69,7 @@ class Settlements:
     path: Path
 
     def kept(self, job: bytes) -> Kept:
-        """What there is of a job."""
+        """The stored share of a job, if there is one."""
         with self._changing() as base:
             found = base.execute("SELECT state, run, share FROM runs WHERE job = ?", (job,)).fetchone()
         return Kept(State(found[0]), found[1], found[2]) if found else Kept(State.NOTHING, NOTHING, b"")

@@ -29,7 +29,7 @@ MOST_OWNERS = 2**20
 
 
 class Trust(Enum):
-    """Who works out what pairs say.
+    """Who computes the answers of pairs.
 
     - `PEOPLE`: two people at a time, by letters that one server carries.
     - `TWO_SERVERS`: two servers, from shares of people who have gone.
@@ -46,7 +46,7 @@ class Trust(Enum):
 
 @dataclass(frozen=True)
 class PairTask(TaskDocument):
-    """What is asked of pairs of people, what it may lose, who takes part. Public; it never changes.
+    """What is computed from pairs of people, at which privacy loss, and who takes part. Public; it never changes.
 
     Owners are people: their numbers are those of their tickets. Pairs are drawn from a seed that the coordinator has,
     and shows when the task is closed; the document has its commitment.
@@ -54,12 +54,12 @@ class PairTask(TaskDocument):
     Attributes:
         name: What people call it.
         kernel_name: The function of two people's values, by its name in `KERNELS`.
-        columns: What of each person it reads, in order, and in how many bits.
+        columns: The columns that it reads of each person, in order, and how many bits each has.
         pairing: How pairs are drawn.
-        loss: What all pairs of a person together may lose, purely.
-        trust: Who works it out.
-        noise: To each pair's answer, or once to their sum.
-        commitment: What fixes the seed, and tells nothing of it.
+        loss: The pure privacy loss of all pairs of a person together.
+        trust: Who computes it.
+        noise: Whether noise is added to each pair's answer, or once to their sum.
+        commitment: The commitment to the seed, which fixes it and does not reveal it.
         servers: The one that carries letters and opens answers; or party 0 and party 1.
         reports_per_owner: How many people one ticket may speak for; of people in pairs, one.
 
@@ -117,7 +117,7 @@ class PairTask(TaskDocument):
 
     @property
     def query(self) -> PairQuery:
-        """What is asked."""
+        """The query."""
         return PairQuery.about(self.kernel.form, self.pairing, self.commitment)
 
     @property
@@ -131,7 +131,7 @@ class PairTask(TaskDocument):
         return Account(self.dataset, Neighbours.REPLACE_ONE, EACH_RECORD, self.loss)
 
     def plan(self, people: int) -> Plan:
-        """What so many people, which is public, would tell."""
+        """The plan of the release for this number of people, which is public."""
         asked = self.query, self.loss, Neighbours.REPLACE_ONE.among(EACH_RECORD, people)
         if self.noise is Noise.ON_SUM:
             return planned_sum(*asked)
@@ -139,7 +139,7 @@ class PairTask(TaskDocument):
 
     @cached_property
     def promise(self) -> Promise:
-        """What people agree on before the seed is shown."""
+        """The promise that people agree on before the seed is shown."""
         return Promise.of(self.kernel, self.plan(self.people), bytes.fromhex(self.hash))
 
     def shown(self, seed: bytes) -> Agreement:

@@ -1,4 +1,4 @@
-"""Public numbers in, better public numbers out. Costs no privacy; covariance is born here."""
+"""Post-processing: better estimates from public numbers, and their covariance. Costs no privacy."""
 
 from .estimation.reconstruction import shrunken_estimate, smoothed, unbiased
 from .inference.bands import (

@@ -28,8 +28,8 @@ class Visitor:
         operator: Whether they make and lock accounts of people.
         auditor: Whether they see budgets, questions and the log of all datasets.
         stewards: The datasets that they are stewards of.
-        projects: The projects that they are analysts of: of a token, its own one alone.
-        machine: Whether it is whoever has the machine, at its command line: they have everything.
+        projects: The projects that they are analysts of; for a token, only the project it was made for.
+        machine: Whether it is the administrator at the machine's own command line, who may do everything.
         by_token: Whether a program holds a token of theirs.
     """
 
@@ -79,7 +79,7 @@ class Right(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What something is done to: a project and its dataset, or a dataset alone, or neither."""
+    """What an action is about: a project and its dataset, or a dataset alone, or neither."""
 
     dataset: str = ""
     project: str = ""

@@ -1,4 +1,4 @@
-"""Two aggregators that nobody has to trust alone: the task, what owners send, the servers, and who asks them."""
+"""Two servers, neither of which has to be trusted alone: the task, data owners' reports, the servers, and analysts."""
 
 from ..serving.errors import ProtocolAborted
 from ..serving.identity import Server

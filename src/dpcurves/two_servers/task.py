@@ -51,10 +51,10 @@ class Task(TaskDocument):
 
     Attributes:
         name: What people call it.
-        column: What the owners' values are: of a labelled task, the score.
+        column: The column that the owners' values are of; for a labelled task, the score.
         grid: Public cells.
         label: Declared categories: two classes, negative first, where the column is a score; None: values have none.
-        loss: The loss of all answers together, for each report.
+        loss: The privacy loss of all answers together, for each report.
         reports_per_owner: How many reports one owner may send: an owner loses at most so many times `loss`.
         servers: Party 0 and party 1.
         tokens: Hashes of the tokens of each role. Their order numbers owners and analysts.
@@ -101,13 +101,13 @@ class Task(TaskDocument):
 
     @property
     def axes(self) -> tuple[Axis | Categories, ...]:
-        """What an owner reads of each record."""
+        """The columns that an owner reads from each record."""
         value = Axis(self.column, self.grid)
         return (value,) if self.label is None else (self.label, value)
 
     @property
     def query(self) -> CountQuery | PrefixQuery:
-        """All counts that can be asked. Categories multiply the slots: first all of the first one, and so on."""
+        """All counts that can be asked for. Each category has its own slots: first all of the first one, and so on."""
         if self.counted is Counted.CELLS:
             return CountQuery(self.axes, Read.PREFIXES)
         if self.label is not None and len(self.label.values) != CLASSES:
@@ -116,7 +116,7 @@ class Task(TaskDocument):
 
     @property
     def slots(self) -> int:
-        """How many slots a record can be in; one that is missing lies behind them all."""
+        """How many slots a record can be in; a missing one has an extra slot behind them all."""
         return prod(axis.slots for axis in self.axes)
 
     @property
@@ -125,7 +125,7 @@ class Task(TaskDocument):
         return self.slots.bit_length()
 
     def adjacency(self, reports: int) -> Adjacency:
-        """Among so many reports, which are public, one is replaced."""
+        """The adjacency: one report is replaced, and the number of reports is public."""
         return Neighbours.REPLACE_ONE.among(EACH_RECORD, reports)
 
     def plan(self, at: Sequence[int], reports: int) -> Plan:
@@ -170,7 +170,7 @@ class Task(TaskDocument):
         return MOST_AT_ONCE if self.owners is Owners.UNCHECKED else MOST_CHECKED_AT_ONCE
 
     def thresholds(self, at: object) -> tuple[int, ...]:
-        """What was asked, if it can be.
+        """The thresholds of a message, once they are checked.
 
         Raises:
             ProtocolAborted: they are no numbers of slots, or too many, or one is there twice.

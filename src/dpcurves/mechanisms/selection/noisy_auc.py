@@ -42,7 +42,7 @@ class NoisyAuc:
         return Plan(query, loss, adjacency, "area by smooth sensitivity", Selection((AREA_STEPS // 2,)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """The area in steps."""
+        """The area under the curve, in steps of ``2**-20``."""
         if not isinstance(plan.query, AucQuery):
             raise WrongKind("plan", f"a plan of a noisy area is needed, not one made by {plan.made_by}")
         counts = [int(count) for count in table[:-1]]

@@ -29,9 +29,10 @@ LEAST_SENSITIVITY = 2.0**-500
 class NoisyMedians:
     """Cut the records at a noisy median, and each half again (Chen, Machanavajjhala, Reiter and Barrientos 2016).
 
-    A record is in the middle of its cell; the median of k records is the one of rank ``ceil(k / 2)``, and the middle
-    of the piece if there is none. Noise is added, and the sum is rounded to the nearest edge; where that lies outside
-    of the piece, its middle is taken. `ExponentialQuantiles` is far more accurate; this is what it is measured against.
+    A record is in the middle of its cell; the median of k records is the one of rank ``ceil(k / 2)``, and the middle of
+    the piece if there is none. Noise is added, and the sum is rounded to the nearest edge; where that lies outside of
+    the piece, its middle is taken. `ExponentialQuantiles` is far more accurate; this one is the baseline for
+    comparisons.
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Each level has an equal part of the
     loss. After equal cuts a record that comes or goes is in one piece of each level, and changes its median by no more

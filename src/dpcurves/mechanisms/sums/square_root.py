@@ -24,8 +24,8 @@ class SquareRoot(Spaced):
 
     Released is the first convolution, with weights rounded to multiples of ``2**-20``, worked out in integers, plus
     noise of its own on each value. The rest is post-processing: see `ToeplitzSums`. Of all mechanisms here that count
-    every cell this one has the least variance under zero-concentrated privacy; under pure privacy it has nothing to
-    offer, as a record changes all values behind its cell.
+    every cell this one has the least variance under zero-concentrated privacy; under pure privacy it is of no use, as a
+    record changes all values from its cell on.
 
     Formal guarantees: zero-concentrated, by `column_norms.prices`. A record changes the values of its row by a column
     of the matrix of rounded weights w, of p intervals: ``(0, ..., 0, w[0], w[1], ...)``. Its squared length is largest

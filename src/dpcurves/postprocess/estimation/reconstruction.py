@@ -19,7 +19,7 @@ def unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: i
     """The best linear unbiased counts, from all values of a release together.
 
     Args:
-        law: How the values scatter.
+        law: The law of the values.
         values: The released values, in the order of the law.
         total: See `NoisySums.reconstruct`.
 
@@ -37,7 +37,7 @@ def smoothed(law: IntervalSums, values: Values, total: int | None) -> FloatArray
     privacy, whoever added the noise.
 
     Args:
-        law: How the values scatter.
+        law: The law of the values.
         values: The released values, in the order of the law.
         total: See `least_squares`.
 
@@ -59,7 +59,7 @@ def smoothed(law: IntervalSums, values: Values, total: int | None) -> FloatArray
 
 
 def shrunken_estimate(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> FloatArray:
-    """Cells of shape (rows, cells), with differences taken back that noise alone explains; meant to be cumulated.
+    """Cells of shape (rows, cells), with differences shrunk that noise alone explains; meant to be cumulated.
 
     Nested sums are read as `smoothed` says, all others as their law does.
     """

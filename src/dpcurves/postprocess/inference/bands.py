@@ -58,7 +58,7 @@ def simultaneous_band(
 
 
 def simultaneous_errors(deviations: Iterable[FloatArray], level: float) -> FloatArray:
-    """How far noise goes at most, at all points at once with chance `level`: as many standard deviations at each.
+    """Simultaneous bounds on the noise of all points, with probability `level`: as many standard deviations at each.
 
     Whatever points are scaled by, the largest scaled deviation of further draws has the law of that of the noise. So
     chunks are read once and forgotten: if the first one has `PILOT` draws, or is the only one, it scales and counts;
@@ -109,7 +109,7 @@ def interval(estimate: float, deviations: FloatArray, level: float) -> tuple[flo
 
 
 def upper_quantile(sample: FloatArray, level: float) -> float:
-    """The order statistic that one more draw of the same law passes with chance ``1 - level`` at most.
+    """The order statistic that one more draw of the same law exceeds with probability at most ``1 - level``.
 
     >>> upper_quantile(np.arange(1.0, 20_000.0), 0.95)
     19021.0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Bracket(NamedTuple):
-    """Thresholds between which the crossing lies: above `low`, and not above `high`."""
+    """The thresholds between which the crossing lies: above `low`, and not above `high`."""
 
     low: int
     high: int
@@ -32,7 +32,7 @@ def bisected(cells: int, reached: Callable[[int], bool | None]) -> Bracket:
 
     Args:
         cells: How many there are. The count of no cells does not reach, that of all does.
-        reached: Whether the count of a threshold reaches what is searched; None where it is not known.
+        reached: Whether the count of a threshold reaches the target; None where it is not known.
 
     >>> bisected(8, lambda threshold: threshold >= 5)
     Bracket(low=4, high=5)

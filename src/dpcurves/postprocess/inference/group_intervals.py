@@ -15,7 +15,7 @@ FAR = 12.0
 
 
 def share_intervals(groups: Groups, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
-    """Ends that have the share of positives of a group between them with chance `level`: (groups, 2), in [0, 1].
+    """Confidence intervals for the share of positives of each group, at confidence `level`: (groups, 2), in [0, 1].
 
     A share s is between the ends if ``(1 - s) * positives - s * negatives``, which is 0 without noise where s is the
     true share, is no further from 0 than noise takes it with chance `level` (Fieller 1954). So no ratio of noisy
@@ -46,7 +46,7 @@ def share_intervals(groups: Groups, noise: GroupNoise, normal: FloatArray | None
 
 
 def positive_intervals(groups: Groups, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
-    """Ends that have the positives of a group between them with chance `level`: (groups, 2), not below 0.
+    """Confidence intervals for the positives of each group, at confidence `level`: (groups, 2), not below 0.
 
     For the population, those that are to be expected among as many records.
 
@@ -71,7 +71,7 @@ def positive_intervals(groups: Groups, noise: GroupNoise, normal: FloatArray | N
 
 
 def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, units: float, level: float) -> FloatArray:
-    """Ends of the means of counts over samples of this size, each with chance `level`: (counts, 2), not below 0.
+    """Confidence intervals for means of counts over samples of this size, each at `level`: (counts, 2), not below 0.
 
     A mean m is between them if noise and sampling together take a count of m units as far up as the released one with
     half of the error chance, and as far down likewise. The law of samples is that of `share_intervals`, half a record
@@ -83,7 +83,7 @@ def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, un
         counts: Released counts, (counts,), without bias.
         noise: Their simulated noise, (draws, counts).
         normal: Draws of the standard normal law for sampling, of the same shape.
-        units: How many units there are, about; infinite: not known.
+        units: The approximate number of units; infinite: not known.
         level: The chance of each.
 
     Raises:
@@ -102,7 +102,7 @@ def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, un
 
 
 def residual_envelope(groups: Groups, noise: GroupNoise, normal: FloatArray, level: float) -> FloatArray:
-    """How far from zero the mean residual of a group stays with chance `level` if the model is right: (groups,).
+    """The bound on the absolute mean residual of a group, with probability `level` if the model is right: (groups,).
 
     A record of prediction p has a residual of variance ``p * (1 - p)``. Its mean over a group is at most that of the
     mean prediction, for ``p * (1 - p)`` is concave. The noise of the sum of residuals adds to it.

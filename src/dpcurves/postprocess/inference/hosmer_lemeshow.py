@@ -19,8 +19,8 @@ class Groups:
     """Records in groups of similar predictions, with noise or without. Arrays are (..., groups).
 
     Attributes:
-        positive: How many came true.
-        negative: How many did not.
+        positive: How many records are positive.
+        negative: How many are negative.
         centred_sum: Sum over the records of prediction less the middle of the group.
         lower: Least prediction of each group, (groups,).
         upper: Largest prediction of each group, (groups,).
@@ -44,7 +44,7 @@ class Groups:
 
     @property
     def expected(self) -> FloatArray:
-        """Sum of the predictions: how many come true if the predictions do."""
+        """The sum of the predictions: the expected number of positives if predictions are calibrated."""
         return self.middle * self.count + self.centred_sum
 
     @property
@@ -59,7 +59,7 @@ class Groups:
 
     @property
     def chance_variance(self) -> FloatArray:
-        """Variance of the positives if predictions hold: at most this, and this where all of a group are alike."""
+        """The largest variance of the positives if predictions are calibrated; exact where all of a group are alike."""
         return np.maximum(self.count, 0.0) * self.mean * (1 - self.mean)
 
 
@@ -80,8 +80,8 @@ def hosmer_lemeshow(groups: Groups, noise_variance: FloatArray) -> FloatArray:
 
     O are the positives, n the records, E the sum of predictions and m their mean. Without noise this is the statistic
     of Hosmer and Lemeshow, ``(O1 - E1)**2 / E1 + (O0 - E0)**2 / E0`` summed over groups: there ``n * m * (1 - m)`` is
-    ``E1 * E0 / n``, and both differences are one. With noise, groups that expect next to nobody would drown all others;
-    its variance in the denominator gives each group the weight that it can bear. Compare with `simulated_p_value`.
+    ``E1 * E0 / n``, and both differences are one. With noise, groups that expect next to no positives would dominate
+    the sum; the variance of the noise in the denominator reduces their weight. Compare with `simulated_p_value`.
 
     Args:
         groups: The released groups.
@@ -94,14 +94,14 @@ def hosmer_lemeshow(groups: Groups, noise_variance: FloatArray) -> FloatArray:
 def simulated_p_value(
     groups: Groups, noise: GroupNoise, noise_variance: FloatArray, generator: np.random.Generator
 ) -> float:
-    """The chance of a statistic as large as that of `groups`, if predictions are honest and the noise is as known.
+    """The p-value of the statistic of `groups`, if predictions are calibrated and the noise is as known.
 
-    Honest predictions are a statement about the population: of all records with this prediction, this share comes true,
-    each record on its own. So the value holds chance and noise, both.
+    The null hypothesis is about the population: of all records with a prediction, that share is positive, independently
+    of each other. So the p-value accounts for sampling and for noise.
 
-    Each draw takes the released counts as the sizes of the groups, lets records come true with the released mean
-    prediction of their group, adds the noise given, and computes the same statistic. (Where predictions differ within
-    a group, positives vary less than is drawn here: the value is then too large rather than too small.)
+    Each draw takes the released counts as the sizes of the groups, draws positives with the released mean prediction of
+    their group, adds the noise given, and computes the same statistic. (Where predictions differ within a group,
+    positives vary less than is drawn here: the value is then too large rather than too small.)
 
     Args:
         groups: The released groups, (groups,).

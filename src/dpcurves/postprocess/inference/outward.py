@@ -15,7 +15,7 @@ def cell_at(boundaries: FloatArray, shares: FloatArray, p: ArrayLike) -> FloatAr
     """The cell in which the shares pass each `p`: where it begins and ends, (..., 2).
 
     Args:
-        boundaries: What the cells lie between, (cells + 1,), rising; they may end in infinities.
+        boundaries: The boundaries of the cells, (cells + 1,), rising; the first and the last may be infinite.
         shares: The shares of the records below each boundary, from 0 to 1, not decreasing.
         p: Levels in [0, 1]. Level 0 is that of the least record.
 
@@ -43,7 +43,7 @@ def ends_at(boundaries: FloatArray, lower: FloatArray, upper: FloatArray, p: Arr
     finite edge is closed, and counts the records on it as below it, q may also be that edge.)
 
     Args:
-        boundaries: What the cells lie between, (cells + 1,), rising, from -inf to inf.
+        boundaries: The boundaries of the cells, (cells + 1,), rising, from -inf to inf.
         lower: Shares below each boundary, at the least; not decreasing.
         upper: Shares below each boundary, at the most; not decreasing.
         p: Levels in [0, 1].
@@ -62,7 +62,7 @@ def ends_at(boundaries: FloatArray, lower: FloatArray, upper: FloatArray, p: Arr
 
 
 def inside(cells: FloatArray, interpolated: FloatArray) -> FloatArray:
-    """What is said of a quantile in each of these cells, (..., 2): the interpolated value, or the one end that it has.
+    """The value shown for a quantile in each of these cells, (..., 2): interpolated, or the one finite end of the cell.
 
     >>> inside(np.array([[1.0, 2.0], [2.0, np.inf], [-np.inf, np.inf]]), np.array([1.5, 2.5, 3.5])).tolist()
     [1.5, 2.0, nan]

@@ -22,9 +22,9 @@ class Sample(NamedTuple):
     """Independent units of one record each, drawn from a population.
 
     Attributes:
-        likely: About their distribution function at the points that were measured, (points,), not decreasing.
-        units: How many there are.
-        chance: For simulation, independent of that of the noise.
+        likely: An estimate of their distribution function at the points that were measured, (points,), not decreasing.
+        units: How many units there are.
+        chance: The generator for simulated sampling, independent of that of the noise.
     """
 
     likely: FloatArray
@@ -32,7 +32,7 @@ class Sample(NamedTuple):
     chance: np.random.Generator
 
     def scatter(self, draws: int) -> FloatArray:
-        """How far the shares of samples are from those of the population: (draws, points), like Brownian bridges."""
+        """Simulated sampling errors of the shares: (draws, points), as of Brownian bridges."""
         passed = np.diff(self.likely, prepend=0.0, append=1.0)
         walk = np.cumsum(self.chance.standard_normal((draws, len(passed))) * np.sqrt(np.maximum(passed, 0)), axis=1)
         return np.asarray((walk[:, :-1] - self.likely * walk[:, -1:]) / np.sqrt(self.units))

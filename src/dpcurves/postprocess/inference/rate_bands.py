@@ -23,8 +23,8 @@ from .population_band import LEVELLED, Sample, seen
 class RocBand(NamedTuple):
     """A box for each threshold, and thereby a region: the point of threshold i lies in box i, for all i at once.
 
-    Between thresholds i and i + 1 the curve rises from some point of box i to some point of box i + 1, in whatever
-    steps: of how scores rank between thresholds nothing was counted. None of the arrays decreases.
+    Between thresholds i and i + 1 the curve rises from some point of box i to some point of box i + 1, in steps that
+    are not known: the ranking of scores between thresholds was not counted. None of the arrays decreases.
 
     Attributes:
         fpr_lower, fpr_upper: Ends of the false positive rates, from 0 to 1, of shape ``(points,)``.
@@ -37,7 +37,7 @@ class RocBand(NamedTuple):
     tpr_upper: FloatArray
 
     def at(self, fpr: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Between which true positive rates the curve lies at these false positive rates.
+        """The lower and upper true positive rates of the curve at these false positive rates.
 
         >>> band = RocBand(*(np.array(ends) for ends in ([0, 0.1, 1], [0, 0.3, 1], [0, 0.5, 1], [0, 0.7, 1])))
         >>> [ends.tolist() for ends in band.at([0.0, 0.2, 0.5])]
@@ -61,7 +61,7 @@ def roc_band(counts: FloatArray, noise: FloatArray, rates: FloatArray, level: fl
     Args:
         counts: Unbiased counts of negatives and of positives above each threshold, from none to all: (2, points).
         noise: Their simulated noise, (draws, 2, points).
-        rates: About the rates, (2, points): they tell how much noise the contrasts have.
+        rates: Estimates of the rates, (2, points), from which the noise of the contrasts is found.
         level: The chance to hold all of them.
 
     Raises:

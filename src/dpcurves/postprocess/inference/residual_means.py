@@ -11,7 +11,7 @@ from .hosmer_lemeshow import Groups
 def mean_residuals(groups: Groups) -> FloatArray:
     """Mean of label less prediction, (..., groups): between -upper and 1 - lower whatever the noise says.
 
-    Fewer than one record stand as one.
+    A count below one record is taken as one.
     """
     residuals = groups.surplus / np.maximum(groups.count, 1.0)
     return np.asarray(np.clip(residuals, -groups.upper, 1 - groups.lower))

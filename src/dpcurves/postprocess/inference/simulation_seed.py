@@ -23,7 +23,7 @@ def draws_for(cells: int) -> int:
 def public_generator(generator: np.random.Generator | None) -> np.random.Generator:
     """The caller's generator; else one with a fixed seed, so that the same curve always shows the same band.
 
-    So what an order statistic misses by, it misses by in every release: see `bands.safe_rank`.
+    The Monte Carlo error of an order statistic is therefore the same in every release: see `bands.safe_rank`.
     """
     return generator if generator is not None else np.random.default_rng(SEED)
 

@@ -10,7 +10,7 @@ from ...laws import Family, Noise
 
 
 class Weighed(NamedTuple):
-    """So many independent noises of one law, each multiplied with `weight`."""
+    """A number of independent noises of one law, each multiplied by `weight`."""
 
     times: int
     weight: float

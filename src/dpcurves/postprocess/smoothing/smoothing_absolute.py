@@ -15,7 +15,7 @@ ZERO = 1e-9  # of the largest fall: a step below it, under pressure, is 0
 
 
 def smooth_absolute(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -> FloatArray:
-    """A monotone curve from 0 on that the smallest change of the noises leads to, in absolute values.
+    """A monotone curve from 0 on with the smallest change of the noises, in absolute values.
 
     Changes count in units of the standard deviation of their noise, so that the curve is a most likely one if the
     noise is Laplace. There can be several; this is in the middle of them. The sum of changes is the least to about

@@ -31,7 +31,7 @@ class Change(NamedTuple):
 
 
 def smooth_squares(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -> FloatArray:
-    """The monotone curve from 0 on that the smallest change of the noises leads to, in squares over their variances.
+    """The monotone curve from 0 on with the smallest change of the noises, in squares over their variances.
 
     Exact but for rounding. The changes are ``z = V D' p``, where V holds the variances, D takes noises to steps, and
     the pressure ``p`` solves the complementarity problem ``p >= 0, s = K p + b >= 0, p's = 0``: b are the noisy

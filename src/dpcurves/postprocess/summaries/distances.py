@@ -19,7 +19,7 @@ from ...arrays import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """A distribution function: 0 below the first knot, 1 above the last one, straight between two that follow.
+    """A distribution function: 0 below the first knot, 1 above the last one, linear between neighbouring ones.
 
     Attributes:
         knots: Where it jumps or bends, rising, of shape ``(knots,)``.
@@ -122,7 +122,7 @@ class Gap(NamedTuple):
 
 
 def largest_gap(a: Distribution, b: Distribution) -> float:
-    """The distance of Kolmogorov and Smirnov: the largest difference of the two functions.
+    """The Kolmogorov-Smirnov distance: the largest difference of the two functions.
 
     >>> largest_gap(Distribution.of_curve([0, 1], [0, 1]), Distribution.of_sample([0.25]))
     0.75
@@ -131,7 +131,7 @@ def largest_gap(a: Distribution, b: Distribution) -> float:
 
 
 def area_between(a: Distribution, b: Distribution) -> float:
-    """The distance of Wasserstein (of order 1): the area between the two functions.
+    """The Wasserstein distance of order 1: the area between the two functions.
 
     >>> area_between(Distribution.of_curve([0, 1], [0, 1]), Distribution.of_sample([0.5]))
     0.25

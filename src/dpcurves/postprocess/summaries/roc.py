@@ -44,9 +44,9 @@ def auc(fpr: FloatArray, tpr: FloatArray) -> FloatArray:
 
 
 def auc_of_counts(positive: FloatArray, negative: FloatArray) -> FloatArray:
-    """The chance that a positive record scores above a negative one, plus half the chance of a tie.
+    """The probability that a positive record scores above a negative one, plus half that of a tie.
 
-    Straight from unbiased counts (..., cells), negative ones included; no curve is drawn, nothing is clipped.
+    The input is unbiased counts (..., cells), negative ones included; no curve is formed, nothing is clipped.
 
     >>> float(auc_of_counts(np.array([0.0, 1.0, 3.0]), np.array([2.0, 0.0, 2.0])))
     0.6875
