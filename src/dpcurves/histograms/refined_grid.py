@@ -40,7 +40,7 @@ class RefinedGridEstimator:
     leave more unknown than the noise of counting both halves. A fifth of the share counts these parts, and half of it
     counts those of their own parts that are then worth counting. Where the second turn would save the third one few
     blocks, all that is left is spent at once. All turns are read together by empirical Bayes, as `dp.cdf` reads its
-    own: what noise alone explains is taken back.
+    own: differences that noise alone explains are shrunk.
 
     The constants were chosen on the sums of random rectangles of three of the six maps of DPBench (twitter,
     BeijingTaxiS, Adult-2D) and of simulated ones (blobs, a line, a slope, atoms), full and thinned to 1,000 and 10,000

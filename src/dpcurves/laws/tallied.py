@@ -40,9 +40,10 @@ class Tallied(NoisySums):
         rows: How many cells the axes before the last have together.
         cells: How many cells the last axis has.
         levels: From coarse to fine. Every interval is a union of intervals of the next level.
-        whole: Whether all answers stand here. If not, it is about some rows of a larger table.
-        shares: What share of the people has each cell, and misses a value, as far as is known: of this alone does the
-            simulation depend on what was released. None: not known, and taken to be the same in all cells.
+        whole: Whether all answers are included. If not, the tallies are those of some rows of a larger table.
+        shares: The share of the people in each cell, and of those whose value is missing, as far as they are known:
+            only through these does the simulation depend on what was released. None: not known, and taken to be the
+            same in all cells.
         about_all: Whether each person reported about all levels, and not about one.
 
     Raises:
@@ -85,7 +86,7 @@ class Tallied(NoisySums):
 
     @property
     def missing(self) -> Noise | None:
-        """About the noise of the count of people whose value is missing."""
+        """The approximate noise of the count of people whose value is missing."""
         if not self.whole:
             return None
         return Noise(Family.GAUSSIAN, Fraction(1 / sum(self._precisions)))

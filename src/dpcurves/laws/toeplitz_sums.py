@@ -24,8 +24,8 @@ class ToeplitzSums(EvenSums):
 
     Cells are summed in intervals of `width`. Value i of a row is ``sum(weights[i - j] * interval[j] for j <= i)``, in
     units of ``2**-bits`` records. The matrix of weights is nearly a square root of that of prefix sums: applied twice,
-    it gives prefix sums. Their rounding costs nothing but a little accuracy, for the estimate inverts the rounded
-    weights (Henzinger, Upadhyay and Upadhyay 2023; Fichtenberger, Henzinger and Upadhyay 2023).
+    it nearly gives prefix sums. Rounding the weights costs nothing but a little accuracy, for the estimate inverts the
+    rounded weights (Henzinger, Upadhyay and Upadhyay 2023; Fichtenberger, Henzinger and Upadhyay 2023).
 
     The order of values: row by row, in a row from left to right; the missing cell comes last, in whole records.
 

@@ -40,7 +40,7 @@ class Mechanism(Protocol):
 
 @runtime_checkable
 class Lazy(Protocol):
-    """A mechanism that answers a part of what was paid for at a time, and remembers.
+    """A mechanism that answers in parts what was paid for once, and remembers its answers.
 
     Formal guarantees: `plan` is a pure function. All answers under one paid part together lose at most ``plan.loss``
     under ``plan.adjacency``, if plans are those that this mechanism makes of queries with one `paid_as`, the memory is

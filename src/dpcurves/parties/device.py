@@ -135,8 +135,8 @@ class Device:
         Args:
             job: What is worked out; the first of both people is the garbler.
             value: This person's own inputs, in order: whatever they are, each counts as a whole number of as many bits
-                as were declared, for who takes part must not depend on values. One too large is the largest, what is no
-                number is 0. Where there are more inputs, these are even, and drawn here.
+                as were declared, for who takes part must not depend on values. One too large counts as the largest, and
+                what is not a number as 0. Where there are more inputs, these are uniform, and drawn here.
 
         Raises:
             ProtocolAborted: what the partner said is not the next message. Then the meeting is dropped.
@@ -156,7 +156,7 @@ class Device:
         return said, None if share is None else np.packbits(np.concatenate(share), bitorder="little").tobytes()
 
     def thrown(self, meeting: Meeting, job: Job, person: int, values: int) -> tuple[int, ...]:
-        """SECRET: the even numbers that this person brings to a meeting behind so many values: the same ever after."""
+        """SECRET: the uniform numbers that this person brings to a meeting behind so many values; they never change."""
         coins = Randomness.keyed(self._secret, "thrown in " + meeting.name.hex())
         return tuple(coins.below(1 << width) for width in _own(job, _role(meeting, person))[values:])
 

@@ -88,7 +88,7 @@ def _noisy_total(plain: Job, least: int, noise: FiniteLaplace) -> Circuit:
 def shares_of(
     values: Mapping[str, Any], widths: Mapping[str, int], randomness: Randomness
 ) -> tuple[dict[str, Numbers], ...]:
-    """SECRET: two XOR shares of values by column, each even on its own, whatever values are: one for each server.
+    """SECRET: two XOR shares of values by column, each uniform on its own, whatever values are: one for each server.
 
     Values count as `whole` says: a mask covers so many bits, and no more are shared.
     """

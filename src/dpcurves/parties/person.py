@@ -43,7 +43,9 @@ class Person:
     bundles: Callable[[int], KeyBundle]
 
     def attend(self, meeting: Meeting, value: Sequence[Any]) -> bool:
-        """Say what can be said by now; whether all is said. It is called again when the partner may have written.
+        """Send the letters that can be sent by now; return whether all are sent.
+
+        It is called again when the partner may have written.
 
         Args:
             meeting: One of those that were agreed on.

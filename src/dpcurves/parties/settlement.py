@@ -115,8 +115,9 @@ def settled(
     Formal guarantees: a server shows shares of one run of a job, and no others, whatever is cut off or killed, and
     whatever the other server says afterwards: it shows none before it has stored that the other one has its own, and
     then it runs the session no more. Where sessions of a job overlap, one run alone is confirmed, and others abort. So
-    coins, which a run throws anew, protect one output and are paid once. A share that was not shown is even to the
-    other server, and with it the output of its run is unknown. Not covered: a file that is put back as it was before.
+    coins, which a run throws anew, protect one output and are paid once. A share that was not shown is uniform to
+    the other server, and with it the output of its run is unknown. Not covered: a file that is put back as it was
+    before.
 
     Args:
         job: What names the job, whichever release of this program works it out: a task, and its people.

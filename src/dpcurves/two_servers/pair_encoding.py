@@ -1,4 +1,4 @@
-"""SECRET. Values of people as XOR shares for two servers: each even on its own, whatever values are."""
+"""SECRET. Values of people as XOR shares for two servers: each uniform on its own, whatever values are."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class PairEncoding:
     def shared(self, rows: IntArray, randomness: Randomness) -> list[tuple[bytes, bytes]]:
         """SECRET: of each person, what server 0 and what server 1 gets.
 
-        Formal guarantees: the first share is even, and the second one is its XOR with the values' declared bits: so
-        each of them alone is even, whatever values are. What is no number of so many bits counts as `whole` says.
+        Formal guarantees: the first share is uniform, and the second one is its XOR with the values' declared bits: so
+        each of them alone is uniform, whatever values are. What is no number of so many bits counts as `whole` says.
 
         Args:
             rows: Whole numbers, a column for each width.

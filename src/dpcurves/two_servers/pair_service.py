@@ -117,7 +117,7 @@ class Ready:
 class PairService(Collection[PairTask]):
     """SECRET. What one server does for one task of pairs. It has no repr.
 
-    Formal guarantees: each server has one XOR share of each value, which is even. Of these nothing leaves but messages
+    Formal guarantees: each server has one XOR share of each value, a uniform one. Nothing of them leaves but messages
     of `PairSession`: after both ledgers have charged the task's loss, once, for one set of people. Server 0 leads; each
     server keeps its share of the one run that counts in the database of its ledger, so what is asked again, or after a
     crash, has the same answer: see `settled`. A server that has lost its store is told so: see `Closing`. The seed of

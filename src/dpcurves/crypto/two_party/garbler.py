@@ -25,8 +25,8 @@ def garble(job: Job, values: Given, randomness: Octets, ending_values: Given = (
 
     Formal guarantees: the evaluator sees labels that are as good as uniform, tables (see `GateEngine`), and the
     points of base transfers (see `BaseReceiver`); the garbler sees points and masked bits (see `ChoosingSide`). So, as
-    long as both follow the protocol, neither learns more than its own share, which is even on its own. Not covered: a
-    party that sends something else, say a table that works for one value alone, or the tables of another circuit.
+    long as both follow the protocol, neither learns more than its own share, which is uniform on its own. Not covered:
+    a party that sends something else, say a table that works for one value alone, or the tables of another circuit.
 
     Args:
         job: What both have agreed on.
