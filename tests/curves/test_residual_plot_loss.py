@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 import pytest
 from by_hand import table_of
-from exact_loss import price
+from exact_loss import losses_of_pairs
 from numpy.typing import NDArray
 from threshold_law import FAR, chance
 from tiny_tables import ADJACENCIES, data_sets, neighbours
@@ -22,9 +22,8 @@ from tiny_tables import ADJACENCIES, data_sets, neighbours
 from dpcurves.curves import ResidualPlotQuestion
 from dpcurves.curves.turns.bounds_of_residuals import COUNTING, OF_COUNTED
 from dpcurves.histograms import CellEstimator
-from dpcurves.laws import Family, NoisySums, ThresholdAnswers
+from dpcurves.laws import NoisySums, ThresholdAnswers
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.sums.linear import exact_sums
 from dpcurves.mechanisms.thresholds.sparse_vector import comparisons_of, differences
 from dpcurves.privacy import PUBLIC_MODEL, Adjacency, PrivacyLoss
 from dpcurves.queries import CoverageQuery
@@ -77,14 +76,7 @@ def pairs(adjacency: Adjacency) -> IntArray:
 def lost_by_sums(plan: Plan) -> FloatArray:
     """What each pair of neighbours loses by one turn of noisy sums: see `exact_loss`."""
     assert isinstance(plan.law, NoisySums)
-    ours, theirs = pairs(plan.adjacency).T
-    released = [exact_sums(table, plan.law) for table in tables(plan)]
-    lost = np.zeros(len(ours))
-    for part, (_, noise) in enumerate(released[0]):
-        sums = np.array([found[part][0] for found in released], dtype=np.float64)
-        shift = sums[ours] - sums[theirs]
-        lost += float(price(noise)) * (abs(shift) if noise.family is Family.LAPLACE else shift**2).sum(axis=1)
-    return lost
+    return losses_of_pairs(tables(plan), plan.law, pairs(plan.adjacency))
 
 
 @cache

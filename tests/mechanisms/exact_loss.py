@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 from tiny_tables import IntArray, data_sets, kinds, neighbours
 
 from dpcurves.laws import Family, Noise, NoisySums
@@ -30,6 +31,18 @@ def worst_loss(query: CountQuery | SumQuery, law: NoisySums, adjacency: Adjacenc
         sum((price(noise) * int(norm) for noise, norm in zip(noises, row, strict=True)), start=Fraction(0))
         for row in np.unique(norms, axis=0)
     )
+
+
+def losses_of_pairs(tables: IntArray, law: NoisySums, pairs: IntArray) -> NDArray[np.float64]:
+    """What each pair of these exact tables loses by one turn of noisy sums, as `worst_loss` has it."""
+    ours, theirs = pairs.T
+    released = [exact_sums(table, law) for table in tables]
+    lost = np.zeros(len(ours))
+    for part, (_, noise) in enumerate(released[0]):
+        sums = np.array([found[part][0] for found in released], dtype=np.float64)
+        shift = sums[ours] - sums[theirs]
+        lost += float(price(noise)) * (abs(shift) if noise.family is Family.LAPLACE else shift**2).sum(axis=1)
+    return lost
 
 
 def _norm(part: IntArray, pairs: IntArray, noise: Noise) -> IntArray:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from cut_law import law
-from exact_loss import price
+from exact_loss import losses_of_pairs
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 from tiny_tables import ADJACENCIES, data_sets, neighbours
@@ -30,9 +30,8 @@ from dpcurves.curves import (
     RocQuestion,
 )
 from dpcurves.data import Axis, Grid, Outside
-from dpcurves.laws import Family, NoisySums
+from dpcurves.laws import NoisySums
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.sums.linear import exact_sums
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import QuantileCutsQuery, Query, SumQuery
 from dpcurves.release import Plan, Release, Step
@@ -131,14 +130,7 @@ def pairs(adjacency: Adjacency) -> IntArray:
 def lost_in_sums(plan: Plan, adjacency: Adjacency) -> FloatArray:
     """What each pair of neighbours loses by one turn of noisy sums: see `exact_loss`."""
     assert isinstance(plan.law, NoisySums)
-    ours, theirs = pairs(adjacency).T
-    released = [exact_sums(table, plan.law) for table in tables(plan.query)]
-    lost = np.zeros(len(ours))
-    for part, (_, noise) in enumerate(released[0]):
-        sums = np.array([found[part][0] for found in released], dtype=np.float64)
-        shift = sums[ours] - sums[theirs]
-        lost += float(price(noise)) * (abs(shift) if noise.family is Family.LAPLACE else shift**2).sum(axis=1)
-    return lost
+    return losses_of_pairs(tables(plan.query), plan.law, pairs(adjacency))
 
 
 @cache
