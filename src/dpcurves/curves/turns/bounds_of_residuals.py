@@ -55,9 +55,11 @@ class BoundTerms(NamedTuple):
 
 
 def bound_terms(column: str | Predictor, setting: Setting) -> Needs[BoundTerms]:
-    """By the number of records, which is counted first where it is private: those with a value of this column.
+    """Choose what bounds get by the number of records: those with a value of this column, counted if that is private.
 
-    Formal guarantees: the count is a turn of its own, and terms depend on it and on public facts alone.
+    Formal guarantees: the count is a turn of its own, and loses `COUNTING` of the budget. The terms are a function of
+    its answer and of public facts, and their shares add up to the rest, whatever the answer: so by adaptive composition
+    all turns together lose the budget at most.
     """
     if setting.adjacency.total is not None:
         records, most, left, counted = float(setting.adjacency.total), OF_PUBLIC, ALL, tuple[Release, ...]()
