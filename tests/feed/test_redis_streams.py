@@ -176,6 +176,21 @@ def test_a_server_that_is_gone_and_a_key_that_is_no_stream_are_refused_before_th
         assert Ledger.open(store).verify().entries == 0
 
 
+def test_eight_processes_that_begin_at_once_make_the_group_together(server: str, client: Any) -> None:
+    intake: Any = None  # nothing is read
+
+    def begin(at: float) -> None:
+        sources = [RedisStream(server, f"events{place}").windows(intake) for place in range(40)]
+        time.sleep(max(0.0, at - time.time()))
+        for windows in sources:
+            windows.check()
+
+    begins = time.time() + 1
+    processes = [forked(partial(begin, begins)) for _ in range(8)]
+    assert [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in processes] == [0] * 8
+    assert all(len(client.xinfo_groups(f"events{place}")) == 1 for place in range(40))
+
+
 def test_an_id_in_the_future_makes_no_other_tuple_late(server: str, client: Any) -> None:
     """All entries behind it have ids in the future, too. 25,000 of them come before the step closes, and all count."""
     begun = int(client.time()[0])

@@ -160,10 +160,14 @@ class _Entries:
         self._reader, self._name = f"{stream}:{group}:reader", token_hex(16)
 
     def join(self) -> None:
-        """Make stream and group, unless they are there."""
-        groups = _said(lambda: self._client.xinfo_groups(self._stream) if self._client.exists(self._stream) else [])
-        if self._group.encode() not in [group["name"] for group in groups]:
+        """Make stream and group, unless they are there. Another process may make them at the same moment."""
+        if self._is_there():
+            return
+        try:
             _said(lambda: self._client.xgroup_create(self._stream, self._group, id="0", mkstream=True))
+        except Refused:
+            if not self._is_there():
+                raise
 
     def holds(self) -> bool:
         """Whether this process reads the group, from now on for a while; not if another one does."""
@@ -208,6 +212,10 @@ class _Entries:
         for start in range(0, len(names), AT_ONCE):
             some = names[start : start + AT_ONCE]
             _said(lambda some=some: self._client.xack(self._stream, self._group, *some))  # type: ignore[misc]
+
+    def _is_there(self) -> bool:
+        groups = _said(lambda: self._client.xinfo_groups(self._stream) if self._client.exists(self._stream) else [])
+        return self._group.encode() in [group["name"] for group in groups]
 
     def _claimed(self, start: bytes | str) -> Any:
         return self._client.xautoclaim(
