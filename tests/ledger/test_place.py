@@ -16,6 +16,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from dpcurves.ledger import Account, Ledger, sqlite
+from dpcurves.ledger.key import Key
 
 pytestmark = pytest.mark.usefixtures("no_environment_key")
 
@@ -149,6 +150,30 @@ def test_a_ledger_that_cannot_be_made_leaves_no_key(
         assert refusal(url) == f"ledger: '{tmp_path}/budget.db': it cannot be made (No space left on device)"
     assert list(tmp_path.iterdir()) == []
     Ledger.open(url).create(flights)
+
+
+def test_a_ledger_that_another_process_makes_between_two_looks_opens_under_its_key(
+    tmp_path: Path, flights: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path}/budget.db"
+    ready_with_a_key = sqlite.FilePlace.key
+
+    def overtaken(place: sqlite.FilePlace) -> Key:
+        found = ready_with_a_key(place)
+        if not place.is_there():
+            process = os.fork()
+            if process == 0:
+                try:
+                    monkeypatch.undo()
+                    Ledger.open(url).create(flights)
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            assert os.waitpid(process, 0)[1] == 0
+        return found
+
+    monkeypatch.setattr(sqlite.FilePlace, "key", overtaken)
+    assert Ledger.open(url).accounts() == (flights,)
 
 
 def test_who_finds_a_key_waits_for_the_ledger_of_whoever_makes_both(tmp_path: Path, flights: Account) -> None:

@@ -73,10 +73,10 @@ class Ledger:
                 its ledger: a ledger was lost, and with it the record of what was spent.
         """
         place = place_of(url)
-        secret = find_key(key, place.key)
+        fresh = find_key(key, place.key)
         if not place.is_there():
-            place.found(secret)
-            secret = find_key(key, place.key)  # of whoever was first
+            place.found(fresh)
+        secret = find_key(key, place.key)  # of whoever was first, perhaps since the first look
         database = place.database()
         database.read(require_version)
         if database.read(partial(read_book, key=secret)).version < VERSION:

@@ -23,8 +23,9 @@ from .key import Key, fresh_digits, read_key, write_key
 from .line import Line
 from .new_file import appear, drafted
 
-FOUNDING_SECONDS = 3
-"""How long a key may be there before its ledger is: whoever makes both has them ready, and gives them their names."""
+FOUNDING_SECONDS = 10
+"""How long a key may be there before its ledger is: whoever makes both has them ready, and gives them their names; but
+a disk may be slow to keep a name, and a process may stand still between the two."""
 _POLL_SECONDS = 0.01
 _AT_ONE_MOMENT = "BEGIN"
 # IMMEDIATE takes the right to write before the first read. A transaction that reads first, and then wants to write, is
