@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
+from at_once import at_once
 from people_at_home import SEED, Country, Village
 from people_crashes import Killed
 
 from dpcurves.arguments import ProtocolAborted
+from dpcurves.ledger import Ledger
 from dpcurves.noise import Randomness
 from dpcurves.parties import AGGREGATOR, Device, Place
 from dpcurves.parties.attendance import Attendance
@@ -220,3 +224,46 @@ def test_a_server_that_changes_letters_drops_a_pair_and_is_told_nothing(country:
     assert village.attend(one, (1, 2), heard.append).broken == 1
     assert heard == [f"pair {meeting.number} is dropped: letter: it was written by somebody else, or for another place"]
     assert store.get(task, (meeting.number, one, 1)) is None
+
+
+def enter_and_write(number: int, url: str) -> None:
+    store = RelayStore(url)
+    for person in range(8):
+        store.register("open", person, b"bundle")
+        store.put("open", (person, 0, 0), bytes([number]))
+
+
+def enter_while_it_is_closed(number: int, url: str, folder: str) -> None:
+    """Four enter. Four show the seed, and tell how many have entered by then."""
+    store = RelayStore(url)
+    if number % 2:
+        while store.entered("closing") < 40:
+            sleep(0.001)
+        store.show("closing", b"seed")
+        (Path(folder) / str(number)).write_text(str(store.entered("closing")))
+        return
+    with suppress(ProtocolAborted):
+        for person in range(100_000):
+            store.register("closing", 100_000 * number + person, b"bundle")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a relay has not kept anything yet."""
+    if request.param == "postgresql":
+        return str(request.getfixturevalue("new_database")())
+    Ledger.open(f"sqlite:///{tmp_path}/relay.db")
+    return f"sqlite:///{tmp_path}/relay.db"
+
+
+def test_eight_processes_that_begin_at_once_keep_what_they_are_sent_together(store_url: str) -> None:
+    at_once(enter_and_write, store_url)
+    store = RelayStore(store_url)
+    assert store.entered("open") == len(store.all_of("open", 0)) == 8
+
+
+def test_nobody_enters_after_the_seed_was_shown_at_the_same_moment(store_url: str, tmp_path: Path) -> None:
+    (tmp_path / "entered").mkdir()
+    at_once(enter_while_it_is_closed, store_url, str(tmp_path / "entered"))
+    told = [int(file.read_text()) for file in (tmp_path / "entered").iterdir()]
+    assert told == [RelayStore(store_url).entered("closing")] * 4

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from scene import HISTOGRAM, LOSS, ROWS, Scene, made
+from at_once import at_once
+from scene import HISTOGRAM, LOSS, PASSWORD, ROWS, Scene, made
 from sqlalchemy import update
 
 from dpcurves.arguments import Refused
 from dpcurves.curves.question_json import question_from_json
 from dpcurves.ledger import Member, Together
 from dpcurves.privacy import Neighbours, PrivacyLoss
-from dpcurves.server import Gate, awaiting, releases
+from dpcurves.server import MACHINE, Gate, awaiting, releases
+from dpcurves.server.archive import Archive
 from dpcurves.server.asked import State
 from dpcurves.server.counting import UNREADABLE, Counting
 from dpcurves.server.queue import Does, Queue
@@ -382,3 +386,41 @@ def test_a_worker_whose_server_has_ended_before_it_said_for_what_ends_without_a_
         [sys.executable, "-m", "dpcurves.server.worker"], input="", capture_output=True, text=True, check=False
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def add_people(number: int, url: str) -> None:
+    gate = Gate(url)
+    gate.people.add(MACHINE, f"person {number}", PASSWORD)
+    with suppress(ProtocolAborted):
+        gate.people.add(MACHINE, "everybody", PASSWORD)
+
+
+def claim_and_count(number: int, url: str, folder: str) -> None:
+    queue = Queue(Archive(url))
+    claimed = []
+    while job := queue.claim(str(number)):
+        claimed.append(job.id)
+    (Path(folder) / str(number)).write_text(json.dumps(claimed))
+    queue.counted("asked by all", "curve", {})
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where there is no store yet."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/server.db"
+    monkeypatch.setenv("DPCURVES_LEDGER_KEY", "5a" * 32)
+    return str(request.getfixturevalue("new_database")())
+
+
+def test_eight_processes_make_one_store_and_each_question_is_claimed_once(url: str, tmp_path: Path) -> None:
+    at_once(add_people, url)
+    assert len(Gate(url).people.all(MACHINE)) == 9
+    scene = made(tmp_path, url)
+    prices = [PrivacyLoss.pure(f"0.0{each}") for each in range(11, 23)]
+    asked = [scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, each).id for each in prices]
+    (tmp_path / "claimed").mkdir()
+    at_once(claim_and_count, url, str(tmp_path / "claimed"))
+    claimed = [id for file in (tmp_path / "claimed").iterdir() for id in json.loads(file.read_text())]
+    assert sorted(claimed) == sorted(asked)
+    assert Queue(scene.gate.archive).curve("asked by all") == "curve"

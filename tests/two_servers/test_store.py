@@ -11,10 +11,12 @@ from functools import partial
 
 import pytest
 import sqlalchemy as sql
+from at_once import at_once
 from sqlalchemy.dialects import postgresql, sqlite
 
 from dpcurves.two_servers import ProtocolAborted
 from dpcurves.two_servers.batch import Earlier
+from dpcurves.two_servers.pair_store import PairStore
 from dpcurves.two_servers.report_set import ReportSet
 from dpcurves.two_servers.store import OTHER_CONTRIBUTION, Decision, Frozen, Offer, Store, Stored
 from dpcurves.two_servers.tables import TASKS, Standing, State
@@ -238,3 +240,23 @@ def marks(store: Store, written: bytes | None = None) -> bytes:
         return bytes(connection.execute(sql.select(TASKS.c.dropped)).scalar_one())
 
     return store._database.write(work)
+
+
+def begin_and_keep(number: int, url: str) -> None:
+    store, pairs = Store(url), PairStore(url, "")
+    for task in range(8):
+        store.begin(f"{task:064x}")
+        pairs.keep_seed(f"{task:064x}", b"seed")
+        pairs.store(bytes([task]), bytes([number]) * 16, b"share")
+
+
+def test_eight_processes_that_begin_at_once_make_tables_tasks_and_runs_together(
+    new_database: Callable[[], str],
+) -> None:
+    url = new_database()
+    at_once(begin_and_keep, url)
+    store, pairs = Store(url), PairStore(url, "")
+    for task in range(8):
+        assert store.standing(f"{task:064x}").reports == 0
+        assert pairs.seed(f"{task:064x}") == b"seed"
+        assert pairs.kept(bytes([task])).share == b"share"

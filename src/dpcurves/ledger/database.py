@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TypeVar
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import BigInteger, Connection, Engine, MetaData, bindparam, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -17,6 +18,8 @@ Result = TypeVar("Result")
 
 WAIT_SECONDS = 60
 """How long a charge waits for others that charge."""
+
+_ALONE = text("SELECT pg_advisory_xact_lock(:number)").bindparams(bindparam("number", type_=BigInteger))
 
 _BUSY = f"others held it for {WAIT_SECONDS} seconds; this was not written"
 _LOCKS = "its disk gives no locks, as some network disks: keep it on a disk of this machine, or in PostgreSQL"
@@ -88,6 +91,23 @@ class Database:
             trouble = _trouble(error, otherwise)
         # Raised out here, so that the engine's exception, which quotes statements and values, hangs on nothing.
         raise Refused("ledger", f"{self.place}: {trouble}")
+
+
+def alone(connection: Connection, name: str) -> None:
+    """Wait until nobody else writes under this name, and let nobody before this transaction ends.
+
+    What follows sees all that they wrote: of those who look whether something is there, and make it if not, one makes
+    it. (SQLite has one writer anyway.)
+    """
+    if connection.dialect.name == "postgresql":
+        number = int.from_bytes(sha256(b"dpcurves\n" + name.encode()).digest()[:8], signed=True)
+        connection.execute(_ALONE, {"number": number})
+
+
+def make_tables(connection: Connection, tables: MetaData) -> None:
+    """Make those that are not there. Two who try at once would both find that they are not."""
+    alone(connection, "tables")
+    tables.create_all(connection)
 
 
 def _trouble(error: SQLAlchemyError, otherwise: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sql
 from sqlalchemy import Column, Connection, Table, func, insert, select
 
+from ..ledger.database import alone, make_tables
 from ..serving.database import ServerDatabase
 from ..serving.errors import ProtocolAborted
 from .shown_seeds import keep_seed, seeds_in, shown_seed
@@ -38,7 +40,7 @@ class RelayStore:
 
     def __init__(self, url: str) -> None:
         self._database = ServerDatabase(url, "relay")
-        self._database.write(METADATA.create_all)
+        self._database.write(partial(make_tables, tables=METADATA))
 
     def seed(self, task: str) -> bytes | None:
         """The seed of pairs; None: it was not shown yet."""
@@ -60,6 +62,7 @@ class RelayStore:
         """
 
         def work(connection: Connection) -> None:
+            alone(connection, task)  # and nobody shows the seed
             kept = _one(connection, _bundle(task, person))
             if kept == bundle:
                 return
@@ -75,8 +78,9 @@ class RelayStore:
         """Keep a letter; the second one of its place is forgotten."""
 
         def work(connection: Connection) -> None:
+            meeting, writer, step = slot
+            alone(connection, f"letter {task} {meeting} {writer} {step}")
             if connection.execute(_letter(task, slot)).first() is None:
-                meeting, writer, step = slot
                 kept = {"task": task, "meeting": meeting, "writer": writer, "step": step, "letter": letter}
                 connection.execute(insert(LETTERS), kept)
 

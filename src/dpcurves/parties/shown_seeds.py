@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sql
 from sqlalchemy import Column, Connection, MetaData, Table, insert, select
 
+from ..ledger.database import alone
+
 
 def seeds_in(metadata: MetaData) -> Table:
     """The table of seeds, among other tables."""
@@ -27,5 +29,6 @@ def shown_seed(connection: Connection, task: str) -> bytes | None:
 
 def keep_seed(connection: Connection, task: str, seed: bytes) -> None:
     """Keep the seed of a task that is closed; it is the promised one, so there is no other."""
+    alone(connection, task)
     if shown_seed(connection, task) is None:
         connection.execute(insert(SEEDS), {"task": task, "seed": seed})

@@ -19,6 +19,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, insert, or_
 from ..arguments import Refused
 from ..curves.question_json import question_from_json
 from ..ledger import Member
+from ..ledger.database import alone
 from ..privacy import PrivacyLoss
 from .archive import Archive
 from .asked import State, loss_from
@@ -145,6 +146,7 @@ class Queue:
         """Its answer is here: it is shown when the public clock strikes. The first one stays."""
 
         def work(connection: Connection) -> None:
+            alone(connection, f"release {id}")
             if connection.execute(select(RELEASES.c.id).where(RELEASES.c.id == id)).first() is None:
                 told = {"id": id, "curve": curve, "facts": json.dumps(facts), "svg": "", "csv": ""}
                 connection.execute(insert(RELEASES), told)

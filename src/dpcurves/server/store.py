@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import TypeVar
 
 from sqlalchemy import Connection
 
 from ..arguments import Refused
-from ..ledger.database import Database
+from ..ledger.database import Database, make_tables
 from ..serving.errors import ProtocolAborted, Trouble
 from .tables import METADATA
 
@@ -26,7 +27,7 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.write(METADATA.create_all)
+        self.write(partial(make_tables, tables=METADATA))
 
     def read(self, work: Work[Result]) -> Result:
         """What `work` makes of one moment of the database."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from sqlalchemy import Connection, delete, insert, select, update
 
+from ..ledger.database import alone, make_tables
 from ..parties.settlement import NOTHING, Kept, State
 from ..parties.shown_seeds import keep_seed, shown_seed
 from ..serving.database import ServerDatabase
@@ -28,7 +30,7 @@ class PairStore:
 
     def __post_init__(self) -> None:
         self._database = ServerDatabase(self.url, self.who)
-        self._database.write(PAIR_RUNS.metadata.create_all)
+        self._database.write(partial(make_tables, tables=PAIR_RUNS.metadata))
 
     def seed(self, task: str) -> bytes | None:
         """What pairs are drawn from, if it was shown."""
@@ -53,6 +55,7 @@ class PairStore:
         fresh = {"job": job, "state": State.STORED.value, "run": run, "share": share}
 
         def work(connection: Connection) -> None:
+            alone(connection, f"run {job.hex()}")
             connection.execute(
                 delete(PAIR_RUNS).where(PAIR_RUNS.c.job == job, PAIR_RUNS.c.state < State.CONFIRMED.value)
             )

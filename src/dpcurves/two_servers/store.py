@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
 import sqlalchemy as sql
 from sqlalchemy import Connection, delete, func, insert, select, update
 
+from ..ledger.database import alone, make_tables
 from ..serving.database import ServerDatabase
 from ..serving.errors import ProtocolAborted
 from .batch import Earlier
@@ -65,12 +67,13 @@ class Store:
 
     def __init__(self, url: str, who: str = "") -> None:
         self._database = ServerDatabase(url, who)
-        self._database.write(METADATA.create_all)
+        self._database.write(partial(make_tables, tables=METADATA))
 
     def begin(self, task: str) -> None:
         """Take up a task, if it is new."""
 
         def work(connection: Connection) -> None:
+            alone(connection, task)
             if connection.execute(select(TASKS.c.task).where(TASKS.c.task == task)).first() is None:
                 connection.execute(insert(TASKS), {"task": task, "state": State.OPEN.value, "reports": 0})
 
