@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
@@ -10,12 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from at_once import at_once
 
 from dpcurves.arguments import ProtocolAborted
 from dpcurves.crypto.circuits import numbers_of, traced
 from dpcurves.crypto.two_party import Ending, Job, Owner, evaluate, garble, together
 from dpcurves.noise import Randomness
-from dpcurves.parties import Settlements, settled
+from dpcurves.parties import Settlements, private_file, settled
+from dpcurves.parties.settlement import State
 
 pytest.importorskip("rbcl")
 PEOPLE = 40
@@ -162,3 +167,38 @@ def in_step(one: Generator[Any, Any, Any], other: Generator[Any, Any, Any]) -> G
             except StopIteration:
                 ended.add(number)
             yield
+
+
+LOCK = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
+
+
+def is_locked_for_others(path: Path) -> bool:
+    asked = subprocess.run([sys.executable, "-c", LOCK, str(path)], capture_output=True, text=True, check=False)
+    return "database is locked" in asked.stderr
+
+
+def test_a_thread_that_comes_meanwhile_does_not_unlock_the_file_of_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that closes a file anywhere has given back all locks that it had on it."""
+    monkeypatch.setattr(private_file, "_PATIENCE", 0.1)
+    path = tmp_path / "shares"
+    with private_file.changing(path, "settlements", ()):
+        with ThreadPoolExecutor(1) as thread, pytest.raises(ProtocolAborted, match="can not be read or written"):
+            thread.submit(Settlements(path).kept, b"job").result()
+        assert is_locked_for_others(path)
+    assert not is_locked_for_others(path)
+
+
+def store_and_confirm(number: int, path: str) -> None:
+    shelf, run = Settlements(Path(path)), bytes([number]) * 16
+    for job in range(8):
+        with suppress(ProtocolAborted):
+            shelf.store(bytes([job]), run, b"share")
+            shelf.confirm(bytes([job]), run)
+
+
+def test_of_eight_processes_that_begin_at_once_one_has_its_run_confirmed(tmp_path: Path) -> None:
+    at_once(store_and_confirm, str(tmp_path / "shares"))
+    kept = [Settlements(tmp_path / "shares").kept(bytes([job])) for job in range(8)]
+    assert {(each.state, each.share) for each in kept} == {(State.CONFIRMED, b"share")}

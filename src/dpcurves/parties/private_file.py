@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from ..arguments import ProtocolAborted
+from ..ledger.new_file import publish
 
 _PATIENCE = 30.0
 
@@ -27,7 +27,9 @@ def changing(path: Path, owner: str, tables: Sequence[str]) -> Iterator[sqlite3.
     """
     base: sqlite3.Connection | None = None
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        if not path.exists():
+            # Not opened where it stands: a file that is closed takes all locks along that this process has on it.
+            publish(path, lambda _: None)
         base = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
         base.execute("PRAGMA synchronous = FULL")
         base.execute("BEGIN IMMEDIATE")
