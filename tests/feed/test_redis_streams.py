@@ -236,3 +236,20 @@ def test_of_two_who_read_a_group_one_waits_and_goes_on_when_the_other_is_killed(
     assert whole[: len(part)] == part
     assert [counts for _, counts in whole] == [[tick + 1, 0] for tick in range(8)]
     assert waiting(client) == 0
+
+
+def test_eight_processes_that_write_the_same_steps_at_once_write_each_once(server: str, client: Any) -> None:
+    script(client)
+    readings = list(followed(server, "sqlite://"))
+
+    def write(at: float) -> None:
+        sinks = [RedisSink(server, f"counts{place}") for place in range(20)]
+        time.sleep(max(0.0, at - time.time()))
+        for sink in sinks:
+            for reading in readings:
+                sink.write(reading)
+
+    begins = time.time() + 1
+    processes = [forked(partial(write, begins)) for _ in range(8)]
+    assert [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in processes] == [0] * 8
+    assert {client.xlen(f"counts{place}") for place in range(20)} == {len(readings)}

@@ -144,12 +144,22 @@ class RedisSink:
         Raises:
             ValueError: there is another one in its place.
         """
-        name, fields = f"{reading.step}-0", {"lines": json.dumps(reading.lines())}
-        there = _said(lambda: self._client.xrange(self._stream, name, name))
-        if not there:
-            _said(lambda: self._client.xadd(self._stream, fields, id=name))
-        elif _decoded(there[0][1]) != fields:
+        fields = {"lines": json.dumps(reading.lines())}
+        there = self._step(reading.step)
+        if there is None:
+            try:
+                _said(lambda: self._client.xadd(self._stream, fields, id=f"{reading.step}-0"))
+            except Refused:  # another process may have written it meanwhile
+                there = self._step(reading.step)
+                if there is None:
+                    raise
+        if there not in (None, fields):
             raise Refused("sink", f"{self._stream!r} has another step {reading.step}; write to another stream")
+
+    def _step(self, step: int) -> dict[str, str] | None:
+        """What stands there for a step; None: nothing."""
+        there = _said(lambda: self._client.xrange(self._stream, f"{step}-0", f"{step}-0"))
+        return _decoded(there[0][1]) if there else None
 
 
 class _Entries:
