@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import ssl
@@ -9,12 +10,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from http.client import HTTPSConnection
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from at_once import at_once
 from running import Running
 from scene import Scene, made
 
 import dpcurves as dp
+from dpcurves import remote
+from dpcurves.cli import remotes
 from dpcurves.serving.certificate import Pair
 
 HISTOGRAM = dp.HistogramQuestion("delay", dp.Grid(-60, 600, cells=66))
@@ -104,6 +110,22 @@ def test_the_command_line_logs_in_asks_and_exports(running: Running) -> None:
     release = run("releases").split()[0]
     run("export", release, "--out", str(folder / "answer.json"))
     assert (folder / "answer.json").read_text().startswith("{")
+
+
+def log_in(number: int, folder: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", folder)
+        patch.setattr(remote, "Remote", lambda *_, **__: SimpleNamespace(close=int))  # nobody is asked
+        patch.setattr(remotes, "_token", lambda: f"token {number}")
+        for _ in range(20):
+            remotes.login(remotes.Server("https://127.0.0.1:8443"))
+            assert json.loads((Path(folder) / "dpcurves" / "remote.json").read_text())["url"]
+
+
+def test_eight_processes_that_log_in_at_once_leave_one_whole_token(tmp_path: Path) -> None:
+    at_once(log_in, str(tmp_path))
+    assert [file.name for file in (tmp_path / "dpcurves").iterdir()] == ["remote.json"]
+    assert (tmp_path / "dpcurves" / "remote.json").stat().st_mode & 0o077 == 0
 
 
 def test_a_forged_header_gives_nobody_another_address(running: Running) -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import stat
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from at_once import at_once
 
 from dpcurves.data import Categories, Grid
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.release import UnsupportedQuery
+from dpcurves.serving.certificate import Pair
+from dpcurves.serving.entrance import proving, proving_alone
 from dpcurves.serving.identity import Identity, read_server
 from dpcurves.serving.launch import Address
 from dpcurves.serving.new_task import found
@@ -150,6 +154,34 @@ def test_an_identity_is_made_once_and_its_keys_are_secret(tmp_path: Path) -> Non
     for text in ("8701", "a", "a:b", "a:1/x"):
         with pytest.raises(ProtocolAborted, match=r"^listen: host:port is needed"):
             Address.parse(text)
+
+
+def make_identities(number: int, folder: str) -> None:
+    for place in range(20):
+        with suppress(ProtocolAborted):
+            Identity.found(Path(folder) / str(place), f"https://127.0.0.1:{8701 + number}")
+
+
+def test_of_eight_processes_that_make_an_identity_at_once_one_does(tmp_path: Path) -> None:
+    at_once(make_identities, str(tmp_path))
+    for place in range(20):
+        made = Identity.read(tmp_path / str(place))
+        assert made.sealing.public_key().public_bytes_raw().hex() == made.public.sealing
+        assert made.public.certificate == made.certificate.read_text()
+        proving(made.certificate, made.proof, ())  # the key is that of the certificate
+
+
+def make_pairs(number: int, folder: str) -> None:
+    for place in range(20):
+        certificate, key = Path(folder) / f"{place}.pem", Path(folder) / f"{place}.key"
+        if Pair.made("127.0.0.1", certificate, key):
+            (Path(folder) / f"{place} by {number}").touch()
+        proving_alone(certificate, key)
+
+
+def test_eight_servers_that_start_at_once_with_one_certificate_have_the_same(tmp_path: Path) -> None:
+    at_once(make_pairs, str(tmp_path))
+    assert len(list(tmp_path.glob("* by *"))) == 20
 
 
 def test_the_statement_says_what_is_promised_and_what_is_assumed() -> None:

@@ -138,8 +138,7 @@ def serve(document: Document, receiving: Receiving) -> None:
     asked, address = document.read(), Address.parse(receiving.listen)
     limits = Limits(whole("connections", receiving.connections), whole("deadline", receiving.deadline))
     certificate, key = certificate_and_key(receiving.tls)
-    if not certificate.exists() and not key.exists():
-        Pair.fresh(address.host).write(certificate, key)
+    if Pair.made(address.host, certificate, key):
         say(terminal(), f"written: {certificate} (public: people send with --ca), and its key, which is secret")
     console = terminal()
     server = ReportServer(asked, Path(receiving.store), certificate, key, limits)

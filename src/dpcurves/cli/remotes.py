@@ -131,6 +131,7 @@ def login(server: Server) -> None:
 
     Example: dpcurves remote login https://127.0.0.1:8443 --ca cert.pem
     """
+    from ..ledger.new_file import drafted
     from ..remote import Remote
 
     token, ca = _token(), None if server.ca is None else str(Path(server.ca).resolve())
@@ -138,9 +139,9 @@ def login(server: Server) -> None:
     place = _place()
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.unlink(missing_ok=True)
-        with os.fdopen(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
-            json.dump({"url": server.url, "token": token, "ca": ca}, file)
+        known = json.dumps({"url": server.url, "token": token, "ca": ca})
+        with drafted(place, lambda draft: draft.write_text(known, encoding="utf-8")) as draft:
+            os.replace(draft, place)  # whoever reads it finds a whole one, the one before or this one
     except OSError as error:
         raise Misuse("server", f"{str(place)!r} cannot be written ({error.strerror})") from None
     say(terminal(), f"logged in to {server.url}; the token lies in {place}")
@@ -196,7 +197,8 @@ def export(release: OneRelease, asking: OneProject) -> None:
     with asking.remote() as remote:
         told = remote.export(release.release, path.suffix[1:])
     try:
-        path.write_bytes(told)
+        with path.open("xb") as file:
+            file.write(told)
     except OSError as error:
         raise Misuse("out", f"{release.out!r} cannot be written ({error.strerror})") from None
     say(terminal(), f"written: {path}")

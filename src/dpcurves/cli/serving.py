@@ -169,8 +169,7 @@ def serve(keeping: Keeping, door: Door, authority: Authority) -> None:
 
     require_lasting(keeping.store)
     address, (certificate, key) = Address.parse(door.listen), certificate_and_key(door.tls)
-    if not certificate.exists() and not key.exists():
-        Pair.fresh(address.host).write(certificate, key)
+    if Pair.made(address.host, certificate, key):
         say(terminal(), f"written: {certificate} (public: programs trust it with --ca), and its key, which is secret")
     server = VerificationServer(
         keeping.store, certificate, key, whole("workers", door.workers), _seconds("every", door.every),

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def publish(path: Path, write: Callable[[Path], None]) -> bool:
+def publish(path: Path, write: Callable[[Path], object]) -> bool:
     """Let `write` fill a draft, then give it its name; if another process was first, its file stays.
 
     Returns:
@@ -23,7 +23,7 @@ def publish(path: Path, write: Callable[[Path], None]) -> bool:
 
 
 @contextmanager
-def drafted(path: Path, write: Callable[[Path], None]) -> Iterator[Path]:
+def drafted(path: Path, write: Callable[[Path], object]) -> Iterator[Path]:
     """A draft of what will be at `path`, filled by `write` and on disk; it is removed in the end.
 
     Raises:

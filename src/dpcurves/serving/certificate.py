@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
+from time import monotonic, sleep
 from urllib.parse import urlsplit
 
 from cryptography import x509
@@ -14,9 +16,12 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurv
 from cryptography.x509.oid import NameOID
 
 from .errors import ProtocolAborted
-from .new_files import write_public, write_secret
+from .new_files import FileTaken, write_public, write_secret
 
 DAYS = 825
+PATIENCE = 5.0
+"""Seconds that one of two files may be there without the other: whoever writes both has them ready."""
+POLL = 0.01
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -40,6 +45,25 @@ class Pair:
         """
         write_secret(key, self.key)
         write_public(certificate, self.certificate)
+
+    @classmethod
+    def made(cls, host: str, certificate: Path, key: Path) -> bool:
+        """Write a new one for a host where neither file is there. Whether it was written here.
+
+        Where another process writes one at the same moment, it is waited for, and stays.
+
+        Raises:
+            ValueError: a folder takes none.
+        """
+        if not certificate.exists() and not key.exists():
+            made = cls.fresh(host)
+            with suppress(FileTaken):
+                made.write(certificate, key)
+                return True
+        end = monotonic() + PATIENCE
+        while certificate.exists() != key.exists() and monotonic() < end:
+            sleep(POLL)
+        return False
 
 
 def require_valid(certificate: str, remedy: str) -> None:
