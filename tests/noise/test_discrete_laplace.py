@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agreement import agree, alike, follows
+from agreement import UNSEEDED, agree, alike, follows
 from canonne_kamath_steinke import discrete_laplace as as_printed
 
 from dpcurves.laws import Family, Noise
@@ -142,8 +142,9 @@ def test_a_negative_number_of_draws_is_refused() -> None:
 
 
 def test_draws_agree_with_opendp() -> None:
+    """OpenDP takes no seed: false alarms are 1e-9."""
     opendp = pytest.importorskip("opendp.prelude")
     opendp.enable_features("contrib")
     space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l1_distance(T="i64")
     theirs = np.array(opendp.m.make_laplace(*space, scale=3.5)([0] * 20_000))
-    assert alike(sample(Fraction(7, 2), 400_000, Randomness.system()), theirs)
+    assert alike(sample(Fraction(7, 2), 400_000, Randomness.system()), theirs, rate=UNSEEDED)

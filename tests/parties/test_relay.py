@@ -62,7 +62,10 @@ def rounds(village: Village, people: Any = range(PEOPLE), many: int = 3) -> list
 
 
 def test_people_who_are_never_online_together_are_read_by_an_analyst(country: Country) -> None:
-    """Epsilon is 32 a pair: each answer is the kernel's value but for a chance of 2**-15, all but for 2e-4."""
+    """Epsilon is 32 a pair: an answer is not the kernel's value with a chance of 2**-15.
+
+    So of six answers one may be wrong, which moves the mean by a third; two are with a chance of 1.4e-8.
+    """
     village = country.villages[0]
     enter(village)
     analyst = village.ticket("analyst-1", Role.ANALYST)
@@ -80,7 +83,7 @@ def test_people_who_are_never_online_together_are_read_by_an_analyst(country: Co
     pairs = village.task.shown(SEED).meetings
     one, other = ({name: [RATED[meeting.people[place]][column] for meeting in pairs] for column, name in
                   enumerate(village.task.kernel.columns)} for place in (0, 1))  # fmt: skip
-    assert found.value == pytest.approx(village.task.kernel.evaluated(one, other).mean(), abs=1e-4)
+    assert found.value == pytest.approx(village.task.kernel.evaluated(one, other).mean(), abs=1 / 3 + 1e-4)
     assert found.privacy.units == PEOPLE
     low, high = found.interval(0.9, population=True)
     assert low < found.value < high

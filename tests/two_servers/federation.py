@@ -35,6 +35,7 @@ from dpcurves.two_servers.task_service import TaskService
 
 GRID = Grid(0, 1, cells=1000)
 MOST = 300
+TEN = PrivacyLoss.pure(10)
 CONTRIBUTION = b"c" * NAME
 LONG = 120
 """Seconds after which a test that waits has failed."""
@@ -132,13 +133,14 @@ class Federation:
         owners: Owners = Owners.UNCHECKED,
         most: int = MOST,
         cells: Grid | None = None,
+        *,
+        loss: PrivacyLoss = TEN,
     ) -> Task:
         """Found a task that counts below thresholds of `GRID`, or all of some `cells`."""
         first, second = self.identities
         grid, counted = (GRID, Counted.PREFIXES) if cells is None else (cells, Counted.CELLS)
         draft = Task(
-            name, "x", grid, label, PrivacyLoss.pure(10), most, (first.public, second.public), {}, owners=owners,
-            counted=counted,
+            name, "x", grid, label, loss, most, (first.public, second.public), {}, owners=owners, counted=counted,
         )  # fmt: skip
         numbers = {Role.OWNER: 3, Role.ANALYST: 2, Role.COORDINATOR: 1}
         self.tasks[name] = found(draft, numbers, self.folder / f"{name}.json", self.folder / f"{name}-tickets")

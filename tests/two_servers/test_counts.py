@@ -28,6 +28,7 @@ GRID = dp.Grid(0, 1, cells=24)
 WARD, LATE = dp.Categories("ward", ("a", "b", "c")), dp.Categories("late", (0, 1))
 X = np.asarray(values()["x"])
 WARDS = np.array(["a", "b", "c", "elsewhere"])[np.arange(200) % 4]
+HUNDRED = dp.PrivacyLoss.pure(100)
 TABLE = {"x": X, "late": (X > 0.4).astype(int), "ward": WARDS}
 
 
@@ -35,11 +36,11 @@ TABLE = {"x": X, "late": (X > 0.4).astype(int), "ward": WARDS}
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     """Servers with a task of each kind, closed, with the reports of 200 records."""
     made = Federation(tmp_path_factory.mktemp("counts"))
-    made.task("cells", cells=GRID)
-    made.task("wards", WARD, cells=GRID)
-    made.task("classes", LATE, cells=GRID)
-    made.task("apart", LATE, cells=GRID.with_outside(dp.Outside.APART))
-    made.task("checked", owners=Owners.CHECKED, cells=GRID)
+    made.task("cells", cells=GRID, loss=HUNDRED)
+    made.task("wards", WARD, cells=GRID, loss=HUNDRED)
+    made.task("classes", LATE, cells=GRID, loss=HUNDRED)
+    made.task("apart", LATE, cells=GRID.with_outside(dp.Outside.APART), loss=HUNDRED)
+    made.task("checked", owners=Owners.CHECKED, cells=GRID, loss=HUNDRED)
     try:
         for party in (0, 1):
             made.start(party)
@@ -62,9 +63,9 @@ def form(curve: dict[str, Any]) -> object:
     return curve["kind"], curve.keys(), curve["privacy"].keys()
 
 
-def near(found: object, exact: object, error: float) -> bool:
-    """At epsilon 10 beyond 12 standard deviations once in far more than a million runs."""
-    return bool(np.all(np.abs(np.asarray(found) - np.asarray(exact)) <= 12 * error))
+def is_exact(found: object, exact: object) -> bool:
+    """At epsilon 100 the noise of a count has scale 1/50 at either server: one of 500 has any with chance 4e-19."""
+    return bool(np.allclose(np.asarray(found, dtype=float), np.asarray(exact), rtol=0, atol=1e-9))
 
 
 def histogram(values: object) -> list[int]:
@@ -92,20 +93,20 @@ def test_one_charge_answers_every_question_that_counts_can_answer(pair: Federati
         first.ask(dp.SmoothAucQuestion("late", "x"))
     assert spent(pair, task) == ["0", "0"]
     bars = first.ask(dp.HistogramQuestion("x", GRID))
-    assert near(bars.unbiased, histogram(X), bars.error)
+    assert is_exact(bars.unbiased, histogram(X))
     cdf = second.ask(dp.CdfQuestion("x", GRID, hint=dp.Hint.SPREAD))
-    assert near(cdf.y, np.append(0, np.cumsum(histogram(X))) / 200, 5 * bars.error / 200)
+    assert is_exact(cdf.y, np.append(0, np.cumsum(histogram(X))) / 200)
     assert cdf.prefixes.evidence == bars.evidence
     assert abs(first.ask(dp.QuantilesQuestion("x", GRID, (0.5,))).x[0] - np.median(X)) < 0.2
-    assert spent(pair, task) == ["10", "10"]
+    assert spent(pair, task) == ["100", "100"]
     assert bars.privacy.trust.startswith("two servers that do not collude")
-    assert (bars.privacy.units, bars.privacy.epsilon) == (200, 10)
+    assert (bars.privacy.units, bars.privacy.epsilon) == (200, 100)
 
 
 def test_categories_are_shared_as_their_places_and_none_is_seen_alone(pair: Federation) -> None:
     by = pair.analyst(pair.tasks["wards"]).ask(dp.HistogramQuestion("x", GRID, by=WARD))
     for ward in WARD.values:
-        assert near(by[ward].unbiased, histogram(X[ward == WARDS]), by[ward].error)
+        assert is_exact(by[ward].unbiased, histogram(X[ward == WARDS]))
     curves = pair.analyst(pair.tasks["wards"], party=1).ask(dp.CdfQuestion("x", GRID, by=WARD))
     assert curves["a"].prefixes.evidence == by["a"].evidence
 
@@ -178,8 +179,8 @@ def test_a_report_that_fails_anywhere_is_dropped_from_all_cells_and_counts_as_mi
     first, second = pair.analyst(task), pair.analyst(task, party=1)
     bars = first.ask(dp.HistogramQuestion("x", GRID))
     assert first.dropped == 7
-    assert near(bars.unbiased, histogram(X), bars.error)
-    assert near(bars.missing, 7, bars.error)
+    assert is_exact(bars.unbiased, histogram(X))
+    assert is_exact(bars.missing, 7)
     assert second.ask(dp.HistogramQuestion("x", GRID)).evidence == bars.evidence
     assert second.dropped == 7
 
@@ -215,4 +216,4 @@ def test_servers_that_are_killed_while_they_count_give_the_same_answer_when_aske
     pair.running.pop(killed).join()
     pair.start(killed)
     assert pair.analyst(task, party=killed).ask(question).evidence == before
-    assert spent(pair, task) == ["10", "10"]
+    assert spent(pair, task) == ["100", "100"]
