@@ -238,17 +238,23 @@ def test_the_key_that_ranks_rows_is_not_that_of_the_data_set(admin: Any, postgre
 def test_each_turn_scans_the_table_once_and_a_distribution_function_three_times_at_most(
     admin: Any, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Whether two turns do or a third one is asked for depends on noise, so those that were asked are counted."""
     from dpcurves.records.engines.postgres_link import Link
 
     admin.execute("CREATE TABLE scored AS SELECT random() AS s, i % 2 AS y FROM generate_series(1, 2000) AS numbers(i)")
-    scans: list[str] = []
-    rows = Link.rows
+    scans, turns = list[str](), list[object]()
+    rows, run = Link.rows, dp.Session._run
 
     def noted(self: Link, statement: str, *given: Any) -> Any:
         scans.extend(["scan"] * (statement.count('."scored"') if "LIMIT 0" not in statement else 0))
         return rows(self, statement, *given)
 
+    def turned(self: dp.Session, *given: Any) -> Any:
+        turns.append(given)
+        return run(self, *given)
+
     monkeypatch.setattr(Link, "rows", noted)
+    monkeypatch.setattr(dp.Session, "_run", turned)
     loss, grid = dp.PrivacyLoss.pure(1), Grid(0, 1, cells=2**16)
     questions: tuple[tuple[dp.Question[Any], int], ...] = (
         (dp.CdfQuestion("s", grid), 3), (dp.RocQuestion("y", "s"), 3), (dp.CalibrationQuestion("y", "s"), 4),
@@ -257,5 +263,6 @@ def test_each_turn_scans_the_table_once_and_a_distribution_function_three_times_
         table = dp.postgres(postgres_url, table="scored")
         with dp.Session(table, budget=loss, adjacency=dp.ADD_REMOVE) as session:
             session.ask(question, loss)
-            assert 1 <= len(scans) <= len(session.plan(question, loss)) <= most
+            assert 1 <= len(scans) <= len(turns) <= most
         scans.clear()
+        turns.clear()
