@@ -126,7 +126,7 @@ def test_of_units_with_several_records_nothing_is_said_of_the_population() -> No
     found, _ = asked(of(Grid(0, 8, cells=8), 0.25), [5, 6])
     several = replace(found.curve, privacy=replace(found.privacy, rows_per_unit=2))
     with pytest.raises(ValueError, match="^population: independent units"):
-        Quantiles.read(found.p, several).intervals(0.9, population=True)
+        Quantiles(found.p, several).intervals(0.9, population=True)
 
 
 def test_the_face_counts_the_loss_once_however_many_looks_there_were() -> None:

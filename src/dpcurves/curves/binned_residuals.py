@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -47,8 +48,6 @@ class BinnedResiduals(OfGroups):
         prob_pred: Mean prediction of each bin, of shape ``(bins,)``.
         residual: Mean residual, of the same shape.
         count: Records in each bin, never below zero.
-        envelope: Half the width of a band around zero that holds the mean residual of a bin with probability 0.95 if
-            the model is right for the population: it accounts for noise and sampling, and takes records as independent.
         edges: Where the bins lie, of shape ``(bins + 1,)``.
         privacy: The privacy statement, which every picture shows.
         groups: What all this was read from.
@@ -59,7 +58,6 @@ class BinnedResiduals(OfGroups):
     prob_pred: FloatArray
     residual: FloatArray
     count: FloatArray
-    envelope: FloatArray
     edges: FloatArray
     privacy: PrivacyStatement
     groups: ScoreGroups
@@ -68,9 +66,17 @@ class BinnedResiduals(OfGroups):
     def read(cls, groups: ScoreGroups, privacy: PrivacyStatement) -> BinnedResiduals:
         """From released bins."""
         released, privacy = groups.released, privacy.noted(*groups.notes, *notes_on_dependence(privacy))
-        within = _envelope(groups, LEVEL, None)
         count = np.maximum(released.count, 0.0)
-        return cls(released.mean, mean_residuals(released), count, within, groups.grid.edges, privacy, groups)
+        return cls(released.mean, mean_residuals(released), count, groups.grid.edges, privacy, groups)
+
+    @cached_property
+    def envelope(self) -> FloatArray:
+        """Half the width of a band around zero that holds the mean residual of a bin with probability 0.95.
+
+        That is if the model is right for the population: it accounts for noise and sampling, and takes records as
+        independent. It is computed when it is first used.
+        """
+        return self.envelope_at(LEVEL)
 
     @property
     def outside(self) -> float:
@@ -91,7 +97,7 @@ class BinnedResiduals(OfGroups):
         Raises:
             ValueError: `level` is not between 0 and 1, or is so near to 1 that the simulation has too few draws for it.
         """
-        return _envelope(self.groups, level, generator)
+        return residual_envelope(self.groups.released, *self.groups.draws(generator), level)
 
     def plot(self, ax: Axes | None = None, *, level: float | None = LEVEL, name: str | None = None) -> Axes:
         """Draw mean residuals against mean predictions, inside their envelope (`level=None`: without one)."""
@@ -126,10 +132,6 @@ class BinnedResiduals(OfGroups):
 
     def _summary(self) -> list[tuple[str, str]]:
         return [("bins", str(len(self.count))), ("outside the envelope", f"{self.outside:.0%}")]
-
-
-def _envelope(groups: ScoreGroups, level: float, generator: np.random.Generator | None) -> FloatArray:
-    return residual_envelope(groups.released, *groups.draws(generator), level)
 
 
 @dataclass(frozen=True, slots=True)

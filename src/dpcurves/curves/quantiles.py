@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -38,8 +39,6 @@ class Quantiles(Covered):
 
     Attributes:
         p: Shares, of shape ``(quantiles,)``.
-        x: Values, of the same shape, interpolated inside their cells. Where values outside the grid were clamped, a
-            quantile in an end cell is given as the inner edge of that cell, and lies beyond it.
         curve: The distribution function that they were computed from, which may be used at no further loss. On grids
             too fine for one, the counts that the searches asked for (`Searched`): then each value is the upper edge of
             its cell.
@@ -51,13 +50,16 @@ class Quantiles(Covered):
     KIND: ClassVar[str] = "quantiles"
 
     p: FloatArray
-    x: FloatArray
     curve: CDF | Searched
 
-    @classmethod
-    def read(cls, p: FloatArray, curve: CDF | Searched) -> Quantiles:
-        """Compute quantiles from a distribution function, or from searches."""
-        return cls(p, curve.quantile(p), curve)
+    @cached_property
+    def x(self) -> FloatArray:
+        """Values, of shape ``(quantiles,)``, interpolated inside their cells: computed when they are first used.
+
+        Where values outside the grid were clamped, a quantile in an end cell is given as the inner edge of that cell,
+        and lies beyond it.
+        """
+        return self.curve.quantile(self.p)
 
     @property
     def privacy(self) -> PrivacyStatement:
@@ -107,11 +109,11 @@ class Quantiles(Covered):
 
     @classmethod
     def _opened(cls, opened: Opened) -> Quantiles:
-        question, p = opened.evidence["question"], np.array(opened.arrays["p"])
+        question, p = opened.evidence["question"], np.array(shares("p", opened.arrays["p"]))
         if "grid" in question:
-            return cls.read(p, Searched.from_json(opened.evidence, opened.privacy))
+            return cls(p, Searched.from_json(opened.evidence, opened.privacy))
         prefixes = Prefixes.from_json(opened.evidence["releases"], read_grid(question))
-        return cls.read(p, CDF.along(prefixes, question["label"], opened.privacy))
+        return cls(p, CDF.along(prefixes, question["label"], opened.privacy))
 
     def _in_short(self) -> tuple[str, ...]:
         return (self.curve.label, f"{len(self.p)} quantiles")
@@ -190,7 +192,7 @@ class QuantilesQuestion:
         else:
             whole = CdfQuestion(self.column, self.grid, measured_in=self.measured_in, hint=self.hint)
             curve = yield from whole.steps(setting)
-        return Quantiles.read(np.array(self.at), curve)
+        return Quantiles(np.array(self.at), curve)
 
     def __str__(self) -> str:
         return in_words("quantiles", self.column, None) + hinted(self.hint)
