@@ -79,11 +79,11 @@ diagnostics`; replace-one; errors of areas are medians, others means):
 | ROC, scores all over the grid | `cuts=FIXED` and 8, 16, 32 even cells in place of 4 | 100 | 1.4, 2.0, 2.1 |
 | calibration | `groups=10` in place of 3 | 100 | 1.2 |
 | calibration | `groups=10` in place of 7 | 1,000 | 1.03 |
-| calibration, chances right, too near to 0.3, bent | `groups=20` in place of 10 | 20,000 | 0.79, 0.94, 0.51 |
+| calibration, chances right, too near to 0.3, bent | `groups=10` in place of 20 | 20,000 | 1.27, 1.06, 1.96 |
 | residual plot | a count of 16 x 16 cells in place of blocks | 500 | 1.6 (total variation) |
 
-So where records are few and known to have scores near one end, a grid that covers only these scores helps most; with
-many records 20 groups show more; and everything else is best left at its default.
+So where records are few and known to have scores near one end, a grid that covers only these scores helps most, and
+everything else is best left at its default.
 """
 
 

@@ -222,7 +222,7 @@ def calibration_curve(
     """How often the positive label comes true among records of similar predicted probability.
 
     Arguments and guarantees as for `roc_curve`; the edges of `groups` groups of about equal size are chosen privately;
-    by default there are 10 groups, or fewer where noise is large. The ledger is in memory and does not add up with
+    by default there are 3 to 20, fewer where noise is larger. The ledger is in memory and does not add up with
     other calls.
 
     >>> import dpcurves as dp

@@ -335,7 +335,7 @@ class Groups:
     groups: Annotated[
         str | None,
         Option(
-            help="Groups cut at private quantiles: at least 2. If left out, 3 to 10, by records and privacy loss.",
+            help="Groups cut at private quantiles: at least 2. If left out, 3 to 20, by records and privacy loss.",
             metavar="N",
         ),
     ] = None

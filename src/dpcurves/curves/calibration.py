@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..release import PrivacyStatement, Setting
 from ..workloads import Needs, Shares
 from .group_question import GroupQuestion
 from .group_result import CoveredGroups
-from .turns.group_numbers import Fewer
+from .turns.group_numbers import Numbers
 from .turns.score_groups import ScoreGroups
 
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     from ..display import Shade
 
 SHARES = Shares(cuts=Fraction(1, 5), counts=Fraction(3, 5), sums=Fraction(1, 5))
-FEWER: Fewer = (60.0, 3), (250.0, 4), (1500.0, 7)
+NUMBERS: Numbers = (60.0, 3), (250.0, 4), (500.0, 7), (1000.0, 10), (3500.0, 14), (inf, 20)
 """Groups that show most beside noise, once they are read by `smooth_shares`: chosen on the same laws as its constants.
-At records times epsilon of 1,000 (replace-one) 7 and 10 are alike there, and 7 have the narrower intervals."""
+Where two numbers of groups are alike there, the smaller one has the narrower intervals."""
 UNKNOWN = 0.5
 """The share of positives where nobody seems to be."""
 
@@ -111,10 +112,10 @@ class Calibration(CoveredGroups):
 class CalibrationQuestion(GroupQuestion):
     """How often is the label positive, among records of similar score?
 
-    With many groups the noise of each is large beside its count. If `groups` is None there are 10 groups, or 7 where
-    records are fewer than 1500 standard deviations of the noise of one count (records times epsilon of 4200 under
-    replace-one; half of that under add-remove), 4 below 250 of them, 3 below 60. Where the number of records is
-    private, a first turn counts them, for a fiftieth of the loss.
+    With many groups the noise of each is large beside its count; with few the line through them is coarse. If `groups`
+    is None there are 20, or 14 where records are fewer than 3500 standard deviations of the noise of one count (records
+    times epsilon of 9,900 under replace-one; half of that under add-remove), 10 below 1000 of them, 7 below 500, 4
+    below 250, 3 below 60. Where the number of records is private, a first turn counts them, for a fiftieth of the loss.
 
     Attributes:
         label: The column of true labels.
@@ -127,7 +128,7 @@ class CalibrationQuestion(GroupQuestion):
     """
 
     _SHARES = SHARES
-    _FEWER = FEWER
+    _NUMBERS = NUMBERS
 
     def steps(self, setting: Setting) -> Needs[Calibration]:
         """The number of records, if it is needed; then counts of both classes in groups."""

@@ -13,7 +13,7 @@ from ..release import PrivacyStatement, Setting
 from ..workloads import Groups, Needs, Shares, needed
 from .notes import notes_on_classes
 from .question import statement_of
-from .turns.group_numbers import USUAL, Fewer, group_number
+from .turns.group_numbers import Numbers, group_number
 from .turns.labels import labels
 from .turns.score_cells import groups_in
 from .turns.score_groups import SCORES, ScoreGroups, groups_of
@@ -39,18 +39,19 @@ class GroupQuestion:
 
     _SHARES: ClassVar[Shares]
     """What cuts, counts and sums get of the loss."""
-    _FEWER: ClassVar[Fewer]
-    """How many groups there are, where noise would hide the usual ten."""
+    _NUMBERS: ClassVar[Numbers]
+    """How many groups there are, where that was not asked: as many as noise does not hide."""
 
     def __post_init__(self) -> None:
         labels(self.label, self.pos_label, self.neg_label)
-        given = groups_of(USUAL if self.groups is None else self.groups, self.grid)
+        _, most = self._NUMBERS[-1]
+        given = groups_of(most if self.groups is None else self.groups, self.grid)
         object.__setattr__(self, "groups", None if self.groups is None else given)
 
     def _read_by(self, read: Callable[[ScoreGroups, PrivacyStatement], Read], setting: Setting) -> Needs[Read]:
         """How many records, if that is needed; cuts, counts, sums; and what is read from them."""
         classes, score = labels(self.label, self.pos_label, self.neg_label), Axis(self.score, self.grid)
-        groups, share, counted = yield from group_number(self.groups, classes, score, setting, self._FEWER)
+        groups, share, counted = yield from group_number(self.groups, classes, score, setting, self._NUMBERS)
         found = yield from needed(Groups(classes, score, groups, self._SHARES), share)
         privacy = statement_of((*counted, *found.releases), self.model).noted(*notes_on_classes(found.counts, classes))
         return read(groups_in(found, groups), privacy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..workloads import Needs, Shares
 from .group_question import GroupQuestion
 from .group_result import CoveredGroups
 from .notes import notes_on_dependence
-from .turns.group_numbers import Fewer
+from .turns.group_numbers import Numbers
 from .turns.score_groups import ScoreGroups
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ..display import Shade
 
 SHARES = Shares(cuts=Fraction(1, 10), counts=Fraction(2, 3), sums=Fraction(7, 30))
-FEWER: Fewer = (350.0, 4), (1050.0, 5)
+NUMBERS: Numbers = (350.0, 4), (1050.0, 5), (inf, 10)
 """Groups that find a wrong model best, about, without being too few to show where it is wrong."""
 DROWNED = 3
 """Standard deviations of its noise that a group has to hold, on average, or it is hidden."""
@@ -153,7 +154,7 @@ class HosmerLemeshowQuestion(GroupQuestion):
     """
 
     _SHARES = SHARES
-    _FEWER = FEWER
+    _NUMBERS = NUMBERS
 
     def steps(self, setting: Setting) -> Needs[HosmerLemeshow]:
         """The number of records, if it is needed; then edges of groups, counts, and sums of scores."""

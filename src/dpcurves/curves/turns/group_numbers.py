@@ -13,10 +13,9 @@ from .score_groups import noise_of_a_count
 
 COUNTING = Fraction(1, 50)
 """The part of the loss that counts records where their number is private and the number of groups is left to us."""
-USUAL = 10
 
-Fewer = Sequence[tuple[float, int]]
-"""Groups, where there are fewer records than so many standard deviations of the noise of a count; from few to many."""
+Numbers = Sequence[tuple[float, int]]
+"""Groups, where there are fewer records than so many standard deviations of the noise of a count; the last for all."""
 
 
 class GroupNumber(NamedTuple):
@@ -34,26 +33,27 @@ class GroupNumber(NamedTuple):
 
 
 def group_number(
-    asked: int | None, classes: Categories, score: Axis, setting: Setting, fewer: Fewer
+    asked: int | None, classes: Categories, score: Axis, setting: Setting, numbers: Numbers
 ) -> Needs[GroupNumber]:
     """Take as many as were asked for; else by the number of records, which is counted first where it is private."""
     if asked is not None:
         return GroupNumber(asked, ALL, ())
     if setting.adjacency.total is not None:
-        return GroupNumber(groups_for(setting.adjacency.total, setting, fewer), ALL, ())
+        return GroupNumber(groups_for(setting.adjacency.total, setting, numbers), ALL, ())
     whole = Axis(score.column, score.grid.cut([]))
     found = yield from needed(Cells((classes, whole)), COUNTING)
     records = float(found.counts.unbiased.sum())
-    return GroupNumber(groups_for(records, setting, fewer), ALL - COUNTING, found.releases)
+    return GroupNumber(groups_for(records, setting, numbers), ALL - COUNTING, found.releases)
 
 
-def groups_for(records: float, setting: Setting, fewer: Fewer) -> int:
+def groups_for(records: float, setting: Setting, numbers: Numbers) -> int:
     """How many groups suit so many records.
 
+    >>> from math import inf
     >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
-    >>> fewer = (350.0, 4), (1050.0, 5)
-    >>> [groups_for(n, Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, n)), fewer) for n in (900, 2900, 10**6)]
+    >>> numbers = (350.0, 4), (1050.0, 5), (inf, 10)
+    >>> [groups_for(n, Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, n)), numbers) for n in (900, 2900, 10**6)]
     [4, 5, 10]
     """
     signal = records / noise_of_a_count(setting.loss, setting)
-    return next((groups for below, groups in fewer if signal < below), USUAL)
+    return next(groups for below, groups in numbers if signal < below)
