@@ -145,11 +145,17 @@ def test_killed_before_the_commit_or_before_the_acknowledgement_nothing_is_lost_
     assert Ledger.open(store).balance("stream").spent.digits == "10000"
 
 
+ADD_NOW = """
+local now = redis.call('time')[1]
+for _, state in ipairs(ARGV) do redis.call('xadd', KEYS[1], '*', 'ts', now, 'ap', state) end
+return now
+"""
+"""Tuples that arrive in the second of which they say that they are, however busy the machine."""
+
+
 def test_windows_of_a_live_stream_close_by_the_clock_of_the_server(server: str, client: Any) -> None:
-    begun = int(client.time()[0])
-    for state in ("a", "a", "b"):
-        client.xadd("events", {"ts": str(begun), "ap": state})
-    stream = followed(server, "sqlite://", start=begun, every=1, end=begun + 2, grace="3s")
+    begun = int(client.eval(ADD_NOW, 1, "events", "a", "a", "b"))
+    stream = followed(server, "sqlite://", start=begun, every=1, end=begun + 2, grace="1s")
     assert values(stream) == [(2, 1), (0, 0)]
 
 
@@ -191,14 +197,24 @@ def test_eight_processes_that_begin_at_once_make_the_group_together(server: str,
     assert all(len(client.xinfo_groups(f"events{place}")) == 1 for place in range(40))
 
 
-def test_an_id_in_the_future_makes_no_other_tuple_late(server: str, client: Any) -> None:
+def test_an_id_in_the_future_makes_no_other_tuple_late(
+    server: str, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All entries behind it have ids in the future, too. 25,000 of them come before the step closes, and all count."""
-    begun = int(client.time()[0])
+    begun, looks = 10**9, list[int]()
     client.xadd("events", {"ts": str(begun), "ap": "b"}, id=f"{(begun + 10**6) * 1000}-1")
     pipe = client.pipeline()
     for _ in range(25_000):
         pipe.xadd("events", {"ts": str(begun), "ap": "a"})
     pipe.execute()
+
+    def now(_: object) -> int:
+        """In the first step until all were read, and when the last of them was; then behind the last step."""
+        if looks or waiting(client) == 25_001:
+            looks.append(1)
+        return (begun if len(looks) < 2 else begun + 10) * 1_000_000
+
+    monkeypatch.setattr(redis_streams._Entries, "now", now)
     stream = followed(server, "sqlite://", start=begun, every=1, end=begun + 2, grace="4s")
     assert values(stream) == [(25_000, 1), (0, 0)]
     assert waiting(client) == 0
@@ -207,9 +223,10 @@ def test_an_id_in_the_future_makes_no_other_tuple_late(server: str, client: Any)
 def test_of_two_who_read_a_group_one_waits_and_goes_on_when_the_other_is_killed(
     server: str, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each tuple counts once, no step has two values, and none is skipped."""
-    monkeypatch.setattr(redis_streams, "LEASE_SECONDS", 1.0)
-    store, begun = f"sqlite:///{tmp_path}/s.db", int(client.time()[0])
+    """Each tuple counts once, no step has two values, and none is skipped. The test is the clock."""
+    monkeypatch.setattr(redis_streams, "LEASE_SECONDS", 600.0)  # nobody is passed who only stands still
+    monkeypatch.setattr(redis_streams._Entries, "now", lambda entries: int(entries._client.get("clock")))
+    store, begun = f"sqlite:///{tmp_path}/s.db", 10**9
     terms: dict[str, Any] = {"start": begun, "every": 1, "end": begun + 8, "grace": "3s", "loss": SURE}
     files = [tmp_path / "first", tmp_path / "second"]
 
@@ -219,19 +236,28 @@ def test_of_two_who_read_a_group_one_waits_and_goes_on_when_the_other_is_killed(
             for reading in follow(source, COUNTS, store=store, time="ts", **terms):
                 print(json.dumps([reading.step, reading.values]), file=out, flush=True)
 
+    def told() -> list[list[Any]]:
+        return [[json.loads(line) for line in file.read_text().splitlines()] for file in files if file.exists()]
+
+    client.set("clock", begun * 1_000_000)
     processes = [forked(partial(write, file, consumer)) for file, consumer in zip(files, "ab", strict=True)]
     for tick in range(8):
-        while float("{}.{:06}".format(*client.time())) < begun + tick + 0.2:
-            time.sleep(0.02)
-        for _ in range(tick + 1):
-            client.xadd("events", {"ts": str(begun + tick), "ap": "a"})
-        if tick == 6:  # the first steps have been told
+        client.set("clock", (begun + tick) * 1_000_000 + 200_000)
+        for number in range(tick + 1):
+            client.xadd("events", {"ts": str(begun + tick), "ap": "a"}, id=f"{(begun + tick) * 1000 + 200}-{number}")
+        if tick == 6:
+            end = time.monotonic() + 120
+            while max(map(len, told()), default=0) < 3:  # the first steps, which are closed
+                assert time.monotonic() < end, "nobody tells the first steps"
+                time.sleep(0.02)
             (reads,) = client.xinfo_consumers("events", "dpcurves")
             os.kill(processes["ab".index(reads["name"].decode())], signal.SIGKILL)
+            assert client.ttl("events:dpcurves:reader") > 0
+            client.delete("events:dpcurves:reader")  # as if that time were over
+    client.set("clock", (begun + 12) * 1_000_000)
     ends = [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in processes]
     assert sorted(ends) == [-signal.SIGKILL, 0]
-    told = [[json.loads(line) for line in file.read_text().splitlines()] for file in files]
-    whole, part = sorted(told, key=len, reverse=True)
+    whole, part = sorted(told(), key=len, reverse=True)
     assert [step for step, _ in whole] == list(range(1, 9))
     assert whole[: len(part)] == part
     assert [counts for _, counts in whole] == [[tick + 1, 0] for tick in range(8)]
