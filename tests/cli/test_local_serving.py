@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from free_ports import free_port
 from typer.testing import Result
 
 import dpcurves as dp
@@ -35,9 +35,7 @@ class Server:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.store, self.certificate = folder, folder / "reports.bin", folder / "cert.pem"
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"https://127.0.0.1:{self.port}"
         TASK.write(folder / "task.json")
         self.start()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from free_ports import free_port
 from typer import Typer
 from typer.testing import CliRunner, Result
 
@@ -59,9 +59,7 @@ class Town:
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory, app: Typer) -> Iterator[Town]:
     made = Town(tmp_path_factory.mktemp("town"), app)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     folder = made.folder
     url = f"https://127.0.0.1:{port}"
     assert CliRunner().invoke(app, ["task", "identity", str(folder / "a0"), "--url", url]).exit_code == 0

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from free_ports import free_port
 
 import dpcurves as dp
 
@@ -266,8 +267,7 @@ class JavaSpark:
     """A Spark Connect server with Java, in a process group of its own, and a session on it."""
 
     def __init__(self, folder: Path) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         self.url = f"sc://127.0.0.1:{port}"
         home = Path(str(find_spec("pyspark").origin)).parent  # type: ignore[union-attr]
         settings = {

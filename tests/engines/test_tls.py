@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from free_ports import free_port
 
 import dpcurves as dp
 from dpcurves.data import Grid
@@ -60,11 +61,6 @@ def certified(folder: Path, host: str) -> None:
         "-CAcreateserial", "-days", "2", "-extfile", "names", "-out", "server.crt",
     )  # fmt: skip
     (folder / "server.key").chmod(0o600)
-
-
-def free_port() -> int:
-    with socket.create_server(("", 0)) as free:
-        return int(free.getsockname()[1])
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,16 @@ import dpcurves as dp
 SECONDS = 120
 
 
+HELD: list[socket.socket] = []
+
+
 def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    """A port that nobody else is given: it stays bound here, and a server can listen at it all the same."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    HELD.append(held)
+    return int(held.getsockname()[1])
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 from authority import CLIENT, SUBJECT, Authority, authority
+from free_ports import free_port
 from scene import PASSWORD, Scene, made
 
 from dpcurves.cli.authority import ID, SECRET
@@ -115,12 +115,6 @@ def served(tmp_path_factory: pytest.TempPathFactory, elsewhere: Authority) -> It
     finally:
         server.terminate()
         server.communicate(timeout=120)
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def looked_at(page: Any, name: str) -> None:

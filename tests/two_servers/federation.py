@@ -51,11 +51,16 @@ def warm() -> None:
         ensure_running()
 
 
+HELD: list[socket.socket] = []
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody else is given: it stays bound here, and a server can listen at it all the same."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    HELD.append(held)
+    return int(held.getsockname()[1])
 
 
 def command(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
