@@ -1,15 +1,20 @@
 from __future__ import annotations
 
 import sys
+import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from at_once import at_once
 from numpy.typing import NDArray
 
 from dpcurves.compiled import compiled
+from dpcurves.postprocess.smoothing import interior_point
 
 numba = pytest.importorskip("numba", reason="dpcurves[fast] is not installed: no loop is compiled")
+from numba.core.caching import IndexDataCacheFile  # noqa: E402
 
 
 def test_a_compiled_loop_does_what_it_says() -> None:
@@ -23,6 +28,45 @@ def test_a_compiled_loop_does_what_it_says() -> None:
 
     assert total(np.arange(5.0)) == 10
     assert total.__doc__ == "Adds up."
+
+
+KINDS = ("f8", "f4", "i8", "i4", "i2", "i1", "f8", "f4")
+"""Of the last two, each second number of an array is taken."""
+
+
+def part_of_a_change(number: int) -> float:
+    numbers = np.arange(1, 17).astype(KINDS[number])
+    numbers = numbers[:8] if number < 6 else numbers[::2]
+    return float(interior_point._reach(numbers, -2 * numbers))
+
+
+def compile_at_once(number: int, folder: str) -> None:
+    """All have compiled before the first one writes down that it has."""
+    write = IndexDataCacheFile._save_index
+
+    def when_all_have(files: Any, overloads: Any) -> None:
+        (Path(folder) / f"{number}.ready").touch()
+        while len(list(Path(folder).glob("*.ready"))) < len(KINDS):
+            time.sleep(0.001)
+        write(files, overloads)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(IndexDataCacheFile, "_save_index", when_all_have)
+        part_of_a_change(number)
+
+
+def read_again(number: int) -> None:
+    assert part_of_a_change(number) == 0.5
+
+
+def test_eight_processes_that_compile_a_loop_for_arrays_of_eight_types_keep_each_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for attempt in range(2):
+        monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / f"kept {attempt}"))
+        (tmp_path / str(attempt)).mkdir()
+        at_once(compile_at_once, str(tmp_path / str(attempt)))
+        at_once(read_again)
 
 
 def test_where_nothing_may_be_written_loops_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

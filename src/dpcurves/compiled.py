@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from functools import cache, wraps
 from importlib.util import find_spec
@@ -47,5 +48,19 @@ def _machine_code(loop: Callable[..., Any]) -> Callable[..., Any]:
     try:
         code: Callable[..., Any] = njit(error_model="numpy", nogil=True, cache=kept)(loop)
     except RuntimeError:  # neither beside the package nor at home may a file be written
-        code = njit(error_model="numpy", nogil=True)(loop)
+        return njit(error_model="numpy", nogil=True)(loop)
+    _keep_apart(code)
     return code
+
+
+def _keep_apart(code: Any) -> None:
+    """Give each file of machine code a name of its own.
+
+    numba numbers them, and writes down what a file holds before it writes the file. Of two processes that compile a loop
+    at once, for arrays of two types, one would write over the other's file: who reads it later, each time, would have
+    the loop for other arrays, and end with an error. So would be read what was compiled before the loop was changed.
+    """
+    files = getattr(getattr(code, "_cache", None), "_cache_file", None)
+    pattern = getattr(files, "_data_name_pattern", None)
+    if files is not None and isinstance(pattern, str):
+        files._data_name = lambda number: pattern.format(number=secrets.randbits(63))
