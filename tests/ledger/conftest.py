@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -37,9 +38,16 @@ def no_environment_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path, environment_key: bytes) -> str:
-    """Where there is no ledger yet."""
+def new_url(request: pytest.FixtureRequest, tmp_path: Path, environment_key: bytes) -> NewDatabase:
+    """Makes places where there is no ledger yet."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/budget.db"
+        files = (f"sqlite:///{tmp_path}/{name}.db" for name in ("budget", "second", "third"))
+        return partial(next, files)
     make: NewDatabase = request.getfixturevalue("new_database")
-    return make()
+    return make
+
+
+@pytest.fixture
+def url(new_url: NewDatabase) -> str:
+    """Where there is no ledger yet."""
+    return new_url()

@@ -18,8 +18,8 @@ from dpcurves.server.counting import Counting
 from dpcurves.server.queue import Does, Queue
 from dpcurves.server.tables import QUESTIONS
 
-PRICE, CHEAP = 250_000_000, 50_000_000
-LITTLE = PrivacyLoss.pure("0.05")
+PRICE, CHEAP = 250_000_000, 5_000_000
+LITTLE = PrivacyLoss.pure("0.005")
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_worker_that_is_stopped_while_its_question_is_taken_back_does_not_char
         assert worker.stdin is not None
         worker.stdin.write(f"{scene.url} held charges\n")
         worker.stdin.flush()
-        for cells in range(20, 30):
+        for cells in range(20, 120):
             asked = scene.gate.questions.ask(scene.ann, "delays", {**HISTOGRAM, "grid": f"-60:600:{cells}"}, LITTLE)
             while (found := stands(scene, asked.id)) == (False, State.QUEUED):
                 assert worker.poll() is None

@@ -129,10 +129,13 @@ def test_eight_processes_that_log_in_at_once_leave_one_whole_token(tmp_path: Pat
 
 
 def test_a_forged_header_gives_nobody_another_address(running: Running) -> None:
-    """Wrong passwords are counted by address: five are free, whatever a visitor says of the own address."""
+    """Wrong passwords are counted by address: five are free, whatever a visitor says of the own address.
+
+    The sixth has to wait for a second: on a machine that takes as long for it, the next one, which has to wait for two.
+    """
     trusted = ssl.create_default_context(cafile=str(running.scene.folder / "cert.pem"))
     house, statuses = f"127.0.0.1:{running.port}", []
-    for number in range(6):
+    for number in range(12):
         line = HTTPSConnection(house, context=trusted, timeout=60)
         headers = {
             "Origin": f"https://{house}", "Content-Type": "application/x-www-form-urlencoded",
@@ -141,4 +144,7 @@ def test_a_forged_header_gives_nobody_another_address(running: Running) -> None:
         line.request("POST", "/sign-in", "name=eve&password=guess", headers)
         statuses.append(line.getresponse().status)
         line.close()
-    assert statuses == [403, 403, 403, 403, 403, 429]
+        if statuses[-1] == 429:
+            break
+    assert statuses[:5] == [403] * 5
+    assert statuses[-1] == 429

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from scene import COLUMNS, HISTOGRAM, LOSS, PASSWORD, ROWS, Scene, made
 from dpcurves.data.models import Link, Power, Ranged, Scorecard, Term
 from dpcurves.ledger import Account
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
-from dpcurves.server import MACHINE, Role
+from dpcurves.server import MACHINE, Role, patience
 from dpcurves.server.api import ERRORS, PREFIX, ROUTES
 from dpcurves.server.app import create_app
 from dpcurves.server.counting import Counting
@@ -202,7 +203,8 @@ def test_long_bodies_long_paths_and_strange_paths_are_refused(site: Site) -> Non
         assert asked(site.app, "GET", strange, headers=signed).status == 404
 
 
-def test_who_asks_too_often_is_told_to_wait_and_others_are_not(site: Site) -> None:
+def test_who_asks_too_often_is_told_to_wait_and_others_are_not(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "time", SimpleNamespace(monotonic=lambda: 0.0))  # no minute ends on the way
     front = Front(site.scene.gate, people=Rate(3))
     app, ann, bob = create_app(front), site.signed("ann"), site.signed("bob")
     statuses = [asked(app, "GET", f"{PREFIX}/me", headers=ann).status for _ in range(5)]
