@@ -42,7 +42,7 @@ def part_of_a_change(number: int) -> float:
 
 def compile_at_once(number: int, folder: str) -> None:
     """All have compiled before the first one writes down that it has."""
-    write = IndexDataCacheFile._save_index
+    write: Any = IndexDataCacheFile._save_index
 
     def when_all_have(files: Any, overloads: Any) -> None:
         (Path(folder) / f"{number}.ready").touch()

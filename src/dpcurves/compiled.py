@@ -56,9 +56,9 @@ def _machine_code(loop: Callable[..., Any]) -> Callable[..., Any]:
 def _keep_apart(code: Any) -> None:
     """Give each file of machine code a name of its own.
 
-    numba numbers them, and writes down what a file holds before it writes the file. Of two processes that compile a loop
-    at once, for arrays of two types, one would write over the other's file: who reads it later, each time, would have
-    the loop for other arrays, and end with an error. So would be read what was compiled before the loop was changed.
+    numba numbers them, and writes down what a file holds before it writes the file. Of two processes that compile a
+    loop at once, for arrays of two types, one would write over the other's file: whoever reads it later would have the
+    loop for other arrays, and end with an error. What was compiled before a loop was changed would be read as well.
     """
     files = getattr(getattr(code, "_cache", None), "_cache_file", None)
     pattern = getattr(files, "_data_name_pattern", None)

@@ -92,7 +92,8 @@ class Watched(Federation):
             order(self.orders[name])
             arguments = work, *more, self.orders[name]
             SERVERS.Process(target=quietly, args=arguments, daemon=True).start()
-            until(partial(is_listening, more[0]), f"the {name} listens")
+        for port in (*self.ports, self.between):
+            until(partial(is_listening, port), "who stands between listens")
 
     def start(self, party: int, *more: str, tasks: Sequence[str] | None = None, program: Program = mortal) -> None:
         super().start(party, *more, tasks=tasks, program=program)
