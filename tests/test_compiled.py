@@ -31,7 +31,7 @@ def test_a_compiled_loop_does_what_it_says() -> None:
 
 
 KINDS = ("f8", "f4", "i8", "i4", "i2", "i1", "f8", "f4")
-"""Of the last two, each second number of an array is taken."""
+"""What arrays are of; the last two hold each second number of another one."""
 
 
 def part_of_a_change(number: int) -> float:
