@@ -5,7 +5,8 @@ FITS    := import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info
 BIN     := .venv/bin
 READY   := .venv/.ready
 STARTED := typer shellingham rich numpy scipy sqlalchemy narwhals cryptography matplotlib pandas \
-	PIL duckdb pyarrow IPython ipykernel debugpy traitlets tornado zmq jupyter_client
+	PIL duckdb pyarrow numba llvmlite IPython ipykernel debugpy traitlets tornado zmq jupyter_client \
+	jupytext nbformat nbclient mkdocs markdown jinja2 griffe mkdocstrings
 WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
@@ -161,5 +162,5 @@ $(READY): pyproject.toml setup.py constraints.txt
 	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip install --quiet --python $(BIN)/python $(WANTED) || \
 		{ $(BIN)/python -m pip install --quiet 'pip>=25.1' && $(BIN)/python -m pip install --quiet $(WANTED); }
 	@# Compiled now, so that commands and kernels answer at once where Python may write no byte code later.
-	@$(BIN)/python -m compileall -q -j 0 -x '/tests/' src $(patsubst %,.venv/lib/python3*/site-packages/%,$(STARTED))
+	@$(BIN)/python -m compileall -q -j 0 -x '/tests?/' src $(patsubst %,.venv/lib/python3*/site-packages/%,$(STARTED))
 	@touch $@

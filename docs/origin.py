@@ -7,10 +7,13 @@ environment forbids it (`kernels.ALONE`).
 
 from __future__ import annotations
 
+import atexit
+import gc
 import json
 import os
 import signal
 import sys
+import threading
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -20,7 +23,8 @@ LIBRARIES = (
     "ipykernel.kernelapp", "ipykernel.debugger", "IPython.core.completerlib", "IPython.core.pylabtools",
     "IPython.extensions.storemagic", "tornado.platform.asyncio", "psutil", "sqlite3",
     "numpy", "scipy.linalg", "scipy.optimize", "pandas", "matplotlib.pyplot", "matplotlib.backends.backend_agg",
-    "duckdb", "sqlalchemy.dialects.sqlite", "dpcurves.shortcuts", "dpcurves.session", "dpcurves.ledger",
+    "duckdb", "pyarrow.parquet", "sqlalchemy.dialects.sqlite", "cryptography.hazmat.primitives.ciphers.algorithms",
+    "dpcurves.shortcuts", "dpcurves.session", "dpcurves.ledger.ledger", "dpcurves.records.opening",
 )  # fmt: skip
 """What nearly all examples need. Whatever else one needs, it imports itself, as in any process."""
 
@@ -50,7 +54,18 @@ def become(words: list[str], folder: str, environment: dict[str, str]) -> None:
     sys.argv = ["ipykernel_launcher", *words]
     sys.modules["numpy"].random.seed()  # else all would draw the same; `random` sees to this itself
     kernel = sys.modules["ipykernel.kernelapp"].IPKernelApp
-    sys.exit(kernel.launch_instance([*words, f"--IPKernelApp.parent_handle={above}"]))
+    kernel.launch_instance([*words, f"--IPKernelApp.parent_handle={above}"])
+    end()
+
+
+def end() -> None:
+    """End as copies of `multiprocessing` do: threads and what is registered come first, and nothing is taken apart.
+
+    What a copy shares with this process would be copied to be taken apart, which takes longer than most examples.
+    """
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    os._exit(0)
 
 
 def forget(*_: object) -> None:
@@ -65,9 +80,12 @@ def main() -> None:
     del sys.path[0]  # this folder, in which a library would find other modules than its own
     for name in LIBRARIES:
         import_module(name)
+    gc.collect()
+    gc.freeze()  # else copies would look for garbage in what they share, and so copy it
     signal.signal(signal.SIGCHLD, forget)
     for line in sys.stdin:
         print(copy(**json.loads(line)), flush=True)
+    end()
 
 
 if __name__ == "__main__":

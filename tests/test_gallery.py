@@ -123,6 +123,16 @@ def test_copies_are_processes_of_their_own_with_nothing_of_another(tmp_path: Pat
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux alone")
+def test_a_copy_ends_after_its_threads_and_what_was_registered(tmp_path: Path) -> None:
+    thread = "import pathlib, threading, time\ndef last():\n    time.sleep(1)\n    pathlib.Path('thread').touch()\n"
+    begun = f"{thread}threading.Thread(target=last).start()"
+    registered = "import atexit\natexit.register(lambda: pathlib.Path('registered').touch(exist_ok=False))"
+    with kernels.copied():
+        shown(tmp_path, begun, registered)
+    assert {path.name for path in tmp_path.iterdir()} == {"thread", "registered"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux alone")
 def test_a_copy_draws_and_prints_what_a_fresh_process_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examples, "OUT", tmp_path)
     (example,) = examples.found(["by_category"])
