@@ -62,15 +62,16 @@ def notes(folder: Path) -> dict[str, int]:
 
 
 def test_other_thresholds_under_the_same_request_cost_nothing_and_have_one_answer(tmp_path: Path) -> None:
-    url = in_file(tmp_path)
-    first = session(url).ask(thresholds(2**31, 5), ONE, "a")
+    """Three counts of a request are those of another one with a chance of 1.4e-9: each has a deviation of 256."""
+    url, edges = in_file(tmp_path), (2**31, 5, 3 * 2**30)
+    first = session(url).ask(thresholds(*edges), ONE, "a")
     later = session(url)
     for at in ((2**31, 2**30), (7, 5, 2**31), (2**32,)):
         known = seen(later.ask(thresholds(*at), ONE, "a"))
         assert all(known.get(edge, count) == count for edge, count in seen(first).items())
     assert later.left == ONE
-    assert seen(later.ask(thresholds(2**31, 5), ONE, "a")) == seen(first)
-    assert seen(later.ask(thresholds(2**31, 5), ONE, "b")) != seen(first)
+    assert seen(later.ask(thresholds(*edges), ONE, "a")) == seen(first)
+    assert seen(later.ask(thresholds(*edges), ONE, "b")) != seen(first)
     assert later.left.epsilon == 0
 
 
