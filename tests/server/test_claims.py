@@ -7,16 +7,19 @@ import subprocess
 import sys
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 from scene import HISTOGRAM, LOSS, Scene, made
 from sqlalchemy import select
 
 from dpcurves.privacy import PrivacyLoss
+from dpcurves.server import workers
 from dpcurves.server.asked import State
 from dpcurves.server.counting import Counting
 from dpcurves.server.queue import Does, Queue
 from dpcurves.server.tables import QUESTIONS
+from dpcurves.server.workers import Workers
 
 PRICE, CHEAP = 250_000_000, 5_000_000
 LITTLE = PrivacyLoss.pure("0.005")
@@ -96,6 +99,29 @@ def test_a_worker_that_is_stopped_while_its_question_is_taken_back_does_not_char
             assert worker.poll() is None
         worker.stdin.close()
     assert (shown(scene, asked.id), spent(scene)) == (State.REFUSED, (charged + 1) * CHEAP)
+
+
+def test_who_calls_while_a_worker_is_started_does_not_say_its_first_line(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that hears something else first ends at once."""
+    started, tell = Workers(scene.url, 1, 1.0), workers._tell
+
+    def called_meanwhile(process: Any, line: str) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(workers, "_tell", tell)
+            started.call()
+        tell(process, line)
+
+    monkeypatch.setattr(workers, "_tell", called_meanwhile)
+    started._start(Does.CHARGES)
+    ((_, process),) = started._running.values()
+    asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+    while shown(scene, asked.id) is State.QUEUED:
+        assert process.poll() is None
+    assert process.stdin is not None
+    process.stdin.close()
+    assert process.wait(120) == 0
 
 
 def test_who_charges_counts_nothing_and_who_counts_charges_nothing(scene: Scene) -> None:

@@ -72,8 +72,8 @@ class Workers:
             text=True,
         )
         name = secrets.token_hex(8)
-        self._running[name] = (does, process)
         _tell(process, f"{self._url} {name} {does.value}\n")
+        self._running[name] = (does, process)  # from now on others call it, too: their line is not its first
 
     def _keep(self) -> None:
         while not self._ended.wait(POLL):
