@@ -187,7 +187,7 @@ def test_a_rehearsal_pays_for_bounds_and_an_estimator() -> None:
 def test_bounds_get_a_public_part_and_the_plane_the_rest(loss: dp.PrivacyLoss, units: int) -> None:
     adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=units)
     part = bound_part(Setting(loss, adjacency), units)
-    assert Fraction(1, 20) <= part <= Fraction(1, 5)
+    assert Fraction(1, 20) <= part <= Fraction(1, 4)
     assert 0 <= records_to_spare(Setting(loss, adjacency), part, units) <= units // 8
     plans = dp.rehearse(question(), loss, adjacency)
     spent = [plan.loss.epsilon or plan.loss.rho for plan in plans]
@@ -195,21 +195,32 @@ def test_bounds_get_a_public_part_and_the_plane_the_rest(loss: dp.PrivacyLoss, u
     assert spent[:2] == [part * (loss.epsilon or loss.rho)] * 2
 
 
+def test_where_noise_is_large_fewer_are_spared() -> None:
+    """An eighth from records times epsilon of a bound of 40 on; half of that at 20, and none where there is no loss."""
+    for loss in (dp.PrivacyLoss.pure(1), dp.PrivacyLoss.zcdp("0.5")):
+        setting, spared = Setting(loss, dp.REPLACE_ONE.among(dp.EACH_RECORD, units=80)), []
+        for epsilon in (Fraction(1, 2), Fraction(1, 4)):
+            spared.append(records_to_spare(setting, epsilon if loss.epsilon else epsilon**2, 80))
+        assert spared == [10, 5]
+        assert records_to_spare(setting, Fraction(0), 80) == 0
+
+
 def test_where_records_are_many_hardly_any_are_spared() -> None:
     setting = Setting(dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.among(dp.EACH_RECORD, units=10**6))
     assert records_to_spare(setting, bound_part(setting, 10**6), 10**6) == 120
 
 
-def test_bounds_of_few_records_leave_most_of_them_inside() -> None:
-    """At records times epsilon 100: the mean over 40 releases is 0.86 or more, by 0.015; the least of 160 was 0.43."""
-    columns, adjacency = {"x": X[:200], "r": RESIDUAL[:200]}, dp.REPLACE_ONE.among(dp.EACH_RECORD, units=200)
-    asked = question(unit_predicted=1 / 16, unit_residual=1 / 16, coverage="0.95")
+@pytest.mark.parametrize("which", [0, 1], ids=["add-remove", "replace-one"])
+def test_bounds_of_few_records_leave_most_of_them_inside(which: int) -> None:
+    """At records times epsilon 100: 0.88 on average, by 0.02 over 40 releases; the least of 320 was 0.24."""
+    columns, adjacency = {"x": X[:200], "r": RESIDUAL[:200]}, both(200)[which]
+    asked = question(unit_predicted=1 / 16, unit_residual=1 / 16, coverage="0.95", cells=8)
     found = [answer(asked, columns, dp.PrivacyLoss.pure("0.5"), adjacency, seed) for seed in range(40)]
     within = [
         np.mean((np.abs(columns["x"]) <= plot.x_edges[-1]) & (np.abs(columns["r"]) <= plot.y_edges[-1]))
         for plot in found
     ]
-    assert np.mean(within) >= 0.82
+    assert np.mean(within) >= 0.85
     assert min(within) > 0.25
 
 

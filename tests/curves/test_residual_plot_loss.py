@@ -20,12 +20,12 @@ from threshold_law import FAR, chance
 from tiny_tables import ADJACENCIES, data_sets, neighbours
 
 from dpcurves.curves import ResidualPlotQuestion
-from dpcurves.curves.turns.bounds_of_residuals import COUNTING, OF_COUNTED
+from dpcurves.curves.turns.bounds_of_residuals import COUNTING, MOST_SHARE, MOST_SPARED
 from dpcurves.histograms import CellEstimator
 from dpcurves.laws import NoisySums, ThresholdAnswers
 from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.thresholds.sparse_vector import comparisons_of, differences
-from dpcurves.privacy import PUBLIC_MODEL, Adjacency, PrivacyLoss
+from dpcurves.privacy import PUBLIC_MODEL, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CoverageQuery
 from dpcurves.rehearsal import rehearse
 from dpcurves.release import Plan, Release, Step
@@ -38,7 +38,11 @@ QUESTION = ResidualPlotQuestion("x", "r", 1, 1, "0.95", PUBLIC_MODEL, cells=2, e
 VALUES = (0.0, 1.5, np.inf, np.nan)  # in all intervals, in all but the first, in none, and missing
 RECORDS = list(product(VALUES, VALUES))
 SETS = data_sets(len(RECORDS), 2)
-COUNTED = (-5, 40, 10**6)
+CROWD = {(0.0, 0.0): 170, (1.5, 1.5): 20, (np.inf, np.inf): 10}
+"""Records that are beside those of a data set where so many are public that bounds spare some."""
+CROWDED = ReplaceOne(Unit("patient", 1), sum(CROWD.values()) + 3)
+EVERY = (*ADJACENCIES, CROWDED)
+COUNTED = (-5, 100, 10**6)
 """Answers of the turn that counts records, if there is one."""
 BOUNDS = (0, 1, 2, 63, 64)
 """Answers of the turns of bounds: three narrow ones, the widest, and none."""
@@ -64,7 +68,8 @@ def tables(plan: Plan) -> IntArray:
     """The exact table of each tiny data set."""
     x, r = (np.array(column) for column in zip(*RECORDS, strict=True))
     each = np.array([table_of({"x": x[[i]], "r": r[[i]]}, plan.query) for i in range(len(RECORDS))])
-    return np.asarray(SETS @ each)
+    crowd = [CROWD.get(record, 0) * (plan.adjacency == CROWDED) for record in RECORDS]
+    return np.asarray((SETS + crowd) @ each)
 
 
 @cache
@@ -110,13 +115,13 @@ def losses(loss: PrivacyLoss, adjacency: Adjacency) -> Iterator[tuple[list[Plan]
         yield plans, sums, np.sum(answers, axis=0)
 
 
-@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+@pytest.mark.parametrize("adjacency", EVERY, ids=repr)
 def test_a_pure_loss_is_never_exceeded_by_any_answers(adjacency: Adjacency) -> None:
     worst = max(float((abs(told) + sums).max()) for _, sums, told in losses(LOSSES["pure"], adjacency))
     assert 0.9 < worst <= 1.5 + 1e-9
 
 
-@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+@pytest.mark.parametrize("adjacency", EVERY, ids=repr)
 def test_a_concentrated_loss_is_never_exceeded(adjacency: Adjacency) -> None:
     """Bounds lose an epsilon, whose half square is their part of rho; sums lose theirs in closed form."""
     for plans, sums, _ in losses(LOSSES["concentrated"], adjacency):
@@ -125,27 +130,31 @@ def test_a_concentrated_loss_is_never_exceeded(adjacency: Adjacency) -> None:
         assert float(rho.max()) <= 0.2 + 1e-9
 
 
-@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+@pytest.mark.parametrize("adjacency", EVERY, ids=repr)
 def test_a_private_number_of_records_is_counted_first(adjacency: Adjacency) -> None:
-    """What was counted decides what bounds get and what they spare: few records, a quarter each, and a twelfth."""
+    """What was counted, or is public, decides what bounds get and what they spare: a quarter, and an eighth at most."""
     seen = set()
     for counted in COUNTED:
         found = [step for step, _ in turns(LOSSES["pure"], adjacency, counted, (1, 1))]
         shares = [step.share for step in found if isinstance(step.query, CoverageQuery)]
         spared = {step.query.spare for step in found if isinstance(step.query, CoverageQuery)}
-        assert shares[0] == shares[1]
+        assert shares[0] == shares[1] <= MOST_SHARE
         assert len(spared) == 1
+        assert max(spared) <= max(counted if adjacency.total is None else adjacency.total, 0) / MOST_SPARED
+        assert (found[0].share == COUNTING) == (adjacency.total is None)
+        assert isinstance(found[0].query, CoverageQuery) == (adjacency.total is not None)
         seen.add((shares[0], *spared))
-        if adjacency.total is None:
-            assert found[0].share == COUNTING
-            assert shares[0] <= OF_COUNTED.part
-            assert max(spared) <= max(counted, 0) / OF_COUNTED.spared
-        else:
-            assert isinstance(found[0].query, CoverageQuery)
     assert (len(seen) > 2) == (adjacency.total is None)
 
 
-@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+def test_bounds_spare_records_where_their_number_is_public_and_large() -> None:
+    """So that the losses above are of such bounds, too."""
+    (_, plan), *_ = turns(LOSSES["pure"], CROWDED, 0, (1, 1))
+    assert isinstance(plan.query, CoverageQuery)
+    assert plan.query.spare == 20
+
+
+@pytest.mark.parametrize("adjacency", EVERY, ids=repr)
 def test_a_plan_says_where_bounds_depend_on_a_count(adjacency: Adjacency) -> None:
     notes = rehearse(QUESTION, LOSSES["pure"], adjacency).notes
     assert [note.startswith("turn 1 counts the records") for note in notes] == [True] * (adjacency.total is None)

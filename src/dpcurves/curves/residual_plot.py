@@ -24,7 +24,7 @@ from ..workloads import Needs, Table, needed
 from .bounds import PROMISED, bound_query, bounded, promised
 from .question import statement_of
 from .result import Released
-from .turns.bounds_of_residuals import LEAST_SHARE, OF_COUNTED, bound_terms, coverage_of_each
+from .turns.bounds_of_residuals import LEAST_SHARE, MOST_SHARE, bound_terms, coverage_of_each
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ HARDLY_ANY = "nobody knows how many of them the bounds cover"
 """What a note says where they may leave out as many as they were to cover."""
 
 BOUNDS_OF_FEW = (
-    f"turn 1 counts the records; bounds are shown with {float(OF_COUNTED.part):.0%} of the budget each, as for few "
+    f"turn 1 counts the records; bounds are shown with {float(MOST_SHARE):.0%} of the budget each, as for few "
     f"records, and get down to {float(LEAST_SHARE):.0%} each where it counts many"
 )
 """What a plan says where the number of records is private."""
@@ -234,12 +234,12 @@ class ResidualPlotQuestion:
 
     The bounds are powers of two times a unit (Chen et al. 2016, Algorithm 2, mended); inside them lies a grid of equal
     cells, which the estimator counts as it sees fit. What lies beyond is counted, too. Of the budget each bound gets
-    what makes records times epsilon 60, but from a twentieth to a fifth. Bounds that are too wide leave few cells for
-    the records, and cost more than a few records beyond: as many records as noise may hide, ``6 / epsilon`` of a bound,
-    are therefore not missed, but an eighth of all at most. Where the number of records is private, 3 % of the budget
-    count those with a prediction first, and each bound gets up to a quarter, and spares a twelfth at most (chosen on
-    normal and on fan-shaped residuals, judged on bent and on heavy-tailed ones). `ResidualPlot.covers` says how many
-    records that, and the noise of the bounds, may leave out.
+    what makes records times epsilon 60, but from a twentieth to a quarter; where the number of records is private, 3 %
+    of the budget count those with a prediction first. Bounds that are too wide leave few cells for the records, and
+    cost more than a few records beyond: as many records as noise may hide, ``6 / epsilon`` of a bound, are therefore
+    not missed, but an eighth of all at most, and below records times epsilon of a bound of 40 in proportion fewer
+    (chosen on normal and on fan-shaped residuals, judged on bent and on heavy-tailed ones). `ResidualPlot.covers` says
+    how many records that, and the noise of the bounds, may leave out.
 
     Formal guarantees: of the records that are asked about, as `model` says: where the model was trained on the same
     records without privacy, nothing that is released of its residuals is private.

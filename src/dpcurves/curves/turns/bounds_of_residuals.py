@@ -14,28 +14,15 @@ from ...workloads import Cells, Needs, needed
 
 COUNTING = Fraction(3, 100)
 """The part of the budget that counts records where their number is private."""
-LEAST_SHARE = Fraction(1, 20)
-"""No bound gets less of the budget."""
+LEAST_SHARE, MOST_SHARE = Fraction(1, 20), Fraction(1, 4)
+"""No bound gets less of the budget, and none more."""
 ENOUGH_RECORDS = 60
 """Records times epsilon from which on a bound is hardly ever missed."""
 HIDDEN = 6
 """Three times the scale of each noise of a bound, times epsilon: so many records are spared."""
-
-
-class Most(NamedTuple):
-    """What a bound has at the most.
-
-    Attributes:
-        part: The part of the budget that it gets.
-        spared: One in so many records is spared: else few records would lose half of them.
-    """
-
-    part: Fraction
-    spared: int
-
-
-OF_PUBLIC, OF_COUNTED = Most(Fraction(1, 5), 8), Most(Fraction(1, 4), 12)
-"""Where the number of records is public, and where it was counted, with noise."""
+MOST_SPARED, SPARED_FROM = 8, 40
+"""One record in so many is spared at the most, and below so many records times epsilon of a bound in proportion fewer:
+else few records would lose half of them."""
 
 
 class BoundTerms(NamedTuple):
@@ -62,13 +49,13 @@ def bound_terms(column: str | Predictor, setting: Setting) -> Needs[BoundTerms]:
     all turns together lose the budget at most.
     """
     if setting.adjacency.total is not None:
-        records, most, left, counted = float(setting.adjacency.total), OF_PUBLIC, ALL, tuple[Release, ...]()
+        records, left, counted = float(setting.adjacency.total), ALL, tuple[Release, ...]()
     else:
         found = yield from needed(Cells((Axis(column, Grid(0, 1, cells=1)),)), COUNTING)
-        records, most = max(float(found.counts.unbiased.sum()), 0.0), OF_COUNTED
+        records = max(float(found.counts.unbiased.sum()), 0.0)
         left, counted = ALL - COUNTING, found.releases
-    part = bound_part(setting, records, most)
-    return BoundTerms(part, records_to_spare(setting, part, records, most), left - 2 * part, counted)
+    part = bound_part(setting, records)
+    return BoundTerms(part, records_to_spare(setting, part, records), left - 2 * part, counted)
 
 
 def coverage_of_each(both: Fraction) -> Fraction:
@@ -82,30 +69,31 @@ def coverage_of_each(both: Fraction) -> Fraction:
     return Fraction(ceil((1 + both) / 2 * FINEST_SHARE), FINEST_SHARE)
 
 
-def bound_part(setting: Setting, records: float, most: Most = OF_PUBLIC) -> Fraction:
+def bound_part(setting: Setting, records: float) -> Fraction:
     """What part of the budget each bound gets where there are so many records, in hundredths.
 
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
     >>> setting = Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
     >>> [float(bound_part(setting, records)) for records in (0, 100, 500, 10**6)]
-    [0.2, 0.2, 0.12, 0.05]
+    [0.25, 0.25, 0.12, 0.05]
     """
     loss, seen = setting.loss, Fraction(records)
     if loss.epsilon is not None:
         part = Fraction(ENOUGH_RECORDS) / max(seen * loss.epsilon, Fraction(ENOUGH_RECORDS))
     else:
         part = Fraction(ENOUGH_RECORDS**2) / max(2 * seen**2 * loss.rho, Fraction(ENOUGH_RECORDS**2))
-    return min(max(Fraction(ceil(100 * part), 100), LEAST_SHARE), most.part)
+    return min(max(Fraction(ceil(100 * part), 100), LEAST_SHARE), MOST_SHARE)
 
 
-def records_to_spare(setting: Setting, part: Fraction, records: float, most: Most = OF_PUBLIC) -> int:
+def records_to_spare(setting: Setting, part: Fraction, records: float) -> int:
     """How many of so many records the noise of a bound may hide that gets this part of the budget.
 
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
     >>> setting = Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
-    >>> [records_to_spare(setting, Fraction(3, 25), records) for records in (0, 100, 500)]
-    [0, 12, 50]
+    >>> [records_to_spare(setting, Fraction(3, 25), records) for records in (0, 100, 300, 500)]
+    [0, 3, 33, 50]
     """
-    loss, few = setting.loss * part, min(int(records) // most.spared, LARGEST_LEAST)
+    loss, most = setting.loss * part, min(int(records) // MOST_SPARED, LARGEST_LEAST)
     epsilon = float(loss.epsilon) if loss.epsilon is not None else sqrt(2 * float(loss.rho))
-    return int(min(HIDDEN * setting.adjacency.unit.records / epsilon, few)) if epsilon > 0 else few
+    each = epsilon / setting.adjacency.unit.records
+    return int(min(HIDDEN / each, most, most * records * each / SPARED_FROM)) if each > 0 else 0
