@@ -14,7 +14,7 @@ from kinds import CONTINUOUS, KINDS, labels_of, scores
 from scipy.stats import kstest
 
 from dpcurves.curves import HosmerLemeshow, HosmerLemeshowQuestion
-from dpcurves.curves.hosmer_lemeshow import FEWER
+from dpcurves.curves.hosmer_lemeshow import NUMBERS
 from dpcurves.curves.turns.group_numbers import COUNTING, groups_for
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, QuantileCutsQuery
@@ -72,7 +72,7 @@ def test_fewer_groups_are_asked_of_fewer_records() -> None:
     )
     assert [query.pieces for query in (few, some, many) if isinstance(query, QuantileCutsQuery)] == [4, 5, 10]
     gaussian = Setting(PrivacyLoss.zcdp("0.125"), ReplaceOne(EACH_RECORD, 1))  # as much noise as epsilon 1
-    assert [groups_for(records, gaussian, FEWER) for records in (900, 2900, 5000)] == [4, 5, 10]
+    assert [groups_for(records, gaussian, NUMBERS) for records in (900, 2900, 5000)] == [4, 5, 10]
 
 
 def test_where_the_number_of_records_is_private_it_is_counted_first() -> None:
