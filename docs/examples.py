@@ -4,7 +4,7 @@
 comes from seeds here, and rows of units from one key, so that pictures are the same each time; each says that it is
 seeded. One that is unlike the one in `examples/pictures` fails, and both are laid side by side; `--keep` makes today's
 pictures those that are kept. With `--copies` processes are not fresh, but copies of one that has imported libraries and
-run nothing: each example still has one of its own, in two fifths of the time.
+run nothing: each example still has one of its own, in less than half of the time.
 """
 
 from __future__ import annotations
