@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import multiprocessing
-import socket
+import sys
 import time
 from collections.abc import Sequence
 from fractions import Fraction
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "processes"))  # where pytest has not put it there
+
+from free_ports import free_port
 
 import dpcurves as dp
 from dpcurves.mechanisms.pairs import Noise
@@ -27,18 +31,6 @@ from dpcurves.serving.ticket import Role, Ticket
 SEED = bytes(range(32))
 LONG = 120
 """Seconds after which a test that waits has failed."""
-
-
-HELD: list[socket.socket] = []
-
-
-def free_port() -> int:
-    """A port that nobody else is given: it stays bound here, and a server can listen at it all the same."""
-    held = socket.socket()
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    held.bind(("127.0.0.1", 0))
-    HELD.append(held)
-    return int(held.getsockname()[1])
 
 
 def run(folder: str, port: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from contextlib import suppress
@@ -12,23 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "processes"))  # where pytest has not put it there
+
+from free_ports import free_port
 from scene import Scene
 
 import dpcurves as dp
 
 SECONDS = 120
-
-
-HELD: list[socket.socket] = []
-
-
-def free_port() -> int:
-    """A port that nobody else is given: it stays bound here, and a server can listen at it all the same."""
-    held = socket.socket()
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    held.bind(("127.0.0.1", 0))
-    HELD.append(held)
-    return int(held.getsockname()[1])
 
 
 @dataclass

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import socket
 import ssl
 import sys
 import time
@@ -16,7 +15,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "processes"))  # where pytest has not put it there
+
 import numpy as np
+from free_ports import free_port
 
 from dpcurves.data import Categories, Grid
 from dpcurves.noise.randomness import Randomness
@@ -50,18 +52,6 @@ def warm() -> None:
     path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     with mock.patch.dict(os.environ, PYTHONPATH=path):
         ensure_running()
-
-
-HELD: list[socket.socket] = []
-
-
-def free_port() -> int:
-    """A port that nobody else is given: it stays bound here, and a server can listen at it all the same."""
-    held = socket.socket()
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    held.bind(("127.0.0.1", 0))
-    HELD.append(held)
-    return int(held.getsockname()[1])
 
 
 def command(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:

@@ -24,13 +24,13 @@ from federation import (
     SERVERS,
     Federation,
     Program,
-    free_port,
     in_one_minute,
     mortal,
     of_next_version,
     until,
     values,
 )  # fmt: skip
+from free_ports import free_port
 from middlemen import TO_CLIENT, TO_SERVER, order, quietly, relay, spy
 
 from dpcurves.crypto import prefix_sums
