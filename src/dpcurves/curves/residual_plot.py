@@ -237,9 +237,9 @@ class ResidualPlotQuestion:
     what makes records times epsilon 60, but from a twentieth to a quarter; where the number of records is private, 3 %
     of the budget count those with a prediction first. Bounds that are too wide leave few cells for the records, and
     cost more than a few records beyond: as many records as noise may hide, ``6 / epsilon`` of a bound, are therefore
-    not missed, but an eighth of all at most, and below records times epsilon of a bound of 40 in proportion fewer
-    (chosen on normal and on fan-shaped residuals, judged on bent and on heavy-tailed ones). `ResidualPlot.covers` says
-    how many records that, and the noise of the bounds, may leave out.
+    not missed, but an eighth of all at most, and below records times epsilon of a bound of 40 in proportion fewer.
+    These numbers were chosen on normal, fan-shaped, bent and heavy-tailed residuals; other laws did not judge them.
+    `ResidualPlot.covers` says how many records that, and the noise of the bounds, may leave out.
 
     Formal guarantees: of the records that are asked about, as `model` says: where the model was trained on the same
     records without privacy, nothing that is released of its residuals is private.
