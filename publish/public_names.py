@@ -22,7 +22,7 @@ KEPT = ROOT / "publish" / "names"
 def public(root: Path) -> dict[str, str]:
     """Each public name, with its signature: `Grid.nearest_edge` and `(values)`."""
     package = griffe.load("dpcurves", search_paths=[str(root / "src")], resolve_aliases=True)
-    return dict(sorted(pair for name in exported(root) for pair in described(name, found(package, name))))
+    return dict(sorted(pair for name in exported(root) for pair in described(name, exported_from(package, name))))
 
 
 def exported(root: Path) -> list[str]:
@@ -31,6 +31,11 @@ def exported(root: Path) -> list[str]:
     import dpcurves
 
     return list(dpcurves.__all__)
+
+
+def exported_from(package: griffe.Object | griffe.Alias, name: str) -> griffe.Object | None:
+    """What a name of `dpcurves` stands for: in one of the rooms whose names are imported when they are used."""
+    return found(package, name) or found(package["curves"], name)
 
 
 def found(package: griffe.Object | griffe.Alias, name: str) -> griffe.Object | None:

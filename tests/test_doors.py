@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from re import fullmatch
 
 import dpcurves
 
@@ -35,6 +36,8 @@ def tree(room: str) -> ast.Module | None:
     """The syntax tree of a module of the package; None: there is none of that name."""
     place = ROOT.joinpath(*room.split("."))
     file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    menu = file.with_suffix(".pyi")
+    file = menu if menu.exists() else file
     return ast.parse(file.read_text(encoding="utf-8")) if file.exists() else None
 
 
@@ -91,6 +94,9 @@ def used(room: str, node: ast.AST) -> Iterator[Name | None]:
     for part in ast.walk(node):
         if isinstance(part, ast.Name):
             yield resolved(room, part.id)
+        elif isinstance(part, ast.Constant) and isinstance(part.value, str) and fullmatch(r"[a-z_.]+:\w+", part.value):
+            file, _, name = part.value.partition(":")  # imported when it is used, from this room
+            yield resolved(f"{room.rpartition('.')[0]}.{file}", name)
         elif isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
             module = resolved(room, part.value.id)
             yield resolved(module[0], part.attr) if module and not module[1] else None

@@ -8,41 +8,32 @@ open a `Session`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from . import curves
 from .arguments import Exact
-from .curves import (
-    CDF,
-    ROC,
-    BinnedResiduals,
-    BinnedResidualsQuestion,
-    Bounds,
-    BoundsQuestion,
-    Calibration,
-    CalibrationQuestion,
-    CdfQuestion,
-    Cuts,
-    Histogram,
-    HistogramQuestion,
-    HosmerLemeshow,
-    HosmerLemeshowQuestion,
-    Quantiles,
-    QuantilesQuestion,
-    ResidualPlot,
-    ResidualPlotQuestion,
-    RocQuestion,
-    Scores,
-    ScoresQuestion,
-)
-from .curves.quantiles import shares
-from .curves.roc import UNIT_INTERVAL
-from .curves.scores import HUNDREDTHS
-from .curves.turns.score_groups import SCORES
 from .data import Grid
 from .data.axis import Category
+from .data.score_grids import HUNDREDTHS, SCORES, UNIT_INTERVAL
 from .noise.randomness import Randomness
 from .one_call import Values, asked, loss_of, named, pair
 from .privacy import Model, Neighbours
 from .queries import Hint
+from .workloads import Cuts
+
+if TYPE_CHECKING:
+    from .curves import (
+        CDF,
+        ROC,
+        BinnedResiduals,
+        Bounds,
+        Calibration,
+        Histogram,
+        HosmerLemeshow,
+        Quantiles,
+        ResidualPlot,
+        Scores,
+    )
 
 __all__ = [
     "binned_residuals", "bounds", "calibration_curve", "cdf", "histogram", "hosmer_lemeshow", "quantiles",
@@ -82,7 +73,7 @@ def cdf(
     >>> bool(abs(curve.cdf(6) - 2 / 3) < 0.05)
     True
     """
-    question = CdfQuestion(label, grid, hint=hint)
+    question = curves.CdfQuestion(label, grid, hint=hint)
     curve: CDF = asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
     return curve
 
@@ -109,7 +100,9 @@ def quantiles(
     >>> bool(abs(found.x[1] - 50) < 3)
     True
     """
-    question = QuantilesQuestion(label, grid, shares("p", p), hint=hint)
+    from .curves.quantiles import shares
+
+    question = curves.QuantilesQuestion(label, grid, shares("p", p), hint=hint)
     return asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
 
 
@@ -132,7 +125,7 @@ def histogram(
     >>> bool(abs(bars.count[1] - 200) < 40)
     True
     """
-    question = HistogramQuestion(label, grid)
+    question = curves.HistogramQuestion(label, grid)
     bars: Histogram = asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
     return bars
 
@@ -172,7 +165,7 @@ def roc_curve(
     >>> roc.auc > 0.9
     True
     """
-    question = RocQuestion("y_true", "y_score", grid, pos_label, neg_label, cuts=cuts)
+    question = curves.RocQuestion("y_true", "y_score", grid, pos_label, neg_label, cuts=cuts)
     return asked(pair(y_true, y_score, ("y_true", "y_score")), question, loss_of(epsilon, rho), adjacency, randomness)
 
 
@@ -199,7 +192,7 @@ def scores(
     >>> found.value("auc") > 0.9, found.confusion(0.5).rates["recall"] > 0.9
     (True, True)
     """
-    question = ScoresQuestion("y_true", "y_score", grid, None, pos_label, neg_label)
+    question = curves.ScoresQuestion("y_true", "y_score", grid, None, pos_label, neg_label)
     found: Scores = asked(
         pair(y_true, y_score, ("y_true", "y_score")), question, loss_of(epsilon, rho), adjacency, randomness
     )
@@ -230,7 +223,7 @@ def calibration_curve(
     >>> bool(curve.prob_true[0] < curve.prob_true[-1])
     True
     """
-    question = CalibrationQuestion("y_true", "y_prob", groups, grid, pos_label, neg_label)
+    question = curves.CalibrationQuestion("y_true", "y_prob", groups, grid, pos_label, neg_label)
     return asked(pair(y_true, y_prob, ("y_true", "y_prob")), question, loss_of(epsilon, rho), adjacency, randomness)
 
 
@@ -258,7 +251,7 @@ def hosmer_lemeshow(
     >>> test.p_value < 0.05
     True
     """
-    question = HosmerLemeshowQuestion("y_true", "y_prob", groups, grid, pos_label, neg_label)
+    question = curves.HosmerLemeshowQuestion("y_true", "y_prob", groups, grid, pos_label, neg_label)
     return asked(pair(y_true, y_prob, ("y_true", "y_prob")), question, loss_of(epsilon, rho), adjacency, randomness)
 
 
@@ -289,7 +282,7 @@ def binned_residuals(
     >>> bool(found.outside > 0)
     True
     """
-    question = BinnedResidualsQuestion(
+    question = curves.BinnedResidualsQuestion(
         "y_true", "y_score", model, bins, grid=grid, pos_label=pos_label, neg_label=neg_label
     )
     return asked(pair(y_true, y_score, ("y_true", "y_score")), question, loss_of(epsilon, rho), adjacency, randomness)
@@ -325,7 +318,9 @@ def residual_plot(
     True
     """
     columns = pair(predicted, residual, ("predicted", "residual"))
-    question = ResidualPlotQuestion("predicted", "residual", unit_predicted, unit_residual, coverage, model, cells)
+    question = curves.ResidualPlotQuestion(
+        "predicted", "residual", unit_predicted, unit_residual, coverage, model, cells
+    )
     return asked(columns, question, loss_of(epsilon, rho), adjacency, randomness)
 
 
@@ -350,5 +345,5 @@ def bounds(
     >>> (found.lower, found.upper)
     (-8.0, 8.0)
     """
-    question = BoundsQuestion(label, unit, coverage)
+    question = curves.BoundsQuestion(label, unit, coverage)
     return asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)

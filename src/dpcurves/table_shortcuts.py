@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings
 
+from . import curves
 from .arguments import Exact, Refused, several
-from .curves import (
-    Comparison,
-    Contingency,
-    ContingencyQuestion,
-    CountQuestion,
-    CurveWarning,
-    Histogram2D,
-    Histogram2DQuestion,
-    Question,
-    Summary,
-    SummaryQuestion,
-    SumQuestion,
-    Survival,
-    SurvivalQuestion,
-    VarianceQuestion,
-)
 from .data import Categories, Grid
 from .data.axis import Category
 from .noise.randomness import Randomness
 from .one_call import Values, asked, loss_of, named, pair
 from .privacy import Neighbours, PrivacyLoss
+
+if TYPE_CHECKING:
+    from .curves import Comparison, Contingency, Histogram2D, Question, Summary, Survival
 
 __all__ = [
     "compare", "contingency", "count", "histogram2d", "mean", "sum", "summary", "survival", "variance",
@@ -57,9 +45,9 @@ def compare(private: Any, question: Question[Any], public: Any) -> Comparison:
     >>> [dp.compare(curve, question, {"age": ages}).differs for ages in ([2, 6] * 300, [6] * 600)]
     [False, True]
     """
-    with catch_warnings(action="ignore", category=CurveWarning):
+    with catch_warnings(action="ignore", category=curves.CurveWarning):
         counted = asked(public, question, EXACTLY, Neighbours.REPLACE_ONE, None)
-    return Comparison.of(private, counted)
+    return curves.Comparison.of(private, counted)
 
 
 def contingency(
@@ -89,7 +77,7 @@ def contingency(
     names = _two(labels)
     table = pair(rows, columns, ("rows", "columns"), names)
     declared = Categories(names[0], tuple(row_categories)), Categories(names[1], tuple(column_categories))
-    return asked(table, ContingencyQuestion(*declared), loss_of(epsilon, rho), adjacency, randomness)
+    return asked(table, curves.ContingencyQuestion(*declared), loss_of(epsilon, rho), adjacency, randomness)
 
 
 def histogram2d(
@@ -116,7 +104,7 @@ def histogram2d(
     True
     """
     names = _two(labels)
-    question = Histogram2DQuestion(*names, x_grid, y_grid)
+    question = curves.Histogram2DQuestion(*names, x_grid, y_grid)
     return asked(pair(x, y, ("x", "y"), names), question, loss_of(epsilon, rho), adjacency, randomness)
 
 
@@ -140,7 +128,7 @@ def summary(
     >>> bool(abs(ages.mean - 50) < 2 and abs(ages.variance - 866.7) < 100)
     True
     """
-    question = SummaryQuestion(label, *_ends(bounds))
+    question = curves.SummaryQuestion(label, *_ends(bounds))
     found: Summary = asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
     return found
 
@@ -167,7 +155,7 @@ def mean(
     >>> bool(abs(ages.mean - 50) < 2)
     True
     """
-    question = SummaryQuestion(label, *_ends(bounds), moments=1)
+    question = curves.SummaryQuestion(label, *_ends(bounds), moments=1)
     found: Summary = asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
     return found
 
@@ -191,7 +179,9 @@ def count(
     >>> bool(abs(ages.count - 2000) < 40)
     True
     """
-    found: Summary = asked(named(label, values), CountQuestion(label), loss_of(epsilon, rho), adjacency, randomness)
+    found: Summary = asked(
+        named(label, values), curves.CountQuestion(label), loss_of(epsilon, rho), adjacency, randomness
+    )
     return found
 
 
@@ -214,7 +204,7 @@ def sum(
     >>> bool(abs(ages.sum - 150_000) < 5000)
     True
     """
-    question = SumQuestion(label, *_ends(bounds))
+    question = curves.SumQuestion(label, *_ends(bounds))
     found: Summary = asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
     return found
 
@@ -238,7 +228,7 @@ def variance(
     >>> bool(abs(ages.variance - 866.7) < 100)
     True
     """
-    question = VarianceQuestion(label, *_ends(bounds))
+    question = curves.VarianceQuestion(label, *_ends(bounds))
     found: Summary = asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
     return found
 
@@ -267,7 +257,7 @@ def survival(
     True
     """
     table = pair(time, event, ("time", "event"))
-    question = SurvivalQuestion("time", "event", grid, came=came, censored=censored)
+    question = curves.SurvivalQuestion("time", "event", grid, came=came, censored=censored)
     found: Survival = asked(table, question, loss_of(epsilon, rho), adjacency, randomness)
     return found
 

@@ -9,8 +9,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.metrics import roc_curve as sklearn_roc_curve
 
 from dpcurves.curves import ROC, Cuts, RocQuestion
-from dpcurves.curves.roc import UNIT_INTERVAL
 from dpcurves.data import Grid, Outside
+from dpcurves.data.score_grids import UNIT_INTERVAL
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.rehearsal import rehearse
 from dpcurves.release import Setting

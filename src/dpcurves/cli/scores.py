@@ -24,7 +24,7 @@ def roc(scored: Scored, cells: Cells, thresholded: Thresholded, terms: Terms, ou
     Example: dpcurves roc scored.parquet --label late --score p_late --epsilon 1 --adjacency replace-one
     """
     from ..curves import RocQuestion
-    from ..curves.roc import UNIT_INTERVAL
+    from ..data.score_grids import UNIT_INTERVAL
 
     sure, grid = output.covering(), cells.declared_or(UNIT_INTERVAL)
     question = RocQuestion(
@@ -42,7 +42,7 @@ def calibration(scored: Scored, groups: Groups, cells: GroupedCells, terms: Term
     Example: dpcurves calibration scored.parquet --label late --score p_late --epsilon 1 --adjacency replace-one
     """
     from ..curves import CalibrationQuestion
-    from ..curves.turns.score_groups import SCORES
+    from ..data.score_grids import SCORES
 
     sure = output.covering()
     question = CalibrationQuestion(
@@ -60,7 +60,7 @@ def hosmer_lemeshow(scored: Scored, groups: Groups, cells: GroupedCells, terms: 
     Example: dpcurves hosmer-lemeshow scored.parquet --label late --score p_late --epsilon 1 --adjacency replace-one
     """
     from ..curves import HosmerLemeshowQuestion
-    from ..curves.turns.score_groups import SCORES
+    from ..data.score_grids import SCORES
 
     sure = output.covering()
     question = HosmerLemeshowQuestion(
@@ -79,7 +79,7 @@ def binned_residuals(judged: Judged, bins: MostBins, cells: GroupedCells, terms:
     --adjacency replace-one
     """
     from ..curves import BinnedResidualsQuestion
-    from ..curves.turns.score_groups import SCORES
+    from ..data.score_grids import SCORES
 
     level = output.simulated()
     question = BinnedResidualsQuestion(
@@ -99,7 +99,7 @@ def scores(scored: Scored, cells: Cells, showing: Showing, terms: Terms, output:
     --adjacency replace-one
     """
     from ..curves import ScoresQuestion
-    from ..curves.scores import HUNDREDTHS
+    from ..data.score_grids import HUNDREDTHS
 
     by, grid = showing.split.declared(), cells.declared_or(HUNDREDTHS)
     view = showing.view(output.covering(), grid)

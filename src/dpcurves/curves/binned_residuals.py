@@ -16,6 +16,7 @@ from ..arrays import FloatArray
 from ..data import Axis, Grid
 from ..data.axis import Category
 from ..data.predictor import Predictor
+from ..data.score_grids import SCORES
 from ..display.shade import POPULATION, Shade, covering
 from ..postprocess import mean_residuals, residual_envelope
 from ..privacy import Model, ReplaceOne, declared
@@ -27,7 +28,7 @@ from .notes import notes_on_classes, notes_on_dependence
 from .question import statement_of
 from .turns.labels import labels
 from .turns.score_cells import groups_in
-from .turns.score_groups import SCORES, ScoreGroups, groups_of, noise_of_a_count
+from .turns.score_groups import ScoreGroups, groups_of, noise_of_a_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

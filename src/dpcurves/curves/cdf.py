@@ -19,7 +19,9 @@ from ..postprocess import Band, cell_at, ends_at, inside, inverse_at, population
 from ..postprocess.shape.interpolate import numbers
 from ..queries import Hint, PrefixQuery
 from ..release import ALL, Evidence, PrivacyStatement, Setting
-from ..strategies import Bisection, GrownPartition, QuantileCuts
+from ..strategies import Bisection as Bisection
+from ..strategies import GrownPartition as GrownPartition
+from ..strategies import QuantileCuts as QuantileCuts
 from ..workloads import Needs, needed
 from .bins import Bins
 from .covering import scopes

@@ -9,6 +9,7 @@ from typing import ClassVar, TypeVar
 from ..data import Axis, Grid
 from ..data.axis import Category
 from ..data.predictor import Predictor
+from ..data.score_grids import SCORES
 from ..release import PrivacyStatement, Setting
 from ..workloads import Groups, Needs, Shares, needed
 from .notes import notes_on_classes
@@ -16,7 +17,7 @@ from .question import statement_of
 from .turns.group_numbers import Numbers, group_number
 from .turns.labels import labels
 from .turns.score_cells import groups_in
-from .turns.score_groups import SCORES, ScoreGroups, groups_of
+from .turns.score_groups import ScoreGroups, groups_of
 
 Read = TypeVar("Read")
 

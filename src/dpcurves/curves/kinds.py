@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from typing import Any
 
 from ..arguments import Refused
@@ -22,7 +21,6 @@ def curve_from_json(text: str) -> Released:
     >>> type(curve_from_json(shares.to_json())).__name__
     'Histogram'
     """
-    import_module(__package__)  # with all of its kinds
     try:
         stored: Any = json.loads(text)
     except (ValueError, RecursionError):

@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from inspect import isabstract
+from re import fullmatch
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from .. import display
@@ -19,6 +23,9 @@ if TYPE_CHECKING:
     from ..arrays import FloatArray
     from ..display import Opened, Shade
     from ..release import Evidence, PrivacyStatement
+
+GROUP = "dpcurves.results"
+"""Entry points of other packages: the kind of a result, and its class."""
 
 
 class Result:
@@ -246,11 +253,25 @@ def kind_of(stored: Mapping[str, Any]) -> type[Any]:
         ValueError: there is none.
     """
     name = stored["kind"]
+    _load(str(name))
     kinds = [each for each in _kinds(Released) if getattr(each, "KIND", None) == name and not isabstract(each)]
     found = [each for each in kinds if each.wrote(stored)]
     if not found:
         raise Refused("curve.kind", f"no result is of the kind {str(name)[:40]!r}")
     return sorted(found, key=lambda each: len(each.__mro__))[-1]
+
+
+def _load(kind: str) -> None:
+    """Import the file of a kind, which has its name; results that are written together may be of any kind: all."""
+    room, file = import_module(str(__package__)), f".{kind.replace('-', '_')}"
+    if kind == Joined.KIND:
+        for name in room.__all__:
+            getattr(room, name)
+    elif fullmatch("[a-z0-9-]+", kind) and find_spec(file, __package__) is not None:
+        import_module(file, __package__)
+    else:
+        for each in entry_points(group=GROUP, name=kind):
+            each.load()
 
 
 def _kinds(base: type[Any]) -> Iterator[type[Any]]:

@@ -12,9 +12,10 @@ import numpy as np
 from .. import display
 from ..arguments import chance, chosen
 from ..arrays import FloatArray
-from ..data import Axis, Categories, Grid, Outside
+from ..data import Axis, Categories, Grid
 from ..data.axis import Category
 from ..data.predictor import Predictor
+from ..data.score_grids import UNIT_INTERVAL
 from ..display import Area, Region, Shade, area_rows, covering
 from ..postprocess import RocBand, roc_points
 from ..postprocess.estimation.two_classes import two_classes
@@ -23,7 +24,8 @@ from ..postprocess.inference.settled_area import FEW_DRAWS, settled_area
 from ..postprocess.inference.simulation_seed import draws_for, public_generator
 from ..queries import PrefixQuery
 from ..release import ALL, PrivacyStatement, Setting
-from ..workloads import Below, Counted, Cuts, Needs, Ranks, needed
+from ..workloads import Below, Counted, Needs, Ranks, needed
+from ..workloads import Cuts as Cuts
 from .class_table import ClassTable, TableReading
 from .covering import scopes
 from .notes import notes_on_classes, notes_on_outside
@@ -37,8 +39,6 @@ if TYPE_CHECKING:
 
     from ..display import Opened
 
-UNIT_INTERVAL = Grid(0, 1, cells=2**14, outside=Outside.APART)
-"""For scores that are probabilities. Scores outside are counted apart, so that a note can say how many there are."""
 LEVEL = 0.95
 """The level of intervals in HTML summaries."""
 

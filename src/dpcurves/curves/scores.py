@@ -11,9 +11,10 @@ import numpy as np
 from .. import display
 from ..arguments import Refused, chance, chosen, require_kind, shown
 from ..arrays import FloatArray
-from ..data import Axis, Grid, Outside
+from ..data import Axis, Grid
 from ..data.axis import Category
 from ..data.predictor import Predictor
+from ..data.score_grids import HUNDREDTHS
 from ..display import numeral
 from ..postprocess.inference.independent_difference import Measured, difference
 from ..release import ALL, Setting
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from ..display import Shade
     from ..release import PrivacyStatement
 
-HUNDREDTHS = Grid(0, 1, cells=100, outside=Outside.APART)
-"""For scores that are probabilities; others are counted apart."""
 MOST_CELLS = 2**10
 
 

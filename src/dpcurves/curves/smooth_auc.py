@@ -14,13 +14,13 @@ from ..arrays import FloatArray
 from ..data import Axis, Grid
 from ..data.axis import Category
 from ..data.predictor import Predictor
+from ..data.score_grids import UNIT_INTERVAL
 from ..postprocess import auc_of_steps, binormal_tpr
 from ..queries import AucQuery
 from ..release import ALL, Evidence, PrivacyStatement, Setting
 from ..workloads import Needs, Single, needed
 from .question import statement_of
 from .result import Released
-from .roc import UNIT_INTERVAL
 from .turns.labels import labels
 
 if TYPE_CHECKING:

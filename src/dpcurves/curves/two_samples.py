@@ -10,7 +10,8 @@ from ..arguments import Refused, require_kind
 from ..arrays import FloatArray, IntArray
 from ..postprocess import non_decreasing, public_generator
 from ..postprocess.inference.simulation_seed import draws_for
-from ..postprocess.inference.two_samples import Null, Sample, TwoSampleTest, alike, kolmogorov_smirnov, mann_whitney
+from ..postprocess.inference.two_samples import Null, Sample, alike, kolmogorov_smirnov, mann_whitney
+from ..postprocess.inference.two_samples import TwoSampleTest as TwoSampleTest
 from .cdf import CDF
 from .question import require_independent
 from .turns.prefixes import Prefixes

@@ -18,8 +18,6 @@ from ..postprocess.inference.two_samples import chance_of_less
 from ..postprocess.summaries.kernels import (
     Function,
     Kernel,
-    Midpoint,
-    OnCells,
     at_middles,
     half_square,
     mean_difference,
@@ -27,6 +25,8 @@ from ..postprocess.summaries.kernels import (
     quadratic,
     same_cell,
 )  # fmt: skip
+from ..postprocess.summaries.kernels import Midpoint as Midpoint
+from ..postprocess.summaries.kernels import OnCells as OnCells
 from .cdf import CDF
 from .histogram import Histogram
 from .pair_mean import UNSEEN, UStatistic, ends_about

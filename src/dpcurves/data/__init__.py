@@ -1,11 +1,5 @@
 """What may be asked, in public; and, in `records` alone, what must not be seen."""
 
-from .axis import Axis, Categories
-from .forest import Forest
-from .grid import Grid
-from .magnitude_grid import doubling_grid
-from .spacing import Outside, Spacing
+from lazy_loader import attach_stub
 
-__all__ = [
-    "Axis", "Categories", "Forest", "Grid", "Outside", "Spacing", "doubling_grid",
-]  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,19 +1,5 @@
 """Histogram algorithms, one file each: they ask for noisy counts, in turns, and estimate every cell of a table."""
 
-from .adaptive_grid import AdaptiveGridEstimator
-from .ahp import AhpEstimator
-from .cells import CellEstimator
-from .dawa import DawaEstimator
-from .hierarchy import HierarchyEstimator
-from .mwem import MwemEstimator
-from .privelet import PriveletEstimator
-from .privtree import PrivTreeEstimator
-from .refined_grid import RefinedGridEstimator
-from .table_estimator import Axes, EstimatedTable, TableEstimator
-from .uniform_grid import UniformGridEstimator
+from lazy_loader import attach_stub
 
-__all__ = [
-    "AdaptiveGridEstimator", "AhpEstimator", "Axes", "CellEstimator", "DawaEstimator", "EstimatedTable",
-    "HierarchyEstimator", "MwemEstimator", "PrivTreeEstimator", "PriveletEstimator", "RefinedGridEstimator",
-    "TableEstimator", "UniformGridEstimator",
-]  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -5,52 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from math import inf
+from typing import cast
 
 from ..data import Axis, Outside
 from ..noise.memory import Memory
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import (
-    AucQuery,
     CountQuery,
-    CoverageQuery,
     Hint,
-    IntervalPartitionQuery,
-    MedianQuery,
-    MergePartitionQuery,
     PartitionQuery,
     PrefixQuery,
-    QuantileCutsQuery,
     Query,
     Read,
     RegionQuery,
-    SubsetQuery,
-    ThresholdQuery,
-    TreePartitionQuery,
-    WaveletQuery,
-    WorstBoxQuery,
 )
 from ..release import Plan
 from .base import Counter, ExactTable, Lazy, Mechanism
 from .prefixes.lazy_tree import LazyTree
-from .selection.exponential_partition import ExponentialPartition
-from .selection.exponential_quantiles import ExponentialQuantiles
-from .selection.exponential_worst_box import ExponentialWorstBox
-from .selection.noisy_auc import NoisyAuc
-from .selection.noisy_medians import NoisyMedians
 from .sums.calibration import noise_of
 from .sums.flat import Flat
 from .sums.linear import Linear
 from .sums.partition import Partition
-from .sums.privelet import Privelet
 from .sums.regions import Regions
 from .sums.square_root import SquareRoot
-from .sums.subsets import Subsets
 from .sums.tree import Tree
-from .thresholds.merged_cells import MergedCells
-from .thresholds.privtree import PrivTree
-from .thresholds.sparse_vector import SparseVector
 
 DENSE = 1.5
 """Records of a cell, in units of the variance of its noise, from which on there is little to smooth."""
@@ -120,24 +101,32 @@ class Choice:
         return LazyTree().answer(count, plan, memory, randomness)
 
 
-_CHOOSERS: Mapping[type[Query], Mechanism] = {
-    ThresholdQuery: SparseVector(),
-    AucQuery: NoisyAuc(),
-    SubsetQuery: Subsets(),
-    CoverageQuery: SparseVector(),
-    IntervalPartitionQuery: ExponentialPartition(),
-    QuantileCutsQuery: ExponentialQuantiles(),
-    MedianQuery: NoisyMedians(),
-    MergePartitionQuery: MergedCells(),
-    WorstBoxQuery: ExponentialWorstBox(),
-    TreePartitionQuery: PrivTree(),
-    WaveletQuery: Privelet(),
+ANSWERED_BY: Mapping[str, str] = {
+    "ThresholdQuery": "thresholds.sparse_vector:SparseVector",
+    "AucQuery": "selection.noisy_auc:NoisyAuc",
+    "SubsetQuery": "sums.subsets:Subsets",
+    "CoverageQuery": "thresholds.sparse_vector:SparseVector",
+    "IntervalPartitionQuery": "selection.exponential_partition:ExponentialPartition",
+    "QuantileCutsQuery": "selection.exponential_quantiles:ExponentialQuantiles",
+    "MedianQuery": "selection.noisy_medians:NoisyMedians",
+    "MergePartitionQuery": "thresholds.merged_cells:MergedCells",
+    "WorstBoxQuery": "selection.exponential_worst_box:ExponentialWorstBox",
+    "TreePartitionQuery": "thresholds.privtree:PrivTree",
+    "WaveletQuery": "sums.privelet:Privelet",
 }
+"""Kinds of queries that one mechanism alone can answer: its file and its class, imported when it is asked."""
 
 
 def _chooser(query: Query) -> Mechanism | None:
     """The mechanism of a kind of query that only one can answer; None where several may."""
-    return _CHOOSERS.get(type(query))
+    place = ANSWERED_BY.get(type(query).__name__)
+    return None if place is None else _mechanism_at(place)
+
+
+@lru_cache
+def _mechanism_at(place: str) -> Mechanism:
+    file, _, name = place.partition(":")
+    return cast(Mechanism, getattr(import_module(f".{file}", __package__), name)())
 
 
 def _is_rough(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> bool:

@@ -1,32 +1,5 @@
 """What may be asked of a table, whatever it holds. Public."""
 
-from .base import Hint, Read
-from .pairing import Overlaps, OwnChoice, Pairing, Permutations, WithoutRepetition, commitment
-from .pairs import KernelForm, PairQuery
-from .query import (
-    Comparison,
-    CountQuery,
-    CoverageQuery,
-    MergePartitionQuery,
-    PartitionQuery,
-    PrefixQuery,
-    QuantileCutsQuery,
-    Query,
-    SquareQuery,
-    SumQuery,
-    ThresholdQuery,
-    TreePartitionQuery,
-)
-from .ranks import AucQuery, MedianQuery
-from .region import IntervalPartitionQuery, RegionQuery, WaveletQuery, WorstBoxQuery
-from .splitting import Boxes, Splitting
-from .subsets import SubsetQuery
-from .ticks import GroupedTickQuery, HierarchyQuery, PrunedQuery, TickQuery
+from lazy_loader import attach_stub
 
-__all__ = [
-    "AucQuery", "Boxes", "Comparison", "CountQuery", "CoverageQuery", "GroupedTickQuery", "HierarchyQuery", "Hint",
-    "IntervalPartitionQuery", "KernelForm", "MedianQuery", "MergePartitionQuery", "Overlaps", "OwnChoice",
-    "PairQuery", "Pairing", "PartitionQuery", "Permutations", "PrefixQuery", "PrunedQuery", "QuantileCutsQuery",
-    "Query", "Read", "RegionQuery", "Splitting", "SquareQuery", "SubsetQuery", "SumQuery", "ThresholdQuery",
-    "TickQuery", "TreePartitionQuery", "WaveletQuery", "WithoutRepetition", "WorstBoxQuery", "commitment",
-]  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

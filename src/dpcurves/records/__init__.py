@@ -1,8 +1,5 @@
 """SENSITIVE. All that opens records. Trust models and the session reach this room; what reads answers never does."""
 
-from .counting import CountSource, Records, tabulate
-from .opening import open_records
-from .scored import Scored
-from .tuples import Tuples, Used
+from lazy_loader import attach_stub
 
-__all__ = ["CountSource", "Records", "Scored", "Tuples", "Used", "open_records", "tabulate"]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,11 +1,5 @@
 """The public nouns of a conversation: a step asks, a plan promises, a release answers."""
 
-from .plan import Plan, Plans, UnsupportedQuery
-from .privacy_statement import MISSING_RULE, OPEN, PrivacyStatement
-from .release import Evidence, Release
-from .step import ALL, Setting, Step
+from lazy_loader import attach_stub
 
-__all__ = [
-    "ALL", "MISSING_RULE", "OPEN", "Evidence", "Plan", "Plans", "PrivacyStatement", "Release", "Setting", "Step",
-    "UnsupportedQuery",
-]  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

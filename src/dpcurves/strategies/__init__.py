@@ -1,8 +1,5 @@
 """How what is needed is asked for: queries, their order and their shares, from public facts and earlier answers."""
 
-from .bisection import Bisection
-from .choice import adaptively, at_once
-from .grown_partition import GrownPartition
-from .quantile_cuts import QuantileCuts
+from lazy_loader import attach_stub
 
-__all__ = ["Bisection", "GrownPartition", "QuantileCuts", "adaptively", "at_once"]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,16 +1,5 @@
 """Readings of a stream: from noisy integers, tick by tick, to counts, windows and events. They cost no privacy."""
 
-from .aggregated import Aggregated, AggregatedReader
-from .auto import Auto, AutoWindow
-from .counts import Counts, CountsReader, Smoothing, TickReading
-from .events import Event, Jump, Low
-from .groups import GroupReader, Groups, GroupWindow, Smoother
-from .plain import Plain, PlainWindow
-from .pruned import PrunedStates
-from .totals import TotalReading, Totals, TotalsReader
+from lazy_loader import attach_stub
 
-__all__ = [
-    "Aggregated", "AggregatedReader", "Auto", "AutoWindow", "Counts", "CountsReader", "Event", "GroupReader",
-    "GroupWindow", "Groups", "Jump", "Low", "Plain", "PlainWindow", "PrunedStates", "Smoother", "Smoothing",
-    "TickReading", "TotalReading", "Totals", "TotalsReader",
-]  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

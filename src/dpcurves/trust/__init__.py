@@ -1,14 +1,5 @@
 """Who sees what: interchangeable ways to turn records into a release."""
 
-from .base import Planner, TrustModel, conversation
-from .central import Central
-from .central_stream import CentralStream, Watcher
-from .curator import Curator
-from .function_shares import FunctionShares, Owners, ShareHolder
-from .local import Local
-from .person import Person
+from lazy_loader import attach_stub
 
-__all__ = [
-    "Central", "CentralStream", "Curator", "FunctionShares", "Local", "Owners", "Person", "Planner", "ShareHolder",
-    "TrustModel", "Watcher", "conversation",
-]  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,24 +1,5 @@
 """What a question needs: which numbers, never how they are asked for. Trust models choose that, in public."""
 
-from .conversation import HALF, Counted, EstimatedTable, Grouped, Need, Needs, Strategy, Workload, needed
-from .workload import (
-    Axes,
-    Below,
-    Brackets,
-    Cells,
-    Cuts,
-    Groups,
-    Prefixes,
-    Ranks,
-    Shares,
-    Single,
-    Table,
-    TableEstimator,
-    Way,
-)
+from lazy_loader import attach_stub
 
-__all__ = [
-    "HALF", "Axes", "Below", "Brackets", "Cells", "Counted", "Cuts", "EstimatedTable", "Grouped", "Groups", "Need",
-    "Needs", "Prefixes", "Ranks", "Shares", "Single", "Strategy", "Table", "TableEstimator", "Way", "Workload",
-    "needed",
-]  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

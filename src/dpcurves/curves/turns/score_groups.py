@@ -21,7 +21,6 @@ from ...release import Evidence, PrivacyStatement, Setting
 from ...workloads import HALF
 from ..question import require_independent
 
-SCORES = Grid(0, 1, cells=4096)
 MOST_GROUPS = 1000
 DEVIATIONS = 5
 """Standard deviations of its noise that a number of scores outside the grid has to have, or nothing is said of it."""

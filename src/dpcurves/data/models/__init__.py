@@ -1,14 +1,5 @@
 """Models that stand where a column of scores stands: functions of one record, and of nothing else."""
 
-from .link import Link
-from .model_json import predictor_from_json, predictor_of
-from .residual import Residual
-from .scorecard import Scorecard
-from .terms import Level, Power, Ranged, Term, Transform
-from .tree import Tree
-from .trees import Trees
+from lazy_loader import attach_stub
 
-__all__ = [
-    "Level", "Link", "Power", "Ranged", "Residual", "Scorecard", "Term", "Transform", "Tree", "Trees",
-    "predictor_from_json", "predictor_of",
-]  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,13 +1,5 @@
 """Randomised responses: what one person sends instead of an answer, one file for each way. Public but for the draws."""
 
-from .choice import RANDOMISERS, choose_randomiser, randomiser_named
-from .hadamard import Hadamard
-from .k_ary import KAry
-from .randomiser import Randomiser, Support
-from .subset import Subset
-from .unary import Unary
+from lazy_loader import attach_stub
 
-__all__ = [
-    "RANDOMISERS", "Hadamard", "KAry", "Randomiser", "Subset", "Support", "Unary", "choose_randomiser",
-    "randomiser_named",
-]  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

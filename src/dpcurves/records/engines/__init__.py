@@ -1,9 +1,5 @@
 """SENSITIVE. Engines that count where records lie: exact integers of a plan's table leave them, and nothing else."""
 
-from .handle import EngineTable
-from .postgres import postgres
-from .postgres_proof import checked_postgres
-from .spark import spark, spark_at
-from .spark_proof import checked_spark
+from lazy_loader import attach_stub
 
-__all__ = ["EngineTable", "checked_postgres", "checked_spark", "postgres", "spark", "spark_at"]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,0 +1,63 @@
+from .auto import AUTO, LINEAR, Choice, LinearChoice
+from .base import Counter, ExactTable, Lazy, Mechanism
+from .prefixes.lazy_tree import LazyTree
+from .selection.exponential_partition import ExponentialPartition
+from .selection.exponential_quantiles import ExponentialQuantiles
+from .selection.exponential_worst_box import ExponentialWorstBox
+from .selection.noisy_auc import NoisyAuc
+from .selection.noisy_medians import NoisyMedians
+from .sequential import Sequential, State
+from .streams.buffered_counter import BufferedCounter
+from .streams.choice import STREAMS, StreamChoice
+from .streams.hierarchy import Hierarchy
+from .streams.pegasus import Pegasus
+from .streams.perturber import Perturber
+from .streams.pruned import Pruned
+from .streams.tree_counter import TreeCounter
+from .sums.flat import Flat
+from .sums.haar import Haar
+from .sums.linear import Linear
+from .sums.privelet import Privelet
+from .sums.regions import Regions
+from .sums.square_root import SquareRoot
+from .sums.tree import Tree
+from .thresholds.merged_cells import MergedCells
+from .thresholds.privtree import PrivTree
+from .thresholds.sparse_vector import SparseVector
+
+__all__ = [
+    "AUTO",
+    "LINEAR",
+    "STREAMS",
+    "BufferedCounter",
+    "Choice",
+    "Counter",
+    "ExactTable",
+    "ExponentialPartition",
+    "ExponentialQuantiles",
+    "ExponentialWorstBox",
+    "Flat",
+    "Haar",
+    "Hierarchy",
+    "Lazy",
+    "LazyTree",
+    "Linear",
+    "LinearChoice",
+    "Mechanism",
+    "MergedCells",
+    "NoisyAuc",
+    "NoisyMedians",
+    "Pegasus",
+    "Perturber",
+    "PrivTree",
+    "Privelet",
+    "Pruned",
+    "Regions",
+    "Sequential",
+    "SparseVector",
+    "SquareRoot",
+    "State",
+    "StreamChoice",
+    "Tree",
+    "TreeCounter",
+]  # fmt: skip

@@ -1,0 +1,30 @@
+from .base import Hint, Read
+from .pairing import Overlaps, OwnChoice, Pairing, Permutations, WithoutRepetition, commitment
+from .pairs import KernelForm, PairQuery
+from .query import (
+    Comparison,
+    CountQuery,
+    CoverageQuery,
+    MergePartitionQuery,
+    PartitionQuery,
+    PrefixQuery,
+    QuantileCutsQuery,
+    Query,
+    SquareQuery,
+    SumQuery,
+    ThresholdQuery,
+    TreePartitionQuery,
+)
+from .ranks import AucQuery, MedianQuery
+from .region import IntervalPartitionQuery, RegionQuery, WaveletQuery, WorstBoxQuery
+from .splitting import Boxes, Splitting
+from .subsets import SubsetQuery
+from .ticks import GroupedTickQuery, HierarchyQuery, PrunedQuery, TickQuery
+
+__all__ = [
+    "AucQuery", "Boxes", "Comparison", "CountQuery", "CoverageQuery", "GroupedTickQuery", "HierarchyQuery", "Hint",
+    "IntervalPartitionQuery", "KernelForm", "MedianQuery", "MergePartitionQuery", "Overlaps", "OwnChoice",
+    "PairQuery", "Pairing", "PartitionQuery", "Permutations", "PrefixQuery", "PrunedQuery", "QuantileCutsQuery",
+    "Query", "Read", "RegionQuery", "Splitting", "SquareQuery", "SubsetQuery", "SumQuery", "ThresholdQuery",
+    "TickQuery", "TreePartitionQuery", "WaveletQuery", "WithoutRepetition", "WorstBoxQuery", "commitment",
+]  # fmt: skip

@@ -1,0 +1,6 @@
+from .bisection import Bisection
+from .choice import adaptively, at_once
+from .grown_partition import GrownPartition
+from .quantile_cuts import QuantileCuts
+
+__all__ = ["Bisection", "GrownPartition", "QuantileCuts", "adaptively", "at_once"]
