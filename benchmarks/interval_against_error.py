@@ -1,0 +1,578 @@
+"""How wide are intervals beside the errors that are made, for every reading and every kind of data?
+
+`python benchmarks/interval_against_error.py [READING ...] [--data KIND ...] [--records N ...] [--epsilon E]
+[--releases N] [--level P] [--workers N] [--json FILE]`. Data are continuous, tied, heaped, zero-inflated, clamped or
+skewed; they come from laws on which nothing in the package was chosen. For each reading the table says how often its
+interval held, for these records and for the population, and how wide it was over the error made: the mean width over
+twice the quantile of the error at the level of the interval, so 1 is ideal. For bands and for several intervals at
+once it is one over the same quantile of the largest error, each in half widths of its interval. Where a reading ends at
+edges of cells, an error counts for half a cell at least. * marks a share below the level, + one above it, by what
+chance does once in 30,000 times. A release is drawn by the mechanism that a session would choose, under the
+adjacency that alternates from one release to the next.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from scipy.special import expit, logit
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "curves"))
+
+from by_hand import answer, both
+from tally import Share
+
+import dpcurves as dp
+from dpcurves.curves import (
+    CalibrationQuestion,
+    CdfQuestion,
+    ContingencyQuestion,
+    Cuts,
+    HistogramQuestion,
+    HosmerLemeshowQuestion,
+    QuantilesQuestion,
+    Reading,
+    RocQuestion,
+    ScoresQuestion,
+    SummaryQuestion,
+    SurvivalQuestion,
+)
+from dpcurves.curves.summary_questions import VarianceQuestion
+from dpcurves.data import Categories, Grid, Outside
+from dpcurves.privacy import Adjacency, PrivacyLoss
+
+FloatArray = NDArray[np.float64]
+SIZE = 40_000
+DATA = ("continuous", "tied", "heaped", "zero-inflated", "clamped", "skewed")
+RECORDS = (300, 3_000, 30_000)
+P = (0.25, 0.5, 0.75)
+BANDS = tuple(np.arange(5, 100, 10) / 100)
+WHOM = "records", "population"
+ROUNDING = 1e-9
+
+
+class Told(NamedTuple):
+    """An interval, or several at once, as one release gives them.
+
+    Attributes:
+        name: The reading.
+        whom: For these records, or for the population.
+        value: The estimate, (...).
+        lower, upper: The ends, (...).
+        truth: What they are to hold, (...).
+        cell: The width of a cell where intervals end at edges; else 0.
+    """
+
+    name: str
+    whom: str
+    value: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    truth: FloatArray
+    cell: float = 0.0
+
+    @property
+    def holds(self) -> bool:
+        """Whether all ends hold, but for rounding."""
+        slack = ROUNDING * np.maximum(1.0, np.abs(self.truth))
+        return bool(np.all((self.lower <= self.truth + slack) & (self.truth <= self.upper + slack)))
+
+    @property
+    def width(self) -> float:
+        """Of a single interval."""
+        return float(np.mean(self.upper - self.lower))
+
+    @property
+    def error(self) -> float:
+        """Of a single estimate: that of no estimate is the width of its interval."""
+        off = np.abs(self.value - self.truth)
+        return float(np.max(np.where(np.isnan(off), self.upper - self.lower, np.maximum(off, self.cell / 2))))
+
+    @property
+    def in_half_widths(self) -> float:
+        """The largest error of all estimates, in half widths of their intervals; those without a width are left out."""
+        half = (self.upper - self.lower) / 2
+        known = (half > ROUNDING) & np.isfinite(self.value)
+        off = np.maximum(np.abs(self.value - self.truth), self.cell / 2)
+        return float(np.max(off[known] / half[known], initial=0.0))
+
+
+class Case(NamedTuple):
+    """What is drawn: a kind of data, how many records, at which epsilon."""
+
+    data: str
+    records: int
+    epsilon: str
+
+
+class Release(NamedTuple):
+    """A case, the level of its intervals, and a number that everything is drawn from."""
+
+    case: Case
+    level: float
+    seed: int
+
+    @property
+    def draw(self) -> np.random.Generator:
+        return np.random.default_rng([self.seed, self.case.records, DATA.index(self.case.data)])
+
+    @property
+    def adjacency(self) -> Adjacency:
+        return both(self.case.records)[self.seed % 2]
+
+    def answer(self, question: Any, columns: Mapping[str, ArrayLike]) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return answer(question, columns, PrivacyLoss.pure(self.case.epsilon), self.adjacency, self.seed)
+
+    def intervals(
+        self, name: str, value: ArrayLike, ends: Callable[..., Any], truths: Sequence[ArrayLike], cell: float = 0.0
+    ) -> Iterator[Told]:
+        """Ask a method for its ends, for these records and for the population."""
+        for whom, truth in zip(WHOM, truths, strict=True):
+            found = np.asarray(ends(self.level, population=whom == "population"), dtype=np.float64)
+            lower, upper = found[..., 0], found[..., 1]
+            point, exact = (np.asarray(each, dtype=np.float64) for each in (value, truth))
+            yield Told(name, whom, point, lower, upper, exact, cell)
+
+
+@lru_cache
+def population(data: str) -> tuple[FloatArray, Grid]:
+    """A long list of values that samples are drawn from with replacement, and a grid that its owner would name."""
+    draw = np.random.default_rng(2026)
+    waits = draw.weibull(1.3, SIZE) * 30
+    wages = np.round(draw.lognormal(10.4, 0.7, SIZE), -3)
+    match data:
+        case "continuous":
+            return np.where(draw.random(SIZE) < 0.6, draw.normal(40, 8, SIZE), draw.normal(75, 12, SIZE)), Grid(
+                0, 128, cells=256
+            )
+        case "tied":
+            return np.floor(np.clip(waits, 0, 119)), Grid(0, 120, cells=120)
+        case "heaped":
+            return np.where(draw.random(SIZE) < 0.5, wages, np.round(wages, -4)), Grid(0, 200_000, cells=256)
+        case "zero-inflated":
+            return np.where(draw.random(SIZE) < 0.31, 0.0, wages), Grid(0, 200_000, cells=250)
+        case "clamped":
+            return waits, Grid(5, 45, cells=128)
+        case _:
+            return draw.pareto(1.8, SIZE) * 1_000, Grid(0, 100_000, cells=1_000)
+
+
+def declared(data: str) -> Grid | None:
+    """The values that data may have, where somebody could declare them."""
+    return dp.Values(range(120)) if data == "tied" else None
+
+
+@lru_cache
+def people(data: str) -> tuple[FloatArray, FloatArray]:
+    """Scores of a population, and the chance of a positive label at each."""
+    draw = np.random.default_rng(2027)
+    spread = expit(draw.normal(-0.6, 1.4, SIZE))
+    match data:
+        case "tied":
+            score = np.asarray(BANDS)[np.minimum((spread * 10).astype(int), 9)]
+        case "heaped":
+            score = np.where(draw.random(SIZE) < 0.7, spread.round(1), spread)
+        case "zero-inflated":
+            score = np.where(draw.random(SIZE) < 0.4, 0.0, spread)
+        case "clamped":
+            score = np.clip(spread, 0.1, 0.6)
+        case "skewed":
+            score = draw.beta(1.5, 26, SIZE)
+        case _:
+            score = spread
+    with np.errstate(divide="ignore"):
+        likely = expit(0.9 * logit(np.clip(score, 1e-3, 1)) + 0.1)
+    return score, np.asarray(likely)
+
+
+# Readings of one column.
+
+
+def distribution(release: Release) -> Iterator[Told]:
+    """The band, three quantiles at once, one alone, bins, and statistics of pairs: all of one curve."""
+    values, grid = population(release.case.data)
+    sample = release.draw.choice(values, release.case.records)
+    wide = (grid.upper - grid.lower) / grid.cells
+    for name, cells in (("", grid), (", declared values", declared(release.case.data))):
+        if cells is None:
+            continue
+        curve = release.answer(CdfQuestion("x", cells), {"x": sample})
+        shares = [below(each, cells) for each in (sample, values)]
+        yield from release.intervals(f"cdf band{name}", curve.y, stacked(curve.band), shares)
+        three = release.answer(QuantilesQuestion("x", cells, P), {"x": sample})
+        step = wide if cells.values is None else 1.0
+        exact = [np.quantile(each, P, method="inverted_cdf") for each in (sample, values)]
+        inside = [np.clip(each, grid.lower, grid.upper) for each in exact]
+        yield from release.intervals(f"three quantiles{name}", three.x, clipped(three.intervals, grid), inside, step)
+        one = release.answer(QuantilesQuestion("x", cells, (0.5,)), {"x": sample})
+        alone = [each[1:2] for each in inside]
+        yield from release.intervals(f"one quantile{name}", one.x, clipped(one.intervals, grid), alone, step)
+        yield from of_pairs(release, curve, (sample, values), cells, name)
+    bars = release.answer(HistogramQuestion("x", grid), {"x": sample})
+    counts = [np.diff(below(each, grid)) * len(sample) for each in (sample, values)]
+    yield from release.intervals("histogram", bars.count, bars.intervals, counts)
+
+
+def of_pairs(release: Release, curve: Any, of: tuple[FloatArray, FloatArray], grid: Grid, name: str) -> Iterator[Told]:
+    """Gini's mean difference and coefficient."""
+    clamped = [np.clip(each, grid.lower, grid.upper) for each in of]
+    differences = [mean_difference(each) for each in clamped]
+    coefficients = [half / (2 * each.mean()) for half, each in zip(differences, clamped, strict=True)]
+    found = dp.gini_mean_difference(curve)
+    yield from release.intervals(f"Gini mean difference{name}", found.value, found.interval, differences)
+    found = dp.gini_coefficient(curve)
+    yield from release.intervals(f"Gini coefficient{name}", found.value, found.interval, coefficients)
+
+
+def moments(release: Release) -> Iterator[Told]:
+    """Count, sum, mean and variance of one question, and mean and variance asked alone."""
+    values, grid = population(release.case.data)
+    values = np.clip(values, grid.lower, grid.upper)
+    sample, size = release.draw.choice(values, release.case.records), release.case.records
+    truths = [
+        (len(each) / len(each) * size, each.mean() * size, each.mean(), each.var(ddof=number))
+        for number, each in ((1, sample), (0, values))
+    ]
+    found = release.answer(SummaryQuestion("x", grid.lower, grid.upper), {"x": sample})
+    for place, (name, value) in enumerate(found.statistics.items()):
+        rows = at_place(found.intervals, place)
+        yield from release.intervals(f"summary: {name}", value, rows, [each[place] for each in truths])
+    mean = SummaryQuestion("x", grid.lower, grid.upper, moments=1)
+    for question, place in ((mean, 2), (VarianceQuestion("x", grid.lower, grid.upper), 3)):
+        found = release.answer(question, {"x": sample})
+        alone = [each[place] for each in truths]
+        yield from release.intervals(f"{found.statistic} alone", found.value, found.interval, alone)
+
+
+def survival(release: Release) -> Iterator[Told]:
+    """The band and the median of a survival curve, half of whose records are censored at other times."""
+    values, grid = population(release.case.data)
+    values, draw = np.maximum(values, grid.lower), np.random.default_rng(7)
+    until = np.where(draw.random(SIZE) < 0.5, draw.permutation(values) * 1.4, np.inf)
+    if release.case.data in {"tied", "heaped"}:
+        until = np.floor(until)
+    time, event = np.minimum(values, until), (values <= until).astype(np.float64)
+    drawn = release.draw.integers(SIZE, size=release.case.records)
+    wide = (grid.upper - grid.lower) / grid.cells
+    for name, cells in (("", grid), (", declared values", declared(release.case.data))):
+        if cells is None:
+            continue
+        found = release.answer(SurvivalQuestion("t", "e", cells), {"t": time[drawn], "e": event[drawn]})
+        exact = [kaplan_meier(time[part], event[part]) for part in (drawn, slice(None))]
+        ends = [left_at(*each, found.x, equal=cells.values is not None) for each in exact]
+        yield from release.intervals(f"survival band{name}", found.y, found.intervals, ends)
+        medians = [min(median_of(*each), grid.upper) for each in exact]
+        step = wide if cells.values is None else 1.0
+        middle = np.clip(np.mean(np.atleast_1d(found.median)), grid.lower, grid.upper)
+        yield from release.intervals(
+            f"survival median{name}", middle, clipped(found.median_interval, grid), medians, step
+        )
+
+
+# Readings of a score and a label.
+
+
+def scores(release: Release) -> Iterator[Told]:
+    """Areas and other numbers of one model, from a curve of its own and from all readings of its scores."""
+    score, likely = people(release.case.data)
+    drawn = release.draw.integers(SIZE, size=release.case.records)
+    label = (release.draw.random(release.case.records) < likely[drawn]).astype(np.float64)
+    columns = {"y": label, "s": score[drawn]}
+    sample = weights(score[drawn], label)
+    whole = (
+        np.unique(score),
+        *(np.bincount(np.unique(score, return_inverse=True)[1], each) for each in (1 - likely, likely)),
+    )
+    areas = [area(*each[1:]) for each in (sample, whole)]
+    questions = {"AUC of roc": RocQuestion("y", "s")}
+    if release.case.data == "tied":
+        questions["AUC of roc, declared values"] = RocQuestion("y", "s", dp.Values(BANDS), cuts=Cuts.FIXED)
+    for name, question in questions.items():
+        found = release.answer(question, columns)
+        yield from release.intervals(name, found.auc, found.auc_interval, areas)
+    told = release.answer(ScoresQuestion("y", "s"), columns)
+    exact = [
+        (won, precision(*each), gap(*each), brier(*each)) for won, each in zip(areas, (sample, whole), strict=True)
+    ]
+    kinds = Reading.AUC, Reading.AVERAGE_PRECISION, Reading.KS, Reading.BRIER
+    for place, reading in enumerate(kinds):
+        ends = of_reading(told, reading)
+        yield from release.intervals(
+            f"scores: {reading.key}", told.value(reading), ends, [each[place] for each in exact]
+        )
+
+
+def groups(release: Release) -> Iterator[Told]:
+    """Shares of calibration curves and positives of Hosmer and Lemeshow's groups, one group of each release."""
+    score, likely = people(release.case.data)
+    drawn = release.draw.integers(SIZE, size=release.case.records)
+    label = (release.draw.random(release.case.records) < likely[drawn]).astype(np.float64)
+    columns = {"y": label, "s": score[drawn]}
+    for name, question in (
+        ("calibration", CalibrationQuestion("y", "s")),
+        ("Hosmer-Lemeshow", HosmerLemeshowQuestion("y", "s", groups=5)),
+    ):
+        found = release.answer(question, columns)
+        place = np.clip(np.searchsorted(found.edges, score, side="right") - 1, 0, len(found.edges) - 2)
+        group = int(release.seed // 2 % (len(found.edges) - 1))
+        inside, everybody = place[drawn] == group, place == group
+        if not inside.any():
+            continue
+        if name == "calibration":
+            truths, value = [label[inside].mean(), likely[everybody].mean()], found.prob_true[group]
+        else:
+            size = release.case.records / SIZE
+            truths, value = [label[inside].sum(), likely[everybody].sum() * size], found.observed[group]
+        yield from release.intervals(name, value, at_place(found.intervals, group), truths)
+
+
+def tables(release: Release) -> Iterator[Told]:
+    """Counts of two columns, all at once, and Kendall's tau of both."""
+    values, grid = population(release.case.data)
+    rows = np.clip((values - grid.lower) / (grid.upper - grid.lower) * 5, 0, 4).astype(np.int64)
+    columns = np.minimum(np.floor(np.random.default_rng(44).random(SIZE) * 3 + 0.3 * rows), 3).astype(np.int64)
+    drawn = release.draw.integers(SIZE, size=release.case.records)
+    question = ContingencyQuestion(Categories("a", tuple(range(5))), Categories("b", tuple(range(4))))
+    found = release.answer(question, {"a": rows[drawn], "b": columns[drawn]})
+    exact = [crossed(rows[part], columns[part]) for part in (drawn, slice(None))]
+    counts = [each.ravel() * release.case.records / each.sum() for each in exact]
+    yield from release.intervals("contingency", np.ravel(found.count), found.intervals, counts)
+    for name, statistic, truth in (
+        ("Kendall tau-a", dp.kendall_tau_a, tau_a),
+        ("Kendall tau-b", dp.kendall_tau_b, tau_b),
+    ):
+        tau = statistic(found)
+        yield from release.intervals(name, tau.value, tau.interval, [truth(each) for each in exact])
+
+
+FAMILIES: Mapping[str, Callable[[Release], Iterator[Told]]] = {
+    "distribution": distribution,
+    "moments": moments,
+    "survival": survival,
+    "scores": scores,
+    "groups": groups,
+    "tables": tables,
+}
+
+# Ends of intervals in one form, (..., 2), and exact statistics of records.
+
+
+def stacked(band: Callable[..., Any]) -> Callable[..., FloatArray]:
+    """Lower and upper ends beside each other."""
+    return lambda level, *, population: np.stack(band(level, population=population), axis=-1)
+
+
+def clipped(ends: Callable[..., Any], grid: Grid) -> Callable[..., FloatArray]:
+    """Ends within the grid: an infinite one is an end of it."""
+    return lambda level, *, population: np.clip(ends(level, population=population), grid.lower, grid.upper)
+
+
+def at_place(ends: Callable[..., Any], place: int) -> Callable[..., FloatArray]:
+    """One of several intervals."""
+    return lambda level, *, population: np.asarray(ends(level, population=population))[place]
+
+
+def of_reading(found: Any, reading: Reading) -> Callable[..., FloatArray]:
+    """The interval of a number of scores."""
+    return lambda level, *, population: np.asarray(found.interval(reading, level, population=population))
+
+
+def below(values: FloatArray, grid: Grid) -> FloatArray:
+    """Shares below the edges of a grid that clamps what lies outside; of declared values, at or below each."""
+    counted = np.bincount(grid.with_outside(Outside.CLAMPED).cell_of(values), minlength=grid.cells)
+    return np.append(0.0, np.cumsum(counted) / len(values))
+
+
+def mean_difference(values: FloatArray) -> float:
+    """The mean distance of two different records."""
+    ordered, size = np.sort(values), len(values)
+    return float(2 * ((2 * np.arange(1, size + 1) - size - 1) @ ordered) / (size * (size - 1)))
+
+
+def weights(score: FloatArray, label: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Rising scores, and how many negatives and positives have each."""
+    known, place = np.unique(score, return_inverse=True)
+    return known, np.bincount(place, 1 - label), np.bincount(place, label)
+
+
+def area(negative: FloatArray, positive: FloatArray) -> float:
+    """The share of pairs that the positive wins, ties as one half."""
+    lower = np.cumsum(negative) - negative / 2
+    return float(positive @ lower / (positive.sum() * negative.sum()))
+
+
+def precision(_: FloatArray, negative: FloatArray, positive: FloatArray) -> float:
+    """The average precision: of each positive's threshold, how many at or above it are positive."""
+    above, false = np.cumsum(positive[::-1]), np.cumsum(negative[::-1])
+    return float((positive[::-1] / positive.sum()) @ (above / np.maximum(above + false, 1e-12)))
+
+
+def gap(_: FloatArray, negative: FloatArray, positive: FloatArray) -> float:
+    """The largest distance of the two distribution functions."""
+    return float(np.abs(np.cumsum(negative) / negative.sum() - np.cumsum(positive) / positive.sum()).max())
+
+
+def brier(score: FloatArray, negative: FloatArray, positive: FloatArray) -> float:
+    """The mean squared distance of scores and labels."""
+    return float((negative @ score**2 + positive @ (1 - score) ** 2) / (negative + positive).sum())
+
+
+def crossed(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> FloatArray:
+    """Counts of both, (5, 4)."""
+    return np.bincount(rows * 4 + columns, minlength=20).reshape(5, 4).astype(np.float64)
+
+
+def tau_a(table: FloatArray) -> float:
+    """Concordant less discordant pairs, over all."""
+    size = table.sum()
+    return float(2 * concordance(table) / (size * (size - 1)))
+
+
+def tau_b(table: FloatArray) -> float:
+    """The same over the geometric mean of the pairs that neither column ties."""
+    pairs = [table.sum() ** 2 - (table.sum(axis=axis) ** 2).sum() for axis in (0, 1)]
+    return float(2 * concordance(table) / np.sqrt(pairs[0] * pairs[1]))
+
+
+def concordance(table: FloatArray) -> float:
+    """Concordant less discordant pairs."""
+    later = table[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
+    alike = sum(table[i, j] * later[i + 1, j + 1] for i, j in product(range(4), range(3)))
+    below_row = table[::-1].cumsum(axis=0)[::-1]
+    unlike = sum(table[i, j] * below_row[i + 1, :j].sum() for i, j in product(range(4), range(1, 4)))
+    return float(alike - unlike)
+
+
+def kaplan_meier(time: FloatArray, event: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Times of events and the share that survives each, events before censoring at ties."""
+    known, place = np.unique(time, return_inverse=True)
+    died, left = np.bincount(place, event), np.bincount(place)
+    at_risk = np.cumsum(left[::-1])[::-1]
+    return known, np.cumprod(1 - died / at_risk)
+
+
+def left_at(known: FloatArray, share: FloatArray, x: FloatArray, *, equal: bool) -> FloatArray:
+    """The share that survives to the start of each x; past it where cells are values."""
+    return np.append(1.0, share)[np.searchsorted(known, x, side="right" if equal else "left")]
+
+
+def median_of(known: FloatArray, share: FloatArray) -> float:
+    """The first time past which at most half survive."""
+    passed = known[share <= 0.5]
+    return float(passed[0]) if len(passed) else np.inf
+
+
+# The table.
+
+
+class Row(NamedTuple):
+    """What came of all releases of a case, for one reading."""
+
+    name: str
+    whom: str
+    case: Case
+    held: int
+    drawn: int
+    ratio: float
+    width: float
+
+
+def told_by(names: tuple[str, ...], release: Release) -> list[Told]:
+    """All intervals that one release of each family gives."""
+    return [each for name in names for each in FAMILIES[name](release)]
+
+
+def rows(found: Mapping[tuple[str, str], Sequence[Told]], case: Case, level: float) -> Iterator[Row]:
+    """A row for each reading of a case."""
+    for (name, whom), told in found.items():
+        wide = float(np.mean([each.width for each in told]))
+        if told[0].value.size == 1:
+            missed = 2 * float(np.quantile([each.error for each in told], level))
+            ratio = wide / missed if missed else np.inf
+        else:
+            most = float(np.quantile([each.in_half_widths for each in told], level))
+            ratio = 1 / most if most else np.inf
+        yield Row(name, whom, case, sum(each.holds for each in told), len(told), ratio, wide)
+
+
+def measured(options: argparse.Namespace) -> Iterator[Row]:
+    """All rows, case by case."""
+    cases = [Case(*each, options.epsilon) for each in product(options.data, options.records)]
+    names = tuple(options.family or FAMILIES)
+    with ProcessPoolExecutor(options.workers) as pool:
+        jobs = {
+            case: [pool.submit(told_by, names, Release(case, options.level, seed)) for seed in range(options.releases)]
+            for case in cases
+        }
+        waiting = track([job for each in jobs.values() for job in each], "releases", console=Console(stderr=True))
+        for job in waiting:
+            job.result()
+        for case, own in jobs.items():
+            found = defaultdict[tuple[str, str], list[Told]](list)
+            for job in own:
+                for each in job.result():
+                    found[each.name, each.whom].append(each)
+            yield from rows(found, case, options.level)
+
+
+def printed(found: Sequence[Row], options: argparse.Namespace) -> Table:
+    """A line for each reading, number of records and whom it is for; a column for each kind of data."""
+    title = f"Held, and width over error: level {options.level}, epsilon {options.epsilon}, {options.releases} releases"
+    table = Table("reading", "for", "records", *options.data, title=title)
+    by_place = {(row.name, row.whom, row.case.records, row.case.data): row for row in found}
+    for name, whom, records in dict.fromkeys((row.name, row.whom, row.case.records) for row in found):
+        cells = (by_place.get((name, whom, records, data)) for data in options.data)
+        table.add_row(name, whom, f"{records:,}", *(shown(row, options.level) for row in cells))
+    return table
+
+
+def shown(row: Row | None, level: float) -> str:
+    """The share that held, with its mark, and the ratio."""
+    if row is None:
+        return ""
+    share = Share(row.held, row.drawn)
+    mark = "*" * share.is_below(level) + "+" * share.is_above(level)
+    return f"{row.held / row.drawn:.2f}{mark}  {row.ratio:.2f}"
+
+
+def main() -> None:
+    """Measure, and print the table."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("family", nargs="*", metavar="READING", help=f"of {', '.join(FAMILIES)}; all unless said")
+    options.add_argument("--data", nargs="+", choices=DATA, default=DATA)
+    options.add_argument("--records", nargs="+", type=int, default=RECORDS)
+    options.add_argument("--epsilon", default="1")
+    options.add_argument("--releases", type=int, default=40, help="of each case; 40 unless said")
+    options.add_argument("--level", type=float, default=0.9)
+    options.add_argument("--workers", type=int, default=1)
+    options.add_argument("--json", type=Path, help="file for the numbers")
+    asked = options.parse_args()
+    for name in asked.family:
+        if name not in FAMILIES:
+            options.error(f"{name!r} is none of {', '.join(FAMILIES)}")
+    found = list(measured(asked))
+    Console(width=40 + 15 * len(asked.data)).print(printed(found, asked))
+    if asked.json:
+        plain = [{**row._asdict(), "case": row.case._asdict()} for row in found]
+        asked.json.write_text(json.dumps(plain, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
