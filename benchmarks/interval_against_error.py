@@ -94,12 +94,12 @@ class Told(NamedTuple):
 
     @property
     def width(self) -> float:
-        """Of a single interval."""
+        """The width of a single interval."""
         return float(np.mean(self.upper - self.lower))
 
     @property
     def error(self) -> float:
-        """Of a single estimate: that of no estimate is the width of its interval."""
+        """The error of a single estimate; where there is none, the width of its interval."""
         off = np.abs(self.value - self.truth)
         return float(np.max(np.where(np.isnan(off), self.upper - self.lower, np.maximum(off, self.cell / 2))))
 

@@ -72,7 +72,7 @@ def _families() -> Iterator[tuple[str, Family]]:
     yield "distributions", Family(covered_distributions.covered, both("quantiles"), 4, 1)
     yield "searches", Family(covered_distributions.covered_searches, both(*AT_EDGES), 6, 1, 2, third)
     yield "summaries", Family(covered_summaries.covered, covered_summaries.UNKNOWN, 4, 1)
-    yield "survivals", Family(covered_survivals.covered, both("median"), 2, 2)
+    yield "survivals", Family(covered_survivals.covered, both("median", "band"), 2, 2)
     yield "tables", Family(covered_tables.covered, frozenset(), 2, 1)
     yield "groups", Family(covered_groups.covered, frozenset(), 6, 1, 2, third)
     yield "groups of two servers", Family(covered_groups.covered_of_two_servers, frozenset(), 16, 1, 2, replaced)

@@ -47,8 +47,48 @@ def test_at_a_huge_epsilon_it_is_the_estimate_of_kaplan_and_meier_and_of_nelson_
             assert found.y == pytest.approx(share, abs=1e-9)
             assert found.cumulative_hazard == pytest.approx(hazard, abs=1e-9)
             assert found.at_risk[:2].tolist() == pytest.approx([700, 700])
-            assert found.median == np.flatnonzero(share <= 0.5)[0]
-            assert np.abs(np.array(found.band(0.9)) - share).max() < 1e-6
+            assert found.median_cell == (found.median, found.median + 1) == passed(share)
+            lower, upper = found.band(0.9)
+            assert upper == pytest.approx(share, abs=1e-6)
+            assert ((lower <= share + 1e-9) & (lower >= share - 0.02)).all()  # the censored of a cell may come first
+
+
+def passed(share: Any) -> tuple[float, float]:
+    """The cell at whose end at most half are left for the first time."""
+    edge = int(np.flatnonzero(share <= 0.5)[0])
+    return float(edge - 1), float(edge)
+
+
+def test_medians_of_whole_numbers_are_those_of_the_textbook_and_lie_in_their_intervals() -> None:
+    """At a large epsilon to the unit; at 1 the interval holds it, but for one of ten releases at most by chance."""
+    held = 0
+    for seed in range(20):
+        given = columns(3000, seed)
+        given["t"] = np.floor(given["t"])
+        ordered = np.unique(given["t"])
+        left = [1 - ((given["t"] == t) & (given["e"] == 1)).sum() / (given["t"] >= t).sum() for t in ordered]
+        median = float(ordered[np.flatnonzero(np.cumprod(left) <= 0.5)[0]])
+        exact = answer(QUESTION, given, PrivacyLoss.pure(1000), both(3000)[seed % 2], seed)
+        assert exact.median == median
+        found = answer(QUESTION, given, PrivacyLoss.pure(1), both(3000)[seed % 2], seed)
+        low, high = found.median_interval(0.95)
+        held += low <= median < high
+    assert held >= 18
+
+
+def test_of_few_records_curves_are_nearer_than_a_straight_line() -> None:
+    """Of 228 records at epsilon 1: a mean error of a third at most, over laws whose hazards rise, fall and end."""
+    errors, lines = [], []
+    for seed in range(12):
+        draw = np.random.default_rng(seed)
+        times = draw.weibull((0.7, 1.3)[seed % 2], 228) * 14
+        until = draw.uniform(5, 60, 228)
+        given = {"t": np.minimum(times, until), "e": (times <= until).astype(int)}
+        found = answer(QUESTION, given, PrivacyLoss.pure(1), both(228)[seed // 2 % 2], seed)
+        share = textbook(given)[0]
+        errors.append(np.sqrt(np.mean((found.y - share) ** 2)))
+        lines.append(np.sqrt(np.mean((np.linspace(1, 0, 41) - share) ** 2)))
+    assert np.mean(errors) < np.mean(lines) / 3
 
 
 def test_bands_hold_the_whole_curve_of_the_records_and_of_the_population() -> None:
@@ -65,7 +105,7 @@ def test_bands_hold_the_whole_curve_of_the_records_and_of_the_population() -> No
             lower, upper = found.band(level, population=name == "population")
             held[name] += bool(((lower <= curve + 1e-9) & (curve <= upper + 1e-9)).all())
         low, high = found.median_interval(level, population=True)
-        held["median"] += low <= np.flatnonzero(true <= 0.5)[0] <= high
+        held["median"] += low <= 12 * np.log(0.8 / 0.3) ** (1 / 1.4) <= high
     assert min(held.values()) >= releases * (level - 4 * sigma), held
     assert held["records"] < releases, held
 
@@ -77,8 +117,9 @@ def test_where_few_are_at_risk_nothing_is_said() -> None:
             lower, upper = found.band(0.9, population=population)
             assert (lower[1:] == 0).all()
             assert (upper == 1).all()
-        assert found.median_interval(0.9) == (1.0, inf)
-    assert "median beyond the grid" in repr(found)
+        assert found.median_interval(0.9) == (0.0, inf)
+        assert "median not known" in repr(found)
+        assert any("says next to nothing" in note for note in found.notes)
 
 
 def test_curves_never_rise_and_stay_in_their_bands_whatever_the_noise() -> None:

@@ -83,9 +83,9 @@ def test_medians_of_survival_lie_between_the_edges_at_which_the_whole_band_leave
         for population_too in (False, True):
             low, high = curve.median_interval(LEVEL, population=population_too)
             lower, upper = curve.band(LEVEL, population=population_too)
-            ends = np.append(curve.x, inf)
-            assert low >= ends[np.argmax(np.append(lower <= 0.5, True))]
-            assert high <= ends[np.flatnonzero(np.append(True, upper > 0.5))[-1]]
+            ends = np.concatenate([curve.x, [inf, inf]])
+            assert low >= ends[np.argmax(np.append(lower <= 0.5, True)) - 1]
+            assert high <= ends[np.flatnonzero(np.append(True, upper > 0.5))[-1] + 1]
 
 
 @pytest.mark.parametrize("data", DATA)

@@ -51,7 +51,7 @@ class SurvivalView(ResultView):
         words, ends = covered(curve.privacy, self.sure, "band", curve._ends)
         fewest, most = curve.at_risk_intervals(self.sure.level).T
         risk = {"at risk": curve.at_risk, "at least": fewest, "at most": most}
-        columns: dict[str, ArrayLike] = {"time": curve.x, "survive": curve.y, **ends, **risk}
+        columns: dict[str, ArrayLike] = {"time": curve.x, "survive to its start": curve.y, **ends, **risk}
         return [Shown(f"{_median(curve, self.sure.level)}\n{words}", columns)]
 
 
@@ -71,10 +71,10 @@ class SurvivalsView(ResultView):
 
 
 def _median(curve: Survival, level: float) -> str:
-    from ..display import RECORDS, covering, numeral, span
+    from ..display import RECORDS, covering, span
 
-    known = numeral(curve.median) if curve.median <= curve.x[-1] else "beyond the grid"
-    return f"median {known} ({covering(level, 'interval', RECORDS)}: {span(*curve.median_interval(level))})"
+    ends = span(*curve.median_interval(level))
+    return f"median {curve.median_in_words} ({covering(level, 'interval', RECORDS)}: {ends})"
 
 
 def survival(observed: Observed, cells: Cells, split: Split, terms: Terms, output: Output) -> None:

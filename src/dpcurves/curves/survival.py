@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,13 +18,15 @@ from ..data.axis import Category
 from ..display import numeral, span
 from ..display.survival_picture import draw_survival
 from ..postprocess import public_generator, simultaneous_errors
+from ..postprocess.estimation.hazards import Counts, Hazards, hazards_of_few
 from ..postprocess.inference.survival import (
     FEWEST_AT_RISK,
     AtRisk,
+    Orders,
     cumulative_hazard,
     known_cells,
     log_errors,
-    median_edges,
+    median_cells,
     survival,
     survival_band,
 )
@@ -45,25 +47,25 @@ if TYPE_CHECKING:
     from ..display import Opened, Shade
 
 MOST_CELLS = 2**14
+QUIET = 0.05
+"""Noise of a smaller standard deviation leaves counts as they are."""
+WIDEST = 0.5
+SAYS_NOTHING = "the band is wider than 0.5 at every time: this release says next to nothing about the curve"
 LEVEL = 0.95
 """The level of the intervals of numbers at risk on pictures."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Survival(Covered):
-    """The share of records without an event until each edge of the grid, as Kaplan and Meier estimate it.
+    """The share of records without an event before each edge of the grid, as Kaplan and Meier estimate it.
 
-    Events and censoring are taken to happen at the end of their cell, events first. If records are censored inside wide
-    cells, the numbers at risk and the survival curve are therefore biased upwards, even without noise: choose cells as
-    narrow as the unit in which times are recorded. Where released counts show that this bias may be large, a note says
-    how large. Times beyond the grid are censored at its end; times below it count in the first cell.
+    Events of a cell are taken to come before records are censored in it, as at ties of the textbook: where times are
+    whole numbers and cells as wide as their unit, the share before an edge is the one past the value below it. Where
+    times are finer than cells the estimate from exact times is lower; bands and intervals contain it in whatever order
+    records left, and where released counts show that it may be much lower, a note says how much. Times beyond the grid
+    are censored at its end; times below it count in the first cell.
 
     Attributes:
-        x: Edges of the grid, of shape ``(cells + 1,)``.
-        y: The share that survives up to each edge: 1 at the first, and non-increasing.
-        cumulative_hazard: The estimate of Nelson and Aalen at each edge, of the same shape.
-        at_risk: Records at risk in the cell that ends at each edge, unbiased; at the first edge all records. See
-            `at_risk_intervals`.
         label: What the x axis shows.
         privacy: The privacy statement, which every picture shows.
         evidence: The released counts of censored records and of events.
@@ -72,10 +74,6 @@ class Survival(Covered):
 
     KIND: ClassVar[str] = "survival"
 
-    x: FloatArray
-    y: FloatArray
-    cumulative_hazard: FloatArray
-    at_risk: FloatArray
     label: str
     privacy: PrivacyStatement
     evidence: tuple[Evidence, Evidence]
@@ -85,11 +83,53 @@ class Survival(Covered):
     def read(cls, evidence: tuple[Evidence, Evidence], grid: Grid, label: str, privacy: PrivacyStatement) -> Survival:
         """From counts of the censored and of events, each of one row of cells, with those outside apart."""
         told, noises = Leaving.counted(evidence), Leaving.noise(evidence, public_generator(None))
-        found, known = told.at_risk, known_cells(told.at_risk, noises.at_risk)
-        share, hazard = survival(found, known), cumulative_hazard(found, known)
-        records = np.append(found.records[:1], found.records)
+        known = known_cells(told.at_risk, noises.at_risk)
         noted = privacy.noted(*notes_on_wide_cells(told.within(known), noises.within(known)))
-        return cls(grid.edges, np.append(1.0, share), np.append(0.0, hazard), records, label, noted, evidence, grid)
+        read = cls(label, noted, evidence, grid)
+        return replace(read, privacy=noted.noted(*read._notes_on_noise()))
+
+    def _notes_on_noise(self) -> tuple[str, ...]:
+        """One line if nothing is known of the curve at any time."""
+        lower, upper = self.band(LEVEL)
+        return (SAYS_NOTHING,) if float((upper - lower)[1:].min()) > WIDEST else ()
+
+    @cached_property
+    def x(self) -> FloatArray:
+        """Edges of the grid, of shape ``(cells + 1,)``."""
+        return self.grid.edges
+
+    @cached_property
+    def y(self) -> FloatArray:
+        """The share without an event before each edge: 1 at the first, and non-increasing; of the shape of `x`.
+
+        Where noise is large beside the counts, hazards are shrunk to smooth or constant ones, as far as released
+        counts tell no more; see `postprocess.estimation.hazards`. Bands and intervals come from the counts alone.
+        """
+        share = survival(self._found, self._known) if self._few is None else self._few.share
+        return np.append(1.0, share)
+
+    @cached_property
+    def cumulative_hazard(self) -> FloatArray:
+        """The estimate of Nelson and Aalen before each edge, of the shape of `x`."""
+        hazard = cumulative_hazard(self._found, self._known) if self._few is None else self._few.cumulative
+        return np.append(0.0, hazard)
+
+    @cached_property
+    def at_risk(self) -> FloatArray:
+        """Records at risk in the cell that ends at each edge, unbiased; at the first edge all records.
+
+        See `at_risk_intervals`.
+        """
+        return np.append(self._found.records[:1], self._found.records)
+
+    @cached_property
+    def _few(self) -> Hazards | None:
+        """Shrunken hazards; None where there is hardly any noise."""
+        told, noise = self._told, self._noises
+        events, gone = Counts(told.at_risk.events, noise.at_risk.events), Counts(told.gone, noise.gone)
+        if max(float(np.mean(each.noise**2)) for each in (events, gone)) < QUIET**2:
+            return None
+        return hazards_of_few(events, gone, Counts(told.at_risk.records[0], noise.at_risk.records[:, 0]))
 
     @property
     def turns(self) -> Sequence[Evidence]:
@@ -97,37 +137,47 @@ class Survival(Covered):
         return self.evidence
 
     @property
+    def median_cell(self) -> tuple[float, float]:
+        """The edges of the cell at whose end at most half are left for the first time; both infinite if none is."""
+        passed = np.flatnonzero(self.y[1:] <= 0.5)
+        return (float(self.x[passed[0]]), float(self.x[passed[0] + 1])) if len(passed) else (inf, inf)
+
+    @property
     def median(self) -> float:
-        """The first edge to which at most half survive; infinite if there is none."""
-        return _first(self.x, self.y <= 0.5)
+        """The lower edge of `median_cell`: for whole numbers on cells of width one, the first time past which at most
+        half are left; infinite if there is none.
+        """
+        return self.median_cell[0]
 
     def median_interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
-        """A confidence interval for the median between edges, with probability `level`; see `median_edges`.
+        """A confidence interval for the median, between edges of cells, with probability `level`.
 
-        The interval includes its ends: where cells are wide and the noise is small the coverage is higher.
+        It begins at the lower edge of the first cell that the median may lie in and ends at the upper edge of the last
+        one, in whatever order records left inside cells; see `median_cells`. Where cells are wide and the noise is
+        small the coverage is higher.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        errors, known = self._errors(population)
-        ends = np.append(self.x[1:], inf)
-        low, high = median_edges(self.y[1:], errors, known, chance("level", level))
-        return float(ends[low]), float(ends[high])
+        first, last = median_cells(*self._orders(population), chance("level", level))
+        ends = np.append(self.x, inf)
+        return float(ends[min(first, len(self.x) - 1)]), float(ends[last + 1])
 
     def band(self, level: float, *, population: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper ends of `y`, all correct at once with chance `level`; see `survival_band`.
+        """Lower and upper ends of the curve, all correct at once with chance `level`; see `survival_band`.
 
-        They are for the curve of these records on this grid. With `population`, they are for that of the population
-        that the records were drawn from, with times moved to the ends of the same cells; that needs independent units
-        of one record each, and censoring that does not depend on the time of the event. For the population, where 20
-        records or fewer are at risk, the lower end is 0 and the upper end is that of the cell before.
+        They are for Kaplan and Meier's estimate of these records, from times as exact as they may be, before each edge.
+        With `population`, they are for that of the population that the records were drawn from; that needs independent
+        units of one record each, and censoring that does not depend on the time of the event. For the population, where
+        20 records or fewer are at risk, the lower end is 0 and the upper end is that of the cell before. They contain
+        `y`.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        errors, known = self._errors(population)
-        lower, upper = survival_band(self.y[1:], errors, known, chance("level", level))
-        return np.append(1.0, lower), np.append(1.0, upper)
+        orders, known = self._orders(population)
+        lower, upper = survival_band(orders, known, chance("level", level))
+        return np.minimum(np.append(1.0, lower), self.y), np.maximum(np.append(1.0, upper), self.y)
 
     def _ends(self, level: float, /, *, population: bool) -> tuple[FloatArray, FloatArray]:
         return self.band(level, population=population)
@@ -140,24 +190,35 @@ class Survival(Covered):
         """
         return np.stack(self.band(level, population=population), axis=1)
 
-    def _errors(self, population: bool) -> tuple[FloatArray, BoolArray]:
-        """Simulated errors of logarithms, and the cells of which anything is said."""
-        if not population:
-            return log_errors(self._found, self._noise, self._known, None), self._known
-        require_independent(self.privacy)
-        draw = public_generator(None)
-        noise = Leaving.noise(self.evidence, draw).at_risk
-        normal = draw.standard_normal(noise.events.shape)  # after the noise, so that it does not depend on it
-        known = np.logical_and.accumulate(self._known & (self._found.records > FEWEST_AT_RISK))
-        return log_errors(self._found, noise, known, normal), known
+    def _orders(self, population: bool) -> tuple[Orders, BoolArray]:
+        """Both orders of the records of a cell, and the cells of which anything is said."""
+        noises, known, normal = self._noises, self._known, None
+        if population:
+            require_independent(self.privacy)
+            draw = public_generator(None)
+            noises = Leaving.noise(self.evidence, draw)
+            normal = draw.standard_normal(noises.censored.shape)  # after the noise, so that it does not depend on it
+            known = np.logical_and.accumulate(known & (self._found.records > FEWEST_AT_RISK))
+        both = (self._found, noises.at_risk), (self._told.early, noises.early)
+        shares = [survival(found, known) for found, _ in both]
+        errors = [log_errors(found, noise, known, normal) for found, noise in both]
+        return Orders(shares[0], shares[1], errors[0], errors[1]), known
 
     @cached_property
+    def _told(self) -> Leaving:
+        return Leaving.counted(self.evidence)
+
+    @cached_property
+    def _noises(self) -> Leaving:
+        return Leaving.noise(self.evidence, public_generator(None))
+
+    @property
     def _found(self) -> AtRisk:
-        return Leaving.counted(self.evidence).at_risk
+        return self._told.at_risk
 
-    @cached_property
+    @property
     def _noise(self) -> AtRisk:
-        return Leaving.noise(self.evidence, public_generator(None)).at_risk
+        return self._noises.at_risk
 
     @property
     def _known(self) -> BoolArray:
@@ -210,15 +271,22 @@ class Survival(Covered):
         return cls.read((releases[0], releases[1]), grid, opened.evidence["question"]["label"], opened.privacy)
 
     def _in_short(self) -> tuple[str, ...]:
-        return self.label, f"median {numeral(self.median) if self.median < inf else 'beyond the grid'}"
+        return self.label, f"median {self.median_in_words}"
 
     def _title(self) -> str:
         return f"Survival over {self.label}"
 
     def _summary(self) -> list[tuple[str, str]]:
         words = span(*self.median_interval(0.95))
-        return [("median", numeral(self.median) if self.median < inf else "beyond the grid"),
-                ("95% interval of the median for these records", words)]  # fmt: skip
+        return [("median", self.median_in_words), ("95% interval of the median for these records", words)]
+
+    @property
+    def median_in_words(self) -> str:
+        """The median and its cell, as they are printed."""
+        lower, upper = self.median_cell
+        if SAYS_NOTHING in self.notes:
+            return "not known"
+        return f"{numeral(lower)}, in the cell {span(lower, upper)}" if lower < inf else "beyond the grid"
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,16 @@ class Leaving(NamedTuple):
         censored, events = (_noise(turn, draw) for turn in pair)
         return cls(at_risk(events, censored), censored_inside(censored))
 
+    @property
+    def early(self) -> AtRisk:
+        """Events and records at risk where all that are censored in a cell leave before its events."""
+        return AtRisk(self.at_risk.events, self.at_risk.records - self.censored)
+
+    @property
+    def gone(self) -> FloatArray:
+        """Events and censored records of each cell, (..., cells)."""
+        return np.asarray(self.at_risk.events + self.censored)
+
     def within(self, known: BoolArray) -> Leaving:
         """In these cells alone."""
         events, records = (each[..., known] for each in self.at_risk)

@@ -91,49 +91,65 @@ def _left(events: FloatArray, records: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(1 - events / records, 1 / (records + 1)))
 
 
-def survival_band(
-    share: FloatArray, errors: FloatArray, known: BoolArray, level: float
-) -> tuple[FloatArray, FloatArray]:
+class Orders(NamedTuple):
+    """Both ends of what exact times may give: events of each cell first, or the censored of each cell first.
+
+    Attributes:
+        late: The share that survives each cell where its events come first, (cells,): that of ties in the textbook.
+        early: The same where all that are censored in it leave before, (cells,).
+        late_errors, early_errors: From `log_errors`.
+    """
+
+    late: FloatArray
+    early: FloatArray
+    late_errors: FloatArray
+    early_errors: FloatArray
+
+
+def survival_band(orders: Orders, known: BoolArray, level: float) -> tuple[FloatArray, FloatArray]:
     """Lower and upper ends of the shares that survive, all correct at once with chance `level`: each (cells,).
 
-    The largest studentised error of a logarithm is bounded (equal precision: Nair 1984). Where nothing is known the
-    lower end is 0.
+    The largest studentised error of a logarithm is bounded (equal precision: Nair 1984), downwards for the order of a
+    cell that leaves fewest, upwards for the one that leaves most. Kaplan and Meier's estimate from exact times lies
+    between both orders: each event takes the larger part of those at risk, the more were censored before. Where nothing
+    is known the lower end is 0.
 
     Args:
-        share: From `survival`, (cells,).
-        errors: From `log_errors`.
+        orders: Shares and errors of both orders.
         known: From `known_cells`.
         level: The chance that all ends hold.
     """
-    half = np.full(len(share), np.inf)
-    half[known] = simultaneous_errors([errors], level)
-    lower, upper = share * np.exp(-half), np.minimum(share * np.exp(np.where(known, half, 0.0)), 1.0)
-    upper = np.where(known & (share > 0), upper, 1.0)
-    return np.minimum.accumulate(lower), np.minimum.accumulate(np.maximum(upper, share))
+    down, up = (np.full(len(orders.late), np.inf) for _ in range(2))
+    sides = [np.maximum(-orders.early_errors, 0.0), np.maximum(orders.late_errors, 0.0)]
+    down[known], up[known] = np.split(simultaneous_errors([np.concatenate(sides, axis=1)], level), 2)
+    lower, upper = orders.early * np.exp(-down), np.minimum(orders.late * np.exp(np.where(known, up, 0.0)), 1.0)
+    upper = np.where(known & (orders.late > 0), upper, 1.0)
+    return np.minimum.accumulate(lower), np.minimum.accumulate(np.maximum(upper, orders.late))
 
 
-def median_edges(share: FloatArray, errors: FloatArray, known: BoolArray, level: float) -> tuple[int, int]:
-    """Between the ends of which cells the first one to which at most half survive lies, with chance `level`.
+def median_cells(orders: Orders, known: BoolArray, level: float) -> tuple[int, int]:
+    """Between which cells the first one lies that at most half survive, with chance `level`.
 
-    From the first cell at which half or fewer may survive, to the one after the last at which more than half may, each
-    cell judged on its own with half of the error chance (Brookmeyer and Crowley 1982). That is enough: the interval
-    begins beyond the median only if too many seem to survive at the median itself, and ends before it only if too few
-    do just before it. The number of cells where there is none.
+    From the first cell that half or fewer may survive to the last before which more than half may, each cell judged on
+    its own with half of the error chance (Brookmeyer and Crowley 1982), by the order of its records that is least
+    favourable. That is enough: the interval begins beyond the median only if too many seem to survive at the median
+    itself, and ends before it only if too few do just before it. The number of cells where there is none.
 
     Args:
-        share: From `survival`, (cells,).
-        errors: From `log_errors`.
+        orders: Shares and errors of both orders.
         known: From `known_cells`.
         level: The chance.
     """
-    each, told = (1 + level) / 2, known & (share > 0)
-    down, up = (np.zeros(len(share)) for _ in range(2))
-    down[known], up[known] = (np.maximum(upper_quantiles(sign * errors, each), 0.0) for sign in (-1.0, 1.0))
-    may_be_half = ~known | (share * np.exp(-down) <= HALF)
-    may_be_more = told & (share * np.exp(up) > HALF)
+    cells = len(orders.late)
+    each, told = (1 + level) / 2, known & (orders.late > 0)
+    down, up = (np.zeros(cells) for _ in range(2))
+    down[known] = np.maximum(upper_quantiles(-orders.early_errors, each), 0.0)
+    up[known] = np.maximum(upper_quantiles(orders.late_errors, each), 0.0)
+    may_be_half = ~known | (orders.early * np.exp(-down) <= HALF)
+    may_be_more = told & (orders.late * np.exp(up) > HALF)
     last = int(np.flatnonzero(may_be_more)[-1]) if may_be_more.any() else -1
     if not told.any() or last == np.flatnonzero(told)[-1]:
-        last = len(share) - 1  # beyond what is told the curve may be level
+        last = cells - 1  # beyond what is told the curve may be level
     return int(np.argmax(np.append(may_be_half, True))), last + 1
 
 
