@@ -385,7 +385,7 @@ def clipped(ends: Callable[..., Any], grid: Grid) -> Callable[..., FloatArray]:
 
 
 def at_place(ends: Callable[..., Any], place: int) -> Callable[..., FloatArray]:
-    """One of several intervals."""
+    """Take one of several intervals."""
     return lambda level, *, population: np.asarray(ends(level, population=population))[place]
 
 
@@ -446,7 +446,7 @@ def tau_a(table: FloatArray) -> float:
 
 
 def tau_b(table: FloatArray) -> float:
-    """The same over the geometric mean of the pairs that neither column ties."""
+    """Concordant less discordant pairs, over the geometric mean of the pairs that neither column ties."""
     pairs = [table.sum() ** 2 - (table.sum(axis=axis) ** 2).sum() for axis in (0, 1)]
     return float(2 * concordance(table) / np.sqrt(pairs[0] * pairs[1]))
 

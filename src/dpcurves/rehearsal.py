@@ -9,6 +9,7 @@ from typing import TypeVar, get_args
 from .arguments import Refused, WrongKind, require_kind, shown
 from .curves import Question
 from .curves.question import Forewarned, paid_by
+from .fingerprints import fingerprint, former
 from .ledger import Allotment, Currency, Member, QuestionBudget
 from .ledger.amount import LARGEST_AMOUNT
 from .privacy import Adjacency, PrivacyLoss
@@ -82,7 +83,12 @@ def request_of(
 
 def binding_of(question: object, loss: PrivacyLoss, adjacency: Adjacency, dataset: str, about: str = "") -> str:
     """The hash of all that a request stands for; `about` is what else tells it from others."""
-    facts = (repr(_paid(question)), repr(loss), dataset, repr(adjacency), *([about] if about else ()))
+    return fingerprint(_paid(question), loss, dataset, adjacency, about)
+
+
+def former_binding(question: object, loss: PrivacyLoss, adjacency: Adjacency, dataset: str, about: str = "") -> str:
+    """The hash of the same that ledgers of before hold."""
+    facts = (former(_paid(question)), former(loss), dataset, former(adjacency), *([about] if about else ()))
     return sha256("\n".join(facts).encode()).hexdigest()
 
 

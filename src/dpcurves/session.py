@@ -15,7 +15,7 @@ from .ledger.receipt import charged_under
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from .queries import Query
-from .rehearsal import binding_of, pay_and_converse, rehearse, require_askable
+from .rehearsal import binding_of, former_binding, pay_and_converse, rehearse, require_askable
 from .release import Plan, Plans, Release, Step, UnsupportedQuery
 from .trust import Central, Curator, TrustModel
 
@@ -207,10 +207,11 @@ class Session:
         loss = require_askable(question, loss).of_one_release()
         self._required(self.plan(question, loss))
         binding = binding_of(question, loss, self.adjacency, self._dataset, about)
+        before = (former_binding(question, loss, self.adjacency, self._dataset, about),)
         condition = {} if only_if is None else {"only_if": only_if}
         return self._ledger.charge_for(
             member, self._dataset, loss, purpose=_purpose(question), binding=binding, units=self._public_units,
-            **condition,
+            before=before, **condition,
         )  # fmt: skip
 
     def answered(self, question: Question[Curve], grant: Grant) -> Curve:
@@ -226,10 +227,11 @@ class Session:
         return self._units if self._neighbours.knows_units else None
 
     def _charge(self, question: Question[Curve], loss: PrivacyLoss, request: str) -> Grant:
-        binding = binding_of(question, loss, self.adjacency, self._dataset)
+        of = (question, loss, self.adjacency, self._dataset)
         return self._ledger.charge(
-            self._dataset, loss, purpose=_purpose(question), request=request, binding=binding, units=self._public_units
-        )
+            self._dataset, loss, purpose=_purpose(question), request=request, binding=binding_of(*of),
+            units=self._public_units, before=(former_binding(*of),),
+        )  # fmt: skip
 
     def _converse(self, question: Question[Curve], grant: Grant, records: Scored) -> Curve:
         paid: dict[int, Release] = {}

@@ -77,7 +77,7 @@ def test_medians_of_whole_numbers_are_those_of_the_textbook_and_lie_in_their_int
 
 
 def test_of_few_records_curves_are_nearer_than_a_straight_line() -> None:
-    """Of 228 records at epsilon 1: a mean error of a third at most, over laws whose hazards rise, fall and end."""
+    """The mean error of 228 records at epsilon 1 is a third of a line's at most, if hazards rise or fall."""
     errors, lines = [], []
     for seed in range(12):
         draw = np.random.default_rng(seed)

@@ -1,18 +1,90 @@
-"""Fingerprints of plans stand in ledgers: what fields are called in the code may change, these may not."""
+"""Fingerprints of plans stand in ledgers: words, forecasts and names in the code may change, these may not."""
 
 from __future__ import annotations
 
+import sqlite3
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
+import pytest
+from every_question import QUESTIONS
+
 import dpcurves as dp
-from dpcurves.privacy import EACH_RECORD, AddRemove
+from dpcurves.fingerprints import canonical, fingerprint, former
+from dpcurves.privacy import EACH_RECORD, AddRemove, ReplaceOne, Unit
+from dpcurves.trust import Central
+
+ONE, WHO = dp.PrivacyLoss.pure(1), AddRemove(EACH_RECORD)
+CDF, BOUNDS = dp.CdfQuestion("x", dp.Grid(0, 1, cells=1024)), dp.BoundsQuestion("r", 0.25, "0.9")
 
 
-def test_plans_of_partitions_and_of_comparisons_have_the_fingerprints_that_ledgers_hold() -> None:
-    one, who = dp.PrivacyLoss.pure(1), AddRemove(EACH_RECORD)
-    held: dict[Any, list[str]] = {
-        dp.CdfQuestion("x", dp.Grid(0, 1, cells=1024)): ["403d3d34beaa", "5f5d8308121b"],
-        dp.BoundsQuestion("r", 0.25, "0.9"): ["229b7b0d957c"],
-    }
-    for question, begins in held.items():
-        assert [plan.fingerprint[:12] for plan in dp.rehearse(question, one, who)] == begins
+@pytest.mark.parametrize(
+    ("question", "before", "now"),
+    [
+        (CDF, ["403d3d34beaa", "5f5d8308121b"], ["b3bf2da3d608", "72211ccb3659"]),
+        (BOUNDS, ["229b7b0d957c"], ["acc2962e61e1"]),
+    ],
+)
+def test_plans_have_the_fingerprints_that_ledgers_hold(question: Any, before: list[str], now: list[str]) -> None:
+    made = dp.rehearse(question, ONE, WHO)
+    assert [plan.former_fingerprint[:12] for plan in made] == before
+    assert [plan.fingerprint[:12] for plan in made] == now
+
+
+def plans() -> list[Any]:
+    """The plans of all questions, at three losses and under three adjacencies."""
+    who = WHO, ReplaceOne(EACH_RECORD, 1000), AddRemove(Unit("patient", 2))
+    made: list[Any] = []
+    for question in QUESTIONS:
+        for loss in (ONE, dp.PrivacyLoss.pure(2), dp.PrivacyLoss.zcdp(1)):
+            for adjacency in who:
+                try:
+                    made.extend(dp.rehearse(question, loss, adjacency))
+                except dp.UnsupportedQuery:
+                    continue
+    return made
+
+
+def test_plans_have_one_fingerprint_for_one_release_whatever_words_tell_it_and_another_for_another() -> None:
+    known = dict[str, str]()
+    for plan in plans():
+        known[repr((plan.query, plan.loss, plan.adjacency, plan.law))] = plan.fingerprint
+        said = replace(plan, made_by="in other words", error=plan.error + 1)
+        assert said.fingerprint == plan.fingerprint
+        assert plan.former_fingerprint == sha256(former(plan).encode()).hexdigest() != said.former_fingerprint
+    assert len(set(known.values())) == len(known) > 100
+
+
+def test_facts_that_differ_have_different_forms() -> None:
+    grid = dp.Grid(0, 1, cells=4)
+    facts: list[Any] = [
+        1, 1.0, "1", True, None, (1,), ((1,),), grid, grid.with_outside(dp.Outside.APART), dp.Grid(0, 1, cells=5),
+        ONE, dp.PrivacyLoss.pure("0.5"), dp.Hint.SPREAD, "SPREAD", WHO, range(4), (0, 1, 2, 3),
+        dp.Categories("x", (1,)), dp.Categories("x", ("1",)), dp.CdfQuestion("x", grid), dp.CdfQuestion("y", grid),
+        dp.HistogramQuestion("x", grid),
+    ]  # fmt: skip
+    assert len({canonical(fact) for fact in facts}) == len({fingerprint(fact) for fact in facts}) == len(facts)
+
+
+def test_an_answer_is_found_again_after_words_and_forecasts_changed_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid, plain = dp.Grid(0, 8, cells=8), Central.turn
+    terms: dict[str, Any] = {"budget": ONE, "adjacency": dp.REPLACE_ONE, "ledger": f"sqlite:///{tmp_path}/b.db"}
+    with dp.Session({"x": [1, 2, 3]}, **terms) as session:
+        first = session.ask(dp.CdfQuestion("x", grid, measured_in="years"), ONE, "paid").y.tolist()
+
+    def reworded(self: Central, *given: Any) -> Any:
+        made = plain(self, *given)
+        return replace(made, made_by=made.made_by.replace("one curator", "a curator"), error=made.error * 1.01)
+
+    monkeypatch.setattr(Central, "turn", reworded)
+    with dp.Session({"x": [1, 2, 3]}, **terms) as session:
+        assert session.ask(dp.CdfQuestion("x", grid, measured_in="years of age"), ONE, "paid").y.tolist() == first
+        with pytest.raises(ValueError, match="was used for another question"):
+            session.ask(dp.CdfQuestion("x", dp.Grid(0, 8, cells=4)), ONE, "paid")
+    with sqlite3.connect(tmp_path / "b.db") as opened:
+        ((table,),) = opened.execute("SELECT name FROM sqlite_master WHERE name LIKE '%grants'").fetchall()
+        assert opened.execute(f"SELECT count(*) FROM {table}").fetchone() == (1,)

@@ -9,6 +9,7 @@ from os import PathLike
 from typing import Any, Protocol, get_args, runtime_checkable
 
 from ..arguments import Refused, WrongKind, require_kind
+from ..fingerprints import fingerprint
 from ..ledger import Account, Currency, Grant, Ledger, QuestionBudget
 from ..mechanisms import STREAMS, Sequential
 from ..noise.randomness import LEAST_SECRET, Randomness
@@ -152,7 +153,12 @@ class _Stream:
     @property
     def binding(self) -> str:
         """What the name of the stream stands for in the ledger."""
-        facts = (self.plan.fingerprint, repr(self.schedule), repr(self.intake.fields))
+        return fingerprint(self.plan.fingerprint, self.schedule, self.intake.fields)
+
+    @property
+    def former_binding(self) -> str:
+        """What it stood for in ledgers of before."""
+        facts = (self.plan.former_fingerprint, repr(self.schedule), repr(self.intake.fields))
         return sha256("\n".join(facts).encode()).hexdigest()
 
     @property
@@ -181,8 +187,9 @@ class _Stream:
         purpose = f"a stream of {self.intake.cells} counts, {self.schedule}"
         try:
             return ledger.charge(
-                self.name, loss, purpose=purpose, request=self.request, binding=self.binding, units=None
-            )
+                self.name, loss, purpose=purpose, request=self.request, binding=self.binding, units=None,
+                before=(self.former_binding,),
+            )  # fmt: skip
         except Refused as refused:
             if refused.argument != "request":
                 raise

@@ -26,11 +26,6 @@ class ThresholdAnswers(Selection):
     comparisons: int
     step: int
 
-    def __repr__(self) -> str:  # fingerprints of stored plans are made of it: there comparisons have their old name
-        noises = f"common={self.common!r}, own={self.own!r}"
-        asked = f"looks={self.comparisons!r}, step={self.step!r}"
-        return f"{type(self).__qualname__}(example={self.example!r}, {noises}, {asked})"
-
     def alpha(self, beta: float) -> float:
         """How far a wrongly answered sum is from its threshold at most, in records, but for a chance of `beta`.
 

@@ -37,6 +37,7 @@ class Charge:
         request: The id under which it is asked.
         binding: A hash of question, loss and dataset: what the id stands for.
         units: The number of units, where it is public.
+        before: Ids and hashes that stood for the same in ledgers of earlier versions.
 
     Raises:
         ValueError: a text that cannot be stored, or a number of units where there is none.
@@ -48,6 +49,7 @@ class Charge:
     request: str
     binding: str
     units: int | None
+    before: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         require_text("purpose", self.purpose)
@@ -66,12 +68,16 @@ class Charge:
         Raises:
             ValueError: something else was asked under it, or the grant was changed without the key.
         """
-        row = _first(chain, select(GRANTS).where(GRANTS.c.request == self.request))
-        if row is None:
-            return None
-        if (row["dataset"], row["binding"], _loss(row)) != (self.account.dataset, self.binding, self.loss):
-            raise Refused("request", f"{self.request!r} was used for another question; give a new one or leave it out")
-        return grant_of(row)
+        hashes = {self.binding, *(binding for _, binding in self.before)}
+        for request in dict.fromkeys((self.request, *(request for request, _ in self.before))):
+            row = _first(chain, select(GRANTS).where(GRANTS.c.request == request))
+            if row is None:
+                continue
+            if (row["dataset"], _loss(row)) != (self.account.dataset, self.loss) or row["binding"] not in hashes:
+                rule = f"{self.request!r} was used for another question; give a new one or leave it out"
+                raise Refused("request", rule)
+            return grant_of(row)
+        return None
 
     def require_same_units(self, chain: Chain) -> None:
         """Refuse another number of units than the dataset had before: its records have changed.

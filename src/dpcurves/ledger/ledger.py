@@ -34,6 +34,9 @@ from .verification import Head, Verified, head_of, require_paid, require_sum, re
 
 Result = TypeVar("Result")
 
+Asked = tuple[str, str, str, int | None, tuple[tuple[str, str], ...]]
+"""Purpose, request, hash, number of units, and ids with hashes of earlier versions: the fields of a `Charge`."""
+
 
 class Ledger:
     """Charges that are on disk before data is read, and answers that are stored before they are shown.
@@ -139,8 +142,9 @@ class Ledger:
         return tuple(balance.account for balance in self._read(all_balances))
 
     def charge(
-        self, dataset: str, loss: PrivacyLoss, *, purpose: str, request: str, binding: str, units: int | None
-    ) -> Grant:
+        self, dataset: str, loss: PrivacyLoss, *, purpose: str, request: str, binding: str, units: int | None,
+        before: Sequence[str] = (),
+    ) -> Grant:  # fmt: skip
         """Spend `loss` once per `request`; a retry gets the grant of the first time. Durable once it returns.
 
         Arguments:
@@ -150,6 +154,7 @@ class Ledger:
             request: An id of the question, unique in the ledger.
             binding: 64 hexadecimal digits: a hash of question, loss and the facts of the dataset.
             units: The number of units under replace-one, where it is public; else None.
+            before: Hashes of the same that earlier versions wrote: what was charged under them is found.
 
         Raises:
             BudgetExceeded: more is asked than is left. Nothing was written.
@@ -159,7 +164,8 @@ class Ledger:
                 its seal back, and edits grants so that they add up to it, is found by `verify` alone. An error that
                 leaves open whether the charge was written has a note that says under which request to ask again.
         """
-        return self._charge(dataset, loss, (purpose, request, binding, units), None)
+        known = tuple((request, each) for each in before)
+        return self._charge(dataset, loss, (purpose, request, binding, units, known), None)
 
     def allow(self, allowance: Allowance, together: Together = Together.WITHIN, event: Event | None = None) -> None:
         """Set what a project may spend of a dataset's cap, or an analyst within the project, from now on.
@@ -191,7 +197,7 @@ class Ledger:
 
     def charge_for(
         self, member: Member, dataset: str, loss: PrivacyLoss, *, purpose: str, binding: str, units: int | None,
-        only_if: Condition = always,
+        only_if: Condition = always, before: Sequence[str] = (),
     ) -> Grant:  # fmt: skip
         """Spend `loss` for one analyst of a project: of the analyst's allowance, the project's and the cap, or of none.
 
@@ -205,7 +211,8 @@ class Ledger:
                 what was paid from it.
         """
         request = member.request(dataset, loss, binding)
-        return self._charge(dataset, loss, (purpose, request, binding, units), member, only_if)
+        known = tuple((member.request(dataset, loss, each), each) for each in before)
+        return self._charge(dataset, loss, (purpose, request, binding, units, known), member, only_if)
 
     def remaining(self, dataset: str, member: Member) -> Remaining:
         """The loss that one analyst of one project may still spend.
@@ -363,9 +370,8 @@ class Ledger:
         return f"Ledger({self._database.place})"
 
     def _charge(
-        self, dataset: str, loss: PrivacyLoss, asked: tuple[str, str, str, int | None], member: Member | None,
-        only_if: Condition = always,
-    ) -> Grant:  # fmt: skip
+        self, dataset: str, loss: PrivacyLoss, asked: Asked, member: Member | None, only_if: Condition = always
+    ) -> Grant:
         entered = ExitStack()
 
         def work(chain: Chain) -> Grant:

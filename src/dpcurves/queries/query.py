@@ -71,9 +71,6 @@ class PartitionQuery(BaseQuery):
         if not (self.tilings and whole and nested):
             raise Refused("tilings", "each begins at cell 0, rises, and is nested in the next one")
 
-    def __repr__(self) -> str:  # fingerprints of stored plans are made of it: there the turn is called by its old name
-        return f"{type(self).__qualname__}(axes={self.axes!r}, tilings={self.tilings!r}, look={self.turn!r})"
-
 
 def _tiles(starts: range | tuple[int, ...], cells: int) -> bool:
     if isinstance(starts, range):  # however long

@@ -1,6 +1,5 @@
 from .plan import Plan, Plans, UnsupportedQuery
-from .privacy_statement import MISSING_RULE, OPEN, PrivacyStatement
-from .release import Evidence, Release
+from .release import MISSING_RULE, OPEN, Evidence, PrivacyStatement, Release
 from .step import ALL, Setting, Step
 
 __all__ = [

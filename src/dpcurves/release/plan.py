@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Self
 
 from ..arguments import Named
+from ..fingerprints import fingerprint, former
 from ..laws import Law
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import Query
@@ -42,10 +43,15 @@ class Plan:
 
     @property
     def fingerprint(self) -> str:
-        """A digest that is equal for equal plans, whoever makes them."""
+        """A digest of query, loss, adjacency and law: equal for equal releases, in whatever words they are told."""
         if not self._made:  # made once: a stream asks for it at every tick
-            self._made.append(sha256(repr(self).encode()).hexdigest())
+            self._made.append(fingerprint(self.query, self.loss, self.adjacency, self.law))
         return self._made[0]
+
+    @property
+    def former_fingerprint(self) -> str:
+        """The digest by which ledgers of before found this plan."""
+        return sha256(former(self).encode()).hexdigest()
 
 
 class Plans(tuple[Plan, ...]):

@@ -1,10 +1,10 @@
-"""Noisy integers that are public for ever: the answer to a step, and what of it curves are read from."""
+"""Releases: noisy integers that are public for ever, the evidence that curves are read from, and privacy statements."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from ..arguments import Refused
 from ..arrays import FloatArray
 from ..laws import IntervalSums, Law, NoisySums, PathSums, law_from_json, read_in_cells
 from ..ledger import Allotment
+from ..privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from .plan import Plan
 
 
@@ -41,7 +42,7 @@ class Release:
     def from_json(cls, text: str, plan: Plan, allotment: Allotment) -> Release:
         """The release that was stored, if it answers `plan`."""
         stored = json.loads(text)
-        if stored["plan"] != plan.fingerprint:
+        if stored["plan"] != plan.fingerprint and stored["plan"] != plan.former_fingerprint:
             raise Refused("request", f"{allotment.request!r} was answered under another plan; ask under a new request")
         return cls(plan, tuple(stored["values"]), allotment, stored["seeded"])
 
@@ -132,3 +133,78 @@ class Evidence:
         if law.size not in (None, len(values)):
             raise Refused("evidence", f"{len(values)} values do not fit a law of {law.size}")
         return cls(law, values, None if total is None else int(total))
+
+
+OPEN = "nobody: a public table, counted openly"
+"""The trust model of what is not private at all."""
+MISSING_RULE = "missing, unreadable and undeclared values are counted in a private cell of their own and left out"
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyStatement:
+    """Public facts about how a curve was made.
+
+    Attributes:
+        epsilon: The loss of the whole question; None under zero-concentrated privacy alone.
+        rho: The loss of the whole question, zero-concentrated.
+        adjacency: ``add-remove`` or ``replace-one``.
+        unit: The column that says who is protected; empty: each record.
+        rows_per_unit: How many records of one unit are used at most.
+        units: How many units there are, where that is public.
+        trust: The trust model, in words.
+        mechanism: The mechanism of each turn, in words.
+        seeded: Whether the noise can be drawn again: then nothing is private.
+        grant: The request under which the ledger charged.
+        model: What is said about the model that made the scores; empty where there is none.
+        notes: What should be read along with the numbers, each in one line, from released numbers alone.
+    """
+
+    epsilon: float | None
+    rho: float
+    adjacency: str
+    unit: str
+    rows_per_unit: int
+    units: int | None
+    trust: str
+    mechanism: str
+    seeded: bool
+    grant: str
+    model: str = ""
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        loss: PrivacyLoss,
+        adjacency: Adjacency,
+        *,
+        trust: str,
+        mechanism: str,
+        seeded: bool,
+        grant: str,
+        model: str,
+    ) -> PrivacyStatement:
+        """The statement of a curve that was asked under `loss` and `adjacency`."""
+        unit = adjacency.unit
+        return cls(
+            epsilon=None if loss.epsilon is None else float(loss.epsilon), rho=float(loss.rho),
+            adjacency=str(adjacency), unit="" if unit == EACH_RECORD else unit.column, rows_per_unit=unit.records,
+            units=adjacency.units if isinstance(adjacency, ReplaceOne) else None,
+            trust=trust, mechanism=mechanism, seeded=seeded, grant=grant, model=model,
+        )  # fmt: skip
+
+    def noted(self, *notes: str) -> PrivacyStatement:
+        """Return this statement with these notes in it, each once."""
+        return replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
+
+    @property
+    def loss(self) -> str:
+        """The loss in words."""
+        return f"rho {self.rho:g}" if self.epsilon is None else f"epsilon {self.epsilon:g}"
+
+    @property
+    def protected(self) -> str:
+        """Who is protected, in words."""
+        if not self.unit:
+            return "each record"
+        return f"each {self.unit} (at most {self.rows_per_unit} records)"

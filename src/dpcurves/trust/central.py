@@ -8,6 +8,7 @@ from hashlib import sha256
 from math import prod
 
 from ..arguments import Refused, WrongKind
+from ..fingerprints import fingerprint, former
 from ..ledger import Allotment
 from ..mechanisms import AUTO, Choice, Lazy, Mechanism
 from ..noise.memory import Memory
@@ -103,12 +104,13 @@ def _open(query: PrefixQuery, memory: Memory, randomness: Randomness) -> None:
 
     Noise that somebody can draw again is not mixed with noise that nobody can.
     """
-    seeded, paid = int(randomness.seeded), int(sha256(repr(query.paid_as).encode()).hexdigest()[:_DIGITS], 16)
+    seeded, paid = int(randomness.seeded), int(fingerprint(query.paid_as)[:_DIGITS], 16)
     first = {SEEDED: seeded, PAID: paid}
     begun = memory.keep(first) if query == query.paid_as else memory.recall(list(first))
     if begun.keys() != first.keys():
         raise Refused("memory", "what was opened under this request is not remembered; ask under a new request")
-    if begun[PAID] != paid:
+    before = int(sha256(former(query.paid_as).encode()).hexdigest()[:_DIGITS], 16)
+    if begun[PAID] not in (paid, before):
         raise Refused("memory", "something else was opened under this request; ask under a new request")
     if begun[SEEDED] != seeded:
         raise Refused("randomness", "this request began with another kind, seeded or not; go on with the same kind")

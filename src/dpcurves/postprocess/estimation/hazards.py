@@ -61,7 +61,7 @@ def hazards_of_few(events: Counts, leaving: Counts, records: Counts) -> Hazards:
     """Estimate the hazard of each cell.
 
     Args:
-        events: Of each cell.
+        events: Events of each cell.
         leaving: Events and censored records of each cell; those that are still observed at the end are not in it.
         records: At risk in the first cell: a single number, without noise where it is public.
     """

@@ -96,7 +96,7 @@ class Orders(NamedTuple):
 
     Attributes:
         late: The share that survives each cell where its events come first, (cells,): that of ties in the textbook.
-        early: The same where all that are censored in it leave before, (cells,).
+        early: The share where all that are censored in a cell leave before its events, (cells,).
         late_errors, early_errors: From `log_errors`.
     """
 
