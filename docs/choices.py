@@ -40,7 +40,7 @@ def grid(cells: int) -> dp.Grid:
 
 
 SETTINGS = (
-    Setting("Mean of a column", dp.SummaryQuestion("age", 0, 120, moments=1)),
+    Setting("Mean of a column", dp.MeanQuestion("age", 0, 120)),
     Setting("Histogram, 24 cells", dp.HistogramQuestion("age", grid(24))),
     Setting("Histogram, 24 cells, in ten groups", dp.HistogramQuestion("age", grid(24), by=TEN)),
     Setting("Table of 5 by 10 categories", dp.ContingencyQuestion(dp.Categories("ward", tuple(range(5))), TEN)),

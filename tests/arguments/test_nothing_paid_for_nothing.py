@@ -50,6 +50,7 @@ VALID: dict[str, dict[str, Any]] = {
     "SurvivalQuestion": {"time": "x", "event": "y", "grid": SLOTS},
     "CountQuestion": {"column": "x"},
     "SumQuestion": {"column": "x", "lower": 0, "upper": 1},
+    "MeanQuestion": {"column": "x", "lower": 0, "upper": 1},
     "VarianceQuestion": {"column": "x", "lower": 0, "upper": 1},
     "SummaryQuestion": {"column": "x", "lower": 0, "upper": 1},
     "VerifyQuestion": {

@@ -17,7 +17,8 @@ GRID = ("--grid", "0:100:1024")
 KINDS = {
     "cdf": GRID, "quantiles": GRID, "histogram": GRID, "roc": (), "calibration": (), "hosmer-lemeshow": (),
     "binned-residuals": (), "residuals": (), "bounds": ("--coverage", "0.95"), "summary": ("--bounds", "0:100"),
-    "count": (), "sum": ("--bounds", "0:100"), "variance": ("--bounds", "0:100"),
+    "count": (), "sum": ("--bounds", "0:100"), "mean": ("--bounds", "0:100"),
+    "variance": ("--bounds", "0:100"),
     "table": ("--x-grid", "0:1:8", "--y-grid", "0:1:8"), "scores": (), "survival": ("--grid", "0:60:60"),
     "contingency": ("--rows", "a", "--row-categories", "x,y", "--columns", "b", "--column-categories", "0,1,2"),
 }  # fmt: skip
@@ -38,6 +39,7 @@ def test_a_plan_names_price_error_and_mechanism_of_every_turn(run: Run, kind: st
         "residuals": 5,
         "summary": 3,
         "sum": 2,
+        "mean": 3,
         "variance": 3,
     }.get(kind, 1)
     assert result.stdout.count("one curator: ") == turns

@@ -23,6 +23,7 @@ TYPED = {
     "summary": {"column": ["age"], "bounds": ["0:90"]},
     "count": {"column": ["age"], "by": ["sex=f,m"]},
     "sum": {"column": ["age"], "bounds": ["0:90"]},
+    "mean": {"column": ["age"], "bounds": ["0:90"]},
     "variance": {"column": ["age"], "bounds": ["0:90"]},
     "contingency": {"rows": ["a"], "row_categories": ["x,y"], "columns": ["b"], "column_categories": ["1,2"]},
     "survival": {"time": ["t"], "event": ["e"], "grid": ["0:90:90"]},

@@ -52,6 +52,7 @@ QUESTIONS: tuple[Question[object], ...] = (
     dp.SummaryQuestion("x", 0, 1, by=dp.Categories("y", (0, 1)), moments=1),
     dp.CountQuestion("r"),
     dp.SumQuestion("r", 0, 2),
+    dp.MeanQuestion("r", -2, 2),
     dp.VarianceQuestion("x", 0, 1, by=dp.Categories("y", (0, 1))),
     ERRORS,
     dp.PlaneBoundsQuestion(dp.BoundsQuestion("x", 0.25, "0.9"), ERRORS),

@@ -67,7 +67,7 @@ def test_the_mean_of_nobody_may_be_anything_between_the_bounds() -> None:
         for population in (False, True):
             assert found.mean_interval(0.9, population=population) == (0, 60)
             assert found.intervals(0.9, population=population)[3, 1] >= 30**2
-        assert 0 <= found.mean <= 60
+        assert np.isnan([found.sum, found.mean, found.variance]).all()
         assert found.count >= 0
 
 
@@ -141,7 +141,7 @@ def test_a_count_alone_has_the_whole_loss_and_a_sum_divides_it_by_its_bounds() -
 
 def test_the_number_that_was_asked_for_has_its_interval_its_picture_and_its_form_in_json() -> None:
     questions: dict[str, dp.Question[Summary]] = {
-        "count": dp.CountQuestion("x"), "sum": dp.SumQuestion("x", 0, 60), "mean": QUESTION,
+        "count": dp.CountQuestion("x"), "sum": dp.SumQuestion("x", 0, 60), "mean": dp.MeanQuestion("x", 0, 60),
         "variance": dp.VarianceQuestion("x", 0, 60),
     }  # fmt: skip
     exact = {"count": 900, "sum": CLAMPED.sum(), "mean": CLAMPED.mean(), "variance": CLAMPED.var(ddof=1)}
@@ -173,6 +173,32 @@ def test_one_call_gives_a_summary_or_just_the_mean() -> None:
     values = X.tolist()
     found = dp.summary(values, bounds=(0, 60), epsilon=5, adjacency=dp.REPLACE_ONE)
     assert found.mean == pytest.approx(CLAMPED.mean(), abs=2)
-    assert isnan(dp.mean(values, bounds=(0, 60), rho=1, adjacency=dp.ADD_REMOVE).variance)
+    assert dp.mean(values, bounds=(0, 60), rho=1, adjacency=dp.ADD_REMOVE).mean == pytest.approx(CLAMPED.mean(), abs=3)
     with pytest.raises(ValueError, match="^bounds: two numbers"):
         dp.sum(values, bounds=(0, 1, 2), epsilon=5, adjacency=dp.REPLACE_ONE)  # type: ignore[arg-type]
+
+
+def test_counts_are_whole_and_no_interval_ends_beyond_what_is_possible() -> None:
+    for seed in range(6):
+        for records, who in ((0, 0), (3, 0), (40, 0), (40, 1), (400, 1)):
+            values = np.full(records, 2.0)
+            found = answer(QUESTION, {"x": values}, PrivacyLoss.pure("0.5"), both(max(records, 1))[who], seed)
+            count, total, mean, variance = found.intervals(0.95)
+            assert (count == count.round()).all()
+            assert count[0] < count[1]  # noise leaves no number certain
+            assert total[0] >= 0
+            assert 0 <= mean[0] <= mean[1] <= 60
+            assert 0 <= variance[0] <= variance[1] <= 2 * 30**2
+            wide = found.intervals(0.95, population=True)[0]
+            assert wide[0] <= count[0] <= count[1] <= wide[1]
+
+
+def test_the_interval_of_a_population_mean_is_about_as_narrow_where_the_mean_is_asked_as_where_all_is() -> None:
+    widths = {dp.MeanQuestion: [], dp.SummaryQuestion: []}  # type: ignore[var-annotated]
+    for seed in range(8):
+        values = np.random.default_rng(seed).gamma(9, 2, 3000)
+        for kind, found in widths.items():
+            summary = answer(kind("x", 0, 60), {"x": values}, ONE, both(3000)[seed % 2], seed)
+            found.append(np.diff(summary.mean_interval(0.9, population=True))[0])
+    mean, everything = (float(np.mean(each)) for each in widths.values())
+    assert mean <= 1.03 * everything

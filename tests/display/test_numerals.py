@@ -24,8 +24,8 @@ def test_no_digit_is_finer_than_what_is_known() -> None:
 def test_what_has_no_end_says_so() -> None:
     assert standing(49219.0, 49219.0, np.inf) == "at or above 49,219"
     assert standing(976.5625, -np.inf, 976.5625) == "below 976.6"
-    assert standing(np.nan, -np.inf, np.inf) == "unknown"
-    assert [span(2, np.inf), span(-np.inf, 2), span(-np.inf, np.inf)] == ["2 or more", "less than 2", "unknown"]
+    assert standing(np.nan, -np.inf, np.inf) == "not known"
+    assert [span(2, np.inf), span(-np.inf, 2), span(-np.inf, np.inf)] == ["2 or more", "less than 2", "not known"]
 
 
 def test_intervals_are_rounded_outward() -> None:

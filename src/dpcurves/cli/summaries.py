@@ -21,10 +21,18 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..arrays import FloatArray
-    from ..curves import CountQuestion, Summary, SummaryByCategory, SummaryQuestion, SumQuestion, VarianceQuestion
+    from ..curves import (
+        CountQuestion,
+        MeanQuestion,
+        Summary,
+        SummaryByCategory,
+        SummaryQuestion,
+        SumQuestion,
+        VarianceQuestion,
+    )
     from .option_groups import Command
 
-    Question = SummaryQuestion | CountQuestion | SumQuestion | VarianceQuestion
+    Question = SummaryQuestion | CountQuestion | SumQuestion | MeanQuestion | VarianceQuestion
 
 
 @dataclass(frozen=True)
@@ -146,6 +154,16 @@ def total(column: Column, bounded: Bounded, split: Split, terms: Terms, output: 
     _answered(SumQuestion(column.column, *bounded.ends(), split.declared(), column.measured_in), terms, output)
 
 
+def mean(column: Column, bounded: Bounded, split: Split, terms: Terms, output: Output) -> None:
+    """The mean of a column, with its count, sum and variance.
+
+    Example: dpcurves mean flights.csv --column arr_delay --bounds -60:180 --epsilon 1 --adjacency replace-one
+    """
+    from ..curves import MeanQuestion
+
+    _answered(MeanQuestion(column.column, *bounded.ends(), split.declared(), column.measured_in), terms, output)
+
+
 def variance(column: Column, bounded: Bounded, split: Split, terms: Terms, output: Output) -> None:
     """The variance of a column, with its count, sum and mean.
 
@@ -162,5 +180,5 @@ def _answered(question: Question, terms: Terms, output: Output) -> None:
 
 
 SUMMARY_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({
-    "summary": summary, "count": count, "sum": total, "variance": variance,
+    "summary": summary, "count": count, "sum": total, "mean": mean, "variance": variance,
 })  # fmt: skip

@@ -29,7 +29,7 @@ from .score_readings import Reading
 from .scores import Scores, ScoresByCategory, ScoresQuestion
 from .smooth_auc import SmoothAuc, SmoothAucQuestion
 from .summary import Summary, SummaryByCategory
-from .summary_questions import CountQuestion, SummaryQuestion, SumQuestion, VarianceQuestion
+from .summary_questions import CountQuestion, MeanQuestion, SummaryQuestion, SumQuestion, VarianceQuestion
 from .survival import Survival, SurvivalQuestion
 from .two_samples import TwoSampleTest, ks_test, rank_sum_test
 from .u_statistic import (
@@ -50,7 +50,8 @@ __all__ = [
     "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Comparison", "Confusion", "Contingency",
     "ContingencyQuestion", "Continued", "CountQuestion", "CumulativeGain", "CurveWarning", "Cuts", "DecisionCurve",
     "GrownPartition", "Histogram", "Histogram2D", "Histogram2DQuestion", "HistogramQuestion", "HosmerLemeshow",
-    "HosmerLemeshowQuestion", "Midpoint", "OnCells", "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall",
+    "HosmerLemeshowQuestion", "MeanQuestion",
+    "Midpoint", "OnCells", "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall",
     "QuantileCuts", "QuantileQuantile", "Quantiles", "QuantilesQuestion", "Question", "Reading", "ResidualPlot",
     "ResidualPlotQuestion", "RocQuestion", "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion",
     "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary", "SummaryByCategory", "SummaryQuestion", "Survival",

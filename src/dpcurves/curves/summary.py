@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, nan, sqrt
+from math import inf, isnan, nan, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,8 +16,10 @@ from ..data import Grid
 from ..display import numeral
 from ..postprocess import public_generator
 from ..postprocess.inference.moments import (
+    LARGEST_VARIANCE,
     Moments,
     count_ends,
+    is_there,
     mean_ends,
     mean_of,
     sum_ends,
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 HALF = 2**18
 """Steps from the middle of the bounds to an end: values are rounded to the nearest step before they are added up."""
 DRAWS = 5000
+KNOWN = 0.95
+"""The level at which a count has to be above what noise makes of no record, or nothing is known of its values."""
 COUNT, SUM, MEAN, VARIANCE = "count", "sum", "mean", "variance"
 READ = {1: (COUNT,), 2: (COUNT, SUM, MEAN), 3: (COUNT, SUM, MEAN, VARIANCE)}
 """Which numbers are read from counts alone, with sums, and with sums of squares."""
@@ -47,11 +51,13 @@ READ = {1: (COUNT,), 2: (COUNT, SUM, MEAN), 3: (COUNT, SUM, MEAN, VARIANCE)}
 class Summary(Covered):
     """Count, sum, mean and variance of the values of a column.
 
-    Values outside the bounds are clamped to the nearer bound: all four numbers are those of clamped values.
+    Values outside the bounds are clamped to the nearer bound: all four numbers are those of clamped values. Where noise
+    alone may have made the count, which it does of no record with a chance of 2.5% at most, sum, mean and variance are
+    not known: NaN, and their intervals contain all that is possible.
 
     Attributes:
         count: Records with a value: never below zero, nor above the number of records where that is public.
-        sum: The sum of their values, without bias. NaN where the count alone was asked for.
+        sum: The sum of their values, without bias. NaN where the count alone was asked for, or it is not known.
         mean: Between the bounds. NaN where the count alone was asked for.
         variance: The sample variance, with divisor n - 1. NaN where it was not asked for.
         lower, upper: The declared bounds; 0 and 1 for a count alone, which has none.
@@ -82,9 +88,11 @@ class Summary(Covered):
     ) -> Summary:
         """Compute it from counts and, where there are any, sums and sums of squares, of one row with one cell."""
         found, middle, half = _moments(turns), (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
+        count = min(max(float(found.records), 0.0), inf if turns[0].total is None else float(turns[0].total))
+        if len(turns) > 1 and not is_there(found, _noise_of(turns, public_generator(None)), KNOWN):
+            return cls(count, nan, nan, nan, bounds.lower, bounds.upper, label, privacy, turns, statistic)
         total = float(half * found.value + middle * found.records)
         mean, variance = float(middle + half * mean_of(found)), float(half**2 * variance_of(found))
-        count = min(max(float(found.records), 0.0), inf if turns[0].total is None else float(turns[0].total))
         return cls(count, total, mean, variance, bounds.lower, bounds.upper, label, privacy, turns, statistic)
 
     @property
@@ -142,7 +150,7 @@ class Summary(Covered):
         level, draw = chance("level", level), public_generator(generator)
         if population:
             require_independent(self.privacy)
-        found, noise = _moments(self.turns), self._noise(draw)
+        found, noise = _moments(self.turns), _noise_of(self.turns, draw)
         student = draw.standard_t(max(float(found.records) - 1, 1.0), DRAWS) if population else None
         normal = draw.standard_normal(DRAWS) if population else None
         total = inf if self.turns[0].total is None else float(self.turns[0].total)
@@ -152,13 +160,12 @@ class Summary(Covered):
         middle, half = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2
         step = half / (2 * HALF)
         mean = _scaled(mean_ends(found, noise, level, student), half, middle, step)
-        ends = [
-            counts,
-            _scaled(sum_ends(found, noise, level, student, middle / half, total), half, 0, step * self.count),
-            (max(mean[0], self.lower), min(mean[1], self.upper)),
-        ]
+        sums = _scaled(sum_ends(found, noise, level, student, middle / half, total), half, 0, step * self.count)
+        ends = [counts, _inside(sums, total * min(self.lower, 0.0), total * max(self.upper, 0.0))]
+        ends.append(_inside(mean, self.lower, self.upper))
         if found.square is not None:
-            ends.append(_scaled(variance_ends(found, noise, level, normal), half**2, 0, 8 * half * step))
+            variance = _scaled(variance_ends(found, noise, level, normal), half**2, 0, 8 * half * step)
+            ends.append(_inside(variance, 0.0, LARGEST_VARIANCE * half**2))
         return np.array(ends)
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
@@ -184,13 +191,6 @@ class Summary(Covered):
         place = list(self.statistics).index(statistic)
         low, high = self.intervals(level, population=population)[place].tolist()
         return low, high
-
-    def _noise(self, draw: np.random.Generator) -> Moments:
-        parts = [
-            np.concatenate([cells[:, 0, 0] for cells, _ in turn.sums.simulate(turn.total, DRAWS, draw)])
-            for turn in self.turns
-        ]
-        return _in_units(parts)
 
     def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
         place = list(self.statistics).index(self.statistic)
@@ -266,6 +266,18 @@ class SummaryByCategory(ByCategory[Summary]):
 
 def _moments(turns: tuple[Evidence, ...]) -> Moments:
     return _in_units([turn.unbiased[0, 0] for turn in turns])
+
+
+def _noise_of(turns: tuple[Evidence, ...], draw: np.random.Generator) -> Moments:
+    return _in_units(
+        [np.concatenate([cells[:, 0, 0] for cells, _ in turn.sums.simulate(turn.total, DRAWS, draw)]) for turn in turns]
+    )
+
+
+def _inside(ends: tuple[float, float], least: float, most: float) -> tuple[float, float]:
+    """Ends within what is possible; of infinitely many records nothing is impossible."""
+    least, most = (0.0 if isnan(each) else each for each in (least, most))
+    return min(max(ends[0], least), most), max(min(ends[1], most), least)
 
 
 def _in_units(parts: list[Any]) -> Moments:

@@ -30,7 +30,7 @@ def numeral(value: float, width: float = 0.0) -> str:
     ('190', '30.3')
     """
     if not isfinite(value):
-        return "unknown" if isnan(value) else ENDLESS
+        return "not known" if isnan(value) else ENDLESS
     if width > 0:
         return _placed(value, floor(log10(width) + 1e-9) - 1)
     if value and not SMALLEST_PLAIN <= abs(value) < LARGEST_PLAIN:
@@ -52,7 +52,7 @@ def standing(value: float, lower: float, upper: float, *, known_to: float = 0.0)
         return numeral(value, max(upper - lower, known_to if isfinite(known_to) else 0.0))
     if isfinite(lower):
         return f"at or above {numeral(lower)}"
-    return f"below {numeral(upper)}" if isfinite(upper) else "unknown"
+    return f"below {numeral(upper)}" if isfinite(upper) else "not known"
 
 
 def span(lower: float, upper: float, known_to: float = 0.0) -> str:
@@ -68,7 +68,7 @@ def span(lower: float, upper: float, known_to: float = 0.0) -> str:
     if not isfinite(lower) or not isfinite(upper):
         return {
             (True, False): f"{numeral(lower)} or more", (False, True): f"less than {numeral(upper)}",
-        }.get((isfinite(lower), isfinite(upper)), "unknown")  # fmt: skip
+        }.get((isfinite(lower), isfinite(upper)), "not known")  # fmt: skip
     digits = _decimals(np.array([lower, upper]), max(abs(lower), abs(upper)))
     if known_to > 0:
         digits = min(digits, max(1 - floor(log10(known_to) + 1e-9), 0))

@@ -30,7 +30,9 @@ LEVELS = np.exp(np.linspace(-2.1, 2.1, 8))
 """Hazards that are tried, over the one by which half are left in the middle of the grid."""
 SPREAD = 0.6
 """Standard deviation of the logarithm of a hazard before anything is known."""
-LEAST, LEAST_SPREAD = 0.5, 1e-3
+LEAST, LEAST_SPREAD, ROUNDING = 0.5, 1e-3, 1e-9
+FURTHEST = -8.0
+"""Standard deviations below zero at which a number of records is taken to be at least."""
 
 
 class Counts(NamedTuple):
@@ -82,7 +84,8 @@ def _at_least_one(records: Counts) -> float:
     found, deviation = float(records.found), float(np.std(records.noise))
     if deviation == 0:
         return max(found, 1.0)
-    at = found / deviation
+    at = max(found / deviation, FURTHEST)
+    found = at * deviation
     return max(found + deviation * float(np.exp(norm.logpdf(at) - norm.logcdf(at))), 1.0)
 
 
@@ -98,7 +101,9 @@ def _posterior(counts: Counts, exposed: Callable[[FloatArray], FloatArray]) -> t
         expected = hazard * exposed(hazard)
         own = np.outer(expected, expected) * (size**2 * smooth[length] + rough**2 * np.eye(cells))
         own[np.diag_indices(cells)] += np.maximum(expected, LEAST_SPREAD)
-        factor = cho_factor(own + noise, lower=True)
+        total = own + noise
+        total[np.diag_indices(cells)] += ROUNDING * np.diag(total).max()
+        factor = cho_factor(total, lower=True)
         off = counts.found - expected
         solved = cho_solve(factor, off)
         means.append(expected + own @ solved)

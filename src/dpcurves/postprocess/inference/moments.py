@@ -13,6 +13,8 @@ from .group_intervals import mean_intervals
 from .search import accepted
 
 Ends = tuple[float, float]
+WHOLE = 1e-6
+"""Rounding of doubles, by which a whole number may miss itself."""
 
 SPENT = 1 / 10
 """The part of the error chance of a mean, or a sum, that goes to the bound of its variance."""
@@ -45,6 +47,8 @@ def variance_of(found: Moments) -> FloatArray:
 def count_ends(found: Moments, noise: Moments, level: float, total: float, normal: FloatArray | None) -> Ends:
     """Ends of the number of records, or of its mean over samples of this size; see `mean_intervals`.
 
+    Numbers of records are whole, and so are their ends; those of the mean contain them.
+
     Args:
         found: What was released, without bias.
         noise: Simulated.
@@ -52,11 +56,13 @@ def count_ends(found: Moments, noise: Moments, level: float, total: float, norma
         total: How many records there are, those without a value among them; infinite: private.
         normal: Draws of the standard normal law for sampling, (draws,); None: for these records.
     """
+    possible = min(max(float(found.records), 0.0), total)
+    low, high = interval(possible, noise.records, level)  # noise beyond what is possible makes nothing certain
+    low, high = max(float(np.ceil(low - WHOLE)), 0.0), min(float(np.floor(high + WHOLE)), total)
     if normal is None:
-        low, high = interval(float(found.records), noise.records, level)
-        return min(max(low, 0.0), total), min(max(high, 0.0), total)
+        return low, high
     ends = mean_intervals(np.atleast_1d(found.records), noise.records[:, None], normal[:, None], total, level)
-    return float(ends[0, 0]), float(ends[0, 1])
+    return min(float(ends[0, 0]), low), max(float(ends[0, 1]), high)
 
 
 def mean_ends(found: Moments, noise: Moments, level: float, student: FloatArray | None) -> Ends:
@@ -75,7 +81,7 @@ def mean_ends(found: Moments, noise: Moments, level: float, student: FloatArray 
         level: The chance that they cover.
         student: Draws of Student's law for sampling, (draws,); None: for these records.
     """
-    if not _is_there(found, noise, level):
+    if not is_there(found, noise, level):
         return -1.0, 1.0
     level, most = _sampled_at(found, noise, level, student)
 
@@ -130,7 +136,7 @@ def variance_ends(found: Moments, noise: Moments, level: float, normal: FloatArr
         level: The chance that they cover.
         normal: Draws of the standard normal law for sampling, (draws,); None: for these records.
     """
-    if not _is_there(found, noise, level):
+    if not is_there(found, noise, level):
         return 0.0, LARGEST_VARIANCE
     left = _unbounded_variance(_less(found, noise))
     each = (1 + level) / 2
@@ -157,7 +163,7 @@ def _unbounded_variance(found: Moments) -> FloatArray:
     return np.asarray((found.square - found.value**2 / count) / (count - 1))
 
 
-def _is_there(found: Moments, noise: Moments, level: float) -> bool:
+def is_there(found: Moments, noise: Moments, level: float) -> bool:
     """Whether there are more records than noise makes out of none, by far: then a mean is known at all."""
     return float(found.records) > max(2.0, upper_quantile(np.abs(noise.records), (1 + level) / 2))
 
