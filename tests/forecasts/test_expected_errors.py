@@ -11,6 +11,7 @@ from dpcurves.forecasts.kinds import KINDS
 LOSS = dp.PrivacyLoss.pure("0.5")
 GRID = dp.Grid(0, 1, cells=32)
 SMALL = dp.Grid(0, 1, cells=8)
+BOUNDS = dp.BoundsQuestion("x", 1, "0.9")
 QUESTIONS = (
     dp.CdfQuestion("x", GRID),
     dp.QuantilesQuestion("x", GRID, (0.25, 0.5)),
@@ -20,6 +21,15 @@ QUESTIONS = (
     dp.BinnedResidualsQuestion("label", "score", dp.DISJOINT_RECORDS),
     dp.Histogram2DQuestion("x", "y", SMALL, SMALL),
     dp.ResidualPlotQuestion("x", "y", 1, 1, "0.95", dp.DISJOINT_RECORDS, cells=8),
+    dp.CountQuestion("x"),
+    dp.SumQuestion("x", 0, 4),
+    dp.MeanQuestion("x", 0, 4),
+    dp.VarianceQuestion("x", 0, 4),
+    dp.SummaryQuestion("x", 0, 4),
+    dp.ScoresQuestion("label", "score", dp.Grid(0, 1, cells=1000)),
+    dp.HosmerLemeshowQuestion("label", "score", groups=4),
+    dp.SurvivalQuestion("t", "e", dp.Grid(0, 40, cells=40)),
+    dp.ContingencyQuestion(dp.Categories("a", ("u", "v", "w")), dp.Categories("b", (0, 1))),
 )
 
 
@@ -84,7 +94,7 @@ def test_no_more_than_a_million_records_are_made_up(monkeypatch: pytest.MonkeyPa
         ({"records": 0}, "records"),
         ({"rehearsals": 1}, "rehearsals"),
         ({"question": dp.CdfQuestion("x", GRID, by=dp.Categories("who", ("a", "b")))}, "question"),
-        ({"question": dp.SurvivalQuestion("x", "died", GRID)}, "question"),
+        ({"question": BOUNDS}, "question"),
         ({"records": None, "like": {"x": []}}, "like"),
         ({"records": None, "like": {"x": [0.1], "y": [1, 2]}}, "like"),
     ],
@@ -94,3 +104,29 @@ def test_what_can_not_be_forecast_is_refused_by_name(changed: dict[str, Any], ar
     asked: dict[str, Any] = {"question": QUESTIONS[0], "loss": LOSS, "adjacency": dp.REPLACE_ONE, "records": 100}
     with pytest.raises(ValueError, match=f"^{argument}: "):
         dp.forecast(**{**asked, **changed})
+
+
+def test_it_foretells_the_interval_that_is_printed() -> None:
+    """Half widths of intervals for records and population, of tied, zero-inflated and smooth values: within a tenth."""
+    draw = np.random.default_rng(3)
+    tables = [
+        np.floor(draw.beta(2, 3, 3000) * 40) / 40,
+        np.where(draw.random(3000) < 0.3, 0.0, draw.lognormal(-2, 0.7, 3000)).clip(0, 1),
+        draw.beta(2, 3, 3000),
+    ]
+    for values in tables:
+        question, like = dp.MeanQuestion("x", 0, 1), {"x": values}
+        found = dp.forecast(question, dp.PrivacyLoss.pure(1), dp.REPLACE_ONE, like=like, rehearsals=8)
+        asked = [dp.mean(values, bounds=(0, 1), epsilon=1, adjacency=dp.REPLACE_ONE) for _ in range(12)]
+        for whom, foretold in ((False, found.expected[0].half_width), (True, found.expected[0].population)):
+            printed = np.mean([np.diff(each.mean_interval(0.95, population=whom))[0] / 2 for each in asked])
+            assert foretold == pytest.approx(float(printed), rel=0.1)
+
+
+def test_it_says_that_so_few_records_would_tell_nothing() -> None:
+    asked = dp.CdfQuestion("x", GRID), dp.PrivacyLoss.pure("0.05"), dp.REPLACE_ONE
+    nothing, something = (dp.forecast(*asked, records=size, rehearsals=2) for size in (30, 30_000))
+    assert nothing.notes == (str(nothing).splitlines()[-1],)
+    assert "next to nothing" in nothing.notes[0]
+    assert something.notes == ()
+    assert "95% interval ±" in str(something)

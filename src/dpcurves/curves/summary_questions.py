@@ -24,7 +24,7 @@ TWO_MOMENTS = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
 """What counts, sums and sums of squares get of the loss."""
 MOMENTS = {1: ONE_MOMENT, 2: TWO_MOMENTS}
 MOSTLY_MEAN = Fraction(2, 7), Fraction(4, 7), Fraction(1, 7)
-"""The same for a mean: squares get little, for they only tell how far sampling may move it."""
+"""Shares for a mean: squares get little, for they only tell how far sampling may move it."""
 LEAST_COUNT, PARTS = Fraction(1, 10), 20
 """A sum's count gets so much of the loss at least, and a multiple of a twentieth."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import nan
 from typing import Any, NamedTuple
 from warnings import catch_warnings
 
@@ -24,6 +25,11 @@ from .kinds import Kind, Table, kind_of
 
 REHEARSALS = 20
 MOST_TABLES = 4
+WIDTHS = 2
+"""Answers to a table whose intervals are computed: widths differ little from one to the next."""
+SAYS_NOTHING = "the band would be wider than 0.5 for all these records: a release would say next to nothing"
+WIDEST = 0.25
+"""Half of a band that says nothing."""
 MOST_RECORDS = 1_000_000
 """More records are not made up: what is far off with so many is no further off with more."""
 GIVEN = "the given records"
@@ -36,11 +42,16 @@ class Expected(NamedTuple):
         records: What the records are like.
         error: The mean over rehearsals.
         standard_error: Its own, by the number of rehearsals.
+        half_width: How far the 95% interval that is printed reaches to a side, for these records: the mean over
+            rehearsals. NaN where there is none.
+        population: The same of the interval for the population.
     """
 
     records: str
     error: float
     standard_error: float
+    half_width: float = nan
+    population: float = nan
 
 
 @dataclass(frozen=True)
@@ -52,12 +63,21 @@ class Forecast:
         size: The number of records.
         rehearsals: How often each was answered.
         expected: The expected error for each distribution of records.
+        interval: The interval whose half width is told, in words; empty where there is none.
     """
 
     words: str
     size: int
     rehearsals: int
     expected: tuple[Expected, ...]
+    interval: str = ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """One line where no curve of these records would tell more than none at all."""
+        shares = self.words.startswith("share") and "band" in self.interval
+        nothing = shares and min(each.half_width for each in self.expected) > WIDEST
+        return (SAYS_NOTHING,) if nothing else ()
 
     @property
     def low(self) -> float:
@@ -73,8 +93,13 @@ class Forecast:
         """A line for each kind of records, under what is told."""
         lines = [f"{self.words}, for {self.size:,} records, {self.rehearsals} rehearsals of each kind:"]
         for each in self.expected:
-            lines.append(f"  {each.records}: {numeral(each.error)} ± {numeral(each.standard_error)}")
-        return "\n".join(lines)
+            told = f"  {each.records}: {numeral(each.error)} ± {numeral(each.standard_error)}"
+            if self.interval:
+                told += f"; 95% interval ± {numeral(each.half_width)}, for the population ± {numeral(each.population)}"
+            lines.append(told)
+        if self.interval:
+            lines.append(f"  the interval is that of {self.interval}")
+        return "\n".join([*lines, *self.notes])
 
 
 def forecast(
@@ -87,7 +112,7 @@ def forecast(
     rehearsals: int = REHEARSALS,
     generator: np.random.Generator | None = None,
 ) -> Forecast:
-    """Forecast the error of an answer: simulate the question on public records, with all its turns and their noise.
+    """Forecast the error of an answer, and the interval that will be printed: by simulation on public records.
 
     The error of a curve depends on the records, because later turns depend on earlier answers. It is therefore
     simulated for records drawn from several public distributions, from the most to the least favourable; or for public
@@ -140,22 +165,23 @@ class _Asked(NamedTuple):
     rehearsals: int
 
     def forecast(self, size: int, tables: Mapping[str, Iterator[Table]], draw: np.random.Generator) -> Forecast:
-        expected = tuple(_expected(name, self._errors(each, draw)) for name, each in tables.items())
-        return Forecast(self.kind.words, size, self.rehearsals, expected)
+        expected = tuple(_expected(name, self._told(each, draw)) for name, each in tables.items())
+        return Forecast(self.kind.words, size, self.rehearsals, expected, self.kind.width)
 
     def tables(self, law: str, size: int, draw: np.random.Generator) -> Iterator[Table]:
         """Tables of one law, a few."""
         for _ in range(min(MOST_TABLES, self.rehearsals)):
             yield self.kind.columns(self.question, self.kind.laws[law](draw, size))
 
-    def _errors(self, tables: Iterator[Table], draw: np.random.Generator) -> FloatArray:
-        found, made = [], list(tables)
+    def _told(self, tables: Iterator[Table], draw: np.random.Generator) -> FloatArray:
+        """Errors, and half widths for these records and for the population: ``(rehearsals, 3)``."""
+        found, made = list[tuple[float, float, float]](), list(tables)
         for number, table in enumerate(made):
             times = len(range(number, self.rehearsals, len(made)))
             found += list(self._answered(table, times, int(draw.integers(2**31))))
         return np.array(found)
 
-    def _answered(self, table: Table, times: int, seed: int) -> Iterator[float]:
+    def _answered(self, table: Table, times: int, seed: int) -> Iterator[tuple[float, float, float]]:
         loss = self.loss.of_one_release()
         budget, chance = Currency.of(loss).budget(loss * Fraction(times)), Randomness.from_seed(seed)
         with (
@@ -164,11 +190,15 @@ class _Asked(NamedTuple):
         ):
             for number in range(times):
                 curve = session.ask(self.question, loss, request=f"rehearsal {number}")
-                yield self.kind.error(self.question, curve, table)
+                half = self.kind.half
+                halves = (nan, nan) if half is None or number >= WIDTHS else (half(curve, False), half(curve, True))
+                yield self.kind.error(self.question, curve, table), *halves
 
 
-def _expected(name: str, errors: FloatArray) -> Expected:
-    return Expected(name, float(errors.mean()), float(errors.std(ddof=1) / np.sqrt(len(errors))))
+def _expected(name: str, told: FloatArray) -> Expected:
+    errors, known = told[:, 0], told[~np.isnan(told[:, 1]), 1:]
+    halves = known.mean(axis=0).tolist() if len(known) else (nan, nan)
+    return Expected(name, float(errors.mean()), float(errors.std(ddof=1) / np.sqrt(len(errors))), *halves)
 
 
 def _size(table: Table) -> int:

@@ -39,7 +39,46 @@ def _narrow(draw: Generator, size: int) -> FloatArray:
     return np.where(draw.random(size) < 0.9, draw.normal(0.3, 0.0025, size), draw.random(size))
 
 
-PLACES = MappingProxyType({"a hill": _hill, "a long tail": _tail, "tied values": _tied, "a narrow peak": _narrow})
+def _zeros(draw: Generator, size: int) -> FloatArray:
+    """A third at the lower end, as wages of all; the others in a long tail, most of them on round numbers."""
+    tail = _tail(draw, size)
+    heaped = np.where(draw.random(size) < 0.7, np.floor(tail * TIES) / TIES, tail)
+    return np.where(draw.random(size) < 1 / 3, 0.0, heaped)
+
+
+PLACES = MappingProxyType(
+    {
+        "a hill": _hill, "a long tail": _tail, "tied values": _tied, "a narrow peak": _narrow,
+        "a third zero, the rest heaped": _zeros,
+    }
+)  # fmt: skip
+
+
+def _watched(places: Places) -> Callable[[Generator, int], tuple[FloatArray, Bits]]:
+    """Times at these places, and whether they are those of an event: half of the records are watched until another."""
+
+    def drawn(draw: Generator, size: int) -> tuple[FloatArray, Bits]:
+        time, until = places(draw, size), 1.3 * places(draw, size)
+        until = np.where(draw.random(size) < 0.5, until, np.inf)
+        return np.minimum(time, until), (time <= until).astype(np.int64)
+
+    return drawn
+
+
+TIMES = MappingProxyType({name: _watched(PLACES[name]) for name in ("a hill", "a long tail", "tied values")})
+
+
+def _pairs(lean: float) -> Points:
+    """Two places, of which the second follows the first as far as `lean` says."""
+
+    def drawn(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
+        first = draw.beta(1, 2, size)
+        return first, lean * first + (1 - lean) * draw.random(size)
+
+    return drawn
+
+
+PAIRS = MappingProxyType({"independent columns": _pairs(0.0), "columns that go together": _pairs(0.7)})
 
 
 def _classes(positive: float, apart: float, steps: int = 0) -> ClassesAndScores:

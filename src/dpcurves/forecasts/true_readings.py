@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..arrays import FloatArray
-from ..curves import CDF, ROC, BinnedResiduals, Calibration, Histogram, Histogram2D, Quantiles, ResidualPlot
+from ..curves import (
+    CDF,
+    ROC,
+    BinnedResiduals,
+    Calibration,
+    Contingency,
+    Histogram,
+    Histogram2D,
+    HosmerLemeshow,
+    Quantiles,
+    Reading,
+    ResidualPlot,
+    Scores,
+    Summary,
+    Survival,
+)
 from ..data import Grid, Outside
 
 Columns = Mapping[str, Any]
+Half = Callable[[Any, bool], float]
+"""How far an interval of a curve reaches to a side, at `LEVEL`: for its records, or for the population."""
+LEVEL = 0.95
+"""The level of intervals that are printed."""
 
 
 def of_cdf(question: Any, curve: CDF, records: Columns) -> float:
@@ -50,6 +69,96 @@ def of_binned_residuals(question: Any, curve: BinnedResiduals, records: Columns)
     """Mean absolute error of the mean residuals, each bin with the weight of its records."""
     score, positive = _scores(question, records)
     return _mean_error(curve.edges, score, positive - score, curve.residual)
+
+
+def of_scores(question: Any, scores: Scores, records: Columns) -> float:
+    """Absolute error of the area under the curve, against the exact scores; of what is not known, half its interval."""
+    score, positive = _scores(question, records)
+    area = scores.value(Reading.AUC)
+    return half_of_scores(scores, False) if np.isnan(area) else abs(area - _area(score, positive))
+
+
+def of_positives(question: Any, groups: HosmerLemeshow, records: Columns) -> float:
+    """Mean absolute error of the positives of a group."""
+    score, positive = _scores(question, records)
+    inside = (score >= groups.edges[0]) & (score <= groups.edges[-1])
+    place = np.minimum(np.searchsorted(groups.edges, score[inside], side="right") - 1, len(groups.observed) - 1)
+    truth = np.bincount(place, positive[inside], minlength=len(groups.observed))
+    return float(np.mean(np.abs(groups.observed - truth)))
+
+
+def of_number(question: Any, summary: Summary, records: Columns) -> float:
+    """Absolute error of the number that was asked for; of what is not known, half of its interval."""
+    values = _numbers(records, question.column)
+    exact = {"count": len(values), "sum": values.sum(), "mean": values.mean(), "variance": values.var(ddof=1)}
+    error = abs(summary.value - float(exact[summary.statistic]))
+    return half_of_number(summary, False) if np.isnan(error) else error
+
+
+def of_survival(question: Any, curve: Survival, records: Columns) -> float:
+    """Root mean square over edges, beside Kaplan and Meier's estimate from exact times."""
+    time, event = _numbers(records, question.time), np.asarray(records[question.event]) == question.came
+    known, place = np.unique(time, return_inverse=True)
+    left = np.bincount(place)
+    share = np.append(1.0, np.cumprod(1 - np.bincount(place, event) / np.cumsum(left[::-1])[::-1]))
+    truth = share[np.searchsorted(known, curve.x, side="left")]
+    return float(np.sqrt(np.mean((curve.y - truth) ** 2)))
+
+
+def of_table(question: Any, table: Contingency, records: Columns) -> float:
+    """Root mean square over pairs of categories, in records."""
+    sides = (question.rows, question.columns)
+    places = [np.array([list(side.values).index(each) for each in records[side.column].tolist()]) for side in sides]
+    truth = np.zeros((question.rows.slots, question.columns.slots))
+    np.add.at(truth, tuple(places), 1)
+    return float(np.sqrt(np.mean((np.asarray(table.count) - truth) ** 2)))
+
+
+def half_of_band(curve: CDF, population: bool) -> float:
+    """Half of the band where it is widest."""
+    lower, upper = curve.band(LEVEL, population=population)
+    return float((upper - lower).max()) / 2
+
+
+def half_of_survival(curve: Survival, population: bool) -> float:
+    """Half of the band, on average over edges."""
+    lower, upper = curve.band(LEVEL, population=population)
+    return float((upper - lower)[1:].mean()) / 2
+
+
+def half_of_quantiles(quantiles: Quantiles, population: bool) -> float:
+    """Half of the intervals on average, within the grid."""
+    ends = quantiles.intervals(LEVEL, population=population)
+    x = quantiles.curve.x
+    return float(np.diff(np.clip(ends, x[0], x[-1]), axis=-1).mean()) / 2
+
+
+def half_of_each(curve: Histogram | Calibration | HosmerLemeshow | Contingency, population: bool) -> float:
+    """Half of the intervals on average."""
+    return float(np.diff(curve.intervals(LEVEL, population=population), axis=-1).mean()) / 2
+
+
+def half_of_envelope(curve: BinnedResiduals, population: bool) -> float:
+    """The envelope on average: it covers sampling in any case."""
+    return float(np.mean(curve.envelope_at(LEVEL)))
+
+
+def half_of_number(summary: Summary, population: bool) -> float:
+    """Half of the interval of the number that was asked for."""
+    low, high = summary.interval(LEVEL, population=population)
+    return (high - low) / 2
+
+
+def half_of_area(curve: ROC, population: bool) -> float:
+    """Half of the interval of the area."""
+    low, high = curve.auc_interval(LEVEL, population=population)
+    return (high - low) / 2
+
+
+def half_of_scores(scores: Scores, population: bool) -> float:
+    """Half of the interval of the area."""
+    low, high = scores.interval(Reading.AUC, LEVEL, population=population)
+    return (high - low) / 2
 
 
 def of_plane(question: Any, curve: Histogram2D, records: Columns) -> float:
