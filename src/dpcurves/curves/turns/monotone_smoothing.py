@@ -40,7 +40,7 @@ class Smoothing:
             object.__setattr__(self, "at", tuple(sorted(set(edges))))
 
     def nearest(self, prefixes: Prefixes) -> tuple[Smoothing, tuple[str, ...]]:
-        """The same at counted edges, each the nearest one to an edge of `at`; a note, where this is another one.
+        """This smoothing at counted edges, each the nearest one to an edge of `at`; a note, where this is another one.
 
         Raises:
             ValueError: the grid has not so many edges.

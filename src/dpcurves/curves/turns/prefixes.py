@@ -135,7 +135,7 @@ class Prefixes:
                 them outside.
             level: The chance to hold all of the quantiles.
             population: Whether they are those of the population.
-            generator: As for a band.
+            generator: For the simulation; None: the public one, so that the same curve always has the same intervals.
         """
         bounds = self.evidence.sums.bounds
         if not are_few(p.size, level, draws_for(len(bounds))):
