@@ -78,7 +78,7 @@ ax = curve.plot()
 ax.set_xscale("log")
 
 # %% [markdown]
-# A note came with the answer: the first cell holds more than its neighbours suggest, so the grid may be too narrow.
+# A note came with the answer: the first cell holds more than its neighbours suggest, so values below may be among them.
 # It was read from the noisy counts, not from the records. Here we know better: these are the people without an income,
 # and they belong there. From here on the note is not shown again.
 #

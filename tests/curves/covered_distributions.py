@@ -35,6 +35,9 @@ def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
         yield f"band, {whom}", _within(np.stack([lower, upper], axis=1), shares)
         ends = found.intervals(level, population=population_too)
         yield f"quantiles, {whom}", all(_within(ends, each) for each in quantiles[population_too])
+        alone = np.array([curve.quantile_interval(P[1], level, population=population_too)])
+        held = all(_within(alone, each[1:2]) for each in quantiles[population_too])
+        yield f"one quantile of a curve, {whom}", held
         at = grid.nearest_edge(bins.x)
         yield f"bins, {whom}", _within(bins.intervals(level, population=population_too), np.diff(shares[at]))
         cells = np.diff(shares) * case.units

@@ -69,7 +69,7 @@ AT_EDGES = "one quantile", "searched", "pairs", "region"
 def _families() -> Iterator[tuple[str, Family]]:
     third = CASES[::3]
     replaced = tuple(case for case in CASES if case.adjacency)[::3]
-    yield "distributions", Family(covered_distributions.covered, both("quantiles"), 4, 1)
+    yield "distributions", Family(covered_distributions.covered, both("quantiles", "one quantile of a curve"), 4, 1)
     yield "searches", Family(covered_distributions.covered_searches, both(*AT_EDGES), 6, 1, 2, third)
     yield "summaries", Family(covered_summaries.covered, covered_summaries.UNKNOWN, 4, 1)
     yield "survivals", Family(covered_survivals.covered, both("median", "band"), 2, 2)

@@ -183,7 +183,7 @@ def test_what_is_not_understood_is_refused_by_its_name() -> None:
         scores.value("accuracy")
     with pytest.raises(ValueError, match=r"^threshold: a number is needed"):
         scores.confusion(float("nan"))
-    with pytest.raises(ValueError, match=r"^grid: at most 1024 cells"):
+    with pytest.raises(ValueError, match=r"^grid: at most 4096 cells of scores .* got 16384: intervals"):
         ScoresQuestion("y", "s", Grid(0, 1, cells=2**14))
     with pytest.raises(ValueError, match=r"^category: one of a, b, c is needed"):
         answer(BY, TABLE, HUGE, both(2000)[1], seed=1).difference("auc", "a", "d", 0.9)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from by_hand import answer
@@ -63,8 +65,30 @@ def test_what_cannot_be_smoothed_is_refused() -> None:
     curve: CDF = answer(TREE, {"x": X}, PrivacyLoss.pure(1), BOTH[1], seed=4)
     with pytest.raises(ValueError, match="^p: 1 "):
         curve.smoothed(3)
-    with pytest.raises(ValueError, match="^at: edges between"):
+    with pytest.raises(ValueError, match="^at: edges from 0 to 32 are needed, got 40"):
         curve.smoothed(2, at=(40,))
+
+
+def test_edges_that_were_not_counted_give_way_to_the_nearest_ones_and_a_note_says_so() -> None:
+    """On the usual curve of three turns, with values outside clamped and apart."""
+    for outside in dp.Outside:
+        grid = dp.Grid(0, 1, cells=1024, outside=outside)
+        curve: CDF = answer(CdfQuestion("x", grid), {"x": X}, PrivacyLoss.pure(1), BOTH[1], seed=4)
+        counted, asked = np.flatnonzero(curve.prefixes.measured), np.arange(0, 1025, 32)
+        with pytest.warns(dp.CurveWarning, match="of 33 edges to smooth at were not counted"):
+            found = curve.smoothed(2, at=asked.tolist())
+        assert found.smoothing is not None
+        taken = found.smoothing.at
+        assert taken is not None
+        assert set(taken) <= set(counted.tolist())
+        nearest = np.abs(asked[:, None] - counted).min(axis=1)
+        assert (np.abs(asked[:, None] - np.array(taken)).min(axis=1) == nearest).all()
+        again = CDF.from_json(found.to_json())
+        assert again.y.tolist() == found.y.tolist()
+        assert again.notes == found.notes
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert curve.smoothed(2, at=taken).y.tolist() == found.y.tolist()
 
 
 def test_counts_under_a_square_root_come_nearer_to_the_truth_by_smoothing() -> None:

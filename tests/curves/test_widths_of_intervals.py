@@ -50,7 +50,7 @@ def curve_of(data: str, epsilon: str) -> CDF:
 
 
 @pytest.mark.parametrize("data", DATA)
-def test_quantiles_end_less_than_a_cell_beyond_where_the_band_passes_them(data: str) -> None:
+def test_many_quantiles_end_less_than_a_cell_beyond_where_the_band_passes_them(data: str) -> None:
     for epsilon in EPSILONS:
         curve = curve_of(data, epsilon)
         cell = (curve.x[-1] - curve.x[0]) / (len(curve.x) - 1)

@@ -14,7 +14,6 @@ from .. import display, workloads
 from ..arguments import Refused, chance, require_kind, share
 from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
-from ..display import RECORDS, span, standing
 from ..postprocess import Band, cell_at, ends_at, inside, inverse_at, population_band, simultaneous_band, value_at
 from ..postprocess.shape.interpolate import numbers
 from ..queries import Hint, PrefixQuery
@@ -24,17 +23,16 @@ from ..strategies import GrownPartition as GrownPartition
 from ..strategies import QuantileCuts as QuantileCuts
 from ..workloads import Needs, needed
 from .bins import Bins
-from .covering import scopes
 from .keys import By, axes_of
 from .notes import notes_on_end_cells, warn_of
 from .quantile_quantile import PERCENTS, QuantileQuantile, shares_of
+from .quantile_rows import quantile_rows
 from .question import require_independent, statement_of
 from .result import Covered
 from .turns.edge_counts import all_edges, edges_given
 from .turns.monotone_smoothing import Smoothing
 from .turns.one_table import axis_label, hint_of, hinted, in_rows, in_words
 from .turns.prefixes import Prefixes
-from .turns.searched import Searched
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,8 +42,6 @@ if TYPE_CHECKING:
     Several = Sequence[float] | NDArray[Any]
 
 METHODS = (GrownPartition, QuantileCuts, Bisection)
-LEVEL = 0.95
-"""The level of intervals in HTML summaries."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,19 +114,23 @@ class CDF(Covered):
         Args:
             p: The norm that is minimised. 2: the sum of squared changes over their variances; 1: the sum of absolute
                 changes over their standard deviations.
-            at: Numbers of edges; only these points are smoothed, and between them the curve is linear. None: all that
-                were counted.
+            at: Numbers of edges; only these points are smoothed, and between them the curve is linear. The nearest
+                counted edge stands for one that was not counted (see `smoothing.at`). None: all that were counted.
+
+        Warns:
+            CurveWarning: other edges were taken.
 
         Raises:
-            ValueError: `p` is neither 1 nor 2, or an edge was not counted.
+            ValueError: `p` is neither 1 nor 2, or the grid has no such edge.
 
         >>> import dpcurves as dp
         >>> curve = dp.cdf([1, 2, 6] * 500, grid=dp.Grid(0, 8, cells=8), epsilon=100, adjacency=dp.REPLACE_ONE)
         >>> curve.smoothed(p=1).y.round(2).tolist()
         [0.0, 0.0, 0.33, 0.67, 0.67, 0.67, 0.67, 1.0, 1.0]
         """
-        smoothed = replace(self, smoothing=Smoothing(p, None if at is None else tuple(at)))
-        _ = smoothed.y  # an edge that was not counted is refused now
+        smoothing, notes = Smoothing(p, None if at is None else tuple(at)).nearest(self.prefixes)
+        smoothed = replace(self, smoothing=smoothing, privacy=self.privacy.noted(*notes))
+        warn_of(smoothed, told=self.notes)
         return smoothed
 
     @overload
@@ -210,12 +210,11 @@ class CDF(Covered):
     def quantile_interval(
         self, p: float, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> tuple[float, float]:
-        """A confidence interval for the quantile `p`; the intervals of all `p` hold at once with probability `level`.
+        """A confidence interval for the quantile `p`, which holds it with probability `level`.
 
-        It contains every value that may be called this quantile, whatever ties there are and wherever records lie
-        inside cells: see `ends_at`. Its ends are edges beyond where the band crosses `p`, so it covers more often than
-        `level` says. An end is infinite where the quantile may lie outside the grid. (Rules that interpolate between
-        two records, as NumPy's `linear`, may go one record further.)
+        It has every value that may be called this quantile, whatever ties there are and wherever records lie in cells:
+        all edges at which the share below does not differ significantly from `p`, and the cells beside them.
+        An end is infinite where the quantile may lie outside the grid. (NumPy's `linear` may go one record further.)
         """
         at = np.array([share("p", p)])
         ((left, right),) = self.quantile_intervals(at, level, population=population, generator=generator).tolist()
@@ -224,7 +223,17 @@ class CDF(Covered):
     def quantile_intervals(
         self, p: ArrayLike, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
-        """The ends of `quantile_interval` for several `p`, all correct at once with probability `level`: (..., 2)."""
+        """Intervals of several quantiles, all correct at once with probability `level`: (..., 2).
+
+        The fewer, the narrower. Up to nine are tested one by one, at a part of the error probability each; more end
+        where the `band` crosses `p`, and hold for all `p` at once (`ends_at`).
+        """
+        if population:
+            require_independent(self.privacy)
+        of, sure = (numbers("p", p), self.quantile_cell(p)), chance("level", level)
+        few = self.prefixes.tested(*of, sure, population=population, generator=generator)
+        if few is not None:
+            return few
         ends = self.band(level, population=population, generator=generator)
         lower, upper = (self.prefixes.at_boundaries(end) for end in ends)
         return ends_at(self.prefixes.boundaries, lower, upper, p)
@@ -386,17 +395,3 @@ class CdfQuestion:
     def __str__(self) -> str:
         way = " at some edges" if self.at is not None else "" if self.method is None else f" {self.method}"
         return in_words(f"distribution function{way}", self.column, self.by) + hinted(self.hint)
-
-
-def quantile_rows(curve: CDF | Searched, p: FloatArray) -> list[tuple[str, str]]:
-    """What an HTML summary says of quantiles: where each stands, and between which edges it lies."""
-    names = [f"{share:g} quantile" for share in p.tolist()]
-    intervals = {
-        whom: curve.quantile_intervals(p, LEVEL, population=asked) for whom, asked in scopes(curve.privacy).items()
-    }
-    widths = np.diff(intervals[RECORDS])[:, 0].tolist()
-    points = zip(curve.quantile(p).tolist(), curve.quantile_cell(p).tolist(), widths, strict=True)
-    places = [standing(x, *cell, known_to=width) for x, cell, width in points]
-    ends = [[f"{span(*pair)} {whom}" for pair in found.tolist()] for whom, found in intervals.items()]
-    words = [f"{place} ({100 * LEVEL:g}%: {', '.join(own)})" for place, *own in zip(places, *ends, strict=True)]
-    return list(zip(names, words, strict=True))

@@ -22,7 +22,10 @@ from ..release import Evidence, PrivacyStatement, Release
 
 PACKAGE = str(Path(__file__).parents[1])
 NEARLY_ALL = 0.95
-NARROW = "the grid may be too narrow"
+NARROW = (
+    'ask with outside="apart" (--outside apart), which counts these by themselves; if there are many, the grid is too '
+    "narrow"
+)
 
 
 class CurveWarning(UserWarning):

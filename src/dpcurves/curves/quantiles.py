@@ -17,7 +17,8 @@ from ..data.grid import MOST_LAID_OUT
 from ..queries import Hint, PrefixQuery
 from ..release import ALL, Setting
 from ..workloads import Brackets, Needs, needed
-from .cdf import CDF, LEVEL, CdfQuestion, quantile_rows
+from .cdf import CDF, CdfQuestion
+from .quantile_rows import LEVEL, quantile_rows
 from .question import statement_of
 from .result import Covered
 from .turns.declared_grid import read_grid, written_grid
@@ -78,8 +79,9 @@ class Quantiles(Covered):
         """Confidence intervals for the quantiles, all correct at once with probability `level`: ``(quantiles, 2)``.
 
         They are for the quantiles of these records, whatever ties there are, or, with `population`, for those of the
-        population that the records were drawn from; see `CDF.quantile_interval`. They end at edges of cells, so they
-        hold more often than `level` says. An end is infinite where the quantile may lie outside the grid.
+        population that the records were drawn from; see `CDF.quantile_interval`. The fewer quantiles, the narrower they
+        are. They end at edges of cells, so they hold more often than `level` says. An end is infinite where the
+        quantile may lie outside the grid.
         """
         return self.curve.quantile_intervals(self.p, level, population=population)
 

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from ..display import Shade
     from ..release import PrivacyStatement
 
-MOST_CELLS = 2**10
+MOST_CELLS = 2**12
+"""Intervals simulate the noise of both classes in each cell, some thousand times: of so many in 0.8 GB of memory."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -202,8 +203,9 @@ class ScoresQuestion:
     Attributes:
         label: The column of true labels.
         score: The column of scores, or a `Scorecard` or `Trees` that gives them; high scores are positive.
-        grid: Public cells of the scores, 1024 at most. Unless said they are hundredths of [0, 1], and scores outside
-            are counted apart: if there are more of these than noise may hide, a note says so.
+        grid: Public cells of the scores, 4096 at most, for intervals simulate the noise of each in memory. Unless said
+            they are hundredths of [0, 1], and scores outside are counted apart: if there are more of these than noise
+            may hide, a note says so.
         by: Categories that were declared in public: one result for each, all together at the privacy loss of one. A
             tuple of several columns: one for each combination.
         pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed
@@ -227,7 +229,8 @@ class ScoresQuestion:
         require_kind("grid", self.grid, Grid, "a Grid, as in Grid(0, 1, cells=100),")
         keys_of(self.by)
         if self.grid.cells > MOST_CELLS:
-            raise Refused("grid", f"at most {MOST_CELLS} cells of scores are counted, got {self.grid.cells}")
+            why = "intervals simulate the noise of each, and of more it needs too much memory"
+            raise Refused("grid", f"at most {MOST_CELLS} cells of scores are counted, got {self.grid.cells}: {why}")
         labels(self.label, self.pos_label, self.neg_label)
 
     def steps(self, setting: Setting) -> Needs[Any]:

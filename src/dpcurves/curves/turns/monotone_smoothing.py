@@ -21,7 +21,7 @@ class Smoothing:
 
     Attributes:
         p: The power in which changes of noises are added up: 1, absolute values, or 2, squares.
-        at: Numbers of the edges that are smoothed; between them the curve is linear. None: all that were counted.
+        at: Numbers of the counted edges that are smoothed; between them the curve is linear. None: all of these.
 
     Raises:
         ValueError: `p` is another number, or edges do not rise.
@@ -39,11 +39,29 @@ class Smoothing:
             edges = tuple(whole("at", edge) for edge in several("at", self.at, "numbers of edges, as in (3, 7),"))
             object.__setattr__(self, "at", tuple(sorted(set(edges))))
 
+    def nearest(self, prefixes: Prefixes) -> tuple[Smoothing, tuple[str, ...]]:
+        """This smoothing at counted edges, each the nearest one to an edge of `at`; a note, where this is another one.
+
+        Raises:
+            ValueError: the grid has not so many edges.
+        """
+        if self.at is None:
+            return self, ()
+        beyond = [edge for edge in self.at if not 0 <= edge <= prefixes.grid.cells]
+        if beyond:
+            raise Refused("at", f"edges from 0 to {prefixes.grid.cells} are needed, got {beyond[0]}")
+        asked, counted = np.array(self.at, dtype=np.int64), np.flatnonzero(prefixes.measured)
+        after = np.clip(np.searchsorted(counted, asked), 1, len(counted) - 1)
+        low, high = counted[after - 1], counted[after]
+        found = np.where(asked - low <= high - asked, low, high)
+        moved = int(np.count_nonzero(found != asked))
+        note = f"{moved} of {len(asked)} edges to smooth at were not counted: the nearest counted ones were taken"
+        return Smoothing(self.p, tuple(found.tolist())), (note,) if moved else ()
+
     def shares(self, prefixes: Prefixes) -> FloatArray:
         """Shares below each edge of the grid, from the counts of the last turn.
 
-        Raises:
-            ValueError: an edge was not counted.
+        The edges of `at` were counted, as those of `nearest` are.
         """
         law, evidence = prefixes.evidence.sums, prefixes.evidence
         curve = noisy_prefixes(law, evidence.values, evidence.total)
@@ -64,6 +82,4 @@ class Smoothing:
         if self.at is None:
             return np.arange(len(ends))
         slots = np.array(self.at, dtype=np.int64) + int(prefixes.grid.outside is Outside.APART)
-        if not set(slots.tolist()) <= {0, *ends.tolist()}:
-            raise Refused("at", "edges between intervals that were counted are needed: see `prefixes.measured`")
         return np.unique(np.append(np.searchsorted(ends, slots[slots > 0]), len(ends) - 1))

@@ -18,6 +18,7 @@ from ...postprocess import Band, Sample, monotone_prefixes, shrunken_estimate
 from ...postprocess.estimation.joint_estimate import ConvolvedEstimate, JointEstimate, together
 from ...postprocess.inference.bands import PILOT
 from ...postprocess.inference.population_band import seen
+from ...postprocess.inference.quantile_tests import are_few, ends_by_tests
 from ...postprocess.inference.simulation_seed import draws_for, public_generator, sampling_generator
 from ...release import Evidence
 
@@ -112,11 +113,43 @@ class Prefixes:
 
     def deviations(self, generator: np.random.Generator | None) -> Iterator[FloatArray]:
         """Simulated noise of `unbiased_shares` at the edges that were measured, in chunks of (draws, measured)."""
-        law, total = self.evidence.sums, self.evidence.total
-        below = self.unbiased_below[law.bounds]
-        for noise in _public_noise(law, total is not None) if generator is None else _noise(law, total, generator):
+        below = self.unbiased_below[self.evidence.sums.bounds]
+        for noise in self._noise_of_counts(generator):
             shares = (below + noise) / np.maximum(below[-1] + noise[:, -1:], 1.0) - below / self._own_total
             yield shares[:, 1:-1] if self.grid.outside is Outside.APART else shares
+
+    def tested(
+        self,
+        p: FloatArray,
+        cells: FloatArray,
+        level: float,
+        *,
+        population: bool,
+        generator: np.random.Generator | None,
+    ) -> FloatArray | None:
+        """Ends of a few quantiles by tests at the edges, (..., 2): see `ends_by_tests`. None where they are many.
+
+        Args:
+            p: Levels, (...).
+            cells: The cells in which the curve has them, (..., 2). Intervals contain these: shrinkage may have taken
+                them outside.
+            level: The chance to hold all of the quantiles.
+            population: Whether they are those of the population.
+            generator: For the simulation; None: the public one, so that the same curve always has the same intervals.
+        """
+        bounds = self.evidence.sums.bounds
+        if not are_few(p.size, level, draws_for(len(bounds))):
+            return None
+        chance = sampling_generator(generator) if population else None
+        noise, below = self._noise_of_counts(generator), self.unbiased_below[bounds]
+        found = ends_by_tests(below, noise, p.ravel(), level, chance)
+        ends = self.boundaries[bounds[found]].reshape(cells.shape)
+        return np.stack([np.minimum(ends, cells)[..., 0], np.maximum(ends, cells)[..., 1]], axis=-1)
+
+    def _noise_of_counts(self, generator: np.random.Generator | None) -> Iterable[FloatArray]:
+        """Simulated noise of the counts below the edges that were measured, in chunks of (draws, measured)."""
+        law, total = self.evidence.sums, self.evidence.total
+        return _public_noise(law, total is not None) if generator is None else _noise(law, total, generator)
 
     def sample(self, generator: np.random.Generator | None) -> Sample:
         """What is known of sampling at the edges that were measured."""

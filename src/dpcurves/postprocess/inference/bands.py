@@ -128,12 +128,12 @@ def upper_quantiles(samples: FloatArray, level: float) -> FloatArray:
 
 
 @lru_cache(maxsize=256)  # a pure function of public numbers
-def safe_rank(draws: int, level: float) -> int:
+def safe_rank(draws: int, level: float, slack: float = SLACK) -> int:
     """Which of so many draws, in order, stands for the quantile at `level` of their law: the r-th least.
 
     On average a share ``r / (draws + 1)`` of the law lies below it, so r is at least ``level * (draws + 1)``. But the
     draws of a fixed seed are the same in every release, and so is what they miss the quantile by. The share is below
-    ``level - SLACK`` only if r draws or more are below that quantile, whose number is binomial: r is the least rank
+    ``level - slack`` only if r draws or more are below that quantile, whose number is binomial: r is the least rank
     for which the chance of this is at most `RISK`, or the last one if none is. *So a level that is simulated is held
     but for 0.2 points; the fewer draws, the further on the safe side.*
 
@@ -147,7 +147,7 @@ def safe_rank(draws: int, level: float) -> int:
     least = ceil((draws + 1) * chance("level", level) - 1e-9)
     if least > draws:
         raise Refused("level", f"{level} needs more than {draws} draws")
-    unlucky = _so_many_or_more(draws, max(level - SLACK, 0.0))[least:draws]  # draws below that quantile
+    unlucky = _so_many_or_more(draws, max(level - slack, 0.0))[least:draws]  # draws below that quantile
     return least + int(np.count_nonzero(unlucky > RISK))
 
 
