@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import display, workloads
 from ..arguments import Refused, chance, require_kind, share
 from ..arrays import FloatArray
-from ..data import Axis, Grid, Outside
-from ..display import RECORDS, span, standing
+from ..data import Axis, Grid
 from ..postprocess import Band, cell_at, ends_at, inside, inverse_at, population_band, simultaneous_band, value_at
 from ..postprocess.shape.interpolate import numbers
 from ..queries import Hint, PrefixQuery
@@ -24,17 +23,17 @@ from ..strategies import GrownPartition as GrownPartition
 from ..strategies import QuantileCuts as QuantileCuts
 from ..workloads import Needs, needed
 from .bins import Bins
-from .covering import scopes
 from .keys import By, axes_of
 from .notes import notes_on_end_cells, warn_of
 from .quantile_quantile import PERCENTS, QuantileQuantile, shares_of
+from .quantile_rows import quantile_rows
 from .question import require_independent, statement_of
 from .result import Covered
+from .turns.declared_grid import read_cells, written_cells
 from .turns.edge_counts import all_edges, edges_given
 from .turns.monotone_smoothing import Smoothing
 from .turns.one_table import axis_label, hint_of, hinted, in_rows, in_words
 from .turns.prefixes import Prefixes
-from .turns.searched import Searched
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
     Several = Sequence[float] | NDArray[Any]
 
 METHODS = (GrownPartition, QuantileCuts, Bisection)
-LEVEL = 0.95
-"""The level of intervals in HTML summaries."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -283,7 +280,7 @@ class CDF(Covered):
         return {"x": self.x, "y": self.y}
 
     def _question(self) -> dict[str, object]:
-        return {"label": self.label, "outside": self.prefixes.grid.outside.name, **self._smoothed_how()}
+        return {"label": self.label, **written_cells(self.prefixes.grid), **self._smoothed_how()}
 
     def _smoothed_how(self) -> dict[str, object]:
         return {} if self.smoothing is None else {"smoothed": {"p": self.smoothing.p, "at": self.smoothing.at}}
@@ -291,7 +288,7 @@ class CDF(Covered):
     @classmethod
     def _opened(cls, opened: Opened) -> CDF:
         question = opened.evidence["question"]
-        grid = Grid.from_edges(opened.arrays["x"], outside=Outside[question["outside"]])
+        grid = read_cells(question, opened.arrays["x"])
         curve = cls.along(Prefixes.from_json(opened.evidence["releases"], grid), question["label"], opened.privacy)
         how = question.get("smoothed")
         return curve if how is None else curve.smoothed(how["p"], how["at"])
@@ -386,17 +383,3 @@ class CdfQuestion:
     def __str__(self) -> str:
         way = " at some edges" if self.at is not None else "" if self.method is None else f" {self.method}"
         return in_words(f"distribution function{way}", self.column, self.by) + hinted(self.hint)
-
-
-def quantile_rows(curve: CDF | Searched, p: FloatArray) -> list[tuple[str, str]]:
-    """What an HTML summary says of quantiles: where each stands, and between which edges it lies."""
-    names = [f"{share:g} quantile" for share in p.tolist()]
-    intervals = {
-        whom: curve.quantile_intervals(p, LEVEL, population=asked) for whom, asked in scopes(curve.privacy).items()
-    }
-    widths = np.diff(intervals[RECORDS])[:, 0].tolist()
-    points = zip(curve.quantile(p).tolist(), curve.quantile_cell(p).tolist(), widths, strict=True)
-    places = [standing(x, *cell, known_to=width) for x, cell, width in points]
-    ends = [[f"{span(*pair)} {whom}" for pair in found.tolist()] for whom, found in intervals.items()]
-    words = [f"{place} ({100 * LEVEL:g}%: {', '.join(own)})" for place, *own in zip(places, *ends, strict=True)]
-    return list(zip(names, words, strict=True))

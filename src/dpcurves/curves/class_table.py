@@ -20,6 +20,7 @@ from ..postprocess.inference.ratio_bands import Ratio, Simulated, ratio_bands
 from ..release import Evidence, PrivacyStatement
 from .question import require_independent
 from .result import Covered
+from .turns.declared_grid import read_grid, written_cells
 
 if TYPE_CHECKING:
     from ..display import Opened
@@ -137,13 +138,13 @@ class ClassTable:
 
     def question(self) -> dict[str, Any]:
         """Plain objects that say what was asked."""
-        return {"edges": self.grid.edges.tolist(), "outside": self.grid.outside.name}
+        return {"edges": self.grid.edges.tolist(), **written_cells(self.grid)}
 
     @classmethod
     def from_evidence(cls, evidence: Mapping[str, Any], privacy: PrivacyStatement) -> ClassTable:
         """The table of a stored curve."""
         question = evidence["question"]
-        grid = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
+        grid = read_grid(question)
         return cls(Evidence.from_json(evidence["releases"][0]).in_cells(2), grid, privacy)
 
     def edges_at(self, groups: NDArray[np.int64]) -> FloatArray:

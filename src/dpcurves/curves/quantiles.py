@@ -17,7 +17,8 @@ from ..data.grid import MOST_LAID_OUT
 from ..queries import Hint, PrefixQuery
 from ..release import ALL, Setting
 from ..workloads import Brackets, Needs, needed
-from .cdf import CDF, LEVEL, CdfQuestion, quantile_rows
+from .cdf import CDF, CdfQuestion
+from .quantile_rows import LEVEL, quantile_rows
 from .question import statement_of
 from .result import Covered
 from .turns.declared_grid import read_grid, written_grid

@@ -93,7 +93,7 @@ class Grid:
         lower, upper = number("grid", lower), number("grid", upper)
         if not (lower > 0 and isfinite(upper / lower)):
             raise Refused("grid", f"a geometric grid has bounds above zero of a finite ratio, got {lower} and {upper}")
-        grid = cls.__new__(cls)
+        grid = Grid.__new__(Grid)
         grid._set(lower, upper, cells, Spacing.GEOMETRIC, (), outside)
         return grid
 
@@ -109,7 +109,7 @@ class Grid:
             raise Refused(
                 "grid", f"a logistic grid has bounds from {-MOST_LOG_ODDS} to {MOST_LOG_ODDS}, got {lower} and {upper}"
             )
-        grid = cls.__new__(cls)
+        grid = Grid.__new__(Grid)
         grid._set(lower, upper, cells, Spacing.LOGISTIC, (), outside)
         return grid
 
@@ -122,7 +122,7 @@ class Grid:
         """
         match spacing:
             case Spacing.LINEAR:
-                return cls(lower, upper, cells=cells)
+                return Grid(lower, upper, cells=cells)
             case Spacing.GEOMETRIC:
                 return cls.geometric(lower, upper, cells=cells)
             case Spacing.LOGISTIC:
@@ -139,7 +139,7 @@ class Grid:
             raise Refused("grid", "at least two edges are needed, which are numbers") from None
         if len(exact) < 2 or any(not left < right for left, right in pairwise(exact)):
             raise Refused("grid", "at least two edges are needed, each above the one before")
-        grid = cls.__new__(cls)
+        grid = Grid.__new__(Grid)
         grid._set(exact[0], exact[-1], len(exact) - 1, Spacing.EXPLICIT, exact, outside)
         return grid
 
@@ -209,6 +209,11 @@ class Grid:
         if self.spacing is Spacing.EXPLICIT:
             return np.array(self.explicit)
         return self.edge(np.arange(self.cells + 1))
+
+    @property
+    def values(self) -> NDArray[np.float64] | None:
+        """The values that were declared, of shape ``(cells,)``: None, but for `Values`."""
+        return None
 
     def edge(self, index: NDArray[np.int64]) -> NDArray[np.float64]:
         """Edge number `index`: the ends exactly, the others by the formula."""
@@ -355,7 +360,7 @@ class Grid:
         >>> Grid(0, 1, cells=2).with_outside(Outside.APART).slots
         4
         """
-        grid = type(self).__new__(type(self))
+        grid = Grid.__new__(Grid)
         grid._set(self.lower, self.upper, self.cells, self.spacing, self.explicit, outside)
         return grid
 
