@@ -15,7 +15,7 @@ from ..arguments import Refused, chance, require_kind, share
 from ..arrays import FloatArray
 from ..data import Axis, Grid
 from ..postprocess import Band, cell_at, ends_at, inside, inverse_at, population_band, simultaneous_band, value_at
-from ..postprocess.shape.interpolate import numbers
+from ..postprocess.shape.interpolate import numbers, value_below
 from ..queries import Hint, PrefixQuery
 from ..release import ALL, Evidence, PrivacyStatement, Setting
 from ..strategies import Bisection as Bisection
@@ -62,7 +62,7 @@ class CDF(Covered):
         prefixes: The evidence that the curve was read from.
         smoothing: How `y` was smoothed, if it was; see `smoothed`.
 
-    Data frame: columns ``x`` and ``y``.
+    Data frame: columns ``x`` and ``y``; of declared values, these and the share of records at or below each.
     """
 
     KIND: ClassVar[str] = "cdf"
@@ -97,6 +97,11 @@ class CDF(Covered):
     def y(self) -> FloatArray:
         """The share of records below each edge, ``(cells + 1,)``: computed when it is first used."""
         return self.prefixes.shares if self.smoothing is None else self.smoothing.shares(self.prefixes)
+
+    @property
+    def values(self) -> FloatArray | None:
+        """Declared values, ``(cells,)``, with the share ``y[1:]`` at or below each; None for other grids."""
+        return self.prefixes.grid.values
 
     @property
     def count(self) -> float:
@@ -137,8 +142,12 @@ class CDF(Covered):
     def cdf(self, t: Several) -> FloatArray: ...
 
     def cdf(self, t: ArrayLike) -> FloatArray | np.float64:
-        """The share of records below `t`: linear inside cells, 0 below the grid; a single number for a single `t`."""
-        return value_at(self.x, self.y, numbers("t", t))[()]
+        """The share of records below `t`: linear inside cells, 0 below the grid; a single number for a single `t`.
+
+        With declared values it is a step function: the share at or below the largest of these that is not above `t`.
+        """
+        at, values = numbers("t", t), self.values
+        return (value_at(self.x, self.y, at) if values is None else value_below(values, self.y, at))[()]
 
     @overload
     def quantile(self, p: float) -> np.float64: ...
@@ -149,23 +158,25 @@ class CDF(Covered):
     def quantile(self, p: ArrayLike) -> FloatArray | np.float64:
         """The value at or below which a share `p` of the records lies, interpolated inside its cell; one for each `p`.
 
-        Where values outside the grid were clamped, a quantile in an end cell is given as the inner edge of that cell.
+        Where values outside the grid were clamped, a quantile in an end cell is given as the inner edge of that cell;
+        of declared values it is one.
 
         Raises:
             ValueError: `p` is not between 0 and 1.
         """
         levels = numbers("p", p)
-        return inside(self.quantile_cell(levels), inverse_at(self.x, self.y, levels))[()]
+        cells, values = self.quantile_cell(levels), self.values
+        return inside(cells, inverse_at(self.x, self.y, levels) if values is None else cells[..., 0])[()]
 
     def quantile_cell(self, p: ArrayLike) -> FloatArray:
         """The edges of the cell that the quantile `p` lies in, shape ``(..., 2)``: inside the cell nothing was counted.
 
-        A cell that also holds values outside the grid has an infinite end.
+        A cell that also holds values outside the grid has an infinite end; that of a declared value is it, twice.
 
         Raises:
             ValueError: `p` is not between 0 and 1.
         """
-        return cell_at(self.prefixes.boundaries, self.prefixes.at_boundaries(self.y), numbers("p", p))
+        return cell_at(self.prefixes.cells, self.prefixes.at_boundaries(self.y), numbers("p", p))
 
     def band(self, level: float, *, population: bool = False, generator: np.random.Generator | None = None) -> Band:
         """A simultaneous confidence band: two curves that contain the true curve everywhere with probability `level`.
@@ -211,8 +222,9 @@ class CDF(Covered):
 
         It contains every value that may be called this quantile, whatever ties there are and wherever records lie
         inside cells: see `ends_at`. Its ends are edges beyond where the band crosses `p`, so it covers more often than
-        `level` says. An end is infinite where the quantile may lie outside the grid. (Rules that interpolate between
-        two records, as NumPy's `linear`, may go one record further.)
+        `level` says. An end is infinite where the quantile may lie outside the grid. With declared values the ends are
+        two of these, for records as they are read. (Rules that interpolate between two records, as NumPy's `linear`,
+        may go one record further.)
         """
         at = np.array([share("p", p)])
         ((left, right),) = self.quantile_intervals(at, level, population=population, generator=generator).tolist()
@@ -224,7 +236,7 @@ class CDF(Covered):
         """The ends of `quantile_interval` for several `p`, all correct at once with probability `level`: (..., 2)."""
         ends = self.band(level, population=population, generator=generator)
         lower, upper = (self.prefixes.at_boundaries(end) for end in ends)
-        return ends_at(self.prefixes.boundaries, lower, upper, p)
+        return ends_at(self.prefixes.cells, lower, upper, p)
 
     def histogram(self, bins: SupportsIndex | ArrayLike) -> Bins:
         """The share of records in each of so many bins of about one width, or between these edges. Spends nothing.
@@ -271,12 +283,17 @@ class CDF(Covered):
         return "band"
 
     def _ends(self, level: float, /, *, population: bool) -> Band:
-        return self.band(level, population=population)
+        lower, upper = self.band(level, population=population)
+        return (lower, upper) if self.values is None else (lower[1:], upper[1:])
 
     def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
-        return display.draw_cdf(self.x, self.y, privacy, label=self.label, shades=shaded, ax=ax, name=name)
+        draw = display.draw_cdf if self.values is None else display.draw_cdf_of_values
+        return draw(*self._columns().values(), privacy, label=self.label, shades=shaded, ax=ax, name=name)
 
     def _columns(self) -> dict[str, FloatArray]:
+        return self._arrays() if self.values is None else {"x": self.values, "y": self.y[1:]}
+
+    def _arrays(self) -> dict[str, FloatArray]:
         return {"x": self.x, "y": self.y}
 
     def _question(self) -> dict[str, object]:

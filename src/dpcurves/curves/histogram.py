@@ -58,7 +58,7 @@ class Histogram(Covered):
         grid: Where the cells lie, without the cells for values outside the grid if it counts these apart.
 
     Where cells are of unequal width, a picture shows records per unit of x. As a data frame: columns ``left``,
-    ``right`` and ``count``.
+    ``right`` and ``count``; of declared values, ``value`` and ``count``.
     """
 
     KIND: ClassVar[str] = "histogram"
@@ -171,6 +171,8 @@ class Histogram(Covered):
         )
 
     def _columns(self) -> dict[str, FloatArray]:
+        if self.grid.values is not None:
+            return {"value": self.grid.values, "count": self.count}
         return {"left": self.x[:-1], "right": self.x[1:], "count": self.count}
 
     def _arrays(self) -> dict[str, FloatArray]:

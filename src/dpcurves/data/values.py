@@ -87,6 +87,26 @@ class Values(Grid):
         """The declared values, ascending, of shape ``(cells,)``."""
         return np.array(self.declared)
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The first and the last value."""
+        return self.declared[0], self.declared[-1]
+
+    def within(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The first and the last value that is counted in these slots, ``(..., 2)``.
+
+        Values counted apart are known to lie beyond an edge only.
+
+        >>> Values((1, 2, 5)).within(np.array([[0, 1], [0, 3]])).tolist()
+        [[1.0, 1.0], [1.0, 5.0]]
+        >>> Values((1, 2, 5), outside=Outside.APART).within(np.array([[0, 1], [0, 3]])).tolist()
+        [[-inf, 0.5], [-inf, 2.0]]
+        """
+        first = last = self.values
+        if self.outside is Outside.APART:
+            first, last = np.array([-inf, *first, self.upper]), np.array([self.lower, *last, inf])
+        return np.stack([first[slots[..., 0]], last[slots[..., 1] - 1]], axis=-1)
+
     def with_outside(self, outside: Outside) -> Values:
         """Return these values, with those outside counted there."""
         return Values(self.declared, outside=outside)

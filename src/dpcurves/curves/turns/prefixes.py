@@ -65,6 +65,11 @@ class Prefixes:
         """What the counted cells lie between, (slots + 1,): from -inf to inf, for values outside are in some cell."""
         return self.grid.boundary(np.arange(self.grid.slots + 1))
 
+    @cached_property
+    def cells(self) -> FloatArray:
+        """Where each counted cell begins and ends, (slots, 2): at boundaries, or at the one value that it holds."""
+        return self.grid.within(np.arange(self.grid.slots)[:, None] + np.arange(2))
+
     def at_boundaries(self, shares: FloatArray) -> FloatArray:
         """Shares of records below each boundary, given those below each edge of the grid."""
         return np.concatenate([[0.0], shares, [1.0]]) if self.grid.outside is Outside.APART else shares

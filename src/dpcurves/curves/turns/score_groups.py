@@ -209,8 +209,9 @@ def groups_of(groups: int, grid: Grid, *, name: str = "groups") -> int:
         raise Refused(name, f"at least 2 are needed, got {groups}")
     if groups > MOST_GROUPS:
         raise Refused(name, f"at most {MOST_GROUPS} are cut, got {groups}")
-    if grid.lower < 0 or grid.upper > 1:
-        raise Refused("grid", f"predicted probabilities lie in [0, 1], got {grid.lower:g} to {grid.upper:g}")
+    low, high = grid.ends
+    if low < 0 or high > 1:
+        raise Refused("grid", f"predicted probabilities lie in [0, 1], got {low:g} to {high:g}")
     return groups
 
 
