@@ -287,8 +287,8 @@ class CDF(Covered):
         return (lower, upper) if self.values is None else (lower[1:], upper[1:])
 
     def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
-        draw = display.draw_cdf if self.values is None else display.draw_cdf_of_values
-        return draw(*self._columns().values(), privacy, label=self.label, shades=shaded, ax=ax, name=name)
+        draw, (x, y) = display.draw_cdf if self.values is None else display.draw_cdf_of_values, self._columns().values()
+        return draw(x, y, privacy, label=self.label, shades=shaded, ax=ax, name=name)
 
     def _columns(self) -> dict[str, FloatArray]:
         return self._arrays() if self.values is None else {"x": self.values, "y": self.y[1:]}
