@@ -158,15 +158,14 @@ class CDF(Covered):
     def quantile(self, p: ArrayLike) -> FloatArray | np.float64:
         """The value at or below which a share `p` of the records lies, interpolated inside its cell; one for each `p`.
 
-        Where values outside the grid were clamped, a quantile in an end cell is given as the inner edge of that cell;
-        of declared values it is one.
+        Where values outside the grid were clamped, a quantile in an end cell is given as the inner edge of that cell.
 
         Raises:
             ValueError: `p` is not between 0 and 1.
         """
         levels = numbers("p", p)
-        cells, values = self.quantile_cell(levels), self.values
-        return inside(cells, inverse_at(self.x, self.y, levels) if values is None else cells[..., 0])[()]
+        cells = self.quantile_cell(levels)
+        return inside(cells, inverse_at(self.x, self.y, levels) if self.values is None else cells[..., 0])[()]
 
     def quantile_cell(self, p: ArrayLike) -> FloatArray:
         """The edges of the cell that the quantile `p` lies in, shape ``(..., 2)``: inside the cell nothing was counted.
@@ -222,9 +221,8 @@ class CDF(Covered):
 
         It contains every value that may be called this quantile, whatever ties there are and wherever records lie
         inside cells: see `ends_at`. Its ends are edges beyond where the band crosses `p`, so it covers more often than
-        `level` says. An end is infinite where the quantile may lie outside the grid. With declared values the ends are
-        two of these, for records as they are read. (Rules that interpolate between two records, as NumPy's `linear`,
-        may go one record further.)
+        `level` says. An end is infinite where the quantile may lie outside the grid; both are declared values, if any.
+        (Rules that interpolate between two records, as NumPy's `linear`, may go one record further.)
         """
         at = np.array([share("p", p)])
         ((left, right),) = self.quantile_intervals(at, level, population=population, generator=generator).tolist()

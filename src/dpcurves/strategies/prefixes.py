@@ -33,8 +33,12 @@ FEWEST = 100
 """Cells from which on looking before counting pays."""
 FEW_VALUES = 256
 RECORDS_TO_A_VALUE = 2.5
-"""Times the standard deviation of the noise of one count: from here on bands are narrower by a third, and medians and
-means over pairs are nearer, on smooth, heaped and zero-inflated whole numbers (epsilon 1, 121 and 1,001 values)."""
+"""Times the standard deviation of the noise of one count: from here on each is counted.
+
+Chosen on whole numbers of three laws, smooth, heaped and zero-inflated (121 and 1,001 values, epsilon 1, replace-one, 12
+releases each), and judged on no others: bands were 15 to 46% narrower than those of three turns; the curve was up to
+20% further off on smooth and zero-inflated ones, and up to a third nearer on heaped ones.
+"""
 
 
 def one_table(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
