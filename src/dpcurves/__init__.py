@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .data import Categories as Categories
     from .data import Grid as Grid
     from .data import Outside as Outside
+    from .data import Values as Values
     from .data.models import Ranged as Ranged
     from .data.models import Residual as Residual
     from .data.models import Scorecard as Scorecard
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     REPLACE_ONE = Neighbours.REPLACE_ONE
 
 _ROOMS = {
-    "data": ("Categories", "Grid", "Outside"),
+    "data": ("Categories", "Grid", "Outside", "Values"),
     "data.models": ("Ranged", "Residual", "Scorecard", "Trees", "predictor_from_json"),
     "forecasts": ("Forecast", "forecast"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),

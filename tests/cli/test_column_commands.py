@@ -209,3 +209,16 @@ def test_the_measuring_unit_stands_on_the_curve(run: Run, parquet: Path, tmp_pat
     file = tmp_path / "h.json"
     run("histogram", parquet, *DELAY, *ONE, "--measured-in", "minutes", "--json", file)
     assert Histogram.from_json(file.read_text()).label == "delay (minutes)"
+
+
+def test_values_may_be_declared(run: Run, parquet: Path) -> None:
+    declared = ("--column", "delay", "--values=-100:300")
+    found = document(run, "cdf", parquet, *declared, *ONE)
+    assert CDF.from_json(json.dumps(found)).prefixes.grid == dp.Values(range(-100, 301))
+    cells = document(run, "histogram", parquet, "--column", "delay", "--values", "0,15,60", *ONE)
+    assert Histogram.from_json(json.dumps(cells)).grid == dp.Values((0, 15, 60))
+    shown = run("quantiles", parquet, *declared, "--at", "0.5", *SURE)
+    assert shown.exit_code == 0, shown.output
+    (median,) = Quantiles.from_json(json.dumps(document(run, "quantiles", parquet, *declared, "--at", "0.5", *SURE))).x
+    assert f" {median:g} to {median:g}" in shown.output
+    assert "value" in run("histogram", parquet, "--column", "delay", "--values", "0,15,60", *ONE).output

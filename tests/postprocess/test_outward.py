@@ -10,6 +10,7 @@ import pytest
 from dpcurves.postprocess import cell_at, ends_at
 
 BOUNDS = np.array([-np.inf, 1.0, 2.0, 3.0, np.inf])
+CELLS = np.stack([BOUNDS[:-1], BOUNDS[1:]], axis=1)
 INSIDE = np.array([0.5, 1.0, 1.5, 2.0, 2.9, 3.0, 7.0])  # some on the boundaries, some within
 
 
@@ -30,22 +31,22 @@ def test_without_noise_every_quantile_of_every_small_table_lies_between_its_ends
     for values in product(INSIDE.tolist(), repeat=4):
         shares = np.array([np.mean(np.array(values) < bound) for bound in BOUNDS])
         for p in (0.0, 0.1, 0.25, 0.3, 0.5, 0.75, 0.8, 1.0):
-            left, right = ends_at(BOUNDS, shares, shares, p)
+            left, right = ends_at(CELLS, shares, shares, p)
             assert all(left <= each < right for each in quantiles(list(values), p))
-            low, high = cell_at(BOUNDS, shares, p)
+            low, high = cell_at(CELLS, shares, p)
             assert left <= low < high <= right
             assert low <= np.quantile(values, p, method="inverted_cdf") < high
 
 
 def test_each_end_is_the_closest_that_holds_for_all_tables_with_such_shares() -> None:
     lower, upper = np.array([0, 0.1, 0.4, 0.6, 1]), np.array([0, 0.3, 0.5, 0.8, 1])
-    assert ends_at(BOUNDS, lower, upper, 0.35).tolist() == [1.0, 2.0]
-    assert ends_at(BOUNDS, lower, upper, 0.4).tolist() == [1.0, 3.0]  # a share of 0.4 below 2: its quantile may be 2
-    assert ends_at(BOUNDS, lower, upper, [0.05, 0.9]).tolist() == [[-np.inf, 1.0], [3.0, np.inf]]
+    assert ends_at(CELLS, lower, upper, 0.35).tolist() == [1.0, 2.0]
+    assert ends_at(CELLS, lower, upper, 0.4).tolist() == [1.0, 3.0]  # a share of 0.4 below 2: its quantile may be 2
+    assert ends_at(CELLS, lower, upper, [0.05, 0.9]).tolist() == [[-np.inf, 1.0], [3.0, np.inf]]
 
 
 def test_wide_bands_tell_nothing() -> None:
-    assert ends_at(BOUNDS, np.array([0, 0, 0, 0, 1.0]), np.array([0, 1, 1, 1, 1.0]), 0.5).tolist() == [-np.inf, np.inf]
+    assert ends_at(CELLS, np.array([0, 0, 0, 0, 1.0]), np.array([0, 1, 1, 1, 1.0]), 0.5).tolist() == [-np.inf, np.inf]
 
 
 @pytest.mark.parametrize("p", [-0.1, 1.1, np.nan])

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from .views import View
 
 SAID = frozenset({
-    "column", "measured_in", "grid", "edges", "outside", "hint", "by", "categories", "label", "score", "pos_label",
-    "neg_label", "cuts", "time", "event", "came", "censored",
+    "column", "measured_in", "grid", "edges", "values", "outside", "hint", "by", "categories", "label", "score",
+    "pos_label", "neg_label", "cuts", "time", "event", "came", "censored",
 })  # fmt: skip
 """Options of the questions that are none here: a task says what is counted, and how."""
 OPTION = re.compile(r"--([a-z-]+) (\S+)")
@@ -134,13 +134,16 @@ def words_of(task: Task, names: frozenset[str]) -> dict[str, str | list[str] | N
 
 
 def _words_of_grid(grid: Grid) -> dict[str, str | None]:
-    from ..data import Outside, Spacing
+    from ..data import Outside, Spacing, Values
 
     outside = "apart" if grid.outside is Outside.APART else None
+    words = {"grid": None, "edges": None, "values": None, "outside": outside}
+    if isinstance(grid, Values):
+        return {**words, "values": ",".join(map(repr, grid.declared))}
     if grid.spacing is Spacing.EXPLICIT:
-        return {"grid": None, "edges": ",".join(map(repr, grid.explicit)), "outside": outside}
+        return {**words, "edges": ",".join(map(repr, grid.explicit))}
     form = "" if grid.spacing is Spacing.LINEAR else f"{grid.spacing.value}:"
-    return {"grid": f"{form}{grid.lower!r}:{grid.upper!r}:{grid.cells}", "edges": None, "outside": outside}
+    return {**words, "grid": f"{form}{grid.lower!r}:{grid.upper!r}:{grid.cells}"}
 
 
 def _words_of_label(label: Categories | None, names: frozenset[str]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class HistogramView(ResultView):
         from ..curves.covering import ends_of
 
         at = curve.groups(MOST_BARS)
-        columns = {"left": curve.x[at[:-1]], "right": curve.x[at[1:]], "count": curve.count_between(at)}
+        columns = {**_places(curve, at), "count": curve.count_between(at)}
         if len(curve.count) >= MOST_BANDED:
             return [Shown(_error_of(curve), columns, MOST_BARS)]
         ends = ends_of(curve.intervals, at=at)
@@ -83,7 +83,7 @@ class HistogramsView(ResultView):
         """A row for each cell, or for neighbours together; a column for each category."""
         first, *_ = curves.values()
         at = first.groups(MOST_BARS)
-        places = {"left": first.x[at[:-1]], "right": first.x[at[1:]]}
+        places = _places(first, at)
         counts = [(curves.named(name), curve.count_between(at)) for name, curve in curves.items()]
         parts = [counts[start : start + SIDE_BY_SIDE] for start in range(0, len(counts), SIDE_BY_SIDE)]
         return [Shown(f"{_error_of(first)}{_joined(first, at)}", {**places, **dict(part)}, MOST_BARS) for part in parts]
@@ -100,6 +100,15 @@ def _quartiles(curve: CDF, level: float, whom: Mapping[str, bool]) -> list[str]:
         f"({'; '.join(span(*each) for each in known)})"
         for p, known in places
     ]
+
+
+def _places(curve: Histogram, at: NDArray[Any]) -> dict[str, ArrayLike]:
+    """The edges of cells, or of neighbours together; of declared values, each, or the first and the last one."""
+    values = curve.grid.values
+    if values is None:
+        return {"left": curve.x[at[:-1]], "right": curve.x[at[1:]]}
+    first, last = values[at[:-1]], values[at[1:] - 1]
+    return {"value": first} if len(at) > len(values) else {"first": first, "last": last}
 
 
 def _error_of(curve: Histogram) -> str:

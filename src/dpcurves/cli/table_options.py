@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..privacy import Model
     from ..queries import Hint
 
-NO_GRID = "give --grid lower:upper:cells (or --edges); bounds are declared, never read off data"
+NO_GRID = "give --grid lower:upper:cells (or --edges, or --values); bounds are declared, never read off data"
 MOST_POINTS = 4000
 IN_NO_GROUP = "scores outside of the grid are counted apart here and lie in no group; leave --outside out"
 
@@ -55,6 +55,13 @@ class Cells:
         str | None,
         Option(help="Public cells by their rising edges, instead of --grid.", metavar="A,B,C"),
     ] = None
+    values: Annotated[
+        str | None,
+        Option(
+            help="Declared values, each a cell of its own, instead of --grid: first:last, first:last:step, or A,B,C.",
+            metavar="A:B",
+        ),
+    ] = None
     outside: Annotated[
         str | None,
         Option(
@@ -79,12 +86,15 @@ class Cells:
         return self._told(self._given() or usual)
 
     def _given(self) -> Grid | None:
-        from ..data import Grid
+        from ..data import Grid, Values
 
+        given = [name for name in ("grid", "edges", "values") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise Misuse(given[1], f"give --{given[0]} or --{given[1]}, not both")
+        if self.values is not None:
+            return Values.parse(self.values)
         if self.edges is None:
             return None if self.grid is None else Grid.parse(self.grid)
-        if self.grid is not None:
-            raise Misuse("edges", "give --grid or --edges, not both")
         with named("edges", "grid"):
             return Grid.from_edges(numbers("edges", self.edges))
 

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from .. import display, workloads
 from ..arguments import Refused, chance, require_kind, share
 from ..arrays import FloatArray
-from ..data import Axis, Grid, Outside
+from ..data import Axis, Grid
 from ..postprocess import Band, cell_at, ends_at, inside, inverse_at, population_band, simultaneous_band, value_at
-from ..postprocess.shape.interpolate import numbers
+from ..postprocess.shape.interpolate import numbers, value_below
 from ..queries import Hint, PrefixQuery
 from ..release import ALL, Evidence, PrivacyStatement, Setting
 from ..strategies import Bisection as Bisection
@@ -29,6 +29,7 @@ from .quantile_quantile import PERCENTS, QuantileQuantile, shares_of
 from .quantile_rows import quantile_rows
 from .question import require_independent, statement_of
 from .result import Covered
+from .turns.declared_grid import read_cells, written_cells
 from .turns.edge_counts import all_edges, edges_given
 from .turns.monotone_smoothing import Smoothing
 from .turns.one_table import axis_label, hint_of, hinted, in_rows, in_words
@@ -61,7 +62,7 @@ class CDF(Covered):
         prefixes: The evidence that the curve was read from.
         smoothing: How `y` was smoothed, if it was; see `smoothed`.
 
-    Data frame: columns ``x`` and ``y``.
+    Data frame: columns ``x`` and ``y``; of declared values, these and the share of records at or below each.
     """
 
     KIND: ClassVar[str] = "cdf"
@@ -96,6 +97,11 @@ class CDF(Covered):
     def y(self) -> FloatArray:
         """The share of records below each edge, ``(cells + 1,)``: computed when it is first used."""
         return self.prefixes.shares if self.smoothing is None else self.smoothing.shares(self.prefixes)
+
+    @property
+    def values(self) -> FloatArray | None:
+        """Declared values, ``(cells,)``, with the share ``y[1:]`` at or below each; None for other grids."""
+        return self.prefixes.grid.values
 
     @property
     def count(self) -> float:
@@ -140,8 +146,12 @@ class CDF(Covered):
     def cdf(self, t: Several) -> FloatArray: ...
 
     def cdf(self, t: ArrayLike) -> FloatArray | np.float64:
-        """The share of records below `t`: linear inside cells, 0 below the grid; a single number for a single `t`."""
-        return value_at(self.x, self.y, numbers("t", t))[()]
+        """The share of records below `t`: linear inside cells, 0 below the grid; a single number for a single `t`.
+
+        With declared values it is a step function: the share at or below the largest of these that is not above `t`.
+        """
+        at, values = numbers("t", t), self.values
+        return (value_at(self.x, self.y, at) if values is None else value_below(values, self.y, at))[()]
 
     @overload
     def quantile(self, p: float) -> np.float64: ...
@@ -158,17 +168,18 @@ class CDF(Covered):
             ValueError: `p` is not between 0 and 1.
         """
         levels = numbers("p", p)
-        return inside(self.quantile_cell(levels), inverse_at(self.x, self.y, levels))[()]
+        cells = self.quantile_cell(levels)
+        return inside(cells, inverse_at(self.x, self.y, levels) if self.values is None else cells[..., 0])[()]
 
     def quantile_cell(self, p: ArrayLike) -> FloatArray:
         """The edges of the cell that the quantile `p` lies in, shape ``(..., 2)``: inside the cell nothing was counted.
 
-        A cell that also holds values outside the grid has an infinite end.
+        A cell that also holds values outside the grid has an infinite end; that of a declared value is it, twice.
 
         Raises:
             ValueError: `p` is not between 0 and 1.
         """
-        return cell_at(self.prefixes.boundaries, self.prefixes.at_boundaries(self.y), numbers("p", p))
+        return cell_at(self.prefixes.cells, self.prefixes.at_boundaries(self.y), numbers("p", p))
 
     def band(self, level: float, *, population: bool = False, generator: np.random.Generator | None = None) -> Band:
         """A simultaneous confidence band: two curves that contain the true curve everywhere with probability `level`.
@@ -214,7 +225,8 @@ class CDF(Covered):
 
         It has every value that may be called this quantile, whatever ties there are and wherever records lie in cells:
         all edges at which the share below does not differ significantly from `p`, and the cells beside them.
-        An end is infinite where the quantile may lie outside the grid. (NumPy's `linear` may go one record further.)
+        An end is infinite where the quantile may lie outside the grid; both are declared values, if any. (NumPy's
+        `linear` may go one record further.)
         """
         at = np.array([share("p", p)])
         ((left, right),) = self.quantile_intervals(at, level, population=population, generator=generator).tolist()
@@ -236,7 +248,7 @@ class CDF(Covered):
             return few
         ends = self.band(level, population=population, generator=generator)
         lower, upper = (self.prefixes.at_boundaries(end) for end in ends)
-        return ends_at(self.prefixes.boundaries, lower, upper, p)
+        return ends_at(self.prefixes.cells, lower, upper, p)
 
     def histogram(self, bins: SupportsIndex | ArrayLike) -> Bins:
         """The share of records in each of so many bins of about one width, or between these edges. Spends nothing.
@@ -283,16 +295,21 @@ class CDF(Covered):
         return "band"
 
     def _ends(self, level: float, /, *, population: bool) -> Band:
-        return self.band(level, population=population)
+        lower, upper = self.band(level, population=population)
+        return (lower, upper) if self.values is None else (lower[1:], upper[1:])
 
     def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
-        return display.draw_cdf(self.x, self.y, privacy, label=self.label, shades=shaded, ax=ax, name=name)
+        draw, (x, y) = display.draw_cdf if self.values is None else display.draw_cdf_of_values, self._columns().values()
+        return draw(x, y, privacy, label=self.label, shades=shaded, ax=ax, name=name)
 
     def _columns(self) -> dict[str, FloatArray]:
+        return self._arrays() if self.values is None else {"x": self.values, "y": self.y[1:]}
+
+    def _arrays(self) -> dict[str, FloatArray]:
         return {"x": self.x, "y": self.y}
 
     def _question(self) -> dict[str, object]:
-        return {"label": self.label, "outside": self.prefixes.grid.outside.name, **self._smoothed_how()}
+        return {"label": self.label, **written_cells(self.prefixes.grid), **self._smoothed_how()}
 
     def _smoothed_how(self) -> dict[str, object]:
         return {} if self.smoothing is None else {"smoothed": {"p": self.smoothing.p, "at": self.smoothing.at}}
@@ -300,7 +317,7 @@ class CDF(Covered):
     @classmethod
     def _opened(cls, opened: Opened) -> CDF:
         question = opened.evidence["question"]
-        grid = Grid.from_edges(opened.arrays["x"], outside=Outside[question["outside"]])
+        grid = read_cells(question, opened.arrays["x"])
         curve = cls.along(Prefixes.from_json(opened.evidence["releases"], grid), question["label"], opened.privacy)
         how = question.get("smoothed")
         return curve if how is None else curve.smoothed(how["p"], how["at"])

@@ -20,6 +20,7 @@ from ..postprocess.inference.ratio_bands import Ratio, Simulated, ratio_bands
 from ..release import Evidence, PrivacyStatement
 from .question import require_independent
 from .result import Covered
+from .turns.declared_grid import read_grid, written_cells
 
 if TYPE_CHECKING:
     from ..display import Opened
@@ -51,13 +52,19 @@ class ClassTable:
     @cached_property
     def thresholds(self) -> FloatArray:
         """In falling order; at point i, scores at or above threshold i are called positive. The first is infinite."""
-        ends = self.grid.edges[:-1]
+        ends = self.grid.edges[:-1] if self.grid.values is None else self.grid.values
         if self.grid.outside is Outside.APART:  # the upper end of the grid itself lies in its last cell
             ends = np.concatenate([[-np.inf], ends, [np.nextafter(self.grid.upper, np.inf)]])
         return np.append(np.inf, ends[::-1])
 
     def point_at(self, threshold: float) -> int:
-        """The index of the point whose threshold is the edge of the grid that is nearest to this one."""
+        """The index of the point whose threshold is the edge of the grid that is nearest to this one.
+
+        With declared values it is the first value that is not below the threshold.
+        """
+        if self.grid.values is not None:
+            edge = int(np.searchsorted(self.grid.values, threshold))
+            return self.grid.slots - edge - int(self.grid.outside is Outside.APART)
         edge = int(self.grid.nearest_edge(np.array([threshold]))[0])
         return self.grid.slots - edge - int(self.grid.outside is Outside.APART)
 
@@ -113,8 +120,8 @@ class ClassTable:
 
     @property
     def are_probabilities(self) -> bool:
-        """Whether the grid lies in [0, 1]."""
-        return self.grid.lower >= 0 and self.grid.upper <= 1
+        """Whether the grid, or each declared value, lies in [0, 1]."""
+        return self.grid.ends[0] >= 0 and self.grid.ends[1] <= 1
 
     def require_probabilities(self, what: str) -> None:
         """Refuse where scores are no predicted probabilities.
@@ -123,13 +130,14 @@ class ClassTable:
             ValueError: the grid leaves [0, 1].
         """
         if not self.are_probabilities:
-            ends = f"{self.grid.lower:g} to {self.grid.upper:g}"
+            ends = " to ".join(f"{end:g}" for end in self.grid.ends)
             raise Refused("grid", f"{what} is of predicted probabilities, which lie in [0, 1], got {ends}")
 
     @property
     def middles(self) -> FloatArray:
-        """The middle of each cell of the grid, which stands for all scores in it."""
-        return (self.grid.edges[:-1] + self.grid.edges[1:]) / 2
+        """The middle of each cell of the grid, which stands for all scores in it; or the declared value."""
+        edges, values = self.grid.edges, self.grid.values
+        return (edges[:-1] + edges[1:]) / 2 if values is None else values
 
     def inside(self, cells: FloatArray) -> FloatArray:
         """Without the scores that are counted apart: (..., slots) to (..., cells)."""
@@ -137,13 +145,13 @@ class ClassTable:
 
     def question(self) -> dict[str, Any]:
         """Plain objects that say what was asked."""
-        return {"edges": self.grid.edges.tolist(), "outside": self.grid.outside.name}
+        return {"edges": self.grid.edges.tolist(), **written_cells(self.grid)}
 
     @classmethod
     def from_evidence(cls, evidence: Mapping[str, Any], privacy: PrivacyStatement) -> ClassTable:
         """The table of a stored curve."""
         question = evidence["question"]
-        grid = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
+        grid = read_grid(question)
         return cls(Evidence.from_json(evidence["releases"][0]).in_cells(2), grid, privacy)
 
     def edges_at(self, groups: NDArray[np.int64]) -> FloatArray:

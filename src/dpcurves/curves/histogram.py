@@ -27,6 +27,7 @@ from .keys import By, axes_of
 from .notes import notes_on_end_cells
 from .question import require_independent, statement_of
 from .result import Covered
+from .turns.declared_grid import read_cells, written_cells
 from .turns.one_table import axis_label, in_rows, in_words
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Histogram(Covered):
         grid: Where the cells lie, without the cells for values outside the grid if it counts these apart.
 
     Where cells are of unequal width, a picture shows records per unit of x. As a data frame: columns ``left``,
-    ``right`` and ``count``.
+    ``right`` and ``count``; of declared values, ``value`` and ``count``.
     """
 
     KIND: ClassVar[str] = "histogram"
@@ -170,18 +171,20 @@ class Histogram(Covered):
         )
 
     def _columns(self) -> dict[str, FloatArray]:
+        if self.grid.values is not None:
+            return {"value": self.grid.values, "count": self.count}
         return {"left": self.x[:-1], "right": self.x[1:], "count": self.count}
 
     def _arrays(self) -> dict[str, FloatArray]:
         return {"x": self.x, "count": self.count}
 
-    def _question(self) -> dict[str, str]:
-        return {"label": self.label, "outside": self.grid.outside.name}
+    def _question(self) -> dict[str, object]:
+        return {"label": self.label, **written_cells(self.grid)}
 
     @classmethod
     def _opened(cls, opened: Opened) -> Histogram:
         question = opened.evidence["question"]
-        grid = Grid.from_edges(opened.arrays["x"], outside=Outside[question["outside"]])
+        grid = read_cells(question, opened.arrays["x"])
         return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, question["label"], opened.privacy)
 
     def _in_short(self) -> tuple[str, ...]:

@@ -88,6 +88,8 @@ def notes_on_end_cells(grid: Grid, known: NDArray[np.int64], below: FloatArray, 
     alone = known[1] == 1, known[-2] == grid.cells - 1
     first, last = crowded_ends(edges[known], below, (noise[0] if alone[0] else inf, noise[1] if alone[1] else inf))
     notes = []
+    if grid.values is not None:
+        return _notes_on_end_values(grid.values, first, last)
     if first:
         words = f"below {numeral(edges[1])}), which also holds all values below {numeral(edges[0])}"
         notes.append(f"{first:.0%} of the records lie in the first cell ({words}: {NARROW}")
@@ -95,6 +97,20 @@ def notes_on_end_cells(grid: Grid, known: NDArray[np.int64], below: FloatArray, 
         words = f"{numeral(edges[-2])} and above), which also holds all values above {numeral(edges[-1])}"
         notes.append(f"{last:.0%} of the records lie in the last cell ({words}: {NARROW}")
     return tuple(notes)
+
+
+def _notes_on_end_values(values: FloatArray, first: float, last: float) -> tuple[str, ...]:
+    """One line for each end value that more records are read as than its neighbours let expect."""
+    ends = (
+        (first, f"the first value, {numeral(values[0])}", "below"),
+        (last, f"the last, {numeral(values[-1])}", "above"),
+    )
+    return tuple(
+        f"{part:.0%} of the records are read as {name}, with any that lie {side} it: outside=Outside.APART "
+        "(--outside apart) counts these by themselves"
+        for part, name, side in ends
+        if part
+    )
 
 
 def notes_on_classes(release: Release, classes: Categories) -> tuple[str, ...]:

@@ -42,7 +42,8 @@ def mean_of_cells(curve: Histogram, kernel_on: Callable[[FloatArray], Kernel]) -
         raise Refused("curve", "values outside were counted apart, and how far they lie is not known")
     if len(curve.count) > MOST_CELLS:
         raise Refused("curve", f"at most {MOST_CELLS} cells have a kernel, got {len(curve.count)}")
-    kernel, evidence = kernel_on(curve.x), curve.evidence
+    values = curve.grid.values
+    kernel, evidence = kernel_on(curve.x if values is None else np.stack([values, values], axis=1)), curve.evidence
     answered = evidence.sums.answered(evidence.values)
     if answered is None:
         return _simulated(curve, kernel)

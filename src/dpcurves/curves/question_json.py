@@ -14,7 +14,7 @@ from types import MappingProxyType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from ..arguments import Refused, chosen, require_known, shown
-from ..data import Categories, Grid
+from ..data import Categories, Grid, Values
 from ..data.models import Ranged, predictor_of
 from ..data.predictor import Predictor
 from ..strategies import Bisection, GrownPartition, QuantileCuts
@@ -22,6 +22,7 @@ from ..workloads import Way
 from .turns.declared_grid import grid_from_json, grid_to_json
 
 ASK = "ask"
+VALUES = "values:"
 METHODS = {"grown-partition": GrownPartition, "quantile-cuts": QuantileCuts, "bisection": Bisection}
 
 
@@ -51,7 +52,7 @@ def question_to_json(question: Any) -> dict[str, Any]:
 def question_from_json(stored: Mapping[str, Any]) -> Any:
     """The question that was written by `question_to_json`, or by hand.
 
-    A grid may also be a text, as ``"0:90:90"``; an exact number a text, as ``"0.95"``.
+    A grid may also be a text, as ``"0:90:90"`` or ``"values:0:90"``; an exact number a text, as ``"0.95"``.
 
     Raises:
         ValueError: there is no such question, or a field is missing, unknown or of the wrong form; one line names it.
@@ -148,7 +149,10 @@ def _read(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
 
 
 def _grid(name: str, value: Any) -> Grid:
-    return Grid.parse(value) if isinstance(value, str) else grid_from_json(_object(name, value))
+    if isinstance(value, str):
+        declared = value.startswith(VALUES)
+        return Values.parse(value.removeprefix(VALUES)) if declared else Grid.parse(value)
+    return grid_from_json(_object(name, value))
 
 
 def _categories(name: str, value: Any) -> Categories | tuple[Categories, ...]:

@@ -36,6 +36,7 @@ from .by_category import ByCategory, rows_of
 from .keys import By, axes_of, columns_of, combined, keys_of
 from .question import require_independent, statement_of
 from .result import Covered
+from .turns.declared_grid import declared_values, read_cells
 from .turns.labels import labels
 from .turns.leaving import Leaving
 from .turns.one_table import axis_label, in_words
@@ -260,15 +261,16 @@ class Survival(Covered):
         return {"x": self.x, "y": self.y, "cumulative_hazard": self.cumulative_hazard, "at_risk": self.at_risk}
 
     def _question(self) -> dict[str, object]:
-        return {"label": self.label}
+        return {"label": self.label, **declared_values(self.grid)}
 
     @classmethod
     def _opened(cls, opened: Opened) -> Survival:
         releases = [Evidence.from_json(release) for release in opened.evidence["releases"]]
         if len(releases) != 2:
             raise Refused("curve.evidence.releases", "counts of the censored and of events are needed")
-        grid = Grid.from_edges(opened.arrays["x"], outside=Outside.APART)
-        return cls.read((releases[0], releases[1]), grid, opened.evidence["question"]["label"], opened.privacy)
+        question = {**opened.evidence["question"], "outside": Outside.APART.name}
+        grid = read_cells(question, opened.arrays["x"])
+        return cls.read((releases[0], releases[1]), grid, question["label"], opened.privacy)
 
     def _in_short(self) -> tuple[str, ...]:
         return self.label, f"median {self.median_in_words}"

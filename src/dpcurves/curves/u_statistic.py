@@ -10,7 +10,7 @@ from math import inf, log
 import numpy as np
 
 from ..arguments import Refused, require_kind
-from ..arrays import FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..data import Outside
 from ..postprocess.inference.resampling import sampling_errors
 from ..postprocess.inference.simulation_seed import draws_for, numbered_generator
@@ -19,6 +19,7 @@ from ..postprocess.summaries.kernels import (
     Function,
     Kernel,
     at_middles,
+    ends_of,
     half_square,
     mean_difference,
     on_cells,
@@ -44,6 +45,8 @@ Statistic = Callable[[FloatArray], FloatArray]
 
 def gini_mean_difference(curve: CDF) -> UStatistic:
     """The mean absolute difference of two people's values. Values that were clamped count as the ends of the grid.
+
+    Declared values are exact: nothing is unknown in a cell of one value, and two people in it do not differ.
 
     Raises:
         TypeError: `curve` is no `CDF`.
@@ -93,24 +96,32 @@ def u_statistic(curve: CDF | Histogram, kernel: Function | Midpoint | OnCells) -
 def gini_coefficient(curve: CDF) -> UStatistic:
     """Gini's mean difference divided by twice the mean, for values that are not negative: 0 where all are equal.
 
-    The mean is computed from the same release, and taken to be at least the middle of the first cell.
+    The mean is computed from the same release, and taken to be at least the middle of the first cell; of declared
+    values, the first one above 0 in one person alone.
 
     Raises:
         TypeError: `curve` is no `CDF`.
         ValueError: its grid begins below 0, or values outside were counted apart.
+
+    >>> import dpcurves as dp
+    >>> curve = dp.cdf([1, 3] * 5000, grid=dp.Values(range(5)), epsilon=10, adjacency=dp.REPLACE_ONE)
+    >>> abs(gini_coefficient(curve).value - 0.25) < 0.01
+    True
     """
     cells = _Cells.of(curve)
-    if cells.edges[0] < 0:
+    low, high = ends_of(cells.edges)
+    if low[0] < 0:
         raise Refused("curve", "a Gini coefficient needs non-negative values: a grid that begins at 0 or above")
-    middles, kernel = (cells.edges[1:] + cells.edges[:-1]) / 2, mean_difference(cells.edges)
+    middles, kernel = (high + low) / 2, mean_difference(cells.edges)
+    floor = float(middles[0]) or float(middles[:2].sum() or 1.0) / max(float(cells.likely.sum()), 1.0)
 
     def statistic(counts: FloatArray) -> FloatArray:
         mean = (counts @ middles) / np.maximum(counts.sum(axis=-1), 1.0)
-        return np.asarray(quadratic(kernel, counts) / (2 * np.maximum(mean, middles[0])))
+        return np.asarray(quadratic(kernel, counts) / (2 * np.maximum(mean, floor)))
 
-    mean = max(float(cells.likely @ middles) / max(float(cells.likely.sum()), 1.0), float(middles[0]))
-    off = float(cells.shares @ np.diff(cells.edges)) / 2  # how far the mean may be from that of the middles of cells
-    least = max(mean - off, float(middles[0]))
+    mean = max(float(cells.likely @ middles) / max(float(cells.likely.sum()), 1.0), floor)
+    off = float(cells.shares @ (high - low)) / 2  # how far the mean may be from that of the middles of cells
+    least = max(mean - off, floor)
     value = float(statistic(cells.likely))
     return cells.read(statistic, cells.reach(kernel) / (2 * least) + value * off / least, 0.0, 1.0)
 
@@ -147,13 +158,13 @@ def renyi2_entropy(curve: CDF | Histogram) -> UStatistic:
 def area_between(negatives: CDF, positives: CDF) -> UStatistic:
     """The area under the ROC curve from the released score distributions of negatives and positives.
 
-    Scores in one cell count as tied, and a tie counts one half. The area is computed from counts made monotone, which
-    shrinks it towards one half where noise is large and reduces its error by a third there; the interval is computed
-    from unbiased counts. The two distributions may be separate releases under any trust model, for instance by people
-    who know their own label; labels and the sizes of the classes are then public. (The pruned recursion of Bell et al.
-    2019, section 4, has up to 1,000 times the error; only for scores spread evenly over 2**16 cells, which it assumes,
-    is its error as small as that of one round. It stands in `papers/u_statistics/`, and `benchmarks/local_auc.py`
-    prints it beside one round and two, `dp.local.publish`.)
+    Scores in one cell count as tied, and a tie counts one half, as it does exactly where a cell is a declared value.
+    The area is computed from counts made monotone, which shrinks it towards one half where noise is large and reduces
+    its error by a third there; the interval is computed from unbiased counts. The two distributions may be separate
+    releases under any trust model, for instance by people who know their own label; labels and the sizes of the classes
+    are then public. (The pruned recursion of Bell et al. 2019, section 4, has up to 1,000 times the error; only for
+    scores spread evenly over 2**16 cells, which it assumes, is its error as small as that of one round. It stands in
+    `papers/u_statistics/`, and `benchmarks/local_auc.py` prints it beside one round and two, `dp.local.publish`.)
 
     Args:
         negatives: The distribution function of the scores of negatives.
@@ -179,7 +190,7 @@ def area_between(negatives: CDF, positives: CDF) -> UStatistic:
 
     unbiased = float(chance_of_less(first.unbiased, second.unbiased))
     value = float(chance_of_less(first.likely, second.likely))
-    ties = float((first.shares * second.shares).sum()) / 2
+    ties = float((first.shares * second.shares * first.is_open).sum()) / 2
     notes = (*negatives.notes, *(note for note in positives.notes if note not in negatives.notes))
     return UStatistic(value, ties, ends, negatives.privacy, notes, 0.0, 1.0)
 
@@ -220,9 +231,19 @@ class _Cells:
 
     @property
     def edges(self) -> FloatArray:
-        """The ends of the intervals."""
-        apart = self.curve.prefixes.grid.outside is Outside.APART
-        return np.asarray((self.curve.prefixes.boundaries if apart else self.curve.x)[self.bounds])
+        """The ends of the intervals; of declared values, the first and the last one in each, (intervals, 2)."""
+        grid = self.curve.prefixes.grid
+        if grid.values is not None:
+            return grid.within(np.stack([self.bounds[:-1], self.bounds[1:]], axis=1))
+        return np.asarray(
+            (self.curve.prefixes.boundaries if grid.outside is Outside.APART else self.curve.x)[self.bounds]
+        )
+
+    @property
+    def is_open(self) -> BoolArray:
+        """In which intervals values may differ."""
+        low, high = ends_of(self.edges)
+        return np.asarray(low < high)
 
     @property
     def parts(self) -> IntArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import isfinite, lcm
+from re import fullmatch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,3 +65,13 @@ def require_edge(value: float, beside: NDArray[np.float64]) -> None:
     if value not in beside.tolist():
         nearest = " and ".join(f"{edge:.12g}" for edge in beside.tolist())
         raise Refused("through", f"{value:.12g} is no edge; the nearest are {nearest}")
+
+
+def whole_number(text: str) -> int:
+    """A whole number, or a power of two that is written as one.
+
+    >>> whole_number("1024"), whole_number("2^10")
+    (1024, 1024)
+    """
+    power = fullmatch(r"2\^([0-9]{1,2})", text)
+    return int(text) if power is None else 1 << int(power[1])

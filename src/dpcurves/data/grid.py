@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
-from re import fullmatch
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import Refused, chosen, number, require_kind, shown, whole
-from .even_cells import cells_of_width, edges_of_width, require_edge
+from .even_cells import cells_of_width, edges_of_width, require_edge, whole_number
 from .spacing import Outside, Spacing
 
 MOST_LAID_OUT = 2**20
@@ -93,7 +92,7 @@ class Grid:
         lower, upper = number("grid", lower), number("grid", upper)
         if not (lower > 0 and isfinite(upper / lower)):
             raise Refused("grid", f"a geometric grid has bounds above zero of a finite ratio, got {lower} and {upper}")
-        grid = cls.__new__(cls)
+        grid = Grid.__new__(Grid)
         grid._set(lower, upper, cells, Spacing.GEOMETRIC, (), outside)
         return grid
 
@@ -109,7 +108,7 @@ class Grid:
             raise Refused(
                 "grid", f"a logistic grid has bounds from {-MOST_LOG_ODDS} to {MOST_LOG_ODDS}, got {lower} and {upper}"
             )
-        grid = cls.__new__(cls)
+        grid = Grid.__new__(Grid)
         grid._set(lower, upper, cells, Spacing.LOGISTIC, (), outside)
         return grid
 
@@ -122,7 +121,7 @@ class Grid:
         """
         match spacing:
             case Spacing.LINEAR:
-                return cls(lower, upper, cells=cells)
+                return Grid(lower, upper, cells=cells)
             case Spacing.GEOMETRIC:
                 return cls.geometric(lower, upper, cells=cells)
             case Spacing.LOGISTIC:
@@ -139,7 +138,7 @@ class Grid:
             raise Refused("grid", "at least two edges are needed, which are numbers") from None
         if len(exact) < 2 or any(not left < right for left, right in pairwise(exact)):
             raise Refused("grid", "at least two edges are needed, each above the one before")
-        grid = cls.__new__(cls)
+        grid = Grid.__new__(Grid)
         grid._set(exact[0], exact[-1], len(exact) - 1, Spacing.EXPLICIT, exact, outside)
         return grid
 
@@ -159,7 +158,7 @@ class Grid:
         of_width = spacing is Spacing.LINEAR and parts[-1].startswith(WIDTH)
         try:
             lower, upper, size = float(parts[0]), float(parts[1]), parts[2]
-            (cells, width) = (None, float(size.removeprefix(WIDTH))) if of_width else (_whole(size), None)
+            (cells, width) = (None, float(size.removeprefix(WIDTH))) if of_width else (whole_number(size), None)
             if len(parts) != 3:
                 raise IndexError
         except (ValueError, IndexError):
@@ -209,6 +208,11 @@ class Grid:
         if self.spacing is Spacing.EXPLICIT:
             return np.array(self.explicit)
         return self.edge(np.arange(self.cells + 1))
+
+    @property
+    def values(self) -> NDArray[np.float64] | None:
+        """The values that were declared, of shape ``(cells,)``: None, but for `Values`."""
+        return None
 
     def edge(self, index: NDArray[np.int64]) -> NDArray[np.float64]:
         """Edge number `index`: the ends exactly, the others by the formula."""
@@ -267,6 +271,18 @@ class Grid:
         apart = int(self.outside is Outside.APART)
         inner = self.edge(np.clip(slots - apart, 0, self.cells))
         return np.where(slots == 0, -np.inf, np.where(slots == self.slots, np.inf, inner))
+
+    def within(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The least and the greatest value in the slots from the first number on and before the second, ``(..., 2)``.
+
+        They are boundaries, where a slot may hold any value between; those of declared values are values.
+        """
+        return self.boundary(slots)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the greatest value that is not outside."""
+        return self.lower, self.upper
 
     @property
     def slots(self) -> int:
@@ -355,7 +371,7 @@ class Grid:
         >>> Grid(0, 1, cells=2).with_outside(Outside.APART).slots
         4
         """
-        grid = type(self).__new__(type(self))
+        grid = Grid.__new__(Grid)
         grid._set(self.lower, self.upper, self.cells, self.spacing, self.explicit, outside)
         return grid
 
@@ -382,9 +398,3 @@ class Grid:
             return f"Grid.from_edges({self.explicit}{apart})"
         name = "Grid" if self.spacing is Spacing.LINEAR else f"Grid.{self.spacing.value}"
         return f"{name}({self.lower}, {self.upper}, cells={self.cells}{apart})"
-
-
-def _whole(text: str) -> int:
-    """A whole number, or a power of two that is written as one."""
-    power = fullmatch(r"2\^([0-9]{1,2})", text)
-    return int(text) if power is None else 1 << int(power[1])

@@ -8,7 +8,7 @@ from .canvas import LANDSCAPE, SQUARE, headless_axes
 from .confusion_picture import draw_confusion
 from .curve_json import Opened, bundle, envelope, opened, privacy_object
 from .decision_picture import draw_decision
-from .distribution_picture import draw_cdf
+from .distribution_picture import draw_cdf, draw_cdf_of_values
 from .frame import to_frame
 from .gain_picture import draw_gain
 from .html_summary import html_summary, summary_facts
@@ -29,12 +29,12 @@ from .small_multiples import MOST_TOGETHER, draw_small
 from .terminal import allowance_table, curve_table, ledger_table
 
 __all__ = [
-    "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "RECORDS", "SEEDED", "SQUARE", "Area", "AtRiskRow", "Balance", "Charge",
-    "Opened", "Refusal", "Region", "Shade", "Spender", "SteppedShade", "allowance_table", "area_rows", "bundle",
-    "check_document", "covering", "curve_schema", "curve_table", "draw_bars", "draw_binned_residuals", "draw_bounds",
-    "draw_calibration", "draw_cdf", "draw_confusion", "draw_decision", "draw_gain", "draw_hosmer_lemeshow",
-    "draw_means", "draw_numbers", "draw_plane", "draw_plane_bounds", "draw_quantile_quantile", "draw_quantiles",
-    "draw_residual_density", "draw_residual_points", "draw_roc", "draw_small", "envelope", "footer", "headless_axes",
-    "html_summary", "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report", "save_figure", "span",
-    "standing", "summary_facts", "svg_text", "to_frame",
+    "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "RECORDS", "SEEDED", "SQUARE", "Area", "AtRiskRow", "Balance",
+    "Charge", "Opened", "Refusal", "Region", "Shade", "Spender", "SteppedShade", "allowance_table", "area_rows",
+    "bundle", "check_document", "covering", "curve_schema", "curve_table", "draw_bars", "draw_binned_residuals",
+    "draw_bounds", "draw_calibration", "draw_cdf", "draw_cdf_of_values", "draw_confusion", "draw_decision",
+    "draw_gain", "draw_hosmer_lemeshow", "draw_means", "draw_numbers", "draw_plane", "draw_plane_bounds",
+    "draw_quantile_quantile", "draw_quantiles", "draw_residual_density", "draw_residual_points", "draw_roc",
+    "draw_small", "envelope", "footer", "headless_axes", "html_summary", "ledger_table", "numeral", "numerals",
+    "opened", "privacy_object", "report", "save_figure", "span", "standing", "summary_facts", "svg_text", "to_frame",
 ]  # fmt: skip

@@ -43,11 +43,15 @@ def numeral(value: float, width: float = 0.0) -> str:
 def standing(value: float, lower: float, upper: float, *, known_to: float = 0.0) -> str:
     """The text of a value that is known only to lie in a cell, or only to within some width: it has no finer digits.
 
-    The cell may be unbounded: then the text gives its finite end.
+    The cell may be unbounded: then the text gives its finite end. If it holds one value, this has all its digits.
 
     >>> standing(187.2, 0, 244), standing(49219, 49219, float("inf")), standing(976.6, float("-inf"), 976.6)
     ('190', 'at or above 49,219', 'below 976.6')
+    >>> standing(31, 31, 31, known_to=20), standing(12345.5, 12345.5, 12345.5)
+    ('31', '12,345.5')
     """
+    if lower == upper:
+        return f"{value:,.{MOST_DECIMALS}g}" if abs(value) < LARGEST_PLAIN else numeral(value)
     if isfinite(lower) and isfinite(upper):
         return numeral(value, max(upper - lower, known_to if isfinite(known_to) else 0.0))
     if isfinite(lower):

@@ -20,7 +20,7 @@ from .inference.residual_means import mean_residuals
 from .inference.simulation_seed import DRAWS, public_generator
 from .inference.tail_bound import Weighed, tail_bound
 from .inference.warning_signs import crowded_ends
-from .shape.interpolate import inverse_at, value_at
+from .shape.interpolate import inverse_at, value_at, value_below
 from .shape.monotone import counts_to_prefixes, monotone_prefixes, non_decreasing
 from .smoothing.block_noise import prefix_graph
 from .smoothing.increments import AtMost, Ceiling, Exactly
@@ -41,5 +41,5 @@ __all__ = [
     "population_band", "population_roc_band", "positive_intervals", "prefix_graph", "public_generator",
     "residual_envelope", "roc_band", "roc_points", "share_intervals", "shrunken_estimate", "simulated_p_value",
     "simultaneous_band", "simultaneous_errors", "smooth_absolute", "smooth_squares", "smoothed", "tail_bound",
-    "unbiased", "upper_quantile", "upper_quantiles", "value_at",
+    "unbiased", "upper_quantile", "upper_quantiles", "value_at", "value_below",
 ]  # fmt: skip

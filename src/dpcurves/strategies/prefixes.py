@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from math import sqrt
 
 from ..data import Axis
 from ..data.grid import MOST_LAID_OUT
@@ -30,6 +31,14 @@ from .refinement import (
 
 FEWEST = 100
 """Cells from which on looking before counting pays."""
+FEW_VALUES = 256
+RECORDS_TO_A_VALUE = 2.5
+"""Times the standard deviation of the noise of one count: from here on each is counted.
+
+Chosen on whole numbers of three laws, smooth, heaped and zero-inflated (121 and 1,001 values, epsilon 1, replace-one, 12
+releases each), and judged on no others: bands were 15 to 46% narrower than those of three turns; the curve was up to
+20% further off on smooth and zero-inflated ones, and up to a third nearer on heaped ones.
+"""
 
 
 def one_table(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
@@ -51,14 +60,27 @@ def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
     """Whether three turns are asked for. A function of public facts alone.
 
     Not with a hint that records are spread or have atoms. Else with the hint that they are peaked, or if there are many
-    cells, few records for them as far as that is public, and enough noise for a turn to be worth its price.
+    cells, few records for them as far as that is public, and enough noise for a turn to be worth its price; declared
+    values only where these are too many for their records to be counted each.
     """
     if setting.loss.rho == 0 or axis.slots > MOST_LAID_OUT:
         return False
     if hint is not None:
         return hint is Hint.PEAKED
     known = axis.slots, setting.adjacency.total, _noise_alone(setting)
+    if axis.grid.values is not None and are_worth_counting(*known):
+        return False
     return axis.slots >= FEWEST and not is_dense(*known) and not is_exact(*known)
+
+
+def are_worth_counting(values: int, total: int | None, noise: Noise) -> bool:
+    """Whether each declared value is counted by itself, in one turn. A function of public facts alone.
+
+    Records lie on declared values, and neighbours that are counted together leave open which of them they are: means
+    over pairs, and quantiles, are then known to within what lies between these. With `RECORDS_TO_A_VALUE` the noise of
+    counting each is less than that. Where the number of records is not public, a few values are counted.
+    """
+    return values <= FEW_VALUES if total is None else total >= RECORDS_TO_A_VALUE * values * sqrt(noise.variance)
 
 
 def refining(axis: Axis, setting: Setting) -> Strategy[Counted]:

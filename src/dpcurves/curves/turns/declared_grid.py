@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...arguments import Refused
-from ...data import Grid, Outside, Spacing
+from ...data import Grid, Outside, Spacing, Values
 
 
 def grid_to_json(grid: Grid) -> dict[str, Any]:
-    """Plain objects: the formula, or the edges where there is none."""
+    """Plain objects: the formula, or the edges where there is none; of declared values, these alone."""
+    if isinstance(grid, Values):
+        return {"values": list(grid.declared), "outside": grid.outside.name}
     return {
         "lower": grid.lower, "upper": grid.upper, "cells": grid.cells, "spacing": grid.spacing.name,
         "edges": list(grid.explicit), "outside": grid.outside.name,
@@ -24,6 +26,8 @@ def grid_from_json(stored: Mapping[str, Any]) -> Grid:
         ValueError: the object is not what `grid_to_json` writes.
     """
     try:
+        if "values" in stored:
+            return Values(stored["values"], outside=Outside[stored.get("outside", Outside.CLAMPED.name)])
         outside = Outside[stored["outside"]]
         if Spacing[stored["spacing"]] is Spacing.EXPLICIT:
             return Grid.from_edges(stored["edges"], outside=outside)
@@ -35,9 +39,34 @@ def grid_from_json(stored: Mapping[str, Any]) -> Grid:
 
 def written_grid(grid: Grid) -> dict[str, object]:
     """The edges of a grid that is laid out, and what becomes of values outside, among other facts of a question."""
-    return {"outside": grid.outside.name, "edges": grid.edges.tolist()}
+    return {**written_cells(grid), "edges": grid.edges.tolist()}
 
 
 def read_grid(question: Mapping[str, Any]) -> Grid:
     """The inverse of `written_grid`."""
-    return Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
+    return read_cells(question, question["edges"])
+
+
+def written_cells(grid: Grid) -> dict[str, object]:
+    """What becomes of values outside, and declared values, if any, where edges are written beside."""
+    return {"outside": grid.outside.name, **declared_values(grid)}
+
+
+def declared_values(grid: Grid) -> dict[str, object]:
+    """Declared values among other facts of a question; nothing of another grid."""
+    return {"values": list(grid.declared)} if isinstance(grid, Values) else {}
+
+
+def read_cells(question: Mapping[str, Any], edges: Sequence[float]) -> Grid:
+    """The inverse of `written_cells`, with the edges that were written beside.
+
+    Raises:
+        ValueError: they are not those of the declared values.
+    """
+    outside = Outside[question["outside"]]
+    if "values" not in question:
+        return Grid.from_edges(edges, outside=outside)
+    grid = grid_from_json({"values": question["values"], "outside": outside.name})
+    if grid.edges.tolist() != list(edges):
+        raise Refused("grid", "the stored edges are not those of the stored values")
+    return grid

@@ -66,6 +66,11 @@ class Prefixes:
         """What the counted cells lie between, (slots + 1,): from -inf to inf, for values outside are in some cell."""
         return self.grid.boundary(np.arange(self.grid.slots + 1))
 
+    @cached_property
+    def cells(self) -> FloatArray:
+        """Where each counted cell begins and ends, (slots, 2): at boundaries, or at the one value that it holds."""
+        return self.grid.within(np.arange(self.grid.slots)[:, None] + np.arange(2))
+
     def at_boundaries(self, shares: FloatArray) -> FloatArray:
         """Shares of records below each boundary, given those below each edge of the grid."""
         return np.concatenate([[0.0], shares, [1.0]]) if self.grid.outside is Outside.APART else shares
@@ -143,7 +148,8 @@ class Prefixes:
         chance = sampling_generator(generator) if population else None
         noise, below = self._noise_of_counts(generator), self.unbiased_below[bounds]
         found = ends_by_tests(below, noise, p.ravel(), level, chance)
-        ends = self.boundaries[bounds[found]].reshape(cells.shape)
+        first, last = bounds[found[:, 0]], bounds[found[:, 1]] - 1
+        ends = np.stack([self.cells[first, 0], self.cells[last, 1]], axis=-1).reshape(cells.shape)
         return np.stack([np.minimum(ends, cells)[..., 0], np.maximum(ends, cells)[..., 1]], axis=-1)
 
     def _noise_of_counts(self, generator: np.random.Generator | None) -> Iterable[FloatArray]:

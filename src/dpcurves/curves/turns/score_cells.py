@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
-from ...data import Grid, Outside
+from ...data import Grid
 from ...postprocess import GroupNoise, Groups, shrunken_estimate
 from ...postprocess.inference.simulation_seed import draws_for, public_generator
 from ...release import Evidence
 from ...workloads import Grouped
+from .declared_grid import read_grid, written_cells
 from .score_groups import MeasuredGroups, ScoreGroups
 
 
@@ -86,7 +87,7 @@ class CountedGroups(ScoreGroups):
     def to_json(self) -> dict[str, Any]:
         """Plain objects, for the evidence of a curve."""
         question = {
-            "edges": self.cells.edges.tolist(), "outside": self.cells.outside.name, "groups": self.groups
+            "edges": self.cells.edges.tolist(), **written_cells(self.cells), "groups": self.groups
         }  # fmt: skip
         return {"question": question, "releases": [self.counts.to_json()]}
 
@@ -96,7 +97,7 @@ def groups_from_json(evidence: Mapping[str, Any]) -> ScoreGroups:
     question = evidence["question"]
     if "groups" not in question:
         return MeasuredGroups.from_json(evidence)
-    cells = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
+    cells = read_grid(question)
     (counts,) = evidence["releases"]
     return CountedGroups(cells, Evidence.from_json(counts), int(question["groups"]))
 

@@ -20,6 +20,7 @@ from ...privacy import PrivacyLoss
 from ...release import Evidence, PrivacyStatement, Setting
 from ...workloads import HALF
 from ..question import require_independent
+from .declared_grid import read_grid, written_cells
 
 MOST_GROUPS = 1000
 DEVIATIONS = 5
@@ -177,7 +178,7 @@ class MeasuredGroups(ScoreGroups):
 
     def to_json(self) -> dict[str, Any]:
         """Plain objects, for the evidence of a curve."""
-        question = {"edges": self.grid.edges.tolist(), "outside": self.grid.outside.name}
+        question = {"edges": self.grid.edges.tolist(), **written_cells(self.grid)}
         return {"question": question, "releases": [self.counts.to_json(), self.sums.to_json()]}
 
     @classmethod
@@ -185,7 +186,7 @@ class MeasuredGroups(ScoreGroups):
         """The inverse of `to_json`."""
         counts, sums = (Evidence.from_json(release) for release in evidence["releases"])
         question = evidence["question"]
-        return cls(Grid.from_edges(question["edges"], outside=Outside[question["outside"]]), counts, sums)
+        return cls(read_grid(question), counts, sums)
 
 
 def noise_of_a_count(loss: PrivacyLoss, setting: Setting) -> float:
@@ -208,8 +209,9 @@ def groups_of(groups: int, grid: Grid, *, name: str = "groups") -> int:
         raise Refused(name, f"at least 2 are needed, got {groups}")
     if groups > MOST_GROUPS:
         raise Refused(name, f"at most {MOST_GROUPS} are cut, got {groups}")
-    if grid.lower < 0 or grid.upper > 1:
-        raise Refused("grid", f"predicted probabilities lie in [0, 1], got {grid.lower:g} to {grid.upper:g}")
+    low, high = grid.ends
+    if low < 0 or high > 1:
+        raise Refused("grid", f"predicted probabilities lie in [0, 1], got {low:g} to {high:g}")
     return groups
 
 

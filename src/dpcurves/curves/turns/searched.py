@@ -86,4 +86,4 @@ class Searched:
         shares = numbers("p", p)
         found = [bracket(PathQuantile.of(self.evidence, share, level)) for share in shares.ravel().tolist()]
         slots = np.array([(each.low, each.high) for each in found], dtype=np.int64)
-        return self.grid.boundary(slots.reshape(*shares.shape, 2))
+        return self.grid.within(slots.reshape(*shares.shape, 2))

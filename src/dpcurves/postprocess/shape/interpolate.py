@@ -38,6 +38,22 @@ def value_at(x: FloatArray, y: FloatArray, t: ArrayLike) -> FloatArray:
     return np.asarray(np.interp(np.asarray(t, dtype=np.float64), x, y, left=0.0), dtype=np.float64)
 
 
+def value_below(values: FloatArray, y: FloatArray, t: ArrayLike) -> FloatArray:
+    """The step function of declared values at `t`: what it is at the largest value that is not above `t`, else 0.
+
+    Args:
+        values: Declared values, (cells,), rising.
+        y: The curve below the cell of each and at the end, (cells + 1,).
+        t: Where to read; NaN gives NaN.
+
+    >>> value_below(np.array([1.0, 2.0]), np.array([0.0, 0.5, 1.0]), [0.9, 1, 1.9, 2]).tolist()
+    [0.0, 0.5, 0.5, 1.0]
+    """
+    at = np.asarray(t, dtype=np.float64)
+    steps = np.append(0.0, y[1:])
+    return np.where(np.isnan(at), np.nan, steps[np.searchsorted(values, at, side="right")])
+
+
 def inverse_at(x: FloatArray, y: FloatArray, p: ArrayLike) -> FloatArray:
     """The smallest place where the curve reaches `p`: linear inside cells, the left end of flat stretches.
 

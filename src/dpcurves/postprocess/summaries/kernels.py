@@ -18,6 +18,19 @@ POINTS = 5
 ROWS = 64
 
 
+def ends_of(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest value of each cell.
+
+    Args:
+        edges: Those of neighbouring cells, (cells + 1,); or the least and the largest value of each, (cells, 2), which
+            are the same where a cell holds one declared value.
+
+    >>> ends_of(np.array([[31.0, 31.0], [32.0, 34.0]]))
+    (array([31., 32.]), array([31., 34.]))
+    """
+    return (edges[:-1], edges[1:]) if edges.ndim == 1 else (edges[:, 0], edges[:, 1])
+
+
 class Kernel(NamedTuple):
     """A symmetric kernel on pairs of cells.
 
@@ -42,10 +55,11 @@ class Kernel(NamedTuple):
 
 def mean_difference(edges: FloatArray) -> Kernel:
     """``|x - y|``, for Gini's mean difference."""
-    width, (mean, reach) = np.diff(edges), _apart(edges)
+    low, high = ends_of(edges)
+    width, (mean, reach) = high - low, _apart(edges)
     np.fill_diagonal(mean, width / 3)
     np.fill_diagonal(reach, 2 * width / 3)
-    gaps = np.diff((edges[1:] + edges[:-1]) / 2)
+    gaps = np.diff((high + low) / 2)
 
     def form(cells: FloatArray) -> FloatArray:
         below = np.cumsum(cells, axis=-1)
@@ -57,11 +71,11 @@ def mean_difference(edges: FloatArray) -> Kernel:
 
 def half_square(edges: FloatArray) -> Kernel:
     """``(x - y)^2 / 2``, for the variance."""
-    apart, half = _apart(edges)
-    square = np.diff(edges) ** 2 / 12
+    (apart, half), (low, high) = _apart(edges), ends_of(edges)
+    square = (high - low) ** 2 / 12
     mean = (apart**2 + square[:, None] + square) / 2
     least, most = np.maximum(apart - half, 0.0) ** 2 / 2, (apart + half) ** 2 / 2
-    middles = (edges[1:] + edges[:-1]) / 2
+    middles = (high + low) / 2
 
     def form(cells: FloatArray) -> FloatArray:
         people = cells.sum(axis=-1)
@@ -89,7 +103,8 @@ def of_function(function: Function) -> Callable[[FloatArray], Kernel]:
 
     def averaged(edges: FloatArray) -> Kernel:
         nodes, weights = leggauss(POINTS)
-        middles, halves = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+        low, high = ends_of(edges)
+        middles, halves = (high + low) / 2, (high - low) / 2
         points, shares = middles + halves * nodes[:, None], weights / 2
 
         def at(x: FloatArray, y: FloatArray) -> FloatArray:
@@ -104,7 +119,6 @@ def of_function(function: Function) -> Callable[[FloatArray], Kernel]:
                     aside[rows] += share * other * at(x, y)
         require_kernel(mean)  # it is the same for x and y as for y and x: so one half of the other points is enough
         mean += aside + aside.T
-        low, high = edges[:-1], edges[1:]
         reach = np.abs(at(low, high) - mean)
         for corner in (reach.T, np.abs(at(low, low) - mean), np.abs(at(high, high) - mean)):
             reach = np.maximum(reach, corner)
@@ -129,8 +143,9 @@ class Midpoint:
 
     def __call__(self, edges: FloatArray) -> Kernel:
         """The kernel on cells between these edges."""
-        points = edges[:-1] + np.diff(edges) * np.linspace(0.0, 1.0, 7)[:, None]
-        least = np.full((len(edges) - 1,) * 2, np.inf)
+        low, high = ends_of(edges)
+        points = low + (high - low) * np.linspace(0.0, 1.0, 7)[:, None]
+        least = np.full((len(low),) * 2, np.inf)
         most = -least
         for x in points:
             for y in points:
@@ -158,12 +173,13 @@ class AtMiddles:
 
     def __call__(self, edges: FloatArray) -> Kernel:
         """The kernel on cells between these edges."""
-        middles = (edges[1:] + edges[:-1]) / 2
+        low, high = ends_of(edges)
+        middles = (high + low) / 2
         mean = np.asarray(self.function(middles[:, None], middles[None, :]), dtype=np.float64)
         require_kernel(mean)
-        corners = np.concatenate([edges[:1], middles, edges[-1:]])
+        corners = np.concatenate([low[:1], middles, high[-1:]])
         around = np.pad(mean, 1, mode="edge")  # the kernel at corners, of which the first and the last are rounded
-        off = np.zeros((len(edges),) * 2)
+        off = np.zeros((len(corners) - 1,) * 2)
         for x in np.linspace(0.0, 1.0, 7):
             across = (1 - x) * around[:-1] + x * around[1:]
             at = (1 - x) * corners[:-1] + x * corners[1:]
@@ -198,8 +214,8 @@ class OnCells:
 
     def __call__(self, edges: FloatArray) -> Kernel:
         """The table itself. Raises `ValueError` if it is of other cells."""
-        if len(self.table) != len(edges) - 1:
-            raise Refused("kernel", f"a table of {len(edges) - 1} cells is needed, got one of {len(self.table)}")
+        if len(self.table) != (cells := len(ends_of(edges)[0])):
+            raise Refused("kernel", f"a table of {cells} cells is needed, got one of {len(self.table)}")
         return Kernel(self.table, np.zeros_like(self.table))
 
 
@@ -249,5 +265,6 @@ def quadratic(kernel: Kernel, cells: FloatArray) -> FloatArray:
 
 def _apart(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
     """How far the middles of two cells are apart, and half the sum of their widths."""
-    middles, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+    low, high = ends_of(edges)
+    middles, width = (low + high) / 2, high - low
     return np.abs(middles[:, None] - middles), (width[:, None] + width) / 2

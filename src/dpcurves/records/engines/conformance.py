@@ -14,6 +14,7 @@ from ...arrays import FloatArray, IntArray
 from ...data.axis import Axis
 from ...data.grid import MOST_LAID_OUT, Grid
 from ...data.spacing import Outside
+from ...data.values import Values
 from .engine import BoundAxis
 
 SPECIAL = (
@@ -147,6 +148,7 @@ def _grids(outside: Outside) -> tuple[Grid, ...]:
         Grid.geometric(1e-300, 1e7, cells=1000, outside=outside),
         Grid.logistic(-30, 9, cells=1000, outside=outside),
         Grid.from_edges([-1, -0.0, 5e-324, 1, 1.7976931348623157e308], outside=outside),
+        Values((-7, 0, 0.1, 0.2, 31), outside=outside),
     )
 
 

@@ -1,0 +1,198 @@
+"""Declared values: public cells of which each holds one value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation, localcontext
+from itertools import pairwise
+from math import inf, isfinite, nextafter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import Refused, WrongKind, number, require_kind, shown
+from .grid import MOST_LAID_OUT, Grid
+from .spacing import Outside, Spacing
+
+FORMS = "first:last, as in 0:120, first:last:step, as in 0:120:5, or the values, as in 300,350,400"
+DIGITS = 400
+"""Decimals are added with so many: more than tell any double from its neighbours."""
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=True, repr=False)
+class Values(Grid):
+    """A grid of declared values: each is a cell of its own, so inside a cell nothing is unknown.
+
+    A record that equals no declared value is read as the nearest one, and one half way between two as the larger:
+    edges of cells lie half way between neighbouring values, computed from the decimals that both print as, and a record
+    on an edge lies in the cell above it. The rule is public and the same for all records. Numbers, intervals and
+    quantiles are of values that were read so.
+
+    The first cell begins, and the last one ends, half the nearest step beyond its value (1/2 beyond a single value).
+    Values further out are read as the first or the last one, or are counted apart with `Outside.APART`.
+
+    Args:
+        values: Public numbers in any order, as ``range(0, 121)`` or ``(300, 350, 400)``. They must not come from the
+            records.
+        outside: Where values beyond the cells are counted.
+
+    >>> ages = Values(range(0, 121))
+    >>> ages
+    Values(range(0, 121))
+    >>> ages.cells, ages.edges[:3].tolist()
+    (121, [-0.5, 0.5, 1.5])
+    >>> ages.values[ages.cell_of(np.array([31, 31.4, 31.5, 200]))].tolist()
+    [31.0, 31.0, 32.0, 120.0]
+
+    Raises:
+        ValueError: there is no value, one is given twice or is not finite, or doubles cannot tell two of them, or the
+            ends of their cells, apart.
+        TypeError: it is no list of numbers.
+    """
+
+    declared: tuple[float, ...]
+
+    def __init__(self, values: Iterable[float], *, outside: Outside = Outside.CLAMPED) -> None:
+        declared = _ascending(values)
+        edges = _edges_about(declared)
+        object.__setattr__(self, "declared", declared)
+        self._set(edges[0], edges[-1], len(declared), Spacing.EXPLICIT, edges, outside)
+
+    @classmethod
+    def parse(cls, text: str) -> Values:
+        """Read ``first:last``, ``first:last:step``, or values between commas; numbers are the decimals they print.
+
+        >>> Values.parse("0:1:0.25")
+        Values((0.0, 0.25, 0.5, 0.75, 1.0))
+        >>> Values.parse("300,350,500")
+        Values((300.0, 350.0, 500.0))
+
+        Raises:
+            ValueError: it is written otherwise, or see the class.
+        """
+        require_kind("values", text, str, "a text as 0:120")
+        try:
+            if ":" not in text:
+                return cls([float(part) for part in text.split(",")])
+            first, last, step = ([Decimal(part) for part in text.split(":")] + [Decimal(1)])[:3]
+        except (ValueError, InvalidOperation):
+            raise Refused("values", f"write {FORMS}, not {shown(text)}") from None
+        if text.count(":") > 2:
+            raise Refused("values", f"write {FORMS}, not {shown(text)}")
+        return cls(_stepped(first, last, step))
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The declared values, ascending, of shape ``(cells,)``."""
+        return np.array(self.declared)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The first and the last value."""
+        return self.declared[0], self.declared[-1]
+
+    def within(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The first and the last value that is counted in these slots, ``(..., 2)``.
+
+        Values counted apart are known to lie beyond an edge only.
+
+        >>> Values((1, 2, 5)).within(np.array([[0, 1], [0, 3]])).tolist()
+        [[1.0, 1.0], [1.0, 5.0]]
+        >>> Values((1, 2, 5), outside=Outside.APART).within(np.array([[0, 1], [0, 3]])).tolist()
+        [[-inf, 0.5], [-inf, 2.0]]
+        """
+        first = last = self.values
+        if self.outside is Outside.APART:
+            first, last = np.array([-inf, *first, self.upper]), np.array([self.lower, *last, inf])
+        return np.stack([first[slots[..., 0]], last[slots[..., 1] - 1]], axis=-1)
+
+    def with_outside(self, outside: Outside) -> Values:
+        """Return these values, with those outside counted there."""
+        return Values(self.declared, outside=outside)
+
+    def laid_out(self) -> Values:
+        """These values: their edges are always laid out."""
+        return self
+
+    def cut(self, at: Sequence[int]) -> Grid:
+        """Join neighbouring cells, between edges of the numbers `at`: a grid without `values`, unless none are joined.
+
+        >>> Values(range(4)).cut([1]).edges.tolist()
+        [-0.5, 0.5, 3.5]
+        """
+        kept = sorted({0, *at, self.cells})
+        if len(kept) == self.cells + 1:
+            return self
+        return Grid.from_edges(self.edge(np.array(kept)).tolist(), outside=self.outside)
+
+    def __repr__(self) -> str:
+        apart = ", outside=Outside.APART" if self.outside is Outside.APART else ""
+        return f"Values({_in_short(self.declared)}{apart})"
+
+
+def _ascending(values: Iterable[float]) -> tuple[float, ...]:
+    if isinstance(values, str | bytes | Grid):
+        raise WrongKind("values", f"a list of numbers is needed, as range(0, 121), got {shown(values)}")
+    try:
+        given = tuple(values)
+    except TypeError:
+        raise WrongKind("values", f"a list of numbers is needed, as range(0, 121), got {shown(values)}") from None
+    found = tuple(sorted(number("values", each) + 0.0 for each in given))  # -0.0 is 0.0
+    if not found:
+        raise Refused("values", "at least one value is needed")
+    unusable = next((each for each in found if not isfinite(each)), None)
+    if unusable is not None:
+        raise Refused("values", f"finite numbers are needed, got {unusable}")
+    twice = next((left for left, right in pairwise(found) if left == right), None)
+    if twice is not None:
+        raise Refused("values", f"each is declared once, {twice:.17g} is there twice, as far as doubles tell")
+    return found
+
+
+def _edges_about(values: tuple[float, ...]) -> tuple[float, ...]:
+    """Half way between neighbours, and half a step beyond the ends. Where no double lies between, the upper value."""
+    inner = [_half_way(left, right) for left, right in pairwise(values)]
+    first = _beyond(values[0], inner[0] if inner else values[0] + 0.5, -inf)
+    last = _beyond(values[-1], inner[-1] if inner else values[-1] - 0.5, inf)
+    if not isfinite(last - first):
+        raise Refused("values", f"cells about {values[0]:g} and {values[-1]:g} are not finite")
+    return first, *inner, last
+
+
+def _half_way(left: float, right: float) -> float:
+    middle = left / 2 + right / 2
+    if not (left.is_integer() and right.is_integer() and 2 * middle == left + right):
+        with localcontext(prec=DIGITS):
+            middle = float((Decimal(repr(left)) + Decimal(repr(right))) / 2)
+    return middle if left < middle <= right else right
+
+
+def _beyond(value: float, inner: float, towards: float) -> float:
+    """The end of a cell: as far from a value as the edge on its other side, but at least one double further."""
+    with localcontext(prec=DIGITS):
+        end = float(2 * Decimal(repr(value)) - Decimal(repr(inner)))
+    return end if end not in {value, inner} else nextafter(value, towards)
+
+
+def _stepped(first: Decimal, last: Decimal, step: Decimal) -> list[float]:
+    if not (first.is_finite() and last.is_finite() and step.is_finite() and step > 0 and first <= last):
+        raise Refused("values", f"a first value not above the last, and a step above zero: write {FORMS}")
+    with localcontext(prec=DIGITS):
+        steps = (last - first) / step
+        if steps != steps.to_integral_value():
+            raise Refused("values", f"steps of {step} from {first} on do not end at {last}")
+        if steps >= MOST_LAID_OUT:
+            raise Refused("values", f"at most {MOST_LAID_OUT} values are declared, got {steps + 1:f}")
+        return [float(first + step * each) for each in range(int(steps) + 1)]
+
+
+def _in_short(values: tuple[float, ...]) -> str:
+    """Text for a repr: a range, where whole numbers have even steps."""
+    if len(values) > 2 and all(value.is_integer() for value in values):
+        first, step = int(values[0]), int(values[1]) - int(values[0])
+        evenly = range(first, first + step * len(values), step)
+        if all(int(value) == each for value, each in zip(values, evenly, strict=True)):
+            stop = int(values[-1]) + 1
+            return f"range({first}, {stop})" if step == 1 else f"range({first}, {stop}, {step})"
+    return f"({', '.join(map(repr, values))}{',' if len(values) == 1 else ''})"
