@@ -35,8 +35,8 @@ FEW_VALUES = 256
 RECORDS_TO_A_VALUE = 2.5
 """Times the standard deviation of the noise of one count: from here on each is counted.
 
-Chosen on whole numbers of three laws, smooth, heaped and zero-inflated (121 and 1,001 values, epsilon 1, replace-one, 12
-releases each), and judged on no others: bands were 15 to 46% narrower than those of three turns; the curve was up to
+Chosen on whole numbers of three laws, smooth, heaped and zero-inflated (121 and 1,001 values, epsilon 1, replace-one,
+12 releases each), and judged on no others: bands were 15 to 46% narrower than those of three turns; the curve was up to
 20% further off on smooth and zero-inflated ones, and up to a third nearer on heaped ones.
 """
 
@@ -77,8 +77,9 @@ def are_worth_counting(values: int, total: int | None, noise: Noise) -> bool:
     """Whether each declared value is counted by itself, in one turn. A function of public facts alone.
 
     Records lie on declared values, and neighbours that are counted together leave open which of them they are: means
-    over pairs, and quantiles, are then known to within what lies between these. With `RECORDS_TO_A_VALUE` the noise of
-    counting each is less than that. Where the number of records is not public, a few values are counted.
+    over pairs, and quantiles, are then known to within what lies between these. So each is counted from
+    `RECORDS_TO_A_VALUE` on; where the number of records is not public, if there are at most `FEW_VALUES`, which no
+    measurement chose.
     """
     return values <= FEW_VALUES if total is None else total >= RECORDS_TO_A_VALUE * values * sqrt(noise.variance)
 
