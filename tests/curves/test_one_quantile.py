@@ -68,7 +68,7 @@ def test_one_quantile_is_tested_by_its_own_noise_and_not_by_that_of_all(data: st
             most = 2 * np.quantile(np.abs(noise - share * noise[:, -1:]), 0.999, axis=0).max()
             assert below[max(last - 1, first)] - below[min(first + 1, last)] <= 2 * most
         lower, upper = (found.prefixes.at_boundaries(end) for end in found.band(LEVEL))
-        band = ends_at(edges, lower, upper, shares)
+        band = ends_at(found.prefixes.cells, lower, upper, shares)
         widths = [np.diff(np.clip(each, grid.lower, grid.upper)).sum() for each in (alone, band)]
         assert widths[0] <= widths[1]
         together = found.quantile_intervals(shares, LEVEL)
