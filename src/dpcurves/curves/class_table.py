@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .. import display
 from ..arguments import Refused, chance
-from ..arrays import FloatArray
+from ..arrays import BoolArray, FloatArray
 from ..data import Grid, Outside
 from ..postprocess.inference.class_counts import ClassCounts
 from ..postprocess.inference.ratio_bands import Ratio, Simulated, ratio_bands
@@ -48,6 +48,16 @@ class ClassTable:
     def counts(self) -> ClassCounts:
         """What was counted, and how far it may be off."""
         return ClassCounts(self.evidence.sums, self.evidence.values, self.evidence.total)
+
+    @property
+    def tied(self) -> BoolArray | None:
+        """Cells with one declared value, in which all scores are the same, (slots,); None where none was declared."""
+        if self.grid.values is None:
+            return None
+        tied = np.ones(self.grid.slots, dtype=np.bool_)
+        if self.grid.outside is Outside.APART:
+            tied[[0, -1]] = False
+        return tied
 
     @cached_property
     def thresholds(self) -> FloatArray:

@@ -94,7 +94,8 @@ class ROC(TableReading):
         """An interval that contains the AUC of these records, by their exact scores, with probability `level`.
 
         The order of scores within a cell is not known: each end assumes the worst order for it, so that the interval
-        holds whether or not scores are tied there; on coarse cells it holds more often than `level` says.
+        holds whether or not scores are tied there; on coarse cells it holds more often than `level` says. Where cells
+        are declared values (`Values`), ties are real and count one half: nothing is assumed.
 
         With `population`, it is for the AUC of the population that they were drawn from, which needs independent units
         of one record each; the sampling variance is that of `spread_of`.
@@ -110,7 +111,7 @@ class ROC(TableReading):
         draws, law, total = public_generator(generator), self.evidence.sums, self.evidence.total
         counts = self.evidence.unbiased
         noise = [cells for cells, _ in law.simulate(total, draws_for(law.cells), draws)]
-        counted = CountedAreas(counts, shares_of(self.fpr, self.tpr), noise)
+        counted = CountedAreas(counts, shares_of(self.fpr, self.tpr), noise, self.table.tied)
         low, high = area_interval(counted, level, sampling=draws if population else None)
         return min(low, self.auc), max(high, self.auc)
 

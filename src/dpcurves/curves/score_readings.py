@@ -29,6 +29,9 @@ NOTED_WITH_CHANCE = 0.95
 NEGATIVE, POSITIVE, EITHER = (0,), (1,), (0, 1)
 Ends = tuple[float, float]
 
+NEARLY_ALL, FEW_CELLS = 0.95, 1 / 6
+"""The share of the scores, and of the cells, by which scores are crowded."""
+
 
 class Sure(NamedTuple):
     """The confidence level of an interval, whether it is for the population, and what simulates it."""
@@ -91,8 +94,8 @@ class Area(Number):
     def left_open(self, table: ClassTable) -> Ends:
         """Half the share of pairs that are tied by the estimated counts: their true order may add or subtract it."""
         negative, positive = table.counts.likely
-        pairs = float(negative.sum() * positive.sum())
-        half = float(negative @ positive) / 2 / pairs if pairs >= LEAST_MASS else 0.0
+        pairs, open_ = float(negative.sum() * positive.sum()), 1.0 if table.tied is None else ~table.tied
+        half = float((negative * open_) @ positive) / 2 / pairs if pairs >= LEAST_MASS else 0.0
         return half, half
 
 
@@ -192,7 +195,7 @@ class Reading(Enum):
 def _areas(table: ClassTable, noise: FloatArray) -> CountedAreas:
     likely = table.counts.likely
     shares = likely / np.maximum(likely.sum(axis=1, keepdims=True), LEAST_MASS)
-    return CountedAreas(table.counts.unbiased, shares, [noise])
+    return CountedAreas(table.counts.unbiased, shares, [noise], table.tied)
 
 
 def readings_of(table: ClassTable) -> tuple[Reading, ...]:
@@ -245,6 +248,25 @@ def interval_of(
     if isfinite(value):
         low, high = min(low, value), max(high, value)
     return min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)
+
+
+def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
+    """One line if nearly all scores lie in a few neighbouring cells, by released counts: those of rare events do."""
+    if table.tied is not None or notes_on_classes(table):
+        return ()
+    likely, counted = table.counts.likely.sum(axis=0), table.counts.unbiased.sum(axis=0)
+    above = np.append(0.0, np.cumsum(likely)) / max(float(likely.sum()), LEAST_MASS)
+    ends = np.searchsorted(above, above[:-1] + NEARLY_ALL)
+    first = int(np.argmin(np.where(ends < len(above), ends - np.arange(len(ends)), len(above))))
+    last = min(int(ends[first]), len(counted))
+    few = last - first <= FEW_CELLS * len(counted)
+    if not few or counted[first:last].sum() < (2 * NEARLY_ALL - 1) * counted.sum():
+        return ()
+    low, high = table.grid.boundary(np.array([first, last]))
+    return (
+        f"nearly all scores lie in {last - first} of {len(counted)} cells, from {low:.4g} to {high:.4g}: name a grid "
+        "that is fine there, grid= (--grid), for intervals that are narrower",
+    )
 
 
 def notes_on_classes(table: ClassTable) -> tuple[str, ...]:

@@ -32,7 +32,15 @@ from .precision_recall import PrecisionRecall
 from .question import statement_of
 from .roc import ROC
 from .score_calibration import ScoreCalibration
-from .score_readings import Reading, estimate_of, interval_of, left_open, notes_on_classes, readings_of
+from .score_readings import (
+    Reading,
+    estimate_of,
+    interval_of,
+    left_open,
+    notes_on_classes,
+    notes_on_crowding,
+    readings_of,
+)
 from .turns.labels import labels
 from .turns.one_table import by_words
 from .turns.score_groups import groups_of
@@ -71,7 +79,9 @@ class Scores(TableReading):
     @classmethod
     def read(cls, table: ClassTable) -> Scores:
         """From released counts of two rows: negatives, positives."""
-        noted = ClassTable(table.evidence, table.grid, table.privacy.noted(*notes_on_classes(table)))
+        noted = ClassTable(
+            table.evidence, table.grid, table.privacy.noted(*notes_on_classes(table), *notes_on_crowding(table))
+        )
         false, true = np.cumsum(noted.counts.likely[:, ::-1], axis=1)
         return cls(noted.thresholds, np.append(0.0, true), np.append(0.0, false), noted)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...arrays import FloatArray
+from ...arrays import BoolArray, FloatArray
 from ..summaries.roc import LEAST_MASS
 from .bands import upper_quantile, upper_quantiles
 
@@ -25,7 +25,8 @@ class Pairs(NamedTuple):
     """Pairs of a positive and a negative record, or how far noise moves their numbers; each (...).
 
     Attributes:
-        won: Those in which the positive scores higher, at most: all ties of a cell taken for it.
+        won: Those in which the positive scores higher, at most: all pairs of a cell taken for it, or half of those of
+            a cell in which all scores are the same.
         lost: Those in which it scores lower, at most.
         every: All.
     """
@@ -35,11 +36,15 @@ class Pairs(NamedTuple):
     every: FloatArray
 
     @classmethod
-    def of(cls, negative: FloatArray, positive: FloatArray) -> Pairs:
-        """From counts in cells of rising scores, (..., cells), negative ones included."""
+    def of(cls, negative: FloatArray, positive: FloatArray, tied: BoolArray | None = None) -> Pairs:
+        """From counts in cells of rising scores, (..., cells), negative ones included.
+
+        Cells that are `tied`, (cells,), have one score each: their ties count one half.
+        """
+        half = 0.0 if tied is None else np.where(tied, negative / 2, 0.0)
         below, false = np.cumsum(negative, axis=-1), negative.sum(axis=-1)
-        won = (positive * below).sum(axis=-1)
-        lost = (positive * (false[..., None] - below + negative)).sum(axis=-1)
+        won = (positive * (below - half)).sum(axis=-1)
+        lost = (positive * (false[..., None] - below + negative - half)).sum(axis=-1)
         return cls(won, lost, np.asarray(positive.sum(axis=-1) * false))
 
 
@@ -62,11 +67,13 @@ class CountedAreas(NamedTuple):
         counts: Unbiased, (2, cells): negatives and positives.
         shares: About the share of each class in each cell, (2, cells), as the curve has them: not negative.
         noise: The noise of the counts, drawn afresh, in chunks (draws, 2, cells).
+        tied: Cells in which all scores are the same, (cells,); None: that is known of no cell.
     """
 
     counts: FloatArray
     shares: FloatArray
     noise: Sequence[FloatArray]
+    tied: BoolArray | None = None
 
     @property
     def sizes(self) -> FloatArray:
@@ -90,10 +97,10 @@ def area_interval(
     """Two ends that have the area of exact scores between them with chance `level`.
 
     An area a is below the upper end if the pairs won less a times all pairs, which without noise is not below 0 where
-    a is the true area and ties are taken for the positives, is no further below 0 than noise takes it with half of the
-    error chance; above the lower end likewise (Fieller 1954). So no ratio of noisy numbers needs a law, and the chance
-    holds where a class is small. Pairs multiply two counts, so what noise does to them depends on the counts: those
-    that are believed, for the unbiased ones have noise of their own, which would count twice.
+    a is the true area and pairs of a cell are taken for the positives, is no further below 0 than noise takes it with
+    half of the error chance; above the lower end likewise (Fieller 1954). So no ratio of noisy numbers needs a law, and
+    the chance holds where a class is small. Pairs multiply two counts, so what noise does to them depends on the
+    counts: those that are believed, for the unbiased ones have noise of their own, which would count twice.
 
     From 0 to 1 where noise alone may have made the counts of a class: then there may be no area to hold.
 
@@ -108,7 +115,10 @@ def area_interval(
     """
     if counted.may_lack_a_class(level):
         return 0.0, 1.0
-    found, moved = Pairs.of(*counted.counts), moves(counted.believed, counted.noise)
+    found, moved = (
+        Pairs.of(counted.counts[0], counted.counts[1], counted.tied),
+        moves(counted.believed, counted.noise, counted.tied),
+    )
     low, high = _ends(found, moved, None, level)
     if sampling is None:
         return low, high
@@ -128,10 +138,10 @@ def shares_of(fpr: FloatArray, tpr: FloatArray) -> FloatArray:
     return np.stack([np.diff(rates)[::-1] for rates in (fpr, tpr)])
 
 
-def moves(cells: FloatArray, noise: Sequence[FloatArray]) -> Pairs:
+def moves(cells: FloatArray, noise: Sequence[FloatArray], tied: BoolArray | None = None) -> Pairs:
     """How far noise, in chunks (draws, 2, cells), moves the pairs of these counts."""
-    exact = Pairs.of(*cells)
-    noisy = [Pairs.of(*np.moveaxis(cells + each, -2, 0)) for each in noise]
+    exact = Pairs.of(cells[0], cells[1], tied)
+    noisy = [Pairs.of((cells + each)[..., 0, :], (cells + each)[..., 1, :], tied) for each in noise]
     return Pairs(*(np.concatenate(each) - of for each, of in zip(zip(*noisy, strict=True), exact, strict=True)))
 
 
