@@ -27,4 +27,5 @@ print("the population:", found.mean_interval(0.95, population=True))
 # %%
 print("how many:", dp.count(stay, epsilon=1, adjacency=dp.ADD_REMOVE).interval(0.95))
 print("days in all:", dp.sum(stay, bounds=(0, 30), epsilon=1, adjacency=dp.ADD_REMOVE).interval(0.95))
+print("mean:", dp.mean(stay, bounds=(0, 30), epsilon=1, adjacency=dp.ADD_REMOVE).interval(0.95, population=True))
 print("variance:", dp.variance(stay, bounds=(0, 30), epsilon=1, adjacency=dp.ADD_REMOVE).interval(0.95))

@@ -16,8 +16,8 @@ from dpcurves import workloads
 from dpcurves.curves import BinnedResidualsQuestion
 from dpcurves.curves.binned_residuals import COUNTS, CUTS, MERGES, SUMS, least_records
 from dpcurves.curves.turns.score_cells import groups_in
-from dpcurves.curves.turns.score_groups import SCORES
 from dpcurves.data import Axis, Categories
+from dpcurves.data.score_grids import SCORES
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import Groups, mean_residuals

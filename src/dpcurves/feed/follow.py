@@ -144,7 +144,7 @@ class _Stream:
         """
         if not self.randomness.seeded:
             return self.randomness
-        return Randomness(Randomness.keyed(self.seed, f"{self.name} {self.binding} {tick}").octets, seeded=True)
+        return Randomness(Randomness.keyed(self.seed, f"{self.name} {self.former_binding} {tick}").octets, seeded=True)
 
     @property
     def schedule(self) -> Schedule:

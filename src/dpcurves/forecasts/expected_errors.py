@@ -44,7 +44,7 @@ class Expected(NamedTuple):
         standard_error: Its own, by the number of rehearsals.
         half_width: How far the 95% interval that is printed reaches to a side, for these records: the mean over
             rehearsals. NaN where there is none.
-        population: The same of the interval for the population.
+        population: Its half width for the population.
     """
 
     records: str
