@@ -76,6 +76,21 @@ def test_medians_of_whole_numbers_are_those_of_the_textbook_and_lie_in_their_int
     assert held >= 18
 
 
+def test_declared_times_have_the_curve_and_the_median_of_the_textbook_with_no_order_left_open() -> None:
+    given = columns(900, 5)
+    given["t"] = np.floor(given["t"])
+    question = SurvivalQuestion("t", "e", dp.Values(range(41)))
+    for adjacency in both(900):
+        found = answer(question, given, HUGE, adjacency, seed=1)
+        share = textbook(given)[0]
+        assert found.y[:41] == pytest.approx(share, abs=1e-9)
+        assert np.abs(np.array(found.band(0.9))[:, :41] - share).max() < 1e-6
+        median = passed(share)[0]
+        assert found.median_cell == (median, median)
+        assert found.median_interval(0.9) == (median, median)
+        assert f"median {median:g}, epsilon" in repr(Survival.from_json(found.to_json()))
+
+
 def test_of_few_records_curves_are_nearer_than_a_straight_line() -> None:
     """The mean error of 228 records at epsilon 1 is a third of a line's at most, if hazards rise or fall."""
     errors, lines = [], []

@@ -61,8 +61,9 @@ class Survival(Covered):
     """The share of records without an event before each edge of the grid, as Kaplan and Meier estimate it.
 
     Events of a cell are taken to come before records are censored in it, as at ties of the textbook: where times are
-    whole numbers and cells as wide as their unit, the share before an edge is the one past the value below it. Where
-    times are finer than cells the estimate from exact times is lower; bands and intervals contain it in whatever order
+    whole numbers and cells as wide as their unit, the share before an edge is the one past the value below it. Declared
+    values (`Values`) have cells of their own, whose edges lie half way between: nothing is unknown inside. Where times
+    are finer than cells the estimate from exact times is lower; bands and intervals contain it in whatever order
     records left, and where released counts show that it may be much lower, a note says how much. Times beyond the grid
     are censored at its end; times below it count in the first cell.
 
@@ -139,9 +140,21 @@ class Survival(Covered):
 
     @property
     def median_cell(self) -> tuple[float, float]:
-        """The edges of the cell at whose end at most half are left for the first time; both infinite if none is."""
+        """The edges of the cell at whose end at most half are left for the first time; both infinite if none is.
+
+        Where times are declared values, the value of that cell, twice.
+        """
         passed = np.flatnonzero(self.y[1:] <= 0.5)
-        return (float(self.x[passed[0]]), float(self.x[passed[0] + 1])) if len(passed) else (inf, inf)
+        if not len(passed):
+            return inf, inf
+        lower, upper = self._cells[passed[0]].tolist()
+        return lower, upper
+
+    @property
+    def _cells(self) -> FloatArray:
+        """Where each cell begins and ends, (cells, 2): at edges, or at the value that was declared for it."""
+        values = self.grid.values
+        return np.stack([self.x[:-1], self.x[1:]] if values is None else [values, values], axis=1)
 
     @property
     def median(self) -> float:
@@ -161,8 +174,8 @@ class Survival(Covered):
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         first, last = median_cells(*self._orders(population), chance("level", level))
-        ends = np.append(self.x, inf)
-        return float(ends[min(first, len(self.x) - 1)]), float(ends[last + 1])
+        cells = np.concatenate([self._cells, [[self._cells[-1, 1], inf]]])
+        return float(cells[first, 0]), float(cells[last, 1])
 
     def band(self, level: float, *, population: bool = False) -> tuple[FloatArray, FloatArray]:
         """Lower and upper ends of the curve, all correct at once with chance `level`; see `survival_band`.
@@ -200,7 +213,9 @@ class Survival(Covered):
             noises = Leaving.noise(self.evidence, draw)
             normal = draw.standard_normal(noises.censored.shape)  # after the noise, so that it does not depend on it
             known = np.logical_and.accumulate(known & (self._found.records > FEWEST_AT_RISK))
-        both = (self._found, noises.at_risk), (self._told.early, noises.early)
+        late = self._found, noises.at_risk
+        # At a declared value times are tied, and events come first, as in the textbook: no order is open.
+        both = late, late if self.grid.values is not None else (self._told.early, noises.early)
         shares = [survival(found, known) for found, _ in both]
         errors = [log_errors(found, noise, known, normal) for found, noise in both]
         return Orders(shares[0], shares[1], errors[0], errors[1]), known
@@ -288,6 +303,8 @@ class Survival(Covered):
         lower, upper = self.median_cell
         if SAYS_NOTHING in self.notes:
             return "not known"
+        if lower == upper < inf:
+            return numeral(lower)
         return f"{numeral(lower)}, in the cell {span(lower, upper)}" if lower < inf else "beyond the grid"
 
 
