@@ -74,7 +74,7 @@ def kaplan_meier(time: FloatArray, event: FloatArray) -> FloatArray:
 
 
 def errors(law: str, records: int, epsilon: str, seed: int) -> list[float]:
-    """Of one release, by each way."""
+    """Measure one release, by each way."""
     draw = np.random.default_rng([seed, records])
     time, event = drawn(law, records, draw)
     adjacency = both(len(time))[seed % 2]
