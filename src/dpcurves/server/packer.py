@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import sys
 from collections.abc import Sequence
@@ -25,17 +26,22 @@ PARQUET = b"PAR1"
 
 
 def main() -> None:
-    """Read what stands on standard input, and end."""
+    """Read what stands on standard input, and end.
+
+    The end is `os._exit`: threads of Arrow that still run when Python finalises abort the process (in 1 of 120 ends),
+    and its refusal would be taken for a table that cannot be read.
+    """
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     schema, _, table = sys.stdin.buffer.read().partition(b"\n")
     try:
-        found = repacked(table, columns_from_json(json.loads(schema)))
+        said, status = repacked(table, columns_from_json(json.loads(schema))), 0
     except Refused as error:
-        sys.stdout.write(error.rule)
-        sys.exit(REFUSED)
-    sys.stdout.buffer.write(found)
+        said, status = error.rule.encode(), REFUSED
+    sys.stdout.buffer.write(said)
+    sys.stdout.buffer.flush()
+    os._exit(status)
 
 
 def repacked(octets: bytes, columns: Sequence[Declared]) -> bytes:
