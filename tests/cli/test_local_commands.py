@@ -111,6 +111,42 @@ def test_an_area_in_two_rounds_and_its_plan(run: Run, tmp_path: Path) -> None:
     assert run("plan", "local", "--grid", "0:12:12", "--people", 9, "--positives", 9, "--epsilon", 8).exit_code == 2
 
 
+def test_two_rounds_refuse_a_repeat_and_say_whom_their_loss_holds_for(run: Run, tmp_path: Path) -> None:
+    """By a name that is written otherwise; where names are left out, the loss of both rounds stands in its place."""
+    task, second, bare, value = (tmp_path / name for name in ("t.json", "r2.json", "bare.json", "me.csv"))
+    value.write_text("s\n5\n")
+    asked = ("--column", "s", "--grid", "0:12:12", "--people", 3, "--epsilon", 2, "--out", task)
+    assert run("local", "task", "--kernel", "auc", *asked).exit_code == 0
+
+    def sent(person: str, document: Path) -> Result:
+        return run("local", "randomize", value, "--task", document, "--id", person, "--out", tmp_path / f"{person}.bin")
+
+    people = ("Anna", "Bert", "Cleo")
+    for person in people:
+        assert sent(person, task).exit_code == 0
+    found = [tmp_path / f"{person}.bin" for person in people]
+    given = ("local", "publish", *found, "--task", task, "--of", "negatives", "--people", 2, "--out")
+    assert run(*given, second).exit_code == 0
+    assert run(*given, bare, "--no-names").exit_code == 0
+    for person in ("Anna", "anna", " ANNA "):
+        refused = sent(person, second)
+        assert refused.exit_code != 0
+        assert refused.stderr == "dpcurves: person: this person has reported in the first round, and reports once\n"
+    told = {}
+    for document in (second, bare):
+        assert sent("dora", document).exit_code == 0
+        assert sent("emil", document).exit_code == 0
+        told[document] = run(
+            "local", "aggregate", *(tmp_path / f"{who}.bin" for who in ("dora", "emil")), "--task", document
+        )
+        assert "people: 3 in the first round, 2 in the second" in told[document].output
+    assert "epsilon 2 holds for a person who reported in one round only" in told[second].output
+    lost = float(told[second].output.split("reported in both lost epsilon ")[1].split()[0])
+    assert 2 < lost <= 4
+    assert f"epsilon {lost:g} holds for each person, for repeats were not all refused" in told[bare].output
+    assert "epsilon 2 holds" not in told[bare].output
+
+
 def test_a_statistic_of_pairs_is_told_beside_the_curve(run: Run, parquet: Path, tmp_path: Path) -> None:
     asked = ("local", "task", "--grid", "0:1:8", "--people", 2000, "--epsilon", 6, "--column", "score")
     other = ("--and-column", "delay", "--and-grid=-100:300:4")

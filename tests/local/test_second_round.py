@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from dataclasses import replace
 from fractions import Fraction
+from itertools import permutations, product
+from math import log, prod
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +17,14 @@ import dpcurves as dp
 from dpcurves.arguments import Refused
 from dpcurves.curves.area_of_bits import PARTS
 from dpcurves.laws import Tallied
-from dpcurves.local import Collection, First, Kept, Read, SecondRound, Task, area_roads, publish, read_task
-from dpcurves.local.second_round import KEY
-from dpcurves.mechanisms.reported_tree import epsilon_of, randomisers
+from dpcurves.local import Coins, Collection, First, Kept, Read, SecondRound, Task, area_roads, publish, read_task
+from dpcurves.local.known_names import folded
+from dpcurves.local.second_round import KEY, largest_ratio
+from dpcurves.mechanisms.reported_tree import epsilon_of, randomisers, tree_about_all, ways_of
 from dpcurves.noise import Randomness
 from dpcurves.noise.exponential import decay
+from dpcurves.release import Plan
+from dpcurves.trust.local import answers_about
 
 GRID = dp.Grid(0, 1, cells=8)
 SCORES = np.random.default_rng(1).beta(3, 4, 3000), np.random.default_rng(2).beta(4, 3, 2000)
@@ -183,3 +189,188 @@ def test_a_person_with_one_file_reports_in_one_round_alone(tmp_path: Path) -> No
             wrong.randomize(0.3, person=person, kept=kept)
     assert first.randomize(0.9, person="anna", kept=kept) == mine
     assert second.randomize(0.9, person="bert", kept=kept) == hers
+
+
+def laws_of(plan: Plan, slot: int) -> list[Fraction]:
+    """The chance of each message of one person of this slot, exactly: all levels that may be drawn, or all at once."""
+    law = plan.law.required(Tallied)
+    ways = ways_of(law, plan.loss)
+    answers = [int(answers_about(law, number, np.array([slot]))[0]) for number in range(len(ways))]
+    each = [[way.chance(own, report) for report in way.every_report()] for way, own in zip(ways, answers, strict=True)]
+    if law.about_all:
+        return [prod(joint, start=Fraction(1)) for joint in product(*each)]
+    parts = [Fraction(level.reports, law.people) for level in law.levels]
+    return [part * chance for part, chances in zip(parts, each, strict=True) for chance in chances]
+
+
+def enumerated(plan: Plan, second: Plan, chances: tuple[int, ...]) -> tuple[Fraction, Fraction]:
+    """The largest ratio of chances of both reports of a person, and of the first alone, of all pairs of values."""
+    own = [laws_of(plan, slot) for slot in range(len(chances) + 1)]
+    one, zero = laws_of(second, 0), laws_of(second, 1)
+    parts = [Fraction(chance, PARTS) for chance in (*chances, PARTS // 2)]
+    bits = [[part * x + (1 - part) * y for x, y in zip(one, zero, strict=True)] for part in parts]
+    assert all(sum(law) == 1 for law in (*own, *bits))
+    both = [[first * bit for first in law for bit in told] for law, told in zip(own, bits, strict=True)]
+    most = [
+        max(x / y for left, right in permutations(laws, 2) for x, y in zip(left, right, strict=True))
+        for laws in (both, own)
+    ]
+    return most[0], most[1]
+
+
+EXTREME = [(0, PARTS) * 4, (PARTS // 2,) * 8, tuple(PARTS * each // 8 for each in range(8)), (0,) * 7 + (PARTS,)]
+
+
+@pytest.mark.parametrize("coins", Coins)
+@pytest.mark.parametrize(("cells", "epsilon"), [(1, "1"), (3, "0.3"), (4, "1"), (5, "24"), (8, "1"), (8, "2")])
+def test_a_person_in_both_rounds_loses_what_all_pairs_of_reports_tell(cells: int, epsilon: str, coins: Coins) -> None:
+    """Each pair of values and of reports is enumerated; trees of one and more levels, and all kinds of randomisers."""
+    loss = dp.PrivacyLoss.pure(epsilon)
+    task = Task(dp.CdfQuestion("score", dp.Grid(0, 1, cells=cells)), loss, people=3000, coins=coins, aim=Read.AREA)
+    collection = Collection(task)
+    collection.add(task.randomize_table({"score": SCORES[0]}, randomness=Randomness.from_seed(3)))
+    given = publish(collection, First.NEGATIVES, people=2000)
+    for chances in (given.chances, *(each[:cells] for each in EXTREME)):
+        second = replace(given, chances=chances)
+        both, alone = enumerated(task.plan, second.plan, chances)
+        assert largest_ratio(task.plan, second.plan, chances) == both
+        assert second.in_both.epsilon is not None
+        assert -1e-15 <= float(second.in_both.epsilon) / log(both) - 1 <= 1e-5
+        assert alone * Fraction(decay(Fraction(epsilon), 200)[0], 1 << 200) <= 1 < alone
+        assert second.in_both.epsilon <= 2 * Fraction(epsilon)
+
+
+def test_losses_multiply_where_the_first_report_is_about_all_levels() -> None:
+    second = second_of(First.NEGATIVES, "2")
+    plan = first_of(First.NEGATIVES, "2").plan
+    law = tree_about_all(1, 4, (2, 1), plan.loss, 3000)
+    about_all = replace(plan, law=law)
+    for chances in EXTREME:
+        found = largest_ratio(about_all, second.plan, chances[:4])
+        assert found == enumerated(about_all, second.plan, chances[:4])[0]
+
+
+def named(task: Task, values: np.ndarray, prefix: str) -> list[bytes]:  # type: ignore[type-arg]
+    source = Randomness.from_seed(5).expanded()
+    return [
+        task.randomize(value, person=f"{prefix}{row}", randomness=source) for row, value in enumerate(values.tolist())
+    ]
+
+
+@pytest.fixture(scope="module")
+def first_round() -> Collection:
+    """Anna, and others with names."""
+    task = first_of(First.NEGATIVES, "1")
+    collection = Collection(task)
+    collection.add_each([task.randomize(0.3, person="Anna"), *named(task, SCORES[0][:300], "n")])
+    return collection
+
+
+def test_a_name_of_the_first_round_is_refused_in_the_second_however_it_is_written(first_round: Collection) -> None:
+    second = publish(first_round, First.NEGATIVES, people=200)
+    again = SecondRound.from_json(second.to_json())
+    assert (again, again.hash) == (second, second.hash)
+    assert len(second.names or b"") == 8 * 301
+    for name in ("Anna", "anna", " ANNA ", "\uff21nna", "anna\u00a0"):
+        with pytest.raises(Refused, match=r"\Aperson: this person has reported in the first round, and reports once\Z"):
+            again.randomize(0.3, person=name)
+    assert again.randomize(0.3, person="Ann a")
+
+
+def test_the_result_says_whom_its_loss_holds_for(first_round: Collection) -> None:
+    """Names of both rounds are known: the loss of one report. The other loss is between it and its double."""
+    second = publish(first_round, First.NEGATIVES, people=200)
+    collection = Collection(second)
+    collection.add_each(named(second, SCORES[1][:200], "p"))
+    area = collection.curve()
+    assert (area.people, area.refused, area.exact, collection.met) == ((301, 200), True, True, 0)
+    assert area.privacy.epsilon == 1
+    assert area.privacy.units == 501
+    assert 1 < float(area.in_both.epsilon) <= 2
+    for words in (
+        "301 in the first round, 200 in the second",
+        "a person who reported in one round only",
+        "lost epsilon",
+    ):
+        assert words in repr(area)
+    assert area.notes == first_round.curve().notes
+
+
+def unsafe(second: SecondRound, sent: list[bytes]) -> None:
+    collection = Collection(second)
+    collection.add_each(sent)
+    area = collection.curve()
+    assert not area.refused
+    assert area.privacy.epsilon == float(second.in_both.epsilon or 0) > 1
+    assert area.privacy.rho >= area.privacy.epsilon**2 / 2 * (1 - 1e-9)
+    assert any("repeats were not all refused" in note for note in area.notes)
+
+
+def test_the_loss_of_both_rounds_is_stated_wherever_repeats_can_not_all_be_refused(first_round: Collection) -> None:
+    """No names; a repeat that came past its device; a drawn name in either round."""
+    second, bare = (publish(first_round, First.NEGATIVES, people=200, names=each) for each in (True, False))
+    assert bare.names is None
+    others = named(bare, SCORES[1][:50], "p")
+    unsafe(bare, [*others, bare.randomize(0.3, person="Anna")])
+    others = named(second, SCORES[1][:50], "p")
+    forgetful = replace(second, names=b"")
+    object.__setattr__(forgetful, "hash", second.hash)
+    repeat = forgetful.randomize(0.3, person=" anna")
+    met = Collection(second)
+    met.add_each([*others, repeat])
+    assert (met.reports, met.met, met.refused) == (50, 1, 0)
+    unsafe(second, [*others, repeat])
+    unsafe(second, [*others, second.randomize(0.3)])
+    drawn = Collection(first_round.task)
+    drawn.add_each([first_round.task.randomize(0.3), *named(first_round.task, SCORES[0][:300], "n")])
+    other = publish(drawn, First.NEGATIVES, people=200)
+    unsafe(other, named(other, SCORES[1][:50], "p"))
+
+
+def test_documents_of_earlier_versions_are_read_and_state_twice_the_loss(first_round: Collection) -> None:
+    second = publish(first_round, First.NEGATIVES, people=200)
+    stored = json.loads(second.to_json())
+    del stored["names"], stored["earlier"]
+    old = SecondRound.from_json(json.dumps(stored))
+    assert json.loads(old.to_json()) == stored
+    assert old.in_both.epsilon == 2
+    area = dp.local.aggregate(named(old, SCORES[1][:50], "p"), old)
+    assert (area.exact, area.refused, area.privacy.epsilon, area.people) == (False, False, 2, (301, 50))
+    assert "an upper bound: the sum of both rounds" in area.said[1]
+    for change in ({"names": "AAAA"}, {"names": 3}, {"names": "\u00e9"}, {"names": "A" * 21 + "="}, {"earlier": {}}):
+        with pytest.raises(ValueError, match=r"\A[^\n]+\Z"):
+            SecondRound.from_json(json.dumps(json.loads(second.to_json()) | change))
+    other = json.loads(first_of(First.POSITIVES, "1").to_json())
+    with pytest.raises(ValueError, match="another one"):
+        SecondRound.from_json(json.dumps(json.loads(second.to_json()) | {"earlier": other}))
+
+
+def test_a_zero_concentrated_loss_adds_up() -> None:
+    task = Task(dp.CdfQuestion("score", GRID), dp.PrivacyLoss.zcdp("0.5"), people=300)
+    collection = Collection(task)
+    collection.add_each(named(task, SCORES[0][:300], "n"))
+    second = publish(collection, First.NEGATIVES, people=50)
+    area = dp.local.aggregate(named(second, SCORES[1][:50], "p"), second)
+    assert (area.privacy.epsilon, area.privacy.rho, area.exact) == (None, 0.5, False)
+    assert second.in_both.rho == 1
+
+
+def test_a_file_of_kept_reports_of_an_earlier_version_is_found_by_all_ways_to_write_a_name(tmp_path: Path) -> None:
+    task, path = first_of(First.NEGATIVES), tmp_path / "kept.db"
+    report = task.randomize(0.3, person="Anna")
+    with sqlite3.connect(path) as store:
+        store.execute("CREATE TABLE kept (task TEXT, person TEXT, report BLOB NOT NULL, PRIMARY KEY (task, person))")
+        store.execute("INSERT INTO kept VALUES (?, ?, ?)", (task.account, "Anna", report))
+        store.execute("INSERT INTO kept VALUES (?, ?, ?)", (task.account, "ANNA ", b"later"))
+    store.close()
+    for name in ("Anna", "anna", " ANNA"):
+        assert task.randomize(0.9, person=name, kept=Kept.at(path)) == report
+    mine = {task.randomize(value, person=name, kept=Kept.at(path)) for value, name in ((0.1, "Bert"), (0.8, "BERT "))}
+    assert len(mine) == 1
+
+
+def test_folded_names_stay_as_they_are() -> None:
+    for name in ("Anna", " A  N\tna ", "Stra\u00dfe", "\u0130", "\ufb01n", "\u1e9b\u0323"):
+        assert folded(folded(name)) == folded(name)
+    assert folded("STRASSE") == folded("Stra\u00dfe")
+    assert folded(" Anna  B ") == "anna b"

@@ -189,6 +189,7 @@ class FirstClass:
 
     of: Annotated[str, Option(help="Whose scores were reported: negatives or positives.", metavar="CLASS")]
     people: Annotated[str, Option(help="About how many of the other class will report.", metavar="N")]
+    names: Annotated[bool, Option(help="Write hashes of who reported, so that nobody reports in both rounds.")] = True
 
 
 @dataclass(frozen=True)
@@ -286,7 +287,7 @@ def publish(received: Received, document: Document, first: FirstClass, new: NewF
         raise Misuse("of", f"one of {', '.join(First)} is needed, got {first.of!r}")
     collection = received.added_up(document.read())
     with quietly():
-        second = published(collection, First(first.of), whole("people", first.people))
+        second = published(collection, First(first.of), whole("people", first.people), names=first.names)
     second.write(new.out)
     say(terminal(), f"round 2: {second.plan.made_by}", told_of(collection), *ASSUMED, f"written: {new.out}")
 
@@ -297,17 +298,19 @@ def _say_area(asked: SecondRound, received: Received, output: Output) -> None:
         if getattr(output, option) is not None:
             raise Misuse(option, "of an area in two rounds a number is told, no curve: leave it out")
     level, collection = output.simulated(), received.added_up(asked)
-    area = collection.curve()
+    with quietly():
+        area = collection.curve()
     who = (False, True) if output.population else (False,)
     ends = (area.interval(level, population=population) for population in who)
     words = (f"{low:.4f} to {high:.4f} ({level:.0%}, {whom})" for (low, high), whom in zip(ends, COVERED, strict=False))
     area_said = f"AUC {area.value:.4f}: {', '.join(words)}"
-    say(terminal(), area_said, f"mechanism: {asked.plan.made_by}", told_of(collection), *ASSUMED)
+    say(terminal(), area_said, f"mechanism: {asked.plan.made_by}", told_of(collection), *area.said, *ASSUMED)
 
 
 def told_of(collection: Collection) -> str:
     """How many reports there were."""
-    return f"reports: {collection.reports} counted, {collection.repeated} repeated, {collection.refused} refused"
+    told = f"reports: {collection.reports} counted, {collection.repeated} repeated, {collection.refused} refused"
+    return f"{told}, {collection.met} of people who reported in the first round" if collection.met else told
 
 
 def _view(asked: Task, output: Output) -> View[Any]:

@@ -8,7 +8,7 @@ from .grid_choice import grid_for
 from .kept import Kept
 from .roads import Road, area_roads
 from .rounding import Rounding
-from .second_round import SecondRound, publish, read_task
+from .second_round import SecondRound, TwoRoundArea, publish, read_task
 from .task import Task
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Rounding",
     "SecondRound",
     "Task",
+    "TwoRoundArea",
     "aggregate",
     "area_roads",
     "grid_for",

@@ -16,7 +16,7 @@ from ..curves.notes import warn_of
 from ..ledger import Allotment
 from ..release import Release
 from ..trust.local import Tables
-from .known_names import KnownNames
+from .known_names import KnownNames, any_drawn, numbers_of
 from .report_file import NAME, Octets, Records, octets_of
 from .task import Task
 
@@ -30,10 +30,13 @@ class Collection:
         task: What they answer.
         refused: How many were damaged, cut off, of another task, or no reports at all.
         repeated: How many came from people who had been counted.
+        met: How many came from people of an earlier round whose names the task holds: they are left out, too.
+        any_drawn: Whether somebody who was counted has a name that was drawn, which no other round knows.
     """
 
     def __init__(self, task: Task) -> None:
         self.task, self.refused, self.repeated = task, 0, 0
+        self.met, self.any_drawn = 0, False
         self._tables, self._seen = Tables(task.plan), KnownNames(task.people) if loops_are_compiled() else Seen()
 
     @property
@@ -63,10 +66,18 @@ class Collection:
         about, good = self._tables.sorted_out(self.task.heard(records))
         whole = bool(good.all())
         self.refused += records.damaged + int(len(good) - good.sum())
+        before = good & self.task.reported_before(records.names)
+        if before.any():
+            self.met, whole, good = self.met + int(before.sum()), False, good & ~before
+        self.any_drawn |= any_drawn(records.names[good])
         fresh = self._seen.new(records.names if whole else records.names[good])
         self.repeated += int(len(fresh) - fresh.sum())
         good[good] = fresh
         self._tables.count(about, good)
+
+    def names(self) -> bytes:
+        """What stands for the people who were counted, 8 octets each, in order: salted hashes, or drawn."""
+        return self._seen.all().astype(f"<u{NAME}").tobytes()
 
     def release(self, allotment: Allotment) -> Release:
         """Tallies of all reports. Raises `ValueError` if there is none."""
@@ -81,7 +92,8 @@ class Collection:
         Raises:
             ValueError: there is no report.
         """
-        curve = self.task.told(lambda step, allotment: self.release(allotment))
+        met = None if self.any_drawn else self.met
+        curve = self.task.told(lambda step, allotment: self.release(allotment), met=met)
         warn_of(curve)
         return curve
 
@@ -105,7 +117,7 @@ class Seen:
 
     def looked_up(self, names: Octets) -> tuple[BoolArray, NDArray[np.uint64]]:
         """Which names are new, here and in this list; and these as `keep` takes them."""
-        numbers = np.ascontiguousarray(names).view(f"<u{NAME}").reshape(-1).astype(np.uint64, copy=False)
+        numbers = numbers_of(names)
         order = _order(numbers)
         ordered, first = numbers[order], np.zeros(len(numbers), dtype=np.bool_)
         fresh = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
@@ -114,6 +126,10 @@ class Seen:
             fresh &= run[place] != ordered
         first[order] = fresh
         return first, ordered[fresh]
+
+    def all(self) -> NDArray[np.uint64]:
+        """All names, in order."""
+        return np.sort(np.concatenate([np.zeros(0, dtype=np.uint64), *self._runs]))
 
     def keep(self, run: NDArray[np.uint64]) -> None:
         """Know these names from now on. Runs grow by merging with those that are no longer, so there are few."""

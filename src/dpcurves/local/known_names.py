@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unicodedata import normalize
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,30 @@ Numbers = NDArray[np.uint64]
 _FIRST, _MOST_AT_FIRST = 2**12, 2**22
 _AHEAD = 32
 _WORD = 64
+DRAWN = np.uint8(0x80)
+"""The highest bit of what stands for a person: set where it was drawn, not set where it is a hash of a name."""
+
+
+def folded(person: str) -> str:
+    """A name without what people write differently: case, compatible characters (NFKC), spaces around and between."""
+    return " ".join(normalize("NFKC", normalize("NFKC", person).casefold()).split())
+
+
+def numbers_of(names: Octets) -> Numbers:
+    """Names as numbers, whose order is that of `KnownNames.all`."""
+    return np.ascontiguousarray(names).view(f"<u{NAME}").reshape(-1).astype(np.uint64, copy=False)
+
+
+def marked(names: Octets, drawn: bool) -> Octets:
+    """Names with the bit that says whether they were drawn."""
+    told = names.copy()
+    told[:, -1] = told[:, -1] | DRAWN if drawn else told[:, -1] & ~DRAWN
+    return told
+
+
+def any_drawn(names: Octets) -> bool:
+    """Whether a name among these was drawn: its person has another one in another round."""
+    return bool((names[:, -1] & DRAWN).any())
 
 
 class KnownNames:
@@ -41,6 +67,12 @@ class KnownNames:
         _enter(numbers, self._table, self._key, self._shift, first)
         self.count += int(np.count_nonzero(first))
         return first
+
+    def all(self) -> Numbers:
+        """All names, in order."""
+        kept = self._table[:-1]
+        zero = np.zeros(int(self._table[-1] != 0), dtype=np.uint64)
+        return np.sort(np.concatenate([zero, kept[kept != 0]]))
 
     @property
     def _shift(self) -> np.uint64:

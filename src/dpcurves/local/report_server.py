@@ -60,9 +60,11 @@ class Reception:
         Raises:
             ProtocolAborted: there is no good one; or the disk does not take them.
         """
-        names, messages, wrong = [], [], 0
+        names, messages, wrong, met = [], [], 0, 0
         for records in self.task.form.read(message):
             good = self._tables.are_messages(self.task.heard(records))
+            before = good & self.task.reported_before(records.names)
+            good, met = good & ~before, met + int(before.sum())
             names.append(records.names[good])
             messages.append(records.messages[good])
             wrong += records.damaged + int(len(good) - good.sum())
@@ -70,6 +72,7 @@ class Reception:
         self._count(wrong, 0)
         if not found:
             rule = f"{wrong} refused: damaged, cut off, or of another task" if wrong else "the message holds none"
+            rule = f"{met} refused: reported in the first round, and each person reports once" if met else rule
             raise ProtocolAborted("reports", rule)
         new = self._store.add(np.concatenate(names), np.concatenate(messages))
         self._count(0, found - new)

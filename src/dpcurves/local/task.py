@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import Refused, chosen, make_whole, require_kind, require_known
-from ..arrays import IntArray
+from ..arrays import BoolArray, IntArray
 from ..curves.quantised import ROUNDED
 from ..curves.question_json import question_from_json, question_to_json
 from ..data import Axis, Categories
@@ -29,6 +29,7 @@ from ..trust import Local
 from ..trust.local import contributions, octets
 from ..trust.shared_records import places_of
 from .kept import Kept
+from .known_names import folded, marked
 from .public_coins import PublicCoins
 from .report_file import NAME, Form, Octets, Records
 from .rounding import ByChance, Rounding
@@ -128,8 +129,13 @@ class Task:
     def _by_chance(self) -> ByChance | None:
         return ByChance.of(self.question, self.plan.query.axes) if self.rounding is Rounding.CHANCE else None
 
-    def told(self, reply: Callable[[Step, Allotment], Release]) -> Any:
-        """The curve that is asked for, computed from the tallies."""
+    def told(self, reply: Callable[[Step, Allotment], Release], *, met: int | None = None) -> Any:
+        """The curve that is asked for, computed from the tallies.
+
+        Args:
+            reply: Gives the tallies.
+            met: In a second round, how many people of the first reported again, and were left out; None: not known.
+        """
         budget = QuestionBudget.told(self.hash, self.loss.of_one_release())
         curve = pay_and_converse(self.question, self.plan.adjacency, self._trust, budget, reply)
         return curve if self._by_chance is None else replace(curve, privacy=curve.privacy.noted(ROUNDED))
@@ -149,6 +155,10 @@ class Task:
         """The messages of people in full, with the level and index that follow from public coins."""
         return records.messages if self._public is None else self._public.written_out(records.names, records.messages)
 
+    def reported_before(self, names: Octets) -> BoolArray:
+        """Which of these names are of people who reported in an earlier round."""
+        return np.zeros(len(names), dtype=np.bool_)
+
     def randomize(
         self,
         value: Any,
@@ -162,7 +172,8 @@ class Task:
         Args:
             value: For a question about one column, the value; about several, a mapping from columns to values. What is
                 no number, or no declared category, is missing.
-            person: By which name the aggregator knows the person, who is counted once. None: a name that is drawn.
+            person: By which name the aggregator knows the person, who is counted once; case, spaces and compatible
+                characters make no other name. None: a name that is drawn, which no other round knows.
             kept: Where the first report of this person is kept and found again.
             randomness: Where noise comes from. None: the operating system.
 
@@ -192,6 +203,7 @@ class Task:
         """
         source, slots = randomness or Randomness.system(), self._slots_of(table, column, delimiter)
         names = np.frombuffer(source.expanded().octets(NAME * len(slots)), dtype=np.uint8).reshape(-1, NAME)
+        names = marked(names, drawn=True)
         return self.form.written_all(names, self.said(names, slots, source))
 
     def randomize_one(
@@ -220,10 +232,13 @@ class Task:
     def _sent(self, slot: int, person: str | None, kept: Kept | None, source: Randomness) -> bytes:
         if kept is not None and person is None:
             raise Refused("person", "a report is kept for a person: name one")
+        drawn = person is None
         name = source.octets(NAME) if person is None else self.name_of(person)
+        alone = marked(np.frombuffer(name, dtype=np.uint8)[None], drawn)
+        if self.reported_before(alone).any():
+            raise Refused("person", "this person has reported in the first round, and reports once")
 
         def fresh() -> bytes:
-            alone = np.frombuffer(name, dtype=np.uint8)[None]
             return self.form.written_all(alone, self.said(alone, np.array([slot], dtype=np.int64), source))
 
         if kept is None or person is None:
@@ -236,18 +251,25 @@ class Task:
     def name_of(self, person: str) -> bytes:
         """What stands for a person in the reports of this task: public, and anybody who knows the name can write it.
 
+        A hash of the folded name, salted with the account, which rounds that know each other's names share.
+
         Raises:
             TypeError: `person` is no text.
             ValueError: it is empty, or no text of Unicode characters.
         """
         require_kind("person", person, str, "the name of a person")
         try:
-            told = f"{self.hash}\n{person}".encode()
+            told = f"{self._salt}\n{folded(person)}".encode()
         except UnicodeEncodeError:
             raise Refused("person", "a text of Unicode characters is needed, without lone surrogates") from None
-        if not person:
+        if not folded(person):
             raise Refused("person", "a person needs a name; leave it out to have one drawn")
-        return sha256(told).digest()[:NAME]
+        short = np.frombuffer(sha256(told).digest()[:NAME], dtype=np.uint8)
+        return marked(short[None], drawn=False).tobytes()
+
+    @property
+    def _salt(self) -> str:
+        return self.hash
 
     @classmethod
     def read(cls, path: str | Path) -> Task:

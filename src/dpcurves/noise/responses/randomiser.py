@@ -44,6 +44,14 @@ class Support(NamedTuple):
         """How much more often the true answer is supported than another one."""
         return self.own - self.other
 
+    @property
+    def ratio(self) -> Fraction:
+        """How many times as likely a report is for one answer as for another, at most; for any two answers alike.
+
+        It is so of a report that supports the one and not the other: each of these is as many times as likely.
+        """
+        return (self.own - self.own_and_other) / (self.other - self.own_and_other)
+
 
 @dataclass(frozen=True)
 class Randomiser(ABC):
