@@ -11,7 +11,8 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.laws import Tallied
-from dpcurves.local import Coins, Collection, Kept, Task
+from dpcurves.local import Coins, Collection, First, Kept, Task, publish
+from dpcurves.local.known_names import any_drawn, marked
 from dpcurves.local.public_coins import PublicCoins
 from dpcurves.local.report_file import NAME, Octets
 from dpcurves.local.report_server import Reception
@@ -20,6 +21,8 @@ from dpcurves.mechanisms.reported_tree import epsilon_of, ways_of
 from dpcurves.noise import Randomness
 from dpcurves.noise.exponential import decay
 from dpcurves.noise.responses import Hadamard
+from dpcurves.noise.responses.randomiser import MOST_ANSWERS
+from dpcurves.serving.errors import ProtocolAborted
 from dpcurves.trust.local import Tables, answers_about
 
 
@@ -146,6 +149,34 @@ def test_a_server_keeps_bits_and_refuses_what_is_none(tmp_path: Path) -> None:
     collection = Collection(task)
     collection.add_file(tmp_path / "reports.bin")
     assert (collection.reports, collection.refused) == (1, 0)
+
+
+def test_that_a_name_was_drawn_changes_no_public_coin() -> None:
+    """All levels and the indices of the longest response are as they were, of names with and without the mark."""
+    coins = PublicCoins(asked(64).plan)
+    names = np.random.default_rng(4).integers(0, 256, (5000, NAME), dtype=np.uint8)
+    levels, numbers = coins._thrown(names)
+    assert set(levels.tolist()) == set(range(len(coins.plan.law.required(Tallied).levels)))
+    for drawn in (False, True):
+        told = marked(names, drawn)
+        assert any_drawn(told) is drawn
+        assert np.array_equal(coins._thrown(told)[0], levels)
+        assert np.array_equal(coins._thrown(told)[1] % MOST_ANSWERS, numbers % MOST_ANSWERS)
+
+
+def test_a_server_refuses_who_reported_in_the_first_round(tmp_path: Path) -> None:
+    task = asked()
+    first = Collection(task)
+    first.add(task.randomize(0.3, person="Anna"))
+    second = publish(first, First.NEGATIVES, people=3)
+    store = ReportStore(tmp_path / "reports.bin", second)
+    reception = Reception(second, store)
+    repeat = second.form.written(second.name_of("anna"), second.said(named([1]), np.array([3]), Randomness.system())[0])
+    with pytest.raises(ProtocolAborted, match="1 refused: reported in the first round, and each person reports once"):
+        reception.receive(repeat)
+    mixed = reception.receive(repeat + second.randomize(0.3, person="bert"))
+    assert json.loads(mixed) == {"new": 1, "known": 0, "refused": 1}
+    store.close()
 
 
 def test_public_coins_are_said_in_public() -> None:

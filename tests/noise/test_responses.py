@@ -112,6 +112,7 @@ def test_chances_of_support_are_those_of_the_tallies_of_all_reports(kind: type[R
         assert {supports(own, other) for other in others} == {way.support.other}
         assert {supports(own, own, other) for other in others} == {way.support.own_and_other}
         assert all(supports(own, *pair) == way.support.two_others for pair in combinations(others, 2))
+        assert {max(row[own] / row[other] for row in table) for other in others} == {way.support.ratio}
 
 
 @every_randomiser

@@ -16,8 +16,11 @@ Numbers = NDArray[np.uint64]
 _FIRST, _MOST_AT_FIRST = 2**12, 2**22
 _AHEAD = 32
 _WORD = 64
-DRAWN = np.uint8(0x80)
-"""The highest bit of what stands for a person: set where it was drawn, not set where it is a hash of a name."""
+DRAWN = np.uint64(1 << 31)
+"""The bit of what stands for a person that is set where it was drawn, not set where it is a hash of a name.
+
+It is the highest of the lower half, of which public coins read the lowest 24 bits at most: they do not depend on it.
+"""
 
 
 def folded(person: str) -> str:
@@ -32,14 +35,14 @@ def numbers_of(names: Octets) -> Numbers:
 
 def marked(names: Octets, drawn: bool) -> Octets:
     """Names with the bit that says whether they were drawn."""
-    told = names.copy()
-    told[:, -1] = told[:, -1] | DRAWN if drawn else told[:, -1] & ~DRAWN
-    return told
+    told = numbers_of(names)
+    told = told | DRAWN if drawn else told & ~DRAWN
+    return told.astype(f"<u{NAME}").view(np.uint8).reshape(-1, NAME)
 
 
 def any_drawn(names: Octets) -> bool:
     """Whether a name among these was drawn: its person has another one in another round."""
-    return bool((names[:, -1] & DRAWN).any())
+    return bool((numbers_of(names) & DRAWN).any())
 
 
 class KnownNames:
