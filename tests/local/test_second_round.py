@@ -250,7 +250,7 @@ def test_losses_multiply_where_the_first_report_is_about_all_levels() -> None:
         assert found == enumerated(about_all, second.plan, chances[:4])[0]
 
 
-def named(task: Task, values: np.ndarray, prefix: str) -> list[bytes]:  # type: ignore[type-arg]
+def named(task: Task, values: np.ndarray, prefix: str) -> list[bytes]:
     source = Randomness.from_seed(5).expanded()
     return [
         task.randomize(value, person=f"{prefix}{row}", randomness=source) for row, value in enumerate(values.tolist())
@@ -337,7 +337,14 @@ def test_documents_of_earlier_versions_are_read_and_state_twice_the_loss(first_r
     area = dp.local.aggregate(named(old, SCORES[1][:50], "p"), old)
     assert (area.exact, area.refused, area.privacy.epsilon, area.people) == (False, False, 2, (301, 50))
     assert "an upper bound: the sum of both rounds" in area.said[1]
-    for change in ({"names": "AAAA"}, {"names": 3}, {"names": "\u00e9"}, {"names": "A" * 21 + "="}, {"earlier": {}}):
+    damaged: list[dict[str, object]] = [
+        {"names": "AAAA"},
+        {"names": 3},
+        {"names": "\u00e9"},
+        {"names": "A" * 21 + "="},
+        {"earlier": {}},
+    ]
+    for change in damaged:
         with pytest.raises(ValueError, match=r"\A[^\n]+\Z"):
             SecondRound.from_json(json.dumps(json.loads(second.to_json()) | change))
     other = json.loads(first_of(First.POSITIVES, "1").to_json())
