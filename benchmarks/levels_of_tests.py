@@ -1,4 +1,4 @@
-"""How often does each test of the package call a difference what is none?
+"""Levels of all tests: how often each calls a difference what is none.
 
 `python benchmarks/levels_of_tests.py [--releases N] [--only TEST ...] [--data KIND ...] [--minutes M] [--page FILE]`.
 Nulls are true: both samples are of one population, groups survive alike, columns are independent, models are right.
