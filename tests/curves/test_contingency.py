@@ -120,3 +120,40 @@ def test_of_units_with_several_records_no_population_is_spoken_of() -> None:
 def test_what_is_no_table_is_refused(rows: Any, others: Any, line: str) -> None:
     with pytest.raises(ValueError, match=f"^{line}"):
         ContingencyQuestion(rows, others)
+
+
+def test_what_noise_hides_is_not_known_and_nothing_goes_beyond_what_is_possible() -> None:
+    """Three records at epsilon 0.1, a row and a table without any: whole ends from 0 to 3, and shares that are NaN."""
+    three = {"a": np.array([0, 1, 1]), "b": np.array([0, 1, 2])}
+    none = {name: values[:0] for name, values in three.items()}
+    for seed in range(10):
+        private, public = (answer(QUESTION, three, PrivacyLoss.pure("0.1"), each, seed) for each in both(3))
+        for found in (private, answer(QUESTION, none, PrivacyLoss.pure(1), both(3)[0], seed)):
+            ends = found.intervals(0.95)
+            assert np.isfinite(found.count).all()
+            assert (ends == np.rint(ends)).all()
+            assert (ends[:, 0] < ends[:, 1]).all()
+        for ends in (public.intervals(0.95), public.intervals(0.95, population=True)):
+            assert ends == pytest.approx(np.tile((0.0, 3.0), (6, 1)))
+        assert np.isnan(public.count).all()
+        assert np.isnan(public.to_frame()["count"]).all()
+        unknown = np.isnan(public.row_shares), public.row_share_intervals(0.9), public.row_share_intervals(0.99)
+        assert all((ends[unknown[0]] == (0.0, 1.0)).all() for ends in unknown[1:])
+        assert np.isnan(Contingency.from_json(public.to_json()).count).all()
+
+
+def test_a_row_without_records_has_no_shares_but_by_chance() -> None:
+    """Noise alone makes 2.5% (one side of 95%) of 200 empty rows; by 4 sigma at most 7% seem to be there."""
+    given = {"a": np.zeros(300, dtype=int), "b": np.arange(300) % 3}
+    seen = 0
+    for seed in range(200):
+        found = answer(QUESTION, given, PrivacyLoss.pure("0.5"), both(300)[seed % 2], seed)
+        assert np.isfinite(found.row_shares[0]).all()
+        seen += bool(np.isfinite(found.row_shares[1]).all())
+    assert seen <= 14
+
+
+def test_a_picture_of_what_is_not_known_says_so() -> None:
+    three = {"a": np.array([0, 1, 1]), "b": np.array([0, 1, 2])}
+    ax = answer(QUESTION, three, PrivacyLoss.pure("0.1"), both(3)[1], seed=1).plot()
+    assert [text.get_text() for text in ax.texts[:6]] == ["not known"] * 6

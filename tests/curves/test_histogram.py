@@ -88,3 +88,35 @@ def test_clamped_values_are_noted_and_of_units_with_several_records_no_populatio
     assert [text.get_text() for text in legend.get_texts()] == ["95% intervals, all at once, for these records"]
     below = " ".join(" ".join(text.get_text().split()) for text in bars.plot().texts)
     assert "nothing is said of the population" in below
+
+
+def test_ends_are_whole_and_possible_and_a_count_of_which_noise_leaves_all_open_is_not_known() -> None:
+    """Three records at epsilon 0.1 under each adjacency, an empty column, and groups of neighbouring cells."""
+    question, few, at = HistogramQuestion("x", Grid(0, 4, cells=4)), np.array([0.5, 1.5, 1.5]), np.array([0, 2, 4])
+    for seed in range(10):
+        private, public = (answer(question, {"x": few}, PrivacyLoss.pure("0.1"), each, seed) for each in both(3))
+        empty = answer(question, {"x": few[:0]}, PrivacyLoss.pure(1), both(3)[0], seed)
+        for bars in (private, empty):
+            ends = bars.intervals(0.95)
+            assert np.isfinite(bars.count).all()
+            assert (ends == np.rint(ends)).all()
+            assert (ends[:, 0] >= 0).all()
+            assert (ends[:, 0] < ends[:, 1]).all()
+        assert np.isnan(public.count).all()
+        assert np.isnan(public.count_between(at)).all()
+        assert (public.intervals(0.95) == (0.0, 3.0)).all()
+        assert (public.intervals(0.95, population=True, at=at) == (0.0, 3.0)).all()
+        assert np.isnan(Histogram.from_json(public.to_json()).count).all()
+    assert public.plot().has_data()
+
+
+def test_no_count_is_above_a_public_number_of_records() -> None:
+    """All of 40 records lie in one cell, so every second estimate is above 40 before it is limited."""
+    above = []
+    for seed in range(30):
+        bars = answer(HistogramQuestion("x", Grid(0, 4, cells=4)), {"x": np.full(40, 2.5)}, PrivacyLoss.pure(1),
+                      both(40)[1], seed)  # fmt: skip
+        above.append(bars.unbiased[2] > 40)
+        assert bars.count[2] <= 40
+        assert bars.intervals(0.9)[2, 1] == 40 or not above[-1]
+    assert 3 < sum(above) < 27

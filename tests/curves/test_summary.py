@@ -14,6 +14,7 @@ from tally import Share
 
 import dpcurves as dp
 from dpcurves.curves import ByCategory, Summary, SummaryByCategory, SummaryQuestion
+from dpcurves.curves.summary_questions import CountQuestion
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, Unit
 
 HUGE, ONE = PrivacyLoss.pure(10**8), PrivacyLoss.pure(1)
@@ -202,3 +203,15 @@ def test_the_interval_of_a_population_mean_is_about_as_narrow_where_the_mean_is_
             found.append(np.diff(summary.mean_interval(0.9, population=True))[0])
     mean, everything = (float(np.mean(each)) for each in widths.values())
     assert mean <= 1.03 * everything
+
+
+def test_a_count_of_which_noise_leaves_all_open_is_not_known() -> None:
+    """Nothing is told of three records at epsilon 0.1, where their number is public."""
+    for seed in range(10):
+        for question in (QUESTION, CountQuestion("x")):
+            found = answer(question, {"x": np.array([1.0, 2.0, 3.0])}, PrivacyLoss.pure("0.1"), both(3)[1], seed)
+            assert np.isnan(list(found.statistics.values())).all()
+            assert found.intervals(0.95)[0] == pytest.approx((0, 3))
+            assert "not known" in str(found)
+            assert np.isnan(type(found).from_json(found.to_json()).count)
+    assert found.plot().has_data()

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..arguments import Refused, chance, require_kind
-from ..arrays import FloatArray
+from ..arrays import BoolArray, FloatArray
 from ..data import Categories
 from ..display import numeral
 from ..display.contingency_picture import draw_contingency
 from ..postprocess import public_generator, share_intervals, simultaneous_errors
+from ..postprocess.inference.bands import upper_quantiles
 from ..postprocess.inference.hosmer_lemeshow import GroupNoise, Groups
 from ..postprocess.inference.independence import chi_squared, expected_counts, independence_p_value
+from ..postprocess.inference.moments import KNOWN, known_counts, possible, whole_ends
 from ..postprocess.inference.resampling import sampling_errors
 from ..postprocess.inference.sampling import means_at_once, outermost
 from ..release import ALL, Evidence, PrivacyStatement, Setting
@@ -32,14 +34,21 @@ if TYPE_CHECKING:
 
 MOST_CELLS = 2**12
 DRAWS, VALUES = 2000, 2**24
+LEAST = 0.5
+"""Records: fewer are none."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contingency(Covered):
     """How many records have each pair of categories, and whether the two columns seem to depend on each other.
 
+    Where the number of records is public and an interval of level 0.95 holds all numbers up to it, a count is *not
+    known*: NaN. So are shares of a row or a column whose records noise alone may have made, which it does of no record
+    with a chance of 2.5% at most; their intervals contain all that is possible.
+
     Attributes:
-        count: Records of each pair, never below zero, of shape ``(rows, columns)``.
+        count: Records of each pair, never below zero, nor above the number of records where that is public, of shape
+            ``(rows, columns)``.
         unbiased: The counts before negative values were set to zero.
         statistic: Pearson's chi-squared, with the variance of the noise added to that of sampling in each cell.
         p_value: The probability that independent columns give at least this statistic. Noise and sampling are
@@ -79,7 +88,9 @@ class Contingency(Covered):
         statistic = float(chi_squared(cells, noise.var(axis=0)))
         p_value = independence_p_value(cells, noise, draw)
         noted = privacy.noted(*notes_on_dependence(privacy))
-        return cls(np.maximum(cells, 0.0), cells, statistic, p_value, rows, columns, noted, evidence)
+        spread = noise.std(axis=0).ravel()
+        count = known_counts(cells.ravel(), spread, evidence.total, lambda: _errors(noise, KNOWN)).reshape(cells.shape)
+        return cls(count, cells, statistic, p_value, rows, columns, noted, evidence)
 
     @property
     def expected(self) -> FloatArray:
@@ -88,19 +99,20 @@ class Contingency(Covered):
 
     @property
     def row_shares(self) -> FloatArray:
-        """The share of each pair in its row: shape ``(rows, columns)``; 0 in a row without records."""
-        return _shares(self.count, 1)
+        """The share of each pair in its row: shape ``(rows, columns)``; NaN where noise alone may have made the row."""
+        return self._shares(1)
 
     @property
     def column_shares(self) -> FloatArray:
-        """The share of each pair in its column: shape ``(rows, columns)``; 0 in a column without records."""
-        return _shares(self.count, 0)
+        """The share of each pair in its column, as in `row_shares`."""
+        return self._shares(0)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Lower and upper ends of all counts, row by row, all correct at once with chance `level`: ``(pairs, 2)``.
 
-        They are for the counts of these records; with `population`, for the expected counts in a sample of this size,
-        with the variance of noise and of sampling: see `means_at_once`. That needs independent units of one record.
+        They are for the counts of these records, so their ends are whole numbers; with `population`, for the expected
+        counts in a sample of this size, with the variance of noise and of sampling: see `means_at_once`. That needs
+        independent units of one record. No end is below zero, or above the number of records where that is public.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
@@ -109,18 +121,19 @@ class Contingency(Covered):
         if not population:
             return self._around(level)
         require_independent(self.privacy)
-        draw, size = public_generator(None), max(float(self.count.sum()), 1.0)
+        likely = np.maximum(self.unbiased, 0.0)
+        draw, size = public_generator(None), max(float(likely.sum()), 1.0)
         noise = _noise_of(self.evidence, draw)
-        errors = noise + sampling_errors(self.count, round(size), len(noise), draw)
-        lower, upper = means_at_once(self.unbiased, noise.var(axis=0), [errors], self.count, size, level)
-        found = np.maximum(np.stack([lower.ravel(), upper.ravel()], axis=1), 0.0)
+        errors = noise + sampling_errors(likely, round(size), len(noise), draw)
+        lower, upper = means_at_once(self.unbiased, noise.var(axis=0), [errors], likely, size, level)
+        found = possible(np.stack([lower.ravel(), upper.ravel()], axis=1), self.evidence.total)
         return outermost(found, self._around(level))
 
     def row_share_intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Confidence limits of `row_shares`, each on its own with probability `level`: shape ``(rows, columns, 2)``.
 
-        See `share_intervals`, which needs no distribution of a ratio of noisy numbers. A row that may be empty has 0 to
-            1.
+        See `share_intervals`, which needs no distribution of a ratio of noisy numbers. A row that may be empty, as one
+        whose shares are not known, has 0 to 1.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
@@ -147,12 +160,21 @@ class Contingency(Covered):
         many = len(noise), self.count.size
         moved = GroupNoise(noise.reshape(many), rest.reshape(many), np.zeros(1))
         normal = draw.standard_normal(many) if population else None
-        return share_intervals(groups, moved, normal, chance("level", level)).reshape(*self.count.shape, 2)
+        ends = share_intervals(groups, moved, normal, chance("level", level)).reshape(*self.count.shape, 2)
+        return np.where(self._is_there(axis)[..., None], ends, (0.0, 1.0))
+
+    def _shares(self, axis: int) -> FloatArray:
+        likely = np.maximum(self.unbiased, 0.0)
+        total = np.maximum(likely.sum(axis=axis, keepdims=True), LEAST)
+        return np.where(self._is_there(axis), likely / total, np.nan)
+
+    def _is_there(self, axis: int) -> BoolArray:
+        """Which rows (1) or columns (0) have more records than noise makes out of none."""
+        moved = upper_quantiles(np.abs(self._noise.sum(axis=axis + 1)), (1 + KNOWN) / 2)
+        return np.expand_dims(self.unbiased.sum(axis=axis) > np.maximum(moved, LEAST), axis)
 
     def _around(self, level: float) -> FloatArray:
-        counts = self.unbiased.ravel()
-        errors = simultaneous_errors([self._noise.reshape(-1, counts.size)], level)
-        return np.maximum(np.stack([counts - errors, counts + errors], axis=1), 0.0)
+        return whole_ends(self.unbiased.ravel(), _errors(self._noise, level), self.evidence.total)
 
     @cached_property
     def _noise(self) -> FloatArray:
@@ -246,6 +268,5 @@ def _noise_of(evidence: Evidence, draw: np.random.Generator) -> FloatArray:
     return np.concatenate([cells for cells, _ in law.simulate(evidence.total, draws, draw)])
 
 
-def _shares(count: FloatArray, axis: int) -> FloatArray:
-    total = count.sum(axis=axis, keepdims=True)
-    return np.asarray(count / np.where(total > 0, total, 1.0))
+def _errors(noise: FloatArray, level: float) -> FloatArray:
+    return simultaneous_errors([noise.reshape(len(noise), -1)], level)

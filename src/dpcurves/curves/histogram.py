@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,6 +18,7 @@ from ..data import Axis, Grid, Outside
 from ..display import numeral
 from ..postprocess import public_generator, simultaneous_errors
 from ..postprocess.inference.bands import PILOT, scaled
+from ..postprocess.inference.moments import KNOWN, known_counts, possible, whole_ends
 from ..postprocess.inference.resampling import sampling_errors
 from ..postprocess.inference.sampling import means_at_once, outermost
 from ..postprocess.inference.simulation_seed import draws_for, sampling_generator
@@ -44,11 +45,13 @@ Places = NDArray[np.int64] | None
 class Histogram(Covered):
     """How many records lie in each cell of a grid.
 
-    Values outside the grid are clamped into its end cells, unless it counts them apart.
+    Values outside the grid are clamped into its end cells, unless it counts them apart. Where the number of records is
+    public and an interval of level 0.95 holds all numbers up to it, a count is *not known*: NaN.
 
     Attributes:
         x: Edges, of shape ``(cells + 1,)``.
-        count: Records per cell, never below zero, of shape ``(cells,)``.
+        count: Records per cell, never below zero, nor above the number of records where that is public, of shape
+            ``(cells,)``.
         unbiased: The counts before negative values were set to zero: their sums have no bias.
         error: Standard deviation of the noise of one cell, in records; it does not include sampling.
         missing: Records without a value, unbiased.
@@ -81,10 +84,8 @@ class Histogram(Covered):
         error = sqrt(evidence.sums.nested.parts[-1].noise.variance)
         below = np.append(0.0, np.cumsum(cells))
         noted = privacy.noted(*notes_on_end_cells(grid, np.arange(grid.cells + 1), below, evidence))
-        return cls(
-            grid.edges, np.maximum(unbiased, 0.0), unbiased, error, float(missing), label, noted, evidence,
-            grid,
-        )  # fmt: skip
+        found = cls(grid.edges, unbiased, unbiased, error, float(missing), label, noted, evidence, grid)
+        return replace(found, count=found.count_between(np.arange(grid.cells + 1)))
 
     @property
     def total(self) -> float:
@@ -97,8 +98,10 @@ class Histogram(Covered):
         return np.append(np.arange(0, len(self.count), width), len(self.count))
 
     def count_between(self, at: NDArray[np.int64]) -> FloatArray:
-        """Records between the edges with these indices: sums of unbiased counts, never below zero."""
-        return np.maximum(np.add.reduceat(self.unbiased, at[:-1]), 0.0)
+        """Records between the edges with these indices: sums of unbiased counts, as `count` never below zero."""
+        place, most = None if len(at) > len(self.unbiased) else at, self.error * np.sqrt(np.diff(at))
+        counts = _between(self.unbiased, place)
+        return known_counts(counts, most, self.evidence.total, lambda: self._errors_at(KNOWN, place, None))
 
     def intervals(
         self,
@@ -111,9 +114,10 @@ class Histogram(Covered):
         """Lower and upper ends of the counts, all correct at once with chance `level`: shape ``(cells, 2)``.
 
         The noise of the unbiased counts is simulated, and a quantile of its largest studentised deviation gives the
-        widths. The intervals are for the counts of these records; with `population`, for the expected counts in a
-        sample of this size, with noise and sampling simulated together: see `means_at_once`. That needs independent
-        units of one record each.
+        widths. The intervals are for the counts of these records, so their ends are whole numbers; with `population`,
+        for the expected counts in a sample of this size, with noise and sampling simulated together: see
+        `means_at_once`. That needs independent units of one record each. No end is below zero, or above the number of
+        records where that is public.
 
         Args:
             level: The probability that all intervals cover.
@@ -132,13 +136,16 @@ class Histogram(Covered):
         return outermost(records, self._of_population(level, at, generator))
 
     def _around(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
-        counts, is_usual = _between(self.unbiased, at), at is None and generator is None
+        return whole_ends(_between(self.unbiased, at), self._errors_at(level, at, generator), self.evidence.total)
+
+    def _errors_at(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
+        is_usual = at is None and generator is None
         errors = self._errors.get(level) if is_usual else None
         if errors is None:
             errors = simultaneous_errors(self._noise(at, generator), level)
         if is_usual:
             self._errors[level] = errors
-        return np.maximum(np.stack([counts - errors, counts + errors], axis=1), 0.0)
+        return errors
 
     @cached_property
     def _errors(self) -> dict[float, FloatArray]:
@@ -146,12 +153,12 @@ class Histogram(Covered):
         return {}
 
     def _of_population(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
-        counts, likely = (_between(cells, at) for cells in (self.unbiased, self.count))
+        counts, likely = (_between(cells, at) for cells in (self.unbiased, np.maximum(self.unbiased, 0.0)))
         chance, size = sampling_generator(generator), max(round(max(self.total, float(likely.sum()))), 1)
         scale, noises = scaled(self._noise(at, generator))
         errors = (noise + sampling_errors(likely, size, len(noise), chance) for noise in noises)
         ends = means_at_once(counts, scale**2, errors, likely, self.total, level)
-        return np.maximum(np.stack(ends, axis=1), 0.0)
+        return possible(np.stack(ends, axis=1), self.evidence.total)
 
     def _noise(self, at: Places, generator: np.random.Generator | None) -> Iterator[FloatArray]:
         law = self.evidence.sums

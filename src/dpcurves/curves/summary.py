@@ -16,10 +16,12 @@ from ..data import Grid
 from ..display import numeral
 from ..postprocess import public_generator
 from ..postprocess.inference.moments import (
+    KNOWN,
     LARGEST_VARIANCE,
     Moments,
     count_ends,
     is_there,
+    known_count,
     mean_ends,
     mean_of,
     sum_ends,
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
 HALF = 2**18
 """Steps from the middle of the bounds to an end: values are rounded to the nearest step before they are added up."""
 DRAWS = 5000
-KNOWN = 0.95
-"""The level at which a count has to be above what noise makes of no record, or nothing is known of its values."""
 COUNT, SUM, MEAN, VARIANCE = "count", "sum", "mean", "variance"
 READ = {1: (COUNT,), 2: (COUNT, SUM, MEAN), 3: (COUNT, SUM, MEAN, VARIANCE)}
 """Which numbers are read from counts alone, with sums, and with sums of squares."""
@@ -56,7 +56,8 @@ class Summary(Covered):
     not known: NaN, and their intervals contain all that is possible.
 
     Attributes:
-        count: Records with a value: never below zero, nor above the number of records where that is public.
+        count: Records with a value: never below zero, nor above the number of records where that is public; there NaN
+            where an interval of level 0.95 holds all numbers from one to the other.
         sum: The sum of their values, without bias. NaN where the count alone was asked for, or it is not known.
         mean: Between the bounds. NaN where the count alone was asked for.
         variance: The sample variance, with divisor n - 1. NaN where it was not asked for.
@@ -88,8 +89,9 @@ class Summary(Covered):
     ) -> Summary:
         """Compute it from counts and, where there are any, sums and sums of squares, of one row with one cell."""
         found, middle, half = _moments(turns), (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
-        count = min(max(float(found.records), 0.0), inf if turns[0].total is None else float(turns[0].total))
-        if len(turns) > 1 and not is_there(found, _noise_of(turns, public_generator(None)), KNOWN):
+        noise = _noise_of(turns, public_generator(None))
+        count = known_count(found, noise, turns[0].total)
+        if len(turns) > 1 and not is_there(found, noise, KNOWN):
             return cls(count, nan, nan, nan, bounds.lower, bounds.upper, label, privacy, turns, statistic)
         total = float(half * found.value + middle * found.records)
         mean, variance = float(middle + half * mean_of(found)), float(half**2 * variance_of(found))
@@ -159,8 +161,9 @@ class Summary(Covered):
             return np.array([counts])
         middle, half = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2
         step = half / (2 * HALF)
+        rounded = step * min(max(float(found.records), 0.0), total)
         mean = _scaled(mean_ends(found, noise, level, student), half, middle, step)
-        sums = _scaled(sum_ends(found, noise, level, student, middle / half, total), half, 0, step * self.count)
+        sums = _scaled(sum_ends(found, noise, level, student, middle / half, total), half, 0, rounded)
         ends = [counts, _inside(sums, total * min(self.lower, 0.0), total * max(self.upper, 0.0))]
         ends.append(_inside(mean, self.lower, self.upper))
         if found.square is not None:

@@ -36,7 +36,7 @@ def draw_contingency(
 
     Args:
         count: Records, of shape ``(rows, columns)``.
-        share: The share of the records of its row, of the same shape.
+        share: The share of the records of its row, of the same shape; NaN, as a count may be, is *not known*.
         names: The names of the rows, and of the columns.
         labels: What is counted in rows, and in columns.
         privacy: The privacy statement that is written below the picture.
@@ -48,15 +48,15 @@ def draw_contingency(
 
     ax = canvas(ax, (max(LANDSCAPE[0], 1.6 + 0.95 * len(names[1])), max(LANDSCAPE[1], 1.8 + 0.5 * len(names[0]))))
     shares, counts = np.asarray(share, dtype=float), np.asarray(count, dtype=float)
-    darkest = max(float(shares.max()), 1e-9)
+    darkest = float(np.nanmax(np.append(shares, 1e-9)))
     drawn = ax.imshow(shares, cmap="Blues", vmin=0, vmax=darkest, aspect="auto")
     bar = ax.figure.colorbar(drawn, ax=ax, label="share of the row")
     bar.ax.tick_params(labelsize=8)
     if max(counts.shape) <= MOST_LABELLED:
         off = None if error is None else np.asarray(error, dtype=float)
         for row, column in np.ndindex(counts.shape):
-            words = numeral(round(float(counts[row, column])))
-            words += "" if off is None else f"\n± {numeral(round(float(off[row, column])))}"
+            words = numeral(np.rint(counts[row, column]))
+            words += "" if off is None or np.isnan(off[row, column]) else f"\n± {numeral(np.rint(off[row, column]))}"
             shown = "white" if shares[row, column] > DARK * darkest else "black"
             ax.text(column, row, words, ha="center", va="center", fontsize=8, color=shown)
     ax.set_yticks(range(len(names[0])), [lettering(name, LONGEST_NAME) for name in names[0]], parse_math=False)

@@ -50,7 +50,7 @@ def of_quantiles(question: Any, curve: Quantiles, records: Columns) -> float:
 def of_histogram(question: Any, curve: Histogram, records: Columns) -> float:
     """Root mean square over cells, in records."""
     truth = np.diff(_below(_numbers(records, question.column), curve.x, question.grid))
-    return float(np.sqrt(np.mean((curve.count - truth) ** 2)))
+    return float(np.sqrt(np.mean((np.maximum(curve.unbiased, 0.0) - truth) ** 2)))
 
 
 def of_roc(question: Any, curve: ROC, records: Columns) -> float:
@@ -111,7 +111,7 @@ def of_table(question: Any, table: Contingency, records: Columns) -> float:
     places = [np.array([list(side.values).index(each) for each in records[side.column].tolist()]) for side in sides]
     truth = np.zeros((question.rows.slots, question.columns.slots))
     np.add.at(truth, tuple(places), 1)
-    return float(np.sqrt(np.mean((np.asarray(table.count) - truth) ** 2)))
+    return float(np.sqrt(np.mean((np.maximum(table.unbiased, 0.0) - truth) ** 2)))
 
 
 def half_of_band(curve: CDF, population: bool) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from collections.abc import Callable
+from math import inf, isfinite, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,11 @@ from .group_intervals import mean_intervals
 from .search import accepted
 
 Ends = tuple[float, float]
+Errors = Callable[[], FloatArray]
+KNOWN = 0.95
+"""The level at which a count has to be above what noise makes of no record, or nothing is known of its values."""
+FAR = 60.0
+"""Standard deviations of the noise of a count: of more records than these something is known, whatever the noise."""
 WHOLE = 1e-6
 """Rounding of doubles, by which a whole number may miss itself."""
 
@@ -63,6 +69,46 @@ def count_ends(found: Moments, noise: Moments, level: float, total: float, norma
         return low, high
     ends = mean_intervals(np.atleast_1d(found.records), noise.records[:, None], normal[:, None], total, level)
     return min(float(ends[0, 0]), low), max(float(ends[0, 1]), high)
+
+
+def known_count(found: Moments, noise: Moments, total: int | None) -> float:
+    """The number of records; NaN where its interval of level `KNOWN` holds all that is possible."""
+    most = inf if total is None else float(total)
+    lower, upper = count_ends(found, noise, KNOWN, most, None) if total is not None else (0.0, 0.0)
+    return nan if lower <= 0 < most <= upper else min(max(float(found.records), 0.0), most)
+
+
+def whole_ends(counts: FloatArray, errors: FloatArray, total: int | None) -> FloatArray:
+    """Ends of numbers of records that noise moved by at most `errors`: whole, and possible, (cells,) to (cells, 2).
+
+    >>> whole_ends(np.array([-3.0, 7.4]), np.array([4.5, 4.5]), 10).tolist()
+    [[0.0, 4.0], [3.0, 10.0]]
+    """
+    near = possible(counts, total)  # noise beyond what is possible makes nothing certain
+    lower, upper = np.ceil(near - errors - WHOLE), np.floor(near + errors + WHOLE)
+    ends = np.stack([np.minimum(lower, np.rint(near)), np.maximum(upper, np.rint(near))], axis=1)
+    return possible(ends, total)
+
+
+def possible(counts: FloatArray, total: int | None) -> FloatArray:
+    """Counts, or ends of them, between zero and the number of records, if that is public."""
+    return np.clip(counts, 0.0, np.inf if total is None else float(total))
+
+
+def known_counts(counts: FloatArray, spread: FloatArray, total: int | None, errors: Errors) -> FloatArray:
+    """Counts where something is known of them: NaN where the interval holds all that is possible, (cells,).
+
+    Args:
+        counts: Without bias, (cells,).
+        spread: The standard deviation of their noise, (cells,).
+        total: The number of records; None: it is private, so no interval holds all.
+        errors: How far off they may be, (cells,): it is asked only if there are so few records that it matters.
+    """
+    near = possible(counts, total)
+    if total is None or total > FAR * float(np.max(spread, initial=0.0)):
+        return near
+    lower, upper = whole_ends(counts, errors(), total).T
+    return np.where((lower <= 0) & (upper >= total), np.nan, near)
 
 
 def mean_ends(found: Moments, noise: Moments, level: float, student: FloatArray | None) -> Ends:
