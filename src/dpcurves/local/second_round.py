@@ -318,8 +318,9 @@ def publish(collection: Collection, first: First, people: int, *, names: bool = 
         first: Which class that is.
         people: About how many of the other class will report.
         names: Whether the document has what stands for the people of the first round, who are then refused in the
-            second: 8 octets each, from which whoever has a list of names can tell who reported. If not, the loss that
-            the result states is that of a person who reported in both rounds.
+            second: 8 octets each, from which whoever has a list of names can tell who reported, and so who belongs to
+            the class of the first round. Do without them where this is not public. The loss that the result states is
+            then that of a person who reported in both rounds.
 
     Raises:
         ValueError: there is no report, or there is no such class.
