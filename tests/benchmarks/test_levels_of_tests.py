@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -39,9 +40,8 @@ def test_every_test_has_a_line_with_shares_of_its_releases(tmp_path: Path) -> No
 
 def test_a_share_far_above_its_level_is_marked_and_one_below_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARK.parent))
-    from levels_of_tests import Row
-
-    usual, false = (Row("any", "tied", 2000, shares).shown() for shares in ((0.015, 0.062, 0.1, 0.2), (0.016,) * 4))
+    row = import_module("levels_of_tests").Row
+    usual, false = (row("any", "tied", 2000, shares).shown() for shares in ((0.015, 0.062, 0.1, 0.2), (0.016,) * 4))
     assert not any(each.endswith("*") for each in usual)
     assert [each.endswith("*") for each in false] == [True, False, False, False]
     assert usual[1] == "0.062 ± 0.005"
