@@ -177,6 +177,12 @@ def test_a_server_refuses_who_reported_in_the_first_round(tmp_path: Path) -> Non
     mixed = reception.receive(repeat + second.randomize(0.3, person="bert"))
     assert json.loads(mixed) == {"new": 1, "known": 0, "refused": 1}
     store.close()
+    collection = Collection(second)
+    collection.add_file(tmp_path / "reports.bin")
+    assert (collection.reports, collection.met) == (1, 1)
+    area = collection.curve()
+    assert not area.refused
+    assert area.privacy.epsilon == float(area.in_both.epsilon) > float(area.in_one.epsilon)
 
 
 def test_public_coins_are_said_in_public() -> None:

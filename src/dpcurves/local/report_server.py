@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from ..serving.errors import ProtocolAborted
 from ..serving.launch import Address, serve
 from ..serving.replies import body_of, refused, told
 from ..trust.local import Tables
+from .report_file import Octets
 from .report_store import ReportStore
 from .sending import LARGEST
 from .task import Task
@@ -50,33 +51,44 @@ class Reception:
         return max(LARGEST, len(self.task.form.alone) + self.task.form.record)
 
     def standing(self) -> bytes:
-        """How many reports there are: public."""
+        """How many reports are kept, those of people of an earlier round among them: public."""
         facts = {"task": self.name, "reports": self._store.reports}
         return json.dumps({**facts, "repeated": self.repeated, "refused": self.refused}).encode()
 
     def receive(self, message: bytes) -> bytes:
         """Keep the good reports of a message. Once this has returned they are on disk.
 
+        A report of somebody who reported in an earlier round is refused, and kept too: the server has seen both, so
+        whoever aggregates leaves it out, and states the loss of a person who reported in both.
+
         Raises:
             ProtocolAborted: there is no good one; or the disk does not take them.
         """
-        names, messages, wrong, met = [], [], 0, 0
+        good: list[tuple[Octets, Octets]] = []
+        again: list[tuple[Octets, Octets]] = []
+        wrong = 0
         for records in self.task.form.read(message):
-            good = self._tables.are_messages(self.task.heard(records))
-            before = good & self.task.reported_before(records.names)
-            good, met = good & ~before, met + int(before.sum())
-            names.append(records.names[good])
-            messages.append(records.messages[good])
-            wrong += records.damaged + int(len(good) - good.sum())
-        found = sum(len(each) for each in names)
+            readable = self._tables.are_messages(self.task.heard(records))
+            before = self.task.reported_before(records.names)
+            for part, which in ((good, readable & ~before), (again, readable & before)):
+                part.append((records.names[which], records.messages[which]))
+            wrong += records.damaged + len(readable) - len(good[-1][0])
+        found, met = (sum(len(names) for names, _ in each) for each in (good, again))
         self._count(wrong, 0)
+        if met:
+            self._keep(again)
         if not found:
             rule = f"{wrong} refused: damaged, cut off, or of another task" if wrong else "the message holds none"
             rule = f"{met} refused: reported in the first round, and each person reports once" if met else rule
             raise ProtocolAborted("reports", rule)
-        new = self._store.add(np.concatenate(names), np.concatenate(messages))
+        new = self._keep(good)
         self._count(0, found - new)
         return json.dumps({"new": new, "known": found - new, "refused": wrong}).encode()
+
+    def _keep(self, parts: Sequence[tuple[Octets, Octets]]) -> int:
+        """Write names and messages to the disk, and count those that were new."""
+        names, messages = zip(*parts, strict=True)
+        return self._store.add(np.concatenate(names), np.concatenate(messages))
 
     def _count(self, wrong: int, known: int) -> None:
         with self._lock:
