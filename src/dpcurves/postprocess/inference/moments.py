@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, isfinite, nan
+from math import isfinite, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -73,9 +73,11 @@ def count_ends(found: Moments, noise: Moments, level: float, total: float, norma
 
 def known_count(found: Moments, noise: Moments, total: int | None) -> float:
     """The number of records; NaN where its interval of level `KNOWN` holds all that is possible."""
-    most = inf if total is None else float(total)
-    lower, upper = count_ends(found, noise, KNOWN, most, None) if total is not None else (0.0, 0.0)
-    return nan if lower <= 0 < most <= upper else min(max(float(found.records), 0.0), most)
+    near = max(float(found.records), 0.0)
+    if total is None:
+        return near
+    lower, upper = count_ends(found, noise, KNOWN, total, None)
+    return nan if lower <= 0 and total <= upper else min(near, float(total))
 
 
 def whole_ends(counts: FloatArray, errors: FloatArray, total: int | None) -> FloatArray:
