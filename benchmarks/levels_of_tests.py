@@ -91,11 +91,11 @@ class Null(NamedTuple):
 
 
 Outcomes = Iterator[tuple[str, FloatArray]]
-"""Names of tests, and for each level whether the test calls a difference what is none."""
+"""Names of tests, and for each level 1 where the test rejects its true null."""
 
 
 def called(p_value: float) -> FloatArray:
-    """Whether a p-value is at most each level."""
+    """An indicator for each level: 1 where the p-value is at most the level."""
     return np.array([float(p_value <= level) for level in LEVELS])
 
 
@@ -170,7 +170,7 @@ TESTS: Mapping[str, Callable[[Null], Outcomes]] = MappingProxyType({
 
 
 class Row(NamedTuple):
-    """How often a test called a difference what is none, of so many releases of one kind of data."""
+    """The share of releases of one kind of data in which a test rejects a true null, at each level."""
 
     test: str
     data: str

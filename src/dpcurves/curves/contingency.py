@@ -169,7 +169,7 @@ class Contingency(Covered):
         return np.where(self._is_there(axis), likely / total, np.nan)
 
     def _is_there(self, axis: int) -> BoolArray:
-        """Which rows (1) or columns (0) have more records than noise makes out of none."""
+        """A mask of the rows (1) or columns (0) that have more records than noise makes out of none."""
         moved = upper_quantiles(np.abs(self._noise.sum(axis=axis + 1)), (1 + KNOWN) / 2)
         return np.expand_dims(self.unbiased.sum(axis=axis) > np.maximum(moved, LEAST), axis)
 

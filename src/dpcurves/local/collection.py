@@ -76,7 +76,7 @@ class Collection:
         self._tables.count(about, good)
 
     def names(self) -> bytes:
-        """What stands for the people who were counted, 8 octets each, in order: salted hashes, or drawn."""
+        """Identifiers of the people who were counted, 8 octets each, in order: salted hashes, or drawn."""
         return self._seen.all().astype(f"<u{NAME}").tobytes()
 
     def release(self, allotment: Allotment) -> Release:
@@ -128,7 +128,7 @@ class Seen:
         return first, ordered[fresh]
 
     def all(self) -> NDArray[np.uint64]:
-        """All names, in order."""
+        """Sorted names of everybody who is known."""
         return np.sort(np.concatenate([np.zeros(0, dtype=np.uint64), *self._runs]))
 
     def keep(self, run: NDArray[np.uint64]) -> None:

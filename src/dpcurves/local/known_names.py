@@ -41,7 +41,7 @@ def marked(names: Octets, drawn: bool) -> Octets:
 
 
 def any_drawn(names: Octets) -> bool:
-    """Whether a name among these was drawn: its person has another one in another round."""
+    """True if a name among these was drawn: its person has another one in another round."""
     return bool((numbers_of(names) & DRAWN).any())
 
 
@@ -72,7 +72,7 @@ class KnownNames:
         return first
 
     def all(self) -> Numbers:
-        """All names, in order."""
+        """Sorted names of everybody who is known."""
         kept = self._table[:-1]
         zero = np.zeros(int(self._table[-1] != 0), dtype=np.uint64)
         return np.sort(np.concatenate([zero, kept[kept != 0]]))

@@ -176,7 +176,7 @@ class SecondRound(Task):
         return np.frombuffer(self.names or b"", dtype=np.uint8).reshape(-1, NAME)
 
     def reported_before(self, names: Octets) -> BoolArray:
-        """Which of these names are among those of the first round."""
+        """A mask of the names that are among those of the first round."""
         numbers = numbers_of(names)
         if not len(self._known):
             return np.zeros(len(numbers), dtype=np.bool_)
@@ -278,7 +278,7 @@ def _known_of(stored: dict[str, Any]) -> dict[str, Any]:
 
 
 def largest_ratio(plan: Plan, second: Plan, chances: Sequence[int]) -> Fraction:
-    """How many times as likely both reports of a person are for one value as for another, at most: exactly.
+    """Largest likelihood ratio of both reports of a person over all pairs of values, exactly.
 
     Two values that a level tells apart are told apart by all finer ones. The first report is about one of these, so
     that the largest of their ratios counts, or about all, so that they multiply; and the second report, given the

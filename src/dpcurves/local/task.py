@@ -156,7 +156,7 @@ class Task:
         return records.messages if self._public is None else self._public.written_out(records.names, records.messages)
 
     def reported_before(self, names: Octets) -> BoolArray:
-        """Which of these names are of people who reported in an earlier round."""
+        """A mask of the names of people who reported in an earlier round; here there is none."""
         return np.zeros(len(names), dtype=np.bool_)
 
     def randomize(
