@@ -1,4 +1,4 @@
-"""The command line: `dpcurves cdf DATA --column C --grid L:U:N --epsilon E --adjacency A`, and its sisters."""
+"""The command line: `dpcurves cdf DATA --column C --grid L:U:N --epsilon E --adjacency A`, and the other commands."""
 
 from .start import main
 

@@ -1,4 +1,4 @@
-"""`python -m dpcurves.cli`, where the command itself is not on the path."""
+"""Entry point of `python -m dpcurves.cli`, for where the command itself is not on the path."""
 
 from .start import main
 

@@ -1,4 +1,4 @@
-"""Which account of which ledger pays."""
+"""Selection of the ledger and of the account in it that a command charges."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CREATE = "make one with: dpcurves ledger create URL --dataset NAME --epsilon CAP
 
 
 def ledger_at(url: str) -> Ledger:
-    """A ledger that was made before.
+    """Open a ledger that exists already.
 
     Raises:
         Misuse: there is none, or the text is no URL of a lasting ledger.
@@ -39,10 +39,10 @@ def ledger_at(url: str) -> Ledger:
 
 
 def require_lasting(url: str) -> None:
-    """Refuse a URL of another kind, and one of a ledger that forgets.
+    """Refuse a URL of another kind, and one of a ledger in memory, which is lost when the command ends.
 
     Raises:
-        Misuse: the URL is not repeated, it may hold a password.
+        Misuse: for either. Its message does not repeat the URL, which may hold a password.
     """
     if not url.startswith(SCHEMES):
         raise Misuse("ledger", "a URL is needed: sqlite:///budget.db, or postgresql+psycopg://user@host/database")
@@ -60,7 +60,7 @@ def files_of(url: str) -> tuple[Path, ...]:
 
 
 def account_of(ledger: Ledger, payer: Payer) -> Account:
-    """The account that was named, or the only one.
+    """The account named by the payer, or the only one of the ledger.
 
     Raises:
         Misuse: there is none of that name, or it is not clear which one is meant.
@@ -76,7 +76,7 @@ def account_of(ledger: Ledger, payer: Payer) -> Account:
 
 
 def require_kept(promise: Promise, account: Account) -> None:
-    """Refuse a promise that is not the account's. What was left out is taken from the account.
+    """Refuse adjacency or unit options that differ from the account's. Options left out are taken from the account.
 
     Raises:
         Misuse: names the first option that differs.

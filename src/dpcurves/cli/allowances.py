@@ -1,4 +1,4 @@
-"""Allowances of projects and analysts within an account's cap: set, and shown."""
+"""Commands that set and show the allowances of projects and analysts within an account's cap."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OneAccount:
-    """The name of an account; it may be left out where there is one alone."""
+    """Option for the name of an account; it may be left out in a ledger with a single account."""
 
     dataset: Annotated[
         str | None, Option(help="The account in the ledger; needed if there are several.", metavar="NAME")
@@ -30,7 +30,7 @@ class OneAccount:
 
 @dataclass(frozen=True)
 class Owner:
-    """Who may spend it."""
+    """Options for the project, and the analyst, that an allowance belongs to."""
 
     project: Annotated[str, Option(help="The project that may spend so much of the cap.", metavar="NAME")]
     analyst: Annotated[
@@ -40,7 +40,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class Total:
-    """What is said of those beside it."""
+    """Option that lets sibling allowances add up to more than the cap or allowance above them."""
 
     may_exceed: Annotated[
         bool, Option("--may-exceed", help="Let the allowances in one dataset or project add up to more than its own.")
@@ -48,9 +48,9 @@ class Total:
 
 
 def allow(place: Place, account: OneAccount, owner: Owner, most: Price, total: Total) -> None:
-    """Set what a project may spend of a cap, or an analyst of that.
+    """Set the allowance of a project within a cap, or of an analyst within the project's allowance.
 
-    It takes the place of the allowance before; what was spent stays spent. Allowances divide a budget fairly; privacy
+    It replaces the previous allowance; what was spent stays spent. Allowances divide a budget fairly; privacy
     is guaranteed by the cap alone.
 
     Example: dpcurves ledger allowance set sqlite:///budget.db --project delays --epsilon 1
@@ -66,7 +66,7 @@ def allow(place: Place, account: OneAccount, owner: Owner, most: Price, total: T
 
 
 def show(place: Place, account: OneAccount) -> None:
-    """What projects and analysts have spent of their allowances.
+    """Show the spending of projects and analysts against their allowances.
 
     Example: dpcurves ledger allowance show sqlite:///budget.db
     """

@@ -1,4 +1,4 @@
-"""The command line as a whole: which commands there are."""
+"""Typer application with all commands and groups of commands."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PLANS: Mapping[str, Command] = MappingProxyType({**plans_of(QUESTIONS), **STREAM
 
 
 def build() -> typer.Typer:
-    """All commands. Nothing heavy is imported before one of them is run."""
+    """Build the application with all commands. Nothing heavy is imported before one of them is run."""
     first = {
         **QUESTIONS, **COMPARE_COMMANDS, **QUANTILE_COMMANDS, **SERVER_COMMANDS, **PAIR_COMMANDS, **SERVE_COMMANDS
     }  # fmt: skip
@@ -83,7 +83,7 @@ def dpcurves(
 
 
 def show_help(context: typer.Context) -> None:
-    """Show what there is, if no command was named."""
+    """Show the help of the group if no command was named."""
     if context.invoked_subcommand is None:
         say_plainly(context.get_help())
 

@@ -1,4 +1,4 @@
-"""One question, asked of one file: checked, paid for, answered, delivered."""
+"""Asking one question of one file: its options are checked, its privacy loss is charged, its answer is delivered."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FORGETFUL = "no --ledger was given: this privacy loss is recorded nowhere, and i
 
 @dataclass(frozen=True)
 class Terms:
-    """Whom a question is asked of, and at what price."""
+    """Terms of a question to a table: the data source, the privacy loss, the guarantee, and the account that pays."""
 
     source: Source
     price: Price
@@ -78,7 +78,7 @@ def _inputs(terms: Terms) -> Iterator[Input]:
 
 
 def opened_session(terms: Terms, loss: PrivacyLoss) -> Session:
-    """Open a session on the table, paid from the ledger; without one, from a budget that nothing remembers."""
+    """Open a session on the table, charged to the ledger; without one, to a budget in memory that is not recorded."""
     from ..session import Session
 
     ledger, account = _lasting(terms) if terms.payer.ledger is not None else _forgetful(terms, loss)
@@ -109,7 +109,7 @@ def _forgetful(terms: Terms, loss: PrivacyLoss) -> tuple[str, Account]:
 
 @contextmanager
 def told_after_charge(payer: Payer) -> Iterator[None]:
-    """Whatever fails after the charge is told together with the request that it was charged under."""
+    """Report any failure after the charge together with the request id that it was charged under."""
     from ..ledger.receipt import OpenReceipt, receipt_of
 
     try:
@@ -128,7 +128,7 @@ def _say(terminal: Console, privacy: PrivacyStatement, written: list[str]) -> No
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Keep notes from being warnings, too, where they are told below the curve."""
+    """Suppress curve warnings, because their texts are printed as notes below the curve."""
     import warnings
 
     from ..curves.notes import CurveWarning

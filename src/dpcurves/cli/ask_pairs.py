@@ -1,4 +1,4 @@
-"""The one answer of a task of pairs: the mean, with its intervals, and whom one has to trust for it."""
+"""Command for the single answer of a task of pairs: the mean, its intervals, and its trust assumptions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COVERED = MappingProxyType({"for_these_records": False, "for_the_population": Tr
 
 @dataclass(frozen=True)
 class Told:
-    """Where the answer goes."""
+    """Options for the JSON output file and the confidence level."""
 
     json: Annotated[
         str | None,
@@ -39,7 +39,7 @@ class Told:
     level: Annotated[str, Option(help="The confidence level of intervals.", metavar="P")] = "0.95"
 
     def output(self) -> Output:
-        """Where other answers go."""
+        """The same options as an `Output`, which other commands use."""
         return Output(self.json, level=self.level)
 
 

@@ -1,4 +1,4 @@
-"""Questions to two servers: those to one curator that are counted along a grid, of which the task says the most."""
+"""Commands that ask the two servers of a task: the questions along one grid, with most options set by the task."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ SAID = frozenset({
     "column", "measured_in", "grid", "edges", "values", "outside", "hint", "by", "categories", "label", "score",
     "pos_label", "neg_label", "cuts", "time", "event", "came", "censored",
 })  # fmt: skip
-"""Options of the questions that are none here: a task says what is counted, and how."""
+"""Options of the questions that are left out here: the task document sets them."""
 OPTION = re.compile(r"--([a-z-]+) (\S+)")
 ADDRESS = "--task task.json --ticket tickets/analyst-1"
 
 
 @dataclass(frozen=True)
 class Servers:
-    """The servers of a task, in the place of a file, a price and a promise."""
+    """Options for a task and an analyst's ticket, which replace those for a file, a privacy loss and a guarantee."""
 
     document: Document
     bearer: Bearer
 
     def task(self, output: Output) -> Task:
-        """What they count. Raises `Misuse` where an answer would be written over what is needed to ask."""
+        """Read the task document. Raises `Misuse` where an output file would overwrite that document or the ticket."""
         require_extra()
         document, ticket = Path(self.document.task), Path(self.bearer.ticket)
         output.require_apart(Input("the task document", document), Input("the ticket", ticket))
         return self.document.read()
 
     def answer(self, task: Task, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Ask them, write what `output` names, and say whom one has to trust for it."""
+        """Ask both servers, write the files that `output` names, and print the trust assumptions."""
         output.require_writable()
         from ..serving.ticket import Role, Ticket
         from ..two_servers.analyst import Analyst
@@ -73,13 +73,13 @@ class Servers:
 
 @dataclass(frozen=True)
 class OfTask:
-    """The terms of a question that the servers of a task are asked."""
+    """Terms of a question to the two servers of a task."""
 
     task: Task
     servers: Servers
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Ask; quantiles are searched for where the task counts thresholds."""
+        """Ask the servers; quantiles are found by bisection where the task counts records below thresholds."""
         from ..curves import QuantilesQuestion
         from ..two_servers.task import Counted
 
@@ -89,7 +89,7 @@ class OfTask:
 
 
 def asks_of(questions: Mapping[str, Command]) -> dict[str, Command]:
-    """A command for each question along one grid that a file can be asked, without what a task says."""
+    """A command for each question along one grid that a file can be asked, without the options that a task sets."""
     return {name: _ask_of(name, command) for name, command in questions.items() if _is_along_a_grid(command)}
 
 
@@ -113,7 +113,7 @@ def _ask_of(name: str, command: Command) -> Command:
 
 
 def _told(name: str, words: str, asked: Any) -> str:
-    """The help of a question, in one sentence, and its example with those of its options that are left."""
+    """Help text: the question's first sentence, and its example with the options that remain."""
     sentence, *_, example = words.split("\n\n")
     left = names_of(asked) - SAID
     options = (f" --{option} {value}" for option, value in OPTION.findall(example) if option.replace("-", "_") in left)
@@ -121,7 +121,7 @@ def _told(name: str, words: str, asked: Any) -> str:
 
 
 def words_of(task: Task, names: frozenset[str]) -> dict[str, str | list[str] | None]:
-    """What a task says, as whoever has the table would type it, for a question with options of these names.
+    """Values of command-line options that state what the task declares, for a question with options of these names.
 
     Raises:
         Misuse: it counts no two classes and these are needed, or counts categories of which the question knows none.

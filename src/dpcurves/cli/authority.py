@@ -1,4 +1,4 @@
-"""Another authority by which people sign in to a verification server, and what the server is to it."""
+"""Options for OpenID Connect: the identity provider of a verification server, and the server's client credentials."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEEDED = f"{ID} and {SECRET} are needed in the environment, or --oidc-client FIL
 
 @dataclass(frozen=True)
 class Authority:
-    """Who else says who people are. What proves the server to it never stands on the command line."""
+    """Options for an OpenID Connect issuer. The client secret is never given on the command line."""
 
     oidc: Annotated[
         str | None, Option(help="An issuer of OpenID Connect by which people may sign in, too.", metavar="URL")
@@ -39,7 +39,7 @@ class Authority:
         """The issuer; None: people sign in by passwords alone.
 
         Raises:
-            Misuse: what the server is to it is not said, or there is no issuer to say it to.
+            Misuse: the client credentials are missing, or were given without an issuer.
             ValueError: the issuer has no safe address.
         """
         if self.oidc is None:

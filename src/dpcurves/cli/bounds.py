@@ -1,4 +1,4 @@
-"""Private bounds of one column, or of two: the command, its options, and what it shows."""
+"""Private bounds of one column, or of two: the command, its options, and its view."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ALPHA = "alpha: the records covered may be this many more or fewer than asked fo
 
 @dataclass(frozen=True)
 class Sizes:
-    """One column of numbers or two, and how large their values are, about."""
+    """Options for one or two columns of numbers, and the approximate size of their values."""
 
     column: Annotated[str, Option(help="A column of numbers.", metavar="NAME")]
     smallest: Annotated[
@@ -40,7 +40,7 @@ class Sizes:
     ] = None
 
     def question(self, coverage: str) -> BoundsQuestion | PlaneBoundsQuestion:
-        """What is asked: bounds that cover this share.
+        """Question for bounds that cover this share of the records.
 
         Raises:
             Misuse: only one of both options of a second column was given, or it is the first one.
@@ -87,7 +87,7 @@ class BoundsView:
 
 
 def bounds(sizes: Sizes, covered: Covered, terms: Terms, output: Output) -> None:
-    """How far from zero the values of a column lie, or of two.
+    """Bounds of the values of a column, or of two columns: symmetric intervals or a rectangle around zero.
 
     The answer is a power of two times the smallest bound. A grid may then be chosen within it.
 

@@ -1,4 +1,4 @@
-"""How curves of one column are shown on the terminal and drawn. Names are those of the JSON."""
+"""Views of curves of one column: terminal tables and plots. Names are those of the JSON."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class QuantilesView(ResultView):
 
 
 class HistogramView(ResultView):
-    """Cells and their counts; neighbours are added up where there are very many, and none is left out."""
+    """Cells and their counts; with very many cells neighbouring ones are merged, and none is left out."""
 
     def tables(self, curve: Histogram) -> list[Shown]:
         """Cells and counts, with intervals."""
@@ -77,10 +77,10 @@ class QuartilesView(ResultView):
 
 
 class HistogramsView(ResultView):
-    """A histogram for each category, beside each other."""
+    """Histograms of categories, side by side."""
 
     def tables(self, curves: ByCategory[Histogram]) -> list[Shown]:
-        """A row for each cell, or for neighbours together; a column for each category."""
+        """A row for each cell, or for merged neighbouring cells; a column for each category."""
         first, *_ = curves.values()
         at = first.groups(MOST_BARS)
         places = _places(first, at)
@@ -90,7 +90,7 @@ class HistogramsView(ResultView):
 
 
 def _quartiles(curve: CDF, level: float, whom: Mapping[str, bool]) -> list[str]:
-    """Each quartile, and in brackets its interval for each of whom the intervals speak of."""
+    """Text of each quartile, with its intervals in brackets: for the records, and for the population if asked for."""
     from ..display import span, standing
 
     ends = [curve.quantile_intervals(QUARTILES, level, population=asked).tolist() for asked in whom.values()]
@@ -103,7 +103,7 @@ def _quartiles(curve: CDF, level: float, whom: Mapping[str, bool]) -> list[str]:
 
 
 def _places(curve: Histogram, at: NDArray[Any]) -> dict[str, ArrayLike]:
-    """The edges of cells, or of neighbours together; of declared values, each, or the first and the last one."""
+    """Edges of cells or of merged cells; for declared values, each value, or the first and last value merged."""
     values = curve.grid.values
     if values is None:
         return {"left": curve.x[at[:-1]], "right": curve.x[at[1:]]}

@@ -1,4 +1,4 @@
-"""The group of all commands: whatever goes wrong in one of them ends in one line and an exit status."""
+"""Command group with error handling: any exception becomes one line on standard error and an exit status."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Commands(TyperGroup):
     """A group that shows no traceback and no box."""
 
     def get_help_option(self, ctx: Any) -> Any:
-        """The option that asks for help: False where it is not given, so that nothing is imported to read it."""
+        """Help option of the group; its default is False, so that no import is needed to parse it."""
         option = super().get_help_option(ctx)
         if option is not None:
             option.default, option.callback = False, _show_help
@@ -45,17 +45,17 @@ class Commands(TyperGroup):
 
 
 class OneCommand(TyperCommand):
-    """A command that takes no option twice: the last one would silently have its way."""
+    """Command that refuses a repeated option, which would otherwise silently take its last value."""
 
     def get_help_option(self, ctx: Any) -> Any:
-        """The option that asks for help."""
+        """Help option of the command."""
         option = super().get_help_option(ctx)
         if option is not None:
             option.callback = _show_help
         return option
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """What is left of `args`.
+        """Parse `args`, and return those that are not consumed.
 
         Raises:
             Misuse: an option was given twice that is given once.
@@ -75,7 +75,7 @@ def _show_help(ctx: Any, param: object, value: bool) -> None:
 
 
 def _stopped(error: Exception) -> BaseException:
-    """An interruption in the place of what an engine made of it."""
+    """KeyboardInterrupt in place of the exception that an interrupted engine raised instead."""
     return type(error)(KeyboardInterrupt(), error.request) if isinstance(error, Kept) else KeyboardInterrupt()
 
 

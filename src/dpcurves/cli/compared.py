@@ -1,4 +1,4 @@
-"""Tests of whether two groups are alike, as lines above the table of both."""
+"""Two-sample tests, printed as lines above the table of both groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def distributions_compared(curves: ByCategory[CDF], sure: Covering) -> str:
-    """Two tests of two distributions; nothing where there are more groups, or the population is not spoken of."""
+    """Kolmogorov-Smirnov and rank-sum tests of two distributions; empty for more groups or without `population`."""
     if not _are_tested(curves, sure):
         return ""
     from ..curves import ks_test, rank_sum_test
@@ -26,7 +26,7 @@ def distributions_compared(curves: ByCategory[CDF], sure: Covering) -> str:
 
 
 def survival_compared(curves: ByCategory[Survival], sure: Covering) -> str:
-    """The log-rank test of two curves; nothing where there are more groups, or the population is not spoken of."""
+    """Log-rank test of two survival curves; empty for more groups or without `population`."""
     if not _are_tested(curves, sure):
         return ""
     from ..curves import log_rank_test

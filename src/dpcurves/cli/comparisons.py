@@ -1,4 +1,4 @@
-"""A released curve beside the same curve of a public table: the command and its options."""
+"""Comparison of a released curve with the same curve of a public table: the command and its options."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Both:
 
     @property
     def output(self) -> Output:
-        """Where the picture goes."""
+        """Output with the file of the plot."""
         return Output(plot=self.plot)
 
     def released(self) -> Any:
         """The released curve.
 
         Raises:
-            Misuse: the file has no curve that is compared.
+            Misuse: the file holds no curve of a comparable kind.
         """
         from ..curves.comparison import MEASURES
 
@@ -69,7 +69,7 @@ class Both:
 
 
 def compare(both: Both) -> None:
-    """A released curve beside the same curve of a public table.
+    """Compare a released curve with the same curve of a public table.
 
     The public table is counted without noise; nothing is asked of the confidential one, so there is no privacy loss.
 

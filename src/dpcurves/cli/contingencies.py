@@ -1,4 +1,4 @@
-"""Tables of two columns of categories on the command line."""
+"""Contingency tables of two columns of categories: the command, its options, and its view."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_PAIRS = 60
 
 @dataclass(frozen=True)
 class Crossed:
-    """Two columns, and their categories."""
+    """Options for two columns and their categories."""
 
     rows: Annotated[str, typer.Option(help="A column of categories: one row for each.", metavar="NAME")]
     row_categories: Annotated[

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 
 def covered(privacy: PrivacyStatement, sure: Covering, what: str, ends: Ends) -> tuple[str, dict[str, ArrayLike]]:
-    """What is said above a table, and its columns of intervals: for these records, and for the population.
+    """Caption of a table, and its columns of intervals: for these records, and for the population.
 
     Args:
-        privacy: What the curve says of it: where a unit may have several records nothing is said of the population.
-        sure: The level, and whether the population is spoken of.
+        privacy: Privacy statement of the curve; where a unit may have several records, there are no intervals for the
+            population.
+        sure: The level, and whether intervals for the population are shown.
         what: The kind, as ``band``.
         ends: Lower and upper ends.
     """
@@ -38,7 +39,7 @@ def covered(privacy: PrivacyStatement, sure: Covering, what: str, ends: Ends) ->
 
 
 def banded(curve: ROC, sure: Covering) -> list[tuple[str, dict[str, ArrayLike]]]:
-    """Show the bands of a ROC curve, which bound both rates of a threshold: what is said of each, and two columns."""
+    """Bands of a ROC curve, which bound both rates of a threshold: for each its caption and two columns."""
     import numpy as np
 
     from ..curves.covering import scopes
@@ -56,7 +57,7 @@ def banded(curve: ROC, sure: Covering) -> list[tuple[str, dict[str, ArrayLike]]]
 
 
 def drawn(curve: Any, sure: Covering, size: tuple[float, float] | None = None) -> Axes:
-    """A picture that no window shows; of the size that it has in the curve's HTML summary, unless one is given."""
+    """Plot of a curve without a window; its size is that in the curve's HTML summary, unless one is given."""
     from ..display import LANDSCAPE, headless_axes
 
     own: tuple[float, float] = getattr(curve, "SIZE", LANDSCAPE)
@@ -65,7 +66,7 @@ def drawn(curve: Any, sure: Covering, size: tuple[float, float] | None = None) -
 
 
 def said_of(privacy: PrivacyStatement, sure: Covering, what: str) -> str:
-    """What the columns of intervals are, for each set of people that they speak of."""
+    """Description of the columns of intervals: kind, level, and the records or the population that each covers."""
     from ..curves.covering import scopes
     from ..display import covering
 
@@ -76,7 +77,7 @@ def said_of(privacy: PrivacyStatement, sure: Covering, what: str) -> str:
 
 
 def left_out(privacy: PrivacyStatement, sure: Covering) -> str:
-    """A line on why nothing is said of the population, if somebody asked for it and a unit may have several records."""
+    """Note that intervals for the population were asked for but are left out, as a unit may have several records."""
     from ..curves.covering import SEVERAL
 
     return f"\n{SEVERAL}" if sure.population and privacy.rows_per_unit != 1 else ""

@@ -10,7 +10,7 @@ from .refusal import Misuse
 
 
 def text_of(option: str, file: str) -> str:
-    """What a file says.
+    """Text of a file, decoded as UTF-8.
 
     Raises:
         Misuse: it cannot be read.
@@ -22,10 +22,10 @@ def text_of(option: str, file: str) -> str:
 
 
 def object_of(option: str, text: str) -> dict[str, Any]:
-    """A JSON object.
+    """Parse a JSON object.
 
     Raises:
-        Misuse: the text is none.
+        Misuse: the text is no JSON object.
     """
     try:
         found = json.loads(text)

@@ -1,4 +1,4 @@
-"""Delivering a curve: what cannot be written does not keep the rest from being written."""
+"""Delivery of a curve to files and the terminal: a failure of one output does not prevent the others."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Part = Callable[[], AbstractContextManager[None]]
 
 @contextmanager
 def delivering() -> Iterator[Part]:
-    """Try every part, whatever becomes of the others: a picture is drawn, though nobody reads standard output.
+    """Run every part even if others fail: a plot is drawn although the pipe of standard output is closed.
 
     Raises:
-        Exception: the first thing that went wrong, once all parts were tried.
+        Exception: the first failure, after all parts were tried.
     """
     troubles: list[Exception] = []
 
@@ -36,7 +36,7 @@ def delivering() -> Iterator[Part]:
 
 
 def deliver(part: Part, question: object, curve: Any, view: View[Any], output: Output) -> list[str]:
-    """Write and show a curve as `output` says, below the words of its question. Returns the files that were written."""
+    """Write and show a curve as `output` says, headed by the text of its question. Returns the files written."""
     written: list[str] = []
     with part():
         written += output.write_json(curve.to_json)

@@ -1,4 +1,4 @@
-"""Engines that count where records lie: whether they count as dpcurves does."""
+"""Command that checks that a database engine counts as dpcurves does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Server:
-    """Where the engine answers."""
+    """Argument for the URL of the engine."""
 
     url: Annotated[
         str, Argument(metavar="URL", help="postgresql://reader@host/database, or sc://host:port of Spark Connect.")
@@ -26,7 +26,7 @@ class Server:
 
 
 def check(server: Server) -> None:
-    """Ask an engine where public numbers lie, and compare.
+    """Check that an engine assigns public test numbers to the same cells as dpcurves.
 
     Edges of grids, their neighbours, and numbers that break engines are sent as constants: no table is read. The same
     is done with the cells of a question before it is charged.

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, remembered: an engine that is interrupted may report a failure of its own instead."""
+"""Handlers of SIGINT and SIGTERM that record the signal: an interrupted engine may raise its own error instead."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ DEFAULTS: dict[signal.Signals, Callable[[int, FrameType | None], object] | signa
 
 @contextmanager
 def remembered() -> Iterator[Callable[[], int | None]]:
-    """Which signal has told the process to end since, if one has.
+    """Install signal handlers, and yield a function for the last signal caught, or None.
 
-    Each raises KeyboardInterrupt where it meets Python, so that drafts and temporary files are removed on the way out.
+    Each signal raises KeyboardInterrupt in Python code, so that drafts and temporary files are removed on the way out.
     """
     caught: list[int] = []
 
@@ -37,6 +37,6 @@ def remembered() -> Iterator[Callable[[], int | None]]:
 
 
 def _is_ours(number: signal.Signals) -> bool:
-    """Whether the signal does what it does by default, and may be told otherwise here."""
+    """True in the main thread if the signal has its default handler, which may then be replaced."""
     in_main = threading.current_thread() is threading.main_thread()
     return in_main and signal.getsignal(number) is DEFAULTS[number]

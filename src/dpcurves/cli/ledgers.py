@@ -1,4 +1,4 @@
-"""Accounts of privacy loss: opened, shown, verified."""
+"""Commands for accounts of privacy loss: create, show, verify, and print the head of the hash chain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the ledger is."""
+    """Argument for the URL of the ledger."""
 
     url: Annotated[
         str, Argument(metavar="URL", help="sqlite:///budget.db, or postgresql+psycopg://user@host/database.")
@@ -28,21 +28,21 @@ class Place:
 
 @dataclass(frozen=True)
 class NewAccount:
-    """The name of a new account."""
+    """Option for the name of a new account."""
 
     dataset: Annotated[str, Option(help="A name for the dataset; the same records keep the same name.", metavar="NAME")]
 
 
 @dataclass(frozen=True)
 class OneAccount:
-    """The name of an account, or all of them."""
+    """Option for the name of a single account; left out, all accounts are shown."""
 
     dataset: Annotated[str | None, Option(help="Show this account only.", metavar="NAME")] = None
 
 
 @dataclass(frozen=True)
 class KeptHead:
-    """An earlier end of the chain."""
+    """Option for the head of the hash chain that was printed earlier."""
 
     head: Annotated[
         str | None, Option(help="What `dpcurves ledger head` printed before: finds an older copy.", metavar="HEAD")
@@ -66,7 +66,7 @@ def create(place: Place, account: NewAccount, cap: Price, promise: Promise) -> N
 
 
 def show(place: Place, account: OneAccount) -> None:
-    """What was spent, and what is left.
+    """Show the privacy loss spent, and the budget left.
 
     Example: dpcurves ledger show sqlite:///budget.db
     """

@@ -1,4 +1,4 @@
-"""Text that was typed, as the value that it stands for."""
+"""Parsers of option values: numbers, choices, labels and lists of them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ LONGEST_NUMBER = 60
 
 
 def whole(argument: str, text: str, least: int = 1) -> int:
-    """A whole number.
+    """Parse a whole number.
 
     Raises:
-        Misuse: it is none, or is below `least`.
+        Misuse: the text is no whole number, or is below `least`.
     """
     if re.fullmatch(r"[+-]?[0-9]{1,18}", text) is None or int(text) < least:
         raise Misuse(argument, f"a whole number of at least {least} is needed, got {text!r}")
@@ -27,10 +27,10 @@ def whole(argument: str, text: str, least: int = 1) -> int:
 
 
 def amount(argument: str, text: str) -> str:
-    """A finite number above zero, exactly as it was typed: ``0.1``, ``1e-3`` or ``1/3``.
+    """Check a finite number above zero, and return it exactly as it was typed: ``0.1``, ``1e-3`` or ``1/3``.
 
     Raises:
-        Misuse: it is none.
+        Misuse: the text is no such number.
     """
     decimal, quotient = _decimal(text), re.fullmatch(r"[0-9]{1,18}/[0-9]{1,18}", text)
     if (decimal is None and quotient is None) or len(text) > LONGEST_NUMBER:
@@ -43,10 +43,10 @@ def amount(argument: str, text: str) -> str:
 
 
 def chance(argument: str, text: str) -> float:
-    """A number between 0 and 1, both left out.
+    """Parse a number between 0 and 1, both exclusive.
 
     Raises:
-        Misuse: it is none.
+        Misuse: the text is no such number.
     """
     number = _decimal(text)
     if number is None or not 0 < number < 1:
@@ -55,10 +55,10 @@ def chance(argument: str, text: str) -> float:
 
 
 def numbers(argument: str, text: str) -> tuple[float, ...]:
-    """Numbers with commas between them.
+    """Parse comma-separated finite numbers.
 
     Raises:
-        Misuse: one of them is none.
+        Misuse: an item is no finite number.
     """
     found = [_decimal(item) for item in text.split(",")]
     exact = tuple(number for number in found if number is not None and isfinite(number))
@@ -68,10 +68,10 @@ def numbers(argument: str, text: str) -> tuple[float, ...]:
 
 
 def chosen(argument: str, text: str, choices: Mapping[str, Choice]) -> Choice:
-    """What one of a few words stands for.
+    """Value that a word stands for among the choices.
 
     Raises:
-        Misuse: it is none of them.
+        Misuse: the word is none of the choices.
     """
     if text not in choices:
         raise Misuse(argument, f"{' or '.join(choices)} is needed, got {text!r}")
@@ -79,7 +79,7 @@ def chosen(argument: str, text: str, choices: Mapping[str, Choice]) -> Choice:
 
 
 def category(text: str) -> str | int | float | bool:
-    """A label: a number or a truth value if it looks like one, else text. Quotes make it text.
+    """Parse a label: a number or a truth value if it looks like one, else text. Quotes make it text.
 
     >>> category("1"), category("true"), category("late"), category('"1"')
     (1, True, 'late', '1')
@@ -95,7 +95,7 @@ def category(text: str) -> str | int | float | bool:
 
 
 def typed(label: str | int | float | bool) -> str:
-    """The inverse of `category`.
+    """Text of a label as `category` reads it: the inverse of `category`.
 
     >>> typed(1), typed(True), typed("late"), typed('a "b", c')
     ('1', 'true', '"late"', '"a ""b"", c"')
@@ -106,7 +106,7 @@ def typed(label: str | int | float | bool) -> str:
 
 
 def categories(argument: str, text: str) -> tuple[str | int | float | bool, ...]:
-    """Labels with commas between them; one that holds a comma stands in quotes.
+    """Parse comma-separated labels; a label that holds a comma stands in quotes.
 
     >>> categories("categories", 'UA, "a,b",3')
     ('UA', 'a,b', 3)

@@ -1,4 +1,4 @@
-"""Statistics of pairs of people in the local model: which question tells each, and what is said of it."""
+"""Pair statistics (U-statistics) read off curves of the local model: the curve each needs, and its printed line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COVERED = ("for these records", "for the population")
 
 @dataclass(frozen=True)
 class Kernel:
-    """Which statistic of pairs is told beside the curve."""
+    """Option for a pair statistic that is printed below the curve."""
 
     kernel: Annotated[
         str | None,
@@ -29,7 +29,7 @@ class Kernel:
     ] = None
 
     def said(self, curve: Any, output: Output) -> tuple[str, ...]:
-        """It, with its intervals, as a line; none, if none was asked for."""
+        """Line with the pair statistic and its intervals; empty if none was asked for."""
         if self.kernel is None:
             return ()
         value, interval = _read(self.kernel, curve)
@@ -44,14 +44,14 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Pair(Kernel):
-    """Which statistic of pairs is wanted, and the second column of those that have two."""
+    """Options for a pair statistic, and for the second column of a statistic of two columns."""
 
     and_column: Annotated[str | None, Option(help="With --kernel kendall: another column.", metavar="NAME")] = None
     and_grid: Annotated[str | None, Option(help="Public cells of the other column, as --grid.", metavar="L:U:N")] = None
 
 
 def required(word: str | None, curve: Any) -> None:
-    """Refuse a statistic that this kind of curve does not tell, by the class of its question. Raises `Misuse`."""
+    """Refuse a statistic that cannot be computed from the curve of this class of question. Raises `Misuse`."""
     if word is None:
         return
     if word not in WORDS:
@@ -68,7 +68,7 @@ _TOLD = {
 
 
 def _read(word: str, curve: Any) -> tuple[float, Any]:
-    """The value, and what gives its ends at a level."""
+    """Value of the statistic, and a function that returns its confidence interval at a level."""
     from .. import curves
 
     if word == "auc":

@@ -1,4 +1,4 @@
-"""What people who trust nobody would report, and how good what is read from it would be: nobody is asked."""
+"""Plans in the local model: the randomised reports of people, and the error of the result; no data are opened."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from .option_groups import Command
 
 BATCH = 2**15
-"""Reports that are drawn, of a value that is missing, to see how long one takes."""
+"""Number of simulated reports, of a missing value, that measure the time of one report."""
 
 
 @dataclass(frozen=True)
 class Classes:
-    """Two classes whose labels are public."""
+    """Option for the sizes of two classes whose labels are public."""
 
     positives: Annotated[
         str | None,
@@ -53,7 +53,7 @@ class Classes:
 
 
 def plan_local(column: Column, cells: Cells, wanted: Wanted, price: Price, classes: Classes) -> None:
-    """Show what people who trust nobody would report about, by which randomisers, and the error.
+    """Show the plan of a task in the local model: levels, their randomisers, and the error.
 
     With --positives, labels are public, and the ways to estimate the area under the ROC curve are shown, best first.
 
@@ -74,7 +74,7 @@ def plan_local(column: Column, cells: Cells, wanted: Wanted, price: Price, class
 
 
 def _levels(law: Tallied) -> Table:
-    """A line for each level of the tree."""
+    """Table with a row for each level of the tree."""
     from rich.table import Table
 
     table = Table(caption="weight: by how many people one report can shift a count", caption_justify="left")
@@ -88,7 +88,7 @@ def _levels(law: Tallied) -> Table:
 
 
 def _report(task: Task) -> str:
-    """How long a report is, and how long it takes here."""
+    """Size of a report in octets, and the time that one takes on this machine."""
     import numpy as np
 
     from ..noise import Randomness

@@ -1,4 +1,4 @@
-"""The local model over HTTPS: a server to whom people send their reports, and how they send them."""
+"""Local model over HTTPS: commands of the server that receives reports, and of the client that sends them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NEEDED = ("fastapi", "uvicorn")
 
 @dataclass(frozen=True)
 class Receiving:
-    """Where reports go, and where people reach the server."""
+    """Options for the file of reports, and for the address, certificate and limits of the server."""
 
     store: Annotated[
         str, Option(help="The file of reports: made if it is not there, else it grows.", metavar="REPORTS")
@@ -40,7 +40,7 @@ class Receiving:
 
 @dataclass(frozen=True)
 class Way:
-    """Where reports are sent, and by what the server is known."""
+    """Options of the client's connection: the server's URL, its certificate, and the timeout."""
 
     to: Annotated[str, Option(help="Where the server answers.", metavar="https://HOST:PORT")]
     ca: Annotated[
@@ -50,10 +50,10 @@ class Way:
     patience: Annotated[str, Option(help="How long to wait for an answer.", metavar="SECONDS")] = "60"
 
     def channel(self) -> Channel:
-        """The way to the server.
+        """TLS channel to the server.
 
         Raises:
-            Misuse: the URL is none, or the file holds no certificate.
+            Misuse: the URL is invalid, or the file holds no certificate.
         """
         import ssl
 
@@ -76,7 +76,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Reporter:
-    """Who reports, where DATA is no file of reports."""
+    """Options for one person's report, where DATA is no file of reports."""
 
     task: Annotated[str | None, Option(help="The task document, where DATA is no file of reports.", metavar="FILE")] = (
         None
@@ -90,7 +90,7 @@ class Reporter:
         """The person's first report, from the file that keeps it.
 
         Raises:
-            Misuse: there is nothing that says what is asked, who reports, or where the report is kept.
+            Misuse: the task document, the person's name or the file that keeps the report is missing.
         """
         from ..local import Kept
 
@@ -107,7 +107,7 @@ class Reporter:
 
 
 def certificate_and_key(tls: str) -> tuple[Path, Path]:
-    """The two files that ``--tls`` names.
+    """Paths of the certificate and of its private key that ``--tls`` names.
 
     Raises:
         Misuse: there are not two.
@@ -148,7 +148,7 @@ def serve(document: Document, receiving: Receiving) -> None:
 def send(source: Source, reporter: Reporter, way: Way) -> None:
     """Send reports to a server: those of a file, or the report of one person, which is kept before it is sent.
 
-    Done again, after whatever went wrong, the same reports are sent, and each counts once.
+    The command is idempotent: run again after any failure, it sends the same reports, and each counts once.
 
     Example: dpcurves local send reports.bin --to https://127.0.0.1:8443 --ca cert.pem
     """

@@ -1,4 +1,4 @@
-"""The local model: a task for people who trust nobody, what each of them sends, and what is read from that."""
+"""Local model of differential privacy: commands that make a task, randomise values, and aggregate the reports."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ASSUMED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted(Pair):
-    """Which curve, and about how many people."""
+    """Options for the curve of a task, the approximate number of people, and the randomiser."""
 
     people: Annotated[str, Option(help="About how many people will report.", metavar="N")]
     curve: Annotated[
@@ -66,7 +66,7 @@ class Wanted(Pair):
     ] = "own"
 
     def question(self, column: Column, cells: Cells) -> Any:
-        """What the task asks.
+        """Question of the task.
 
         Raises:
             Misuse: there is no such curve, or it does not go with labels.
@@ -94,7 +94,7 @@ class Wanted(Pair):
         return kind(name, grid, measured_in=column.measured_in)
 
     def task(self, column: Column, cells: Cells, loss: PrivacyLoss) -> Task:
-        """The task: where an area is wanted, levels are chosen for it. Without labels it is that of one class's scores.
+        """The task. For an AUC, levels are chosen to suit it; without labels it asks for the scores of one class.
 
         Raises:
             Misuse: there is no such curve, or the kernel is not read from it.
@@ -139,12 +139,12 @@ class Wanted(Pair):
 
 @dataclass(frozen=True)
 class NewFile:
-    """Where what is made goes."""
+    """Option for the new file that is written."""
 
     out: Annotated[str, Option(help="The file to write.", metavar="FILE")]
 
     def write(self, made: bytes) -> None:
-        """Write it.
+        """Write the file.
 
         Raises:
             Misuse: it can not be written.
@@ -157,10 +157,10 @@ class NewFile:
 
 @dataclass(frozen=True)
 class Document(TaskDocument):
-    """The document of a task of this kind."""
+    """Option for the document of a task in the local model."""
 
     def read(self) -> Task:
-        """The task."""
+        """Read the task."""
         from ..local import read_task
 
         return read_task(self.task)
@@ -168,7 +168,7 @@ class Document(TaskDocument):
 
 @dataclass(frozen=True)
 class Device:
-    """Who reports, and where the first report is kept."""
+    """Options for a person's name, the file that keeps the first report, and the column of the value."""
 
     id: Annotated[
         str | None,
@@ -185,7 +185,7 @@ class Device:
 
 @dataclass(frozen=True)
 class FirstClass:
-    """Which class reported its scores, and how many of the other are asked now."""
+    """Options of a second round: the class that reported its scores, and the size of the other class."""
 
     of: Annotated[str, Option(help="Whose scores were reported: negatives or positives.", metavar="CLASS")]
     people: Annotated[str, Option(help="About how many of the other class will report.", metavar="N")]
@@ -194,12 +194,12 @@ class FirstClass:
 
 @dataclass(frozen=True)
 class Received:
-    """What people sent."""
+    """Argument for the files of reports that people sent."""
 
     reports: Annotated[list[str], Argument(metavar="REPORTS...", help="Files of reports.")]
 
     def added_up(self, asked: Task) -> Collection:
-        """All reports of these files."""
+        """Collection of all reports in these files."""
         from ..local import Collection
 
         collection = Collection(asked)
@@ -293,7 +293,7 @@ def publish(received: Received, document: Document, first: FirstClass, new: NewF
 
 
 def _say_area(asked: SecondRound, received: Received, output: Output) -> None:
-    """The area of two rounds: a number, of which there is no picture."""
+    """Print the AUC of a task of two rounds: a number without a plot."""
     for option in ("json", "plot"):
         if getattr(output, option) is not None:
             raise Misuse(option, "of an area in two rounds a number is told, no curve: leave it out")
@@ -308,7 +308,7 @@ def _say_area(asked: SecondRound, received: Received, output: Output) -> None:
 
 
 def told_of(collection: Collection) -> str:
-    """How many reports there were."""
+    """Line with the numbers of reports: counted, repeated and refused."""
     told = f"reports: {collection.reports} counted, {collection.repeated} repeated, {collection.refused} refused"
     return f"{told}, {collection.met} of people who reported in the first round" if collection.met else told
 

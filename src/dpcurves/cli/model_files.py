@@ -1,4 +1,4 @@
-"""Models in files, where a column of scores is named: ``@model.json``."""
+"""Models read from files: ``@model.json`` in the place of a column of scores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIGN = "@"
 
 
 def scores_of(option: str, given: str | Predictor) -> str | Predictor:
-    """The column of this name; of ``@FILE``, the model that stands in the file. A model is one already.
+    """The column of this name, or for ``@FILE`` the model in that file. A model is returned unchanged.
 
     Raises:
         Misuse: there is no such file, or it describes no model.
@@ -26,7 +26,7 @@ def scores_of(option: str, given: str | Predictor) -> str | Predictor:
 
 
 def model_in(option: str, file: str) -> Predictor:
-    """The model that stands in a file.
+    """Read a model from a JSON file.
 
     Raises:
         Misuse: there is no such file, or it describes no model.

@@ -1,4 +1,4 @@
-"""The questions that one table can be asked, by the word that asks each."""
+"""Commands for all questions to one table, by their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that come in groups: a command takes dataclasses, and their fields become options."""
+"""Option groups: parameters of a command are dataclasses, and their fields become its options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Group = type[Any]
 
 
 def groups_of(command: Command) -> dict[str, Group]:
-    """What a command takes: its parameters, and the dataclasses that they are."""
+    """Dataclasses of a command's parameters, by parameter name."""
     return {name: hint for name, hint in get_type_hints(command).items() if name != "return"}
 
 
@@ -30,10 +30,9 @@ def with_options(command: Command, standing: Mapping[str, str] = NOTHING, said: 
     together they are what is shown by ``--help``, in this order.
 
     Args:
-        command: What is done.
-        standing: What stands for options that are needed and were not given, by what they take; the name of the option
-            itself where that is empty.
-        said: Names of fields that are no options: what they hold is said elsewhere.
+        command: Function that the command calls.
+        standing: Defaults of required options, by their metavar; an empty default means the name of the option itself.
+        said: Names of fields that become no options, because their values are given elsewhere.
     """
     groups = groups_of(command)
     every = [parameter for group in groups.values() for parameter in parameters_of(group, standing)]
@@ -52,7 +51,7 @@ def with_options(command: Command, standing: Mapping[str, str] = NOTHING, said: 
 
 
 def parameters_of(group: Group, standing: Mapping[str, str] = NOTHING) -> Iterator[Parameter]:
-    """Each option of a group, those of the groups in it among them."""
+    """Parameters of a group's options, including those of nested groups."""
     hints = get_type_hints(group, include_extras=True)
     for field in fields(group):
         if is_dataclass(hints[field.name]):
@@ -68,19 +67,19 @@ def _standing(name: str, hint: Any, standing: Mapping[str, str]) -> Any:
 
 
 def filled(group: Group, values: Mapping[str, Any]) -> Any:
-    """A group with these values of its fields, and of those of the groups in it."""
+    """Build a group from the values of its fields, and of those of its nested groups."""
     hints = get_type_hints(group)
     names = [field.name for field in fields(group)]
     return group(**{name: filled(hints[name], values) if is_dataclass(hints[name]) else values[name] for name in names})
 
 
 def names_of(groups: Iterable[Group]) -> frozenset[str]:
-    """The names of all options of these groups."""
+    """Names of all options of these groups."""
     return frozenset(parameter.name for group in groups for parameter in parameters_of(group))
 
 
 def values_of(group: Any) -> dict[str, Any]:
-    """The inverse of `filled`: each option of a group, those of the groups in it among them."""
+    """Values of a group's options by name, including those of nested groups: the inverse of `filled`."""
     found: dict[str, Any] = {}
     for field in fields(group):
         value = getattr(group, field.name)

@@ -1,4 +1,4 @@
-"""Where a curve goes: a file or standard output as JSON, a picture, and the terminal."""
+"""Outputs of a curve: JSON in a file or on standard output, a plot, and the terminal."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ STANDARD_OUTPUT = "-"
 
 
 class Covering(NamedTuple):
-    """How sure bands and intervals are, and whether they speak of the population beside these records."""
+    """Confidence level of bands and intervals, and whether intervals for the population are shown as well."""
 
     level: float
     population: bool
 
 
 class Input(NamedTuple):
-    """A file that a command reads, and what people call it."""
+    """File that a command reads, with its name in messages."""
 
     what: str
     path: Path
@@ -39,7 +39,7 @@ class Input(NamedTuple):
 
 @dataclass(frozen=True)
 class Output:
-    """Files that are written, and how sure their bands are. All is found out before anything is spent."""
+    """Options for output files and for the confidence level. All are checked before any privacy loss is spent."""
 
     json: Annotated[
         str | None,
@@ -60,14 +60,14 @@ class Output:
     ] = True
 
     def certainty(self) -> float:
-        """The chance that bands and intervals cover."""
+        """Confidence level of bands and intervals."""
         return chance("level", self.level)
 
     def simulated(self) -> float:
-        """The chance that bands and intervals cover whose noise is simulated, before anything is spent.
+        """Confidence level of bands and intervals from simulated noise, checked before any privacy loss is spent.
 
         Raises:
-            Misuse: it is too high for as many draws.
+            Misuse: the level is too high for the number of draws.
         """
         from ..postprocess.inference.simulation_seed import DRAWS
 
@@ -77,10 +77,10 @@ class Output:
         return level
 
     def covering(self) -> Covering:
-        """How sure bands and intervals are whose noise is simulated, and of whom, before anything is spent.
+        """Level and scope of bands and intervals from simulated noise, checked before any privacy loss is spent.
 
         Raises:
-            Misuse: the level is too high for as many draws.
+            Misuse: the level is too high for the number of draws.
         """
         from ..postprocess.inference.simulation_seed import DRAWS
 
@@ -97,7 +97,8 @@ class Output:
         """Refuse files that could not be written.
 
         Raises:
-            Misuse: a folder is missing or takes no file, an ending is of no picture, or matplotlib is missing.
+            Misuse: a folder is missing or not writable, a file name has no ending of a picture, or matplotlib is
+                missing.
         """
         self.certainty()
         if self.plot is not None:
@@ -107,10 +108,10 @@ class Output:
             _require_place("json", Path(self.json))
 
     def require_apart(self, *kept: Input) -> None:
-        """Refuse to write over what is read, or over the other output.
+        """Refuse to overwrite an input file or the other output.
 
         Raises:
-            Misuse: two of them are one file, under whatever names.
+            Misuse: two of them are one file, even under different names (links are followed).
         """
         written = [("json", self.json if self.json != STANDARD_OUTPUT else None), ("plot", self.plot)]
         taken = list(kept)
@@ -123,11 +124,11 @@ class Output:
             taken.append(Input(f"the file of --{argument}", Path(name)))
 
     def terminal(self) -> Console:
-        """Where people read: standard output, unless JSON goes there."""
+        """Console for text: standard output, or standard error if JSON goes to standard output."""
         return terminal(stderr=self.json == STANDARD_OUTPUT)
 
     def write_json(self, written: Callable[[], str]) -> tuple[str, ...]:
-        """Write the curve, whole or not at all; where nobody asked, it is not worked out. Returns the file, if any."""
+        """Write the curve as JSON, atomically; it is computed only if asked for. Returns the file, if there is one."""
         if self.json is None:
             return ()
         if self.json == STANDARD_OUTPUT:
@@ -137,7 +138,7 @@ class Output:
         return (self.json,)
 
     def write_plot(self, draw: Callable[[], Axes]) -> tuple[str, ...]:
-        """Draw the picture and write it, whole or not at all. Returns the file, if there is one."""
+        """Draw the plot and write it, atomically. Returns the file, if there is one."""
         if self.plot is None:
             return ()
         from ..display import save_figure
@@ -148,7 +149,7 @@ class Output:
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Links are followed; a file that is not there yet is where it would be made."""
+    """Compare two paths as files: links are followed; a file that is not there yet counts by its resolved path."""
     if one.exists() and other.exists():
         return one.samefile(other)
     return os.path.realpath(one) == os.path.realpath(other)
@@ -180,10 +181,10 @@ def _require_place(argument: str, path: Path) -> None:
 
 
 def _write(argument: str, path: Path, fill: Callable[[Path], object]) -> None:
-    """Fill a draft beside `path`, then give it the name: nobody ever reads half a file.
+    """Write a file atomically: a draft in the same folder is renamed to `path`. A device is written directly.
 
     Raises:
-        Undelivered: it cannot be written.
+        Undelivered: the file cannot be written.
     """
     try:
         if _is_device(path):

@@ -1,4 +1,4 @@
-"""What a person of a task of pairs does with a file of one's own values."""
+"""Command of a participant in a task of pairs: send shares to two servers, or take part in two-party protocols."""
 
 from __future__ import annotations
 

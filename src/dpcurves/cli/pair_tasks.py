@@ -1,4 +1,4 @@
-"""Tasks of pairs of people: what they are made of."""
+"""Creation of tasks of pairs: their options, document, tickets and seed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXTRA = "pairs of people need more packages; install dpcurves[servers,pairs]"
 
 @dataclass(frozen=True)
 class OfPairs:
-    """What is asked of pairs of people, in the place of counts."""
+    """Options of a task of pairs, in the place of those for counts."""
 
     pairs: Annotated[
         str | None, Option(help="Ask pairs of people: in how many a person is, at most.", metavar="P")
@@ -52,10 +52,10 @@ class OfPairs:
     ] = None  # fmt: skip
 
     def trusted(self) -> Trust:
-        """Who works it out.
+        """Trust model: people in pairs, or two servers.
 
         Raises:
-            Misuse: nobody was named, or it is another word.
+            Misuse: it was not given, or is another word.
         """
         from ..parties import Trust
 
@@ -64,10 +64,10 @@ class OfPairs:
         return chosen("trust", self.trust, {each.value: each for each in Trust})
 
     def read(self) -> tuple[tuple[str, int], ...]:
-        """What is read of a person, and in how many bits.
+        """Columns that the kernel reads, with the number of bits of each.
 
         Raises:
-            Misuse: something is missing, or there are not as many of both.
+            Misuse: columns or bits are missing, or their numbers differ.
         """
         if self.columns is None or self.bits is None:
             raise Misuse("columns" if self.columns is None else "bits", "give --columns and --bits, as many of both")
@@ -77,10 +77,10 @@ class OfPairs:
         return tuple(zip(names, sizes, strict=True))
 
     def draft(self, price: Price, parties: Parties, commitment: str) -> PairTask:
-        """The task, before anybody has a ticket.
+        """The task before its tickets are made.
 
         Raises:
-            Misuse: something is missing, or is another word.
+            Misuse: a needed option is missing, or has another word than those allowed.
         """
         from ..mechanisms.pairs import Noise
         from ..parties import PAIRINGS, PairTask, Trust
@@ -98,7 +98,7 @@ class OfPairs:
 
 
 def create_of_pairs(of_pairs: OfPairs, price: Price, parties: Parties) -> None:
-    """Make the document, the tickets, and the file of the seed, which the coordinator keeps until closing."""
+    """Write the task document, the tickets, and the file of the seed, which the coordinator keeps until closing."""
     require_extra()
     from secrets import token_bytes
 
@@ -121,10 +121,10 @@ def create_of_pairs(of_pairs: OfPairs, price: Price, parties: Parties) -> None:
 
 
 def require_extra() -> None:
-    """Refuse where the extra packages are missing.
+    """Refuse if the optional packages of the extras ``servers`` and ``pairs`` are missing.
 
     Raises:
-        Misuse: they are.
+        Misuse: a package is missing.
     """
     from importlib.util import find_spec
 

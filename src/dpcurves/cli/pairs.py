@@ -1,4 +1,4 @@
-"""Pairs of people on the command line."""
+"""Plans of means over pairs of people (U-statistics): the command and its options."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ of values for which the kernel varies most, if --zetas says nothing else; *: the
 
 @dataclass(frozen=True)
 class Pairs:
-    """What is asked of pairs of people."""
+    """Options for the kernel of a pair mean, the number of people, and the number of pairs of each."""
 
     kernel: Annotated[str, Option(help="gini, kendall, auc or collision.", metavar="WORD")]
     people: Annotated[str, Option(help="How many people there are, in public.", metavar="N")]
@@ -44,7 +44,7 @@ class Pairs:
         """The kernel.
 
         Raises:
-            Misuse: there is none of this name, or it has other values.
+            Misuse: there is no kernel of this name, or it reads another number of columns.
         """
         from ..pairs import KERNELS, Unsigned
 
@@ -59,10 +59,10 @@ class Pairs:
         return kernel.on(**{name: Unsigned(size) for name, size in zip(kernel.columns, sizes, strict=True)})
 
     def known(self) -> Zetas | None:
-        """How the kernel varies, where that is known.
+        """Variances of the kernel, if they are known in public: given one person, and in total.
 
         Raises:
-            Misuse: these are no such numbers.
+            Misuse: they are not two numbers, the second at least twice the first, which is not negative.
         """
         from ..pairs import Zetas
 
@@ -74,7 +74,7 @@ class Pairs:
         return Zetas(one, both)
 
     def rounds(self) -> list[int]:
-        """In how many pairs a person may be."""
+        """Numbers of pairs of each person, to be compared."""
         return [whole("pairs", each) for each in self.pairs.split(",")]
 
 

@@ -1,4 +1,4 @@
-"""People in pairs on the command line: their server, and each person's device."""
+"""Commands for people in pairs: their relay server, and each person's device."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LONGEST_PAUSE = 5.0
 
 @dataclass(frozen=True)
 class Meeting:
-    """How the others of people in pairs are reached."""
+    """Options for the URL of the relay server, and for the time to wait for partners."""
 
     relay: Annotated[
         str | None,
@@ -41,7 +41,7 @@ class Meeting:
 
 
 def take_part(task: PairTask, source: Source, bearer: Bearer, meeting: Meeting) -> None:
-    """Say in each of a person's pairs what can be said by now, and wait for partners as long as was asked for."""
+    """Send the messages due in each of a person's pairs, and poll for partners' messages as long as asked for."""
     from ..noise import Randomness
     from ..parties.attendance import Attendance
     from ..parties.post import Post
@@ -65,7 +65,7 @@ def take_part(task: PairTask, source: Source, bearer: Bearer, meeting: Meeting) 
 
 
 def _attended(attendance: Attendance, values: Sequence[int], patience: int) -> Attended:
-    """How far a person is after so many seconds, or once all is said."""
+    """Progress of a person after at most `patience` seconds, or as soon as all pairs are done."""
     from time import monotonic, sleep
 
     end, pause = monotonic() + patience, PAUSE
@@ -88,7 +88,7 @@ def _say(task: PairTask, attendance: Attendance, reached: Attended) -> None:
 
 
 def serve(server: RelayServer, listen: str | None) -> None:
-    """Run the server of people in pairs until it is stopped."""
+    """Run the relay server of people in pairs until it is stopped."""
     from ..serving.launch import Address
 
     place = listen or server.tasks[0].servers[0].url.removeprefix("https://").rstrip("/")
@@ -97,7 +97,7 @@ def serve(server: RelayServer, listen: str | None) -> None:
 
 
 def close(task: PairTask, bearer: Bearer) -> None:
-    """Show the seed that lies beside the coordinator's ticket."""
+    """Close the task: send the server the seed that is stored beside the coordinator's ticket."""
     from ..parties import read_seed
     from ..parties.post import show_seed
     from ..serving.ticket import Role, Ticket

@@ -1,4 +1,4 @@
-"""Two columns at once: the command, its options, and what it shows."""
+"""Histograms of two columns together: the command, its options, and its view."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from .option_groups import Command
 
 SHOWN = 8
-"""Columns and rows of the terminal's table: cells beyond are added up."""
+"""Most columns and rows of the terminal's table: with more cells, neighbouring ones are merged."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two columns, and how they are counted."""
+    """Options for two columns, their grids, and the estimator."""
 
     x: Annotated[str, Option(help="A column of numbers.", metavar="NAME")]
     y: Annotated[str, Option(help="Another column of numbers.", metavar="NAME")]
@@ -55,7 +55,7 @@ class Pair:
             return across, Grid.parse(self.y_grid)
 
     def estimating(self) -> TableEstimator | None:
-        """How the plane is counted; None: nothing was said."""
+        """Estimator of the plane; None: the default."""
         from .. import histograms as room
 
         known = {
@@ -69,10 +69,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class Histogram2DView:
-    """Counts of the plane, in a few columns and rows; in full as a heat map."""
+    """View of a histogram of two columns: merged counts as a table, all counts as a heat map."""
 
     def tables(self, curve: Histogram2D) -> list[Shown]:
-        """Counts of up to eight times eight parts of the plane."""
+        """Counts of the plane, merged into at most 8 × 8 parts."""
         import numpy as np
 
         across, upwards = (np.linspace(0, size, min(size, SHOWN) + 1).astype(int) for size in curve.count.shape)

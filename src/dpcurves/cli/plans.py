@@ -1,4 +1,4 @@
-"""What a curve would cost, and how good it would be: nothing is opened, nothing is spent."""
+"""Plan commands: the privacy loss and the error of a question; no data are opened, and nothing is spent."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ where their number is private, that all cells are asked for. A curve is read fro
 ASKED_OF = re.compile(r"(Example: dpcurves) (\S+) \S+[.](?:csv|parquet)")
 CHANCE = 0.05
 STANDING = MappingProxyType({"NAME": "", "U": "1", "P": "0.95", "public|disjoint|private": "public"})
-"""What stands in a plan for options that are needed to ask, and that it does not depend on: by what they take."""
+"""Defaults in a plan of options that a question needs but its plan does not depend on, by metavar."""
 
 
 @dataclass(frozen=True)
 class MadeUp:
-    """Records that an answer is rehearsed on."""
+    """Option for the number of simulated records of a forecast."""
 
     forecast: Annotated[
         str | None,
@@ -51,7 +51,7 @@ class MadeUp:
     ] = None
 
     def show(self, question: Question[Any], loss: PrivacyLoss, promise: Promise) -> None:
-        """Say how far off the answer would be for each kind of records, if that was asked."""
+        """Print the forecast errors for each kind of simulated records, if a forecast was asked for."""
         if self.forecast is None:
             return
         from ..forecasts import forecast
@@ -62,7 +62,7 @@ class MadeUp:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """The terms of a question that nobody is asked."""
+    """Terms of a question that is planned, but not asked."""
 
     price: Price
     promise: Promise
@@ -70,7 +70,7 @@ class Rehearsal:
     made_up: MadeUp
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Show what it would cost, and how good its answer would be."""
+        """Print the privacy loss and the expected errors of the answer."""
         for alpha in {
             plan.law.alpha(CHANCE) for plan in rehearsed(question, self.price.loss(), self.promise, self.units)
         }:
@@ -80,7 +80,7 @@ class Rehearsal:
 
 
 def plans_of(questions: Mapping[str, Command]) -> dict[str, Command]:
-    """A command for each question that one file can be asked, which takes what is asked and shows the errors."""
+    """Plan commands of all questions to one file: each takes the options of the question, and shows the errors."""
     return {name: _plan_of(command) for name, command in questions.items() if groups_of(command).get("terms") is Terms}
 
 
@@ -96,12 +96,12 @@ def _plan_of(command: Command) -> Command:
 
 
 def _told(words: str) -> str:
-    """The help of a question as that of its plan: an example has no file, and names the public number of units."""
+    """Help text of a plan from that of its question: the example has no file, and names the public number of units."""
     return ASKED_OF.sub(r"\1 plan \2" + (" --units 100000" if "replace-one" in words else ""), words)
 
 
 def rehearsed(question: Question[Any], loss: PrivacyLoss, promise: Promise, units: Units) -> Plans:
-    """Show what a question would cost, and how good its answer would be."""
+    """Print the plan of a question: its turns, privacy losses, errors and mechanisms."""
     from ..rehearsal import rehearse
 
     neighbours = promise.neighbours()

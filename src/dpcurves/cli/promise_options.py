@@ -1,4 +1,4 @@
-"""Options that say what is promised, to whom, and from which budget it is paid."""
+"""Options for the privacy loss, adjacency, unit of privacy, and the ledger account that is charged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Price:
-    """A privacy loss. There is no default."""
+    """Options for the privacy loss, epsilon or rho. There is no default."""
 
     epsilon: Annotated[
         str | None,
@@ -30,11 +30,11 @@ class Price:
     ] = None
 
     def loss(self) -> PrivacyLoss:
-        """The one that was given.
+        """The privacy loss that was given.
 
         Raises:
-            Misuse: both were given, or neither, or it is no number above zero.
-            ValueError: no ledger could count it.
+            Misuse: both options were given, or neither, or the value is no number above zero.
+            ValueError: a ledger could not represent the value.
         """
         from ..ledger import Currency
         from ..privacy import PrivacyLoss
@@ -50,7 +50,7 @@ class Price:
 
 @dataclass(frozen=True)
 class Promise:
-    """Who is protected, and against whom."""
+    """Options for the privacy guarantee: adjacency, unit of privacy, and rows per unit."""
 
     adjacency: Annotated[
         str | None,
@@ -78,7 +78,7 @@ class Promise:
         """The kind of adjacency.
 
         Raises:
-            Misuse: it was not given, or is none.
+            Misuse: it was not given, or is unknown.
         """
         from ..privacy import Neighbours
 
@@ -90,7 +90,7 @@ class Promise:
         return chosen("adjacency", self.adjacency, {kind.value: kind for kind in Neighbours})
 
     def protected(self) -> Unit:
-        """Who is protected.
+        """The unit of privacy.
 
         Raises:
             Misuse: only one of the two options was given.
@@ -108,15 +108,15 @@ class Promise:
 
 @dataclass(frozen=True)
 class Units:
-    """The public number of units."""
+    """Option for the public number of units."""
 
     units: Annotated[str | None, Option(help="Under replace-one: the public number of units.", metavar="N")] = None
 
     def number(self, neighbours: Neighbours) -> int | None:
-        """How many; None: it was not said, or is private.
+        """Public number of units; None: it was not given, or is private.
 
         Raises:
-            Misuse: it was said, and is private.
+            Misuse: it was given although it is private.
         """
         if self.units is None:
             return None
@@ -127,7 +127,7 @@ class Units:
 
 @dataclass(frozen=True)
 class Payer:
-    """From which budget a question is paid, and under which name it is asked."""
+    """Options for the ledger and account that are charged, and for the request id."""
 
     ledger: Annotated[
         str | None,

@@ -1,4 +1,4 @@
-"""Quantiles of one released distribution against those of another: the command and its options."""
+"""Quantile-quantile plots of two released distributions: the command and its options."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ SHOWN = "0.01,0.05,0.1,0.25,0.5,0.75,0.9,0.95,0.99"
 
 @dataclass(frozen=True)
 class Pair:
-    """Two released distribution functions in files, and shares of records."""
+    """Arguments for two files of released distribution functions, and the option for shares of records."""
 
     first: Annotated[str, Argument(metavar="FIRST", help="A distribution function, as --json wrote it: along x.")]
     second: Annotated[str, Argument(metavar="SECOND", help="Another one: along y.")]
     p: Annotated[str, Option(help="Shares of records, between 0 and 1.", metavar="P,P,...")] = SHOWN
 
     def read(self) -> QuantileQuantile:
-        """The quantiles of both.
+        """Quantiles of both distributions.
 
         Raises:
             Misuse: a file has no distribution function, or a share is not between 0 and 1.
@@ -49,10 +49,10 @@ class Pair:
 
 
 class QuantileQuantileView(ResultView):
-    """Quantiles of both curves, and the ends that hold all of them at once."""
+    """View of the quantiles of both curves, with simultaneous confidence intervals."""
 
     def tables(self, curve: QuantileQuantile) -> list[Shown]:
-        """One table for each set of people that intervals speak of."""
+        """Tables with intervals for these records, and for the population if asked for."""
         from ..display import covering
         from .covered import left_out
 

@@ -1,4 +1,4 @@
-"""The questions of the command line as forms for pages: fields are the options, from one declaration."""
+"""Web forms of the questions of the command line: their fields are made from the declared options."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ COLUMNS = frozenset(
     {*OF_COLUMNS, "rows", "columns", "time", "event", "x", "y", "outcome", "coefficient", "explained_by"}
 )
 OF_MODELS = "@FILE"
-"""Stands in the help of options that name a column or a file of a model. On pages it is a model of the project."""
+"""Mark in the help of options that take a column or a model's file. On pages the file is a model of the project."""
 EXAMPLE = "Example:"
 
 
 @dataclass
 class _Heard:
-    """Stands in place of whom a question is asked: it is only heard."""
+    """Terms that record the question of a command instead of asking it."""
 
     question: Any = None
 
@@ -32,7 +32,7 @@ class _Heard:
 
 
 def forms_of(questions: Mapping[str, Command]) -> dict[str, Form]:
-    """A form for each question that one table can be asked, by the word that asks it.
+    """Forms of the questions to one table, by the names of their commands.
 
     >>> from dpcurves.cli.one_table import QUESTIONS
     >>> form = forms_of(QUESTIONS)["histogram"]

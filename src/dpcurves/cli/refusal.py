@@ -1,4 +1,4 @@
-"""What goes wrong, as one line and an exit status."""
+"""Mapping of exceptions to one line of error text and an exit status."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .status import BUDGET, DATA, FAULT, OUTPUT, STOPPED, USAGE
 
 OPTIONS = {"request": "request-id"}
 STATUS = {"BudgetExceeded": BUDGET, "UnsupportedQuery": USAGE}
-"""By name: to import them here would import half of the package before the first word of help."""
+"""Exit statuses by the name of the exception's class: importing the classes would slow every start."""
 REWORDED = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
@@ -35,22 +35,22 @@ OF_DATA = frozenset({*OF_COLUMNS, "data", "table", "unit", "ledger", "key"})
 
 
 class Refusal(NamedTuple):
-    """Why nothing came of it."""
+    """Error line and exit status of a failed command."""
 
     line: str
     status: int
 
 
 class Misuse(Refused):
-    """The command line contradicts itself, or something is missing from it. Nothing was opened."""
+    """Usage error: options contradict each other, or one is missing. No data were opened."""
 
 
 class Undelivered(Named):
-    """What was asked for is there, and cannot be written: a disk is full, or the reader has gone."""
+    """Output error: the answer was computed but cannot be written, as to a full disk or a closed pipe."""
 
 
 class Kept(Exception):
-    """Something went wrong after the charge: the answer is kept, and can be had again for nothing."""
+    """Failure after the charge: the answer is kept, and is free under the same request id."""
 
     def __init__(self, cause: BaseException, request: str) -> None:
         super().__init__(request)
@@ -59,25 +59,25 @@ class Kept(Exception):
 
     @property
     def words(self) -> str:
-        """How to have the answer."""
+        """Text on the request id that gives the answer again."""
         return f"it is paid for: --request-id {self.request} gives it again, for nothing"
 
 
 class PerhapsKept(Kept):
-    """Something went wrong while the charge was written."""
+    """Failure while the charge was being written, so that it may or may not be recorded."""
 
     @property
     def words(self) -> str:
-        """How to ask again."""
+        """Text on the request id under which the question is charged once at most."""
         return f"it may be paid for: under --request-id {self.request} it is never paid twice"
 
 
 @contextmanager
 def named(option: str, *arguments: str) -> Iterator[None]:
-    """What is said against one of these arguments is said against the option that it came from.
+    """Translate errors about one of these arguments into errors about the option that gave its value.
 
     Raises:
-        Misuse: in the place of an error that names one of them.
+        Misuse: in place of an error about one of the arguments.
     """
     try:
         yield
@@ -89,10 +89,10 @@ def named(option: str, *arguments: str) -> Iterator[None]:
 
 @contextmanager
 def as_typed(options: Mapping[str, object]) -> Iterator[None]:
-    """What is said against a column, or against a loss, is said against the one of these options that gave it.
+    """Translate errors about a column or a privacy loss into errors about the option that gave its value.
 
     Raises:
-        Exception: another one of its kind, in the place of one that speaks of them.
+        Exception: of the same class, in place of the original error.
     """
     try:
         yield
@@ -104,7 +104,7 @@ def as_typed(options: Mapping[str, object]) -> Iterator[None]:
 
 
 def _option_of(error: Named, options: Mapping[str, object]) -> str | None:
-    """The option that gave what the error is about, if its argument has another name."""
+    """Name of the option that gave the value of the error, if the error's argument has another name."""
     if error.argument == BOTH_LOSSES:
         losses = [name for name in ("epsilon", "rho") if name in options]
         return losses[0] if len(losses) == 1 else None
@@ -114,15 +114,15 @@ def _option_of(error: Named, options: Mapping[str, object]) -> str | None:
 
 
 def _gave(option: object, column: object) -> bool:
-    """Whether an option names the column: on its own, or before its categories."""
+    """True if an option names the column, alone or followed by its categories."""
     given = option if isinstance(option, list) else [option]
     return any(each == column or str(each).partition("=")[0] == column for each in given)
 
 
 def refusal_of(error: BaseException) -> Refusal:
-    """One line that names the argument and the rule. It holds no value of a record.
+    """Error line that names the argument and the rule, and the exit status. It holds no value of a record.
 
-    Only words of this package are passed on; of any other error just its type and its place are told.
+    Only messages of this package are passed on; of any other exception just its type and its place are printed.
     """
     if isinstance(error, Kept):
         line, status = refusal_of(error.cause)
@@ -158,7 +158,7 @@ def _fault(error: BaseException) -> str:
 
 
 def _place(traceback: TracebackType | None) -> str:
-    """The file of this package, and the line, where it happened: no message, no value."""
+    """File and line in this package where an exception was raised: no message, no value."""
     package = Path(__file__).parents[1]
     place = "dpcurves"
     while traceback is not None:
@@ -170,7 +170,7 @@ def _place(traceback: TracebackType | None) -> str:
 
 
 def _usage(error: typer.TyperException) -> str:
-    """The parser's words, in our order: the argument first."""
+    """Parser's message with the argument first, in the form of this package's errors."""
     message = error.format_message().rstrip(".")
     parameter = getattr(error, "param", None)
     if parameter is not None and message.startswith("Missing"):

@@ -1,4 +1,4 @@
-"""Questions to a verification server from the command line: the same options, and the same answers."""
+"""Client commands for a verification server: login, questions with the options of files, models, and releases."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ENDINGS = ("json", "svg", "csv", "html")
 
 @dataclass(frozen=True)
 class Server:
-    """Which server, and by what it is known."""
+    """Arguments for the server's URL and its certificate."""
 
     url: Annotated[str, Argument(metavar="https://HOST:PORT", help="Where the server is.")]
     ca: Annotated[
@@ -45,17 +45,17 @@ class Server:
 
 @dataclass(frozen=True)
 class OneProject:
-    """Who asks."""
+    """Option for the project that asks."""
 
     project: Annotated[
         str | None, Option(help="The project that asks; left out: that of the token.", metavar="NAME")
     ] = None
 
     def remote(self) -> Remote:
-        """The server that was logged in to.
+        """Client of the server that was logged in to.
 
         Raises:
-            Misuse: there was none.
+            Misuse: nobody has logged in.
         """
         from ..remote import Remote
 
@@ -69,7 +69,7 @@ class OneProject:
 
 @dataclass(frozen=True)
 class Gated:
-    """A price, and who pays it."""
+    """Terms of a question that the server charges and answers: a privacy loss and a project."""
 
     price: Price
     asking: OneProject
@@ -95,7 +95,7 @@ class Gated:
 
 @dataclass(frozen=True)
 class Planned:
-    """A price, and whom nobody charges."""
+    """Terms of a question that the server plans without a charge: a privacy loss and a project."""
 
     price: Price
     asking: OneProject
@@ -113,7 +113,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class OneRelease:
-    """A release, and where it goes."""
+    """Arguments for a release's id and the file that it is written to."""
 
     release: Annotated[str, Argument(metavar="ID", help="Its id, as `dpcurves remote releases` prints it.")]
     out: Annotated[str, Option(help="The new file: its ending says json, svg, csv or html.", metavar="FILE")]
@@ -121,13 +121,13 @@ class OneRelease:
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model."""
+    """Argument for a file of a model."""
 
     model: Annotated[str, Argument(metavar="FILE", help="JSON, as to_json of a scorecard or of trees writes it.")]
 
 
 def login(server: Server) -> None:
-    """Remember a server and a token, which is read from standard input, in a file of yours alone.
+    """Store a server and a token, which is read from standard input, in a file of yours alone.
 
     Example: dpcurves remote login https://127.0.0.1:8443 --ca cert.pem
     """
@@ -205,7 +205,7 @@ def export(release: OneRelease, asking: OneProject) -> None:
 
 
 def through(terms: type[Gated | Planned]) -> dict[str, Command]:
-    """A command for each question that one table can be asked, on these terms in the place of a file's."""
+    """Commands for all questions to one table, with terms of a server in place of a file's."""
     return {
         name: _on(command, terms) for name, command in QUESTIONS.items() if groups_of(command).get("terms") is Terms
     }

@@ -1,4 +1,4 @@
-"""Residuals against predictions: the command, its options, and what it shows."""
+"""Residual plots: the command, its options, and its view."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SLICES = 8
 
 @dataclass(frozen=True)
 class Plane:
-    """Predictions and residuals, how large they are, and where the model comes from."""
+    """Options for predictions and residuals, the size of their values, and the provenance of the model."""
 
     predicted: Annotated[
         str, Option(help="The column of predictions; or @FILE, a model in JSON that predicts.", metavar="NAME")
@@ -58,7 +58,7 @@ class Plane:
 
     @property
     def columns(self) -> tuple[str | Predictor, str | Predictor]:
-        """Predictions and residuals.
+        """Columns of predictions and residuals, or the model that gives them.
 
         Raises:
             Misuse: there is no such model.
@@ -70,12 +70,12 @@ class Plane:
 
     @property
     def units(self) -> tuple[float, float]:
-        """What is doubled."""
+        """Smallest bounds tried of predictions and residuals, which are doubled."""
         predicted, residual = amount("unit-predicted", self.unit_predicted), amount("unit-residual", self.unit_residual)
         return float(Fraction(predicted)), float(Fraction(residual))
 
     def declared(self) -> Model:
-        """One of three things."""
+        """Provenance of the model: public, trained on disjoint records, or private."""
         from ..privacy import Model
 
         return chosen("model", self.model, {each.name.lower(): each for each in Model})
@@ -83,7 +83,7 @@ class Plane:
 
 @dataclass(frozen=True)
 class ResidualPlotView:
-    """A synthetic scatter; in words, mean residuals of slices."""
+    """View of a residual plot: a scatter plot of synthetic points, and a table of mean residuals of slices."""
 
     def tables(self, curve: ResidualPlot) -> list[Shown]:
         """Mean residuals from the lowest predictions to the highest."""
@@ -93,7 +93,7 @@ class ResidualPlotView:
         return [Shown(words, {"predicted": middle, "share": share, "mean_residual": mean})]
 
     def draw(self, curve: ResidualPlot) -> Axes:
-        """The scatter."""
+        """The scatter plot."""
         from ..display import headless_axes
 
         return curve.plot(ax=headless_axes())

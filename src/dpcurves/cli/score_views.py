@@ -1,4 +1,4 @@
-"""How what is read from one release of scores is shown on the terminal and drawn. Names are those of the JSON."""
+"""Views of the curves and numbers read from one release of scores. Names are those of the JSON."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ READ: Mapping[str, Callable[[Scores, float], Any]] = MappingProxyType(
         "confusion": lambda scores, threshold: scores.confusion(threshold),
     }
 )
-"""What may be shown of scores that were paid for."""
+"""Readings of released scores that ``--show`` offers."""
 
 
 @dataclass(frozen=True)
 class Showing:
-    """Which reading is shown and drawn; all are read from the same release."""
+    """Options for the reading that is shown and drawn; every reading comes from the same release."""
 
     split: Split
     show: Annotated[
@@ -56,10 +56,11 @@ class Showing:
     ] = "0.5"
 
     def view(self, sure: Covering, grid: Grid) -> ScoresView:
-        """How scores on this grid are shown.
+        """View of scores on this grid.
 
         Raises:
-            Misuse: there is no such reading, it is of probabilities and the grid is not, or the threshold is no number.
+            Misuse: there is no such reading, it needs probabilities and the grid has others, or the threshold is no
+                number.
         """
         reading = chosen("show", self.show, READ)
         if self.show in OF_PROBABILITIES and (grid.lower < 0 or grid.upper > 1):
@@ -72,14 +73,14 @@ class Showing:
 
 @dataclass(frozen=True)
 class ScoresView:
-    """The numbers that are read from scores, and one reading more."""
+    """View of the numbers read from scores, and of one more reading."""
 
     sure: Covering
     show: str
     read: Callable[[Scores], Any]
 
     def tables(self, curve: Scores) -> list[Shown]:
-        """All numbers with their intervals, and the reading with the ends for these records."""
+        """Numbers with their intervals, and the chosen reading with its intervals for these records."""
         from ..curves.covering import EACH, ends_of
         from .covered import covered
 
@@ -107,7 +108,7 @@ class ScoresView:
 
 @dataclass(frozen=True)
 class GroupedScoresView:
-    """The numbers of each category, beside each other."""
+    """View of the scores of several categories."""
 
     one: ScoresView
 

@@ -1,4 +1,4 @@
-"""Questions about the scores of a model: all at once, ROC and calibration curve, Hosmer-Lemeshow test, residuals."""
+"""Commands about the scores of a model: many readings, ROC and calibration curve, Hosmer-Lemeshow test, residuals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A console that leaves what to do about a reader who has gone to whoever writes on it."""
+"""Rich console that raises BrokenPipeError to its caller."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from rich.console import Console
 
 
 class Screen(Console):
-    """The console of rich, but it does not end the process when a pipe is broken."""
+    """Console of rich that does not end the process when a pipe is broken."""
 
     def on_broken_pipe(self) -> None:
-        """Raise what was raised, once more."""
+        """Re-raise the current exception."""
         self.quiet = True
         raise sys.exception() or BrokenPipeError

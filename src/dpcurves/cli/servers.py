@@ -1,4 +1,4 @@
-"""A server of a task, and an owner who contributes to it."""
+"""Commands of two servers and owners: run an aggregator, and contribute records to a task."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Running:
-    """One server of one or more tasks."""
+    """Options of a server of one or more tasks."""
 
     party: Annotated[str, Option(help="Which of the two servers this is, in all of its tasks.", metavar="0|1")]
     task: Annotated[str, Option(help="Task documents, with commas between them.", metavar="FILE,...")]
@@ -51,7 +51,7 @@ class Running:
     deadline: Annotated[str, Option(help="How long a connection may be silent at first.", metavar="SECONDS")] = "10"
 
     def number(self) -> int:
-        """0 or 1."""
+        """Number of the party, 0 or 1."""
         if self.party not in ("0", "1"):
             raise Misuse("party", f"0 or 1 is needed, got {self.party!r}")
         return int(self.party)
@@ -59,7 +59,7 @@ class Running:
 
 @dataclass(frozen=True)
 class Renamed:
-    """What the owner's table calls the columns of the task."""
+    """Options for the names of the task's columns in the owner's table."""
 
     column: Annotated[
         str | None, Option(help="The name of the task's column in DATA, where it is another.", metavar="NAME")
@@ -69,7 +69,7 @@ class Renamed:
     ] = None
 
     def axes(self, task: Task) -> tuple[Axis | Categories, ...]:
-        """The axes of the task, by the names of the table."""
+        """Axes of the task, with the column names of the table."""
         return tuple(replace(axis, column=name or str(axis.column)) for axis, name in self._names(task))
 
     def _names(self, task: Task) -> list[tuple[Axis | Categories, str | None]]:
@@ -80,7 +80,7 @@ class Renamed:
 
 @dataclass(frozen=True)
 class Before:
-    """What becomes of what was sent before."""
+    """Option for records sent earlier with the same ticket: keep or replace."""
 
     earlier: Annotated[
         str,
@@ -92,7 +92,7 @@ class Before:
     ] = "keep"
 
     def meant(self) -> Earlier:
-        """What the servers are told."""
+        """The same choice as it is sent to the servers."""
         from ..two_servers.batch import Earlier
 
         return chosen("earlier", self.earlier, {"keep": Earlier.STAYS, "replace": Earlier.GIVES_WAY})

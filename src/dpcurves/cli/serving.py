@@ -1,4 +1,4 @@
-"""The verification server: run, and what whoever has its machine makes for it."""
+"""Verification server: the command that runs it, and administrative commands for the operator of its machine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NEEDED = ("argon2", "authlib", "fastapi", "jinja2", "matplotlib", "python_multip
 
 @dataclass(frozen=True)
 class Keeping:
-    """Where a server keeps all that it knows."""
+    """Option for the database of a verification server."""
 
     store: Annotated[
         str,
@@ -41,7 +41,7 @@ class Keeping:
     ]
 
     def gate(self) -> Gate:
-        """The services over it."""
+        """Services over the database."""
         require_extra()
         from ..server import Gate
 
@@ -51,7 +51,7 @@ class Keeping:
 
 @dataclass(frozen=True)
 class Door:
-    """Where people come in, and how fast they are answered."""
+    """Options for the server's address and certificate, worker processes, and limits of connections and rates."""
 
     listen: Annotated[str, Option(help="Where to listen.", metavar="HOST:PORT")]
     tls: Annotated[
@@ -72,7 +72,7 @@ class Door:
 
 @dataclass(frozen=True)
 class OnePerson:
-    """An account, and what it is to the server."""
+    """Options for a person's account: its role, identity provider and password."""
 
     name: Annotated[str, Argument(metavar="NAME", help="What the person signs in with.")]
     role: Annotated[
@@ -90,7 +90,7 @@ class OnePerson:
 
 @dataclass(frozen=True)
 class OneDataset:
-    """A dataset, and what is public of it."""
+    """Options for a dataset's name and public metadata."""
 
     name: Annotated[str, Option(help="What the dataset is called.", metavar="NAME")]
     schema: Annotated[
@@ -104,7 +104,7 @@ class OneDataset:
 
 @dataclass(frozen=True)
 class Protected:
-    """Who is protected, how well, and how many they are."""
+    """Options for the privacy guarantee of a dataset, its budget, and its public number of units."""
 
     promise: Promise
     cap: Price
@@ -113,7 +113,7 @@ class Protected:
 
 @dataclass(frozen=True)
 class OneProject:
-    """A project, and who is in it."""
+    """Options for a project and its members."""
 
     name: Annotated[str, Argument(metavar="NAME", help="What the project is called.")]
     dataset: Annotated[str | None, Option(help="What a new project asks.", metavar="NAME")] = None
@@ -122,7 +122,7 @@ class OneProject:
 
 @dataclass(frozen=True)
 class SyntheticTable:
-    """A table that everybody who sees the dataset may have, and how private it is."""
+    """Options for a synthetic table that is shown to everybody who sees the dataset, and its privacy statement."""
 
     file: Annotated[str, Argument(metavar="FILE", help="A CSV or Parquet file with all columns of the schema.")]
     dataset: Annotated[str, Option(help="The dataset that it stands beside.", metavar="NAME")]
@@ -131,7 +131,7 @@ class SyntheticTable:
 
 @dataclass(frozen=True)
 class Share:
-    """Whose allowance."""
+    """Options for the project or analyst of an allowance."""
 
     project: Annotated[str, Option(help="The project.", metavar="NAME")]
     analyst: Annotated[str | None, Option(help="One of it; left out: all of them together.", metavar="NAME")] = None
@@ -141,10 +141,10 @@ class Share:
 
 
 def require_extra() -> None:
-    """Refuse to go on without the packages of a server.
+    """Refuse if the optional packages of the extra ``server`` are missing.
 
     Raises:
-        Misuse: one is missing.
+        Misuse: a package is missing.
     """
     from importlib.util import find_spec
 
@@ -232,7 +232,7 @@ def dataset(source: Source, dataset: OneDataset, protected: Protected, keeping: 
 
 
 def synthetic(table: SyntheticTable, keeping: Keeping) -> None:
-    """Put a synthetic table beside the present version of a dataset: analysts may have it, and compare with it.
+    """Add a synthetic table to the current version of a dataset: analysts may download it, and compare with it.
 
     Example: dpcurves server synthetic synthetic.csv --dataset flights --statement "epsilon 1, by a marginal model"
     --store sqlite:///server.db
@@ -246,7 +246,7 @@ def synthetic(table: SyntheticTable, keeping: Keeping) -> None:
 
 
 def project(project: OneProject, keeping: Keeping) -> None:
-    """Make a project of a dataset, or admit people to one that is there.
+    """Make a project of a dataset, or admit people to an existing one.
 
     Example: dpcurves server project delays --dataset flights --admit ann,bob --store sqlite:///server.db
     """
@@ -262,7 +262,7 @@ def project(project: OneProject, keeping: Keeping) -> None:
 
 
 def allowance(share: Share, most: Price, keeping: Keeping) -> None:
-    """Set what a project may spend of its dataset's cap, or one of its analysts.
+    """Set the allowance of a project within its dataset's cap, or of one of its analysts.
 
     Example: dpcurves server allowance --project delays --analyst ann --epsilon 1 --store sqlite:///server.db
     """
@@ -283,7 +283,7 @@ def _seconds(name: str, text: str) -> float:
 
 
 def _account(gate: Gate, relation: Relation, name: str, protected: Protected) -> Account:
-    """Who pays: the account of the version before where the people are the same, else one of its own."""
+    """Account that is charged: that of the previous version if the people are the same, else a new one."""
     from ..ledger import Account
     from ..server import MACHINE
 
@@ -295,7 +295,7 @@ def _account(gate: Gate, relation: Relation, name: str, protected: Protected) ->
 
 
 def _units(account: Account, place: Place, units: Units) -> int | None:
-    """The public number of units: as it was said, or counted now, which opens the records."""
+    """Public number of units: as given, or counted now, which opens the records."""
     from ..records import open_records
 
     said = units.number(account.neighbours)

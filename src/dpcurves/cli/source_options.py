@@ -1,4 +1,4 @@
-"""Options that say where records lie: in a file, or in an engine that counts them there."""
+"""Options for the data source: a file, or a database engine that counts records in place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENGINES = (*POSTGRES, SPARK)
 
 @dataclass(frozen=True)
 class Source:
-    """A table in a file, or in an engine that counts it where it lies."""
+    """Options for a table in a file, or in a database engine that counts its records in place."""
 
     data: Annotated[
         str, Argument(metavar="DATA", help="A CSV file with a header, a Parquet file, or postgresql://reader@host/db.")
@@ -28,14 +28,14 @@ class Source:
 
     @property
     def is_file(self) -> bool:
-        """Whether it lies in a file."""
+        """True if the table is a file."""
         return not self.data.startswith(ENGINES)
 
     def records(self) -> object:
-        """What a session opens.
+        """Data source for a session: the file's name, or the table of an engine.
 
         Raises:
-            Misuse: a table was named of a file, or none of a database.
+            Misuse: a table was named for a file, or none for a database.
         """
         if self.is_file:
             if self.table is not None:

@@ -1,4 +1,4 @@
-"""Options that say by which columns records are parted."""
+"""Options for the columns of categories by which records are grouped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Split:
-    """One curve for each category."""
+    """Options for a curve of each category, or of each combination of categories."""
 
     by: Annotated[
         list[str] | None,

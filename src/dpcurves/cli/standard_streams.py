@@ -1,4 +1,4 @@
-"""Standard streams as a command needs them: none is missing, and they take every character."""
+"""Repair of standard streams: closed ones are replaced, and characters that cannot be encoded are escaped."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TextIO
 
 
 def prepare() -> None:
-    """Make good what the shell has closed, before another file is given the number of a standard stream.
+    """Occupy standard streams that the shell has closed, before another file gets the number of one of them.
 
-    What was closed for writing stays a stream that cannot be written: who writes is told, as on a full disk. A
-    character that a terminal does not have is written as its number, not refused once an answer was paid.
+    A stream that was closed for writing remains unwritable: writing to it raises an error, as on a full disk. A
+    character that the terminal's encoding lacks is written as an escape, so that no paid answer fails to print.
     """
     for number in (0, 1, 2):
         _occupy(number)
@@ -21,7 +21,7 @@ def prepare() -> None:
 
 
 def tell(line: str) -> None:
-    """Say something on standard error, where somebody can read it."""
+    """Print a line on standard error; if that fails, silence the stream."""
     try:
         print(f"dpcurves: {line}", file=sys.stderr, flush=True)
     except (OSError, ValueError):
@@ -29,7 +29,7 @@ def tell(line: str) -> None:
 
 
 def silence(stream: TextIO) -> None:
-    """Drop what is left in a stream that takes no more: it would be tried again, and complained about, in the end."""
+    """Redirect a broken stream to the null device, so that flushing its buffer at exit raises no error."""
     try:
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, stream.fileno())

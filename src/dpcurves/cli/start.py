@@ -1,4 +1,4 @@
-"""From the first moment on, Ctrl-C ends quietly: all else is imported where that is already true."""
+"""Entry point of the command line; other modules are imported where Ctrl-C already ends without a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the shell is told."""
+"""Exit statuses."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ BUDGET = 3
 DATA = 4
 OUTPUT = 5
 SIGNALLED = 128
-"""And the number of the signal that ended the command: 130 by Ctrl-C, 143 by SIGTERM."""
+"""Added to the number of the signal that ended the command: 130 by Ctrl-C, 143 by SIGTERM."""
 STOPPED = 130

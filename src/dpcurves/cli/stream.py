@@ -1,4 +1,4 @@
-"""Streams on the command line."""
+"""Continual counts of streams: the command, its plan, and its output."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Group = TypeVar("Group", Tuples, Asked, Steps)
 
 @dataclass(frozen=True)
 class Shown:
-    """Where it is kept, and who sees it."""
+    """Options for the store of a stream's released numbers, and for its outputs."""
 
     store: Annotated[
         str | None, Option(help="Where the numbers are kept: sqlite:///s.db, or a PostgreSQL server.", metavar="URL")
@@ -100,7 +100,7 @@ def _show_plan(made: Plan, steps: Steps, tuples: Tuples, asked: Asked) -> None:
 
 
 def _times(loss: Any, events: int) -> Any:
-    """What a group of so many events loses: epsilon grows with their number, rho with its square."""
+    """Group privacy: the loss of so many events together, epsilon times their number, rho times its square."""
     from ..privacy import PrivacyLoss
 
     return PrivacyLoss.pure(loss.epsilon * events) if loss.is_pure else PrivacyLoss.zcdp(loss.rho * events**2)
@@ -146,14 +146,14 @@ def _table(reading: StepReading, error: float) -> Any:
 
 
 def _cell(line: dict[str, Any], name: str) -> str:
-    """A number, and its interval behind it."""
+    """Text of a number, followed by its interval."""
     low, high = (f"{name}:{end}" if ":" in name else end for end in ENDS)
     is_number = name in ("count", "total") or f"{name}:low" in line
     return f"{line[name]:g} [{line[low]:g}, {line[high]:g}]" if is_number and low in line else str(line[name])
 
 
 def _example(tuples: Tuples, asked: Asked, steps: Steps, price: Price, shown: Shown) -> Any:
-    """What was given, and what the made-up day needs beside it. Nothing that was given is replaced."""
+    """Fill options that were not given with those of the synthetic example day. Given options are never replaced."""
     from ..feed.example import END, EVERY, START, STATES
 
     if tuples.events is not None:
@@ -169,7 +169,7 @@ def _example(tuples: Tuples, asked: Asked, steps: Steps, price: Price, shown: Sh
 
 
 def _filled(given: Group, blank: Group, **needed: Any) -> Group:
-    """With what the made-up day needs. Raises `Misuse` where something else was given."""
+    """Set options that the example day requires. Raises `Misuse` where another value was given."""
     for name, value in needed.items():
         if getattr(given, name) not in (getattr(blank, name), value):
             raise Misuse(name, f"--example has {value!r}; leave it out")

@@ -1,4 +1,4 @@
-"""Options that declare a stream: its tuples, its steps, and what is read of it."""
+"""Options that declare a stream: its tuples, its time steps, and its readings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ READINGS = ("auto", "pegasus", "laplace", "totals")
 
 @dataclass(frozen=True)
 class Tuples:
-    """Where tuples come from, and which fields they have."""
+    """Options for the source of tuples, their format, and their fields."""
 
     events: Annotated[
         str | None,
@@ -52,10 +52,10 @@ class Tuples:
     delimiter: Annotated[str, Option(help="What separates the fields of CSV.", metavar="SIGN")] = ","
 
     def source(self) -> Any:
-        """What is followed.
+        """Source of tuples that is followed.
 
         Raises:
-            Misuse: it was not said.
+            Misuse: no source was given, or the options of its format do not apply.
         """
         if self.events is None:
             raise Misuse("events", "name a file, or - for standard input")
@@ -67,13 +67,13 @@ class Tuples:
         return _pipe(self) if self.events == "-" else _file(self)
 
     def require_plain(self, trouble: str) -> None:
-        """Refuse what says how lines are to be read, where there are none."""
+        """Refuse options for the format of lines where the source has no lines."""
         for name, given in (("lines", self.lines is not None), ("delimiter", self.delimiter != ",")):
             if given:
                 raise Misuse(name, f"{trouble}; leave it out")
 
     def are_json(self) -> bool:
-        """Whether lines hold JSON."""
+        """True if lines hold JSON."""
         from ..feed.files import JSON_LINES
 
         is_json = self.lines == "json" or (self.lines is None and (self.events or "").endswith(JSON_LINES))
@@ -82,13 +82,13 @@ class Tuples:
         return is_json
 
     def per_user(self) -> int | None:
-        """How many tuples of a user in a step are used."""
+        """Most tuples of a user that are used in a step."""
         return None if self.tuples_per_user is None else whole("tuples-per-user", self.tuples_per_user)
 
 
 @dataclass(frozen=True)
 class Steps:
-    """When steps begin and close."""
+    """Options for the start, end and length of time steps."""
 
     start: Annotated[str | None, Option(help="When step 1 begins: 2026-03-02T06:00 (UTC).", metavar="TIME")] = None
     end: Annotated[str | None, Option(help="When the last step ends; needed for files.", metavar="TIME")] = None
@@ -96,7 +96,7 @@ class Steps:
     grace: Annotated[str, Option(help="How long a step waits for tuples that come late.", metavar="SPAN")] = "0s"
 
     def terms(self) -> dict[str, Any]:
-        """All of it.
+        """The options as keyword arguments.
 
         Raises:
             Misuse: the start or the length of a step is missing.
@@ -109,7 +109,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is counted and read."""
+    """Options for the states that are counted, and for readings of the counts."""
 
     state: Annotated[str, Option(help="The field that says in which state a tuple is.", metavar="NAME")] = "state"
     states: Annotated[str | None, Option(help="All states, declared in public.", metavar="A,B,C")] = None
@@ -129,7 +129,7 @@ class Asked:
         """The question.
 
         Raises:
-            Misuse: states are missing, or given twice, or a reading, window or event is none.
+            Misuse: states are missing, or given twice, or a reading, window or event is invalid.
         """
         from ..data import Categories
         from ..stream_readings import Aggregated, Counts, Groups, Totals

@@ -1,4 +1,4 @@
-"""Studies: a file of questions, asked of one table under one budget, delivered into one folder."""
+"""Studies: the command that asks the questions of a file under one budget, and writes all answers to a folder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StudyFile:
-    """A file that lists questions."""
+    """Argument for a file that lists questions."""
 
     study: Annotated[str, Argument(metavar="STUDY", help="A TOML or JSON file: epsilon or rho, and questions.")]
 
@@ -53,7 +53,7 @@ class StudyFile:
 
 @dataclass(frozen=True)
 class Account:
-    """From which budget a study is paid."""
+    """Options for the ledger and account that a study is charged to."""
 
     ledger: Annotated[
         str | None, Option(help="The ledger that is charged; with one, a second run is free.", metavar="URL")
@@ -65,7 +65,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Table:
-    """The table that a study is asked of, and what is promised to whom."""
+    """Options for the table of a study, the privacy guarantee, and the account."""
 
     source: Source
     promise: Promise
@@ -75,7 +75,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Folder:
-    """Where the answers go."""
+    """Options for the output folder, and for a dry run."""
 
     out: Annotated[str, Option(help="The folder for curves, pictures and the page of all of them.", metavar="DIR")] = (
         "study"

@@ -1,4 +1,4 @@
-"""Count, sum, mean and variance of a column on the command line."""
+"""Count, sum, mean and variance of a column: the commands, their options, and their views."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Counted:
-    """A column of which no more than the values are counted."""
+    """Option for a column whose non-missing values are counted."""
 
     column: Annotated[str, Option(help="A column of numbers.", metavar="NAME")]
 
 
 @dataclass(frozen=True)
 class Bounded:
-    """Public bounds."""
+    """Option for public bounds."""
 
     bounds: Annotated[str, Option(help="Public bounds; values outside are clamped to them.", metavar="L:U")]
 
@@ -62,7 +62,7 @@ class Bounded:
 
 @dataclass(frozen=True)
 class HowMuch:
-    """How much is asked."""
+    """Option for the number of moments."""
 
     moments: Annotated[
         str, Option(help="2: count, sum, mean and variance; 1: no variance, and less noise.", metavar="N")
@@ -70,12 +70,12 @@ class HowMuch:
 
     @property
     def number(self) -> int:
-        """How many moments are asked for."""
+        """Number of moments, 1 or 2."""
         return whole("moments", self.moments)
 
 
 class SummaryView(ResultView):
-    """One row for each statistic, with its intervals."""
+    """View with a row for each statistic, with its intervals."""
 
     def tables(self, curve: Summary) -> list[Shown]:
         """Statistics, values, and ends."""
@@ -90,10 +90,10 @@ class SummaryView(ResultView):
 
 
 class SummariesView(ResultView):
-    """One row for each category: all that was asked for, and intervals of what was asked for first."""
+    """View with a row for each category: every statistic, and intervals of the one that the question names."""
 
     def tables(self, curves: SummaryByCategory) -> list[Shown]:
-        """Counts, sums, means and variances, and ends of one of them."""
+        """Counts, sums, means and variances, and intervals of one of them."""
         from ..display import numeral
 
         each = list(curves.values())
@@ -109,7 +109,7 @@ class SummariesView(ResultView):
 
 
 def _ends(sure: Covering, curves: list[Summary]) -> tuple[str, dict[str, list[FloatArray]]]:
-    """What is said above the table, and the intervals of all statistics, by whom they speak of."""
+    """Caption of the table, and intervals of all statistics, for these records and for the population."""
     from ..curves.covering import EACH, scopes
 
     privacy = curves[0].privacy
@@ -135,7 +135,7 @@ def summary(  # noqa: PLR0917
 
 
 def count(column: Counted, split: Split, terms: Terms, output: Output) -> None:
-    """How many records have a value in a column.
+    """Number of records that have a value in a column.
 
     Example: dpcurves count flights.csv --column arr_delay --epsilon 1 --adjacency add-remove
     """

@@ -1,4 +1,4 @@
-"""Survival curves on the command line."""
+"""Survival curves: the command, its options, and its views."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Observed:
-    """When events came, and whether they did."""
+    """Options for the columns of times and of event indicators (censoring)."""
 
     time: Annotated[
         str,
@@ -44,7 +44,7 @@ class Observed:
 
 
 class SurvivalView(ResultView):
-    """Edges, shares, hazards and numbers at risk, in bands."""
+    """View of a survival curve: an at-risk table with bands."""
 
     def tables(self, curve: Survival) -> list[Shown]:
         """The median, and a row for each edge."""
@@ -56,7 +56,7 @@ class SurvivalView(ResultView):
 
 
 class SurvivalsView(ResultView):
-    """A row for each category: records, and the median."""
+    """View with a row for each category: records, and the median survival time."""
 
     def tables(self, curves: ByCategory[Survival]) -> list[Shown]:
         """Records and medians, with intervals."""

@@ -1,4 +1,4 @@
-"""Options that say what is asked: of which table, column, cells and labels."""
+"""Options for columns, grids, labels, scores and other parameters of questions."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ IN_NO_GROUP = "scores outside of the grid are counted apart here and lie in no g
 
 @dataclass(frozen=True)
 class TaskDocument:
-    """Where it stands what people or servers count."""
+    """Option for the file of a task document."""
 
     task: Annotated[str, Option(help="The task document.", metavar="FILE")]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of numbers."""
+    """Options for a column of numbers and its unit of measurement."""
 
     column: Annotated[str, Option(help="A column of numbers.", metavar="NAME")]
     measured_in: Annotated[str, Option(help="Its unit of measurement, for the picture.", metavar="UNIT")] = ""
@@ -41,7 +41,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Cells:
-    """Public cells."""
+    """Options for a grid of public cells."""
 
     grid: Annotated[
         str | None,
@@ -74,7 +74,7 @@ class Cells:
         """The grid that was given.
 
         Raises:
-            Misuse: there is none.
+            Misuse: no grid was given.
         """
         grid = self._given()
         if grid is None:
@@ -82,7 +82,7 @@ class Cells:
         return self._told(grid)
 
     def declared_or(self, usual: Grid) -> Grid:
-        """The grid that was given, or else `usual`, which may count values outside elsewhere."""
+        """The grid that was given, or else `usual`; either with the given treatment of values outside."""
         return self._told(self._given() or usual)
 
     def _given(self) -> Grid | None:
@@ -108,7 +108,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class GroupedCells(Cells):
-    """Public cells of which groups of like scores are made. A score outside of them is in no group."""
+    """Options for a grid from which groups of similar scores are formed. A score outside the grid is in no group."""
 
     outside: Annotated[
         str | None,
@@ -126,7 +126,7 @@ class GroupedCells(Cells):
 
 @dataclass(frozen=True)
 class HintedCells(Cells):
-    """Public cells, and what is known of how records lie in them."""
+    """Options for a grid, and a public hint on how records are distributed over its cells."""
 
     hint: Annotated[
         str | None,
@@ -140,7 +140,7 @@ class HintedCells(Cells):
         """The hint that was given.
 
         Raises:
-            Misuse: it is another word.
+            Misuse: the hint is unknown.
         """
         from ..queries import Hint
 
@@ -149,7 +149,7 @@ class HintedCells(Cells):
 
 @dataclass(frozen=True)
 class SomeEdges:
-    """A few edges of a grid, where these alone matter."""
+    """Options for a few edges of a grid, below which alone records are counted."""
 
     at: Annotated[
         str | None,
@@ -161,7 +161,7 @@ class SomeEdges:
     ] = None
 
     def of(self, grid: Grid) -> tuple[int, ...] | None:
-        """Numbers of the edges; None: all.
+        """Indices of the edges; None: all edges.
 
         Raises:
             Misuse: a value lies outside the grid, or two have the same nearest edge; or there are too many.
@@ -175,14 +175,14 @@ class SomeEdges:
 
 @dataclass(frozen=True)
 class SomeCells(HintedCells):
-    """Public cells, of which perhaps a few edges alone matter."""
+    """Options for a grid, a hint, and perhaps a few edges below which alone records are counted."""
 
     some: SomeEdges = SomeEdges()
 
 
 @dataclass(frozen=True)
 class Smooth:
-    """Whether a curve is smoothed by the least change of its noises."""
+    """Option to make a curve monotone by the least change of its noises."""
 
     smooth: Annotated[
         str | None,
@@ -193,24 +193,24 @@ class Smooth:
     ] = None
 
     def power(self) -> int | None:
-        """The power, if one was given.
+        """Power of the absolute changes that are minimised, if it was given.
 
         Raises:
-            Misuse: it is another one.
+            Misuse: the power is neither 1 nor 2.
         """
         return None if self.smooth is None else chosen("smooth", self.smooth, {"1": 1, "2": 2})
 
 
 @dataclass(frozen=True)
 class SmoothColumn(Column):
-    """A column of numbers whose curve may be smoothed."""
+    """Options for a column of numbers whose curve may be smoothed."""
 
     smoothing: Smooth = Smooth()
 
 
 @dataclass(frozen=True)
 class TwoClasses:
-    """Labels of two classes, and scores."""
+    """Options for the labels of two classes, and for scores."""
 
     label: Annotated[str, Option(help="The column of true labels.", metavar="NAME")]
     score: Annotated[str, Option(help="The column of scores, high ones positive; or @FILE, a model.", metavar="NAME")]
@@ -240,13 +240,13 @@ class TwoClasses:
 
     @property
     def negative(self) -> Category | None:
-        """The negative label, if it was said."""
+        """The negative label, if it was given."""
         return None if self.neg_label is None else category(self.neg_label)
 
 
 @dataclass(frozen=True)
 class Scored(TwoClasses):
-    """Labels of two classes, and the scores that a model gave."""
+    """Options for labels of two classes, for scores, and for a statement on the model."""
 
     model: Annotated[str, Option(help="What pictures and JSON say about the model.", metavar="TEXT")] = (
         "the model is taken as public"
@@ -255,7 +255,7 @@ class Scored(TwoClasses):
 
 @dataclass(frozen=True, kw_only=True)
 class Judged(TwoClasses):
-    """Labels of two classes, scores, and where the model that gave them comes from; that has no default."""
+    """Options for labels of two classes, scores, and the provenance of the model, which has no default."""
 
     model: Annotated[
         str,
@@ -266,7 +266,7 @@ class Judged(TwoClasses):
     ]
 
     def declared(self) -> Model:
-        """One of three things."""
+        """Provenance of the model: public, trained on disjoint records, or private."""
         from ..privacy import Model
 
         return chosen("model", self.model, {each.name.lower(): each for each in Model})
@@ -274,7 +274,7 @@ class Judged(TwoClasses):
 
 @dataclass(frozen=True)
 class Thresholded:
-    """Where the thresholds of a ROC curve lie."""
+    """Options for the thresholds of a ROC curve."""
 
     cuts: Annotated[
         str,
@@ -286,10 +286,10 @@ class Thresholded:
     some: SomeEdges = SomeEdges()
 
     def found(self) -> Cuts:
-        """One of three ways.
+        """Method that places the thresholds: private quantiles, medians of medians, or fixed edges.
 
         Raises:
-            Misuse: it is another word.
+            Misuse: the method is unknown.
         """
         from ..curves import Cuts
 
@@ -298,7 +298,7 @@ class Thresholded:
 
 @dataclass(frozen=True)
 class MostBins:
-    """Bins of like scores."""
+    """Option for the maximal number of bins of similar scores."""
 
     bins: Annotated[
         str,
@@ -307,13 +307,13 @@ class MostBins:
 
     @property
     def number(self) -> int:
-        """How many."""
+        """Maximal number of bins."""
         return whole("bins", self.bins, least=2)
 
 
 @dataclass(frozen=True)
 class Covered:
-    """How many records a bound should cover."""
+    """Option for the share of records that a bound should cover."""
 
     coverage: Annotated[
         str,
@@ -328,7 +328,7 @@ class Covered:
 
 @dataclass(frozen=True)
 class PlaneCells:
-    """How finely a plane is divided."""
+    """Option for the number of cells along each axis of a plane."""
 
     cells: Annotated[str, Option(help="Cells along each axis: 256 at most.", metavar="N")] = "64"
 
@@ -340,7 +340,7 @@ class PlaneCells:
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of like scores, or as many as suit the records."""
+    """Option for the number of groups of similar scores; left out, it is chosen by records and privacy loss."""
 
     groups: Annotated[
         str | None,
@@ -352,24 +352,24 @@ class Groups:
 
     @property
     def number(self) -> int | None:
-        """How many, if that was said."""
+        """Number of groups, if it was given."""
         return None if self.groups is None else whole("groups", self.groups, least=2)
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Which quantiles."""
+    """Option for the shares (probabilities) of the quantiles."""
 
     at: Annotated[str, Option(help="Shares of records between 0 and 1.", metavar="P,P,P")] = "0.25,0.5,0.75"
 
     @property
     def exact(self) -> tuple[float, ...]:
-        """The shares."""
+        """Shares between 0 and 1."""
         return numbers("at", self.at)
 
 
 def nearest_edges(given: str, grid: Grid) -> tuple[int, ...]:
-    """Numbers of the edges that are nearest to these values.
+    """Indices of the edges that are nearest to these values.
 
     Raises:
         Misuse: a value lies outside the grid, or two have the same edge.
@@ -386,7 +386,7 @@ def nearest_edges(given: str, grid: Grid) -> tuple[int, ...]:
 
 
 def spread(points: str, grid: Grid) -> tuple[int, ...]:
-    """So many edges, the last one of the grid among them; all, if there are no more.
+    """Indices of so many evenly spaced edges, the last one of the grid among them; every edge if there are no more.
 
     Raises:
         Misuse: there are too many.

@@ -1,4 +1,4 @@
-"""Who takes part in a task, and where its documents go."""
+"""Options for the participants of a task, and for its documents and tickets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parties:
-    """Who takes part, and where the documents go."""
+    """Options for the servers, owners and analysts of a new task, and for its files."""
 
     servers: Annotated[
         str, Option(help="Files server.json of party 0, party 1; with people in pairs, one file.", metavar="FILE,FILE")
@@ -40,16 +40,16 @@ class Parties:
     ] = "nobody"
 
     def checked(self) -> Owners:
-        """Whether reports are checked."""
+        """Whether servers check owners' reports, as a value of `Owners`."""
         from ..trust import Owners
 
         return chosen("check", self.check, {"owners": Owners.CHECKED, "nobody": Owners.UNCHECKED})
 
     def known(self, number: int) -> tuple[Server, ...]:
-        """The servers.
+        """Public descriptions of the servers, read from their files.
 
         Raises:
-            Misuse: there are not so many.
+            Misuse: the number of files is not `number`.
         """
         from ..serving.identity import read_server
 
@@ -63,10 +63,10 @@ class Parties:
         return tuple(read_server(Path(file)) for file in files)
 
     def reports(self) -> int:
-        """How many reports one owner may send.
+        """Most reports that an owner may send.
 
         Raises:
-            Misuse: it was not said.
+            Misuse: the number was not given.
         """
         if self.reports_per_owner is None:
             raise Misuse("reports-per-owner", "say how many reports one owner may send at most; there is no default")
@@ -75,12 +75,12 @@ class Parties:
 
 @dataclass(frozen=True)
 class Bearer:
-    """Who asks, and for how long it waits."""
+    """Options for a ticket (bearer token) and the timeout."""
 
     ticket: Annotated[str, Option(help="The ticket, from the folder that was made with the task.", metavar="FILE")]
     patience: Annotated[str, Option(help="How long to wait for an answer.", metavar="SECONDS")] = "60"
 
     @property
     def seconds(self) -> float:
-        """How long to wait."""
+        """Timeout in seconds."""
         return float(whole("patience", self.patience))

@@ -1,4 +1,4 @@
-"""Tasks of two servers: who they are, what is counted, when it is closed."""
+"""Commands for tasks: make a server's keys, create a task, show it, and close its collection."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EXTRA = "two servers need more packages than one curator; install dpcurves[serve
 
 @dataclass(frozen=True)
 class Place:
-    """A server's own folder, and where it answers."""
+    """Options for a server's folder of keys, and for its URL."""
 
     folder: Annotated[str, Argument(metavar="FOLDER", help="Where its keys are kept; made if it is not there.")]
     url: Annotated[str, Option(help="Where it answers: https://host:port.", metavar="URL")]
@@ -41,7 +41,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Counted:
-    """A column of numbers that is counted."""
+    """Options for the column of numbers that is counted."""
 
     column: Annotated[
         str | None, Option(help="A column of numbers, whose values are counted; or ask --pairs.", metavar="NAME")
@@ -49,10 +49,10 @@ class Counted:
     measured_in: Annotated[str, Option(help="Its unit of measurement, for the picture.", metavar="UNIT")] = ""
 
     def named(self) -> str:
-        """The column.
+        """Name of the column.
 
         Raises:
-            Misuse: none was given.
+            Misuse: no column was given.
         """
         if self.column is None:
             raise Misuse("column", "name with --column what is counted, or ask pairs of people with --pairs")
@@ -61,7 +61,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Classes(Split):
-    """Labels of two classes, for curves of a score, or categories."""
+    """Options for labels of two classes, for curves of a score, or for categories."""
 
     label: Annotated[str | None, Option(help="The column of true labels of the scores.", metavar="NAME")] = None
     pos_label: Annotated[str, Option(help="The positive label; other labels are missing.", metavar="LABEL")] = "1"
@@ -94,7 +94,7 @@ class Classes(Split):
 
 @dataclass(frozen=True)
 class Counts:
-    """What two servers count."""
+    """Options for the counts of two servers: column, grid and classes."""
 
     counted: Counted
     cells: Cells
@@ -102,37 +102,37 @@ class Counts:
 
     @classmethod
     def unsaid(cls) -> Counts:
-        """Nothing at all."""
+        """Options with no value given."""
         return cls(Counted(), Cells(), Classes())
 
 
 @dataclass(frozen=True)
 class Document(TaskDocument):
-    """The document of a task of this kind."""
+    """Option for the document of a task of two servers, or of people in pairs."""
 
     def read(self) -> Task:
-        """The task."""
+        """Read the task, which asks for counts of two servers."""
         from ..two_servers import Task
 
         return Task.read(self.task)
 
     @property
     def is_of_people(self) -> bool:
-        """Whether people in pairs are asked, of whom each has a device."""
+        """True if the task is of people in pairs, each with a device."""
         from ..parties import Trust
 
         return self.is_of_pairs and self.of_pairs().trust is Trust.PEOPLE
 
     @property
     def is_of_pairs(self) -> bool:
-        """Whether it asks pairs of people."""
+        """True if the task is of pairs, computed by people or by two servers."""
         from ..parties import PairTask
         from ..serving.task_document import kind_of, text_of
 
         return kind_of(text_of(self.task)) == PairTask.KIND
 
     def of_pairs(self) -> PairTask:
-        """The task, which asks pairs of people."""
+        """Read the task, which is of pairs."""
         from ..parties import PairTask
 
         return PairTask.read(self.task)
@@ -188,10 +188,10 @@ def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) ->
 
 
 def require_unsaid(rule: str, given: Any, nothing: Any) -> None:
-    """Refuse options of a group that were given.
+    """Refuse options of a group that do not apply but were given.
 
     Raises:
-        Misuse: one was.
+        Misuse: one was given.
     """
     usual = values_of(nothing)
     said = next((name for name, value in values_of(given).items() if value != usual[name]), None)
@@ -200,7 +200,7 @@ def require_unsaid(rule: str, given: Any, nothing: Any) -> None:
 
 
 def show(document: Document) -> None:
-    """What a task promises, and whom one has to trust for it.
+    """Show the guarantee of a task, and its trust assumptions.
 
     Example: dpcurves task show --task task.json
     """
@@ -241,10 +241,10 @@ def close(document: Document, bearer: Bearer) -> None:
 
 
 def require_extra() -> None:
-    """Refuse where the extra packages are missing.
+    """Refuse if the optional packages of the extra ``servers`` are missing.
 
     Raises:
-        Misuse: they are.
+        Misuse: a package is missing.
     """
     from importlib.util import find_spec
 

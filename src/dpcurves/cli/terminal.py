@@ -1,4 +1,4 @@
-"""What people read."""
+"""Printing of text and tables on standard output and standard error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WIDTH_OF_A_FILE = 120
 
 
 def terminal(*, stderr: bool = False) -> Console:
-    """Standard output, or standard error where something else is written on it."""
+    """Console on standard output, or on standard error if asked for."""
     from .screen import Screen
 
     console = Screen(stderr=stderr, highlight=False, markup=False, emoji=False)
@@ -29,24 +29,24 @@ def terminal(*, stderr: bool = False) -> Console:
 
 
 def say(console: Console, *things: RenderableType) -> None:
-    """Print lines, which are not broken, and tables."""
+    """Print lines, which are not wrapped, and tables."""
     with spoken(sys.stderr if console.stderr else sys.stdout):
         for thing in things:
             console.print(thing, soft_wrap=isinstance(thing, str))
 
 
 def say_plainly(text: str) -> None:
-    """Print a text as it is: what a program may read, or help, for which nothing heavy is imported."""
+    """Print a text unformatted: machine-readable output, or help, without importing rich."""
     with spoken(sys.stdout):
         print(text, flush=True)
 
 
 @contextmanager
 def spoken(stream: TextIO) -> Iterator[None]:
-    """Write on a standard stream; a reader who has gone, or a full disk behind it, is told in our words.
+    """Flush a standard stream after writing, and translate errors such as a closed pipe or a full disk.
 
     Raises:
-        Undelivered: it takes no more.
+        Undelivered: the stream cannot be written.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Verification by subsets: the command, its options, and what it shows."""
+"""Verification of a regression coefficient by disjoint subsets of records: the command and its options."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Claim:
-    """A regression, and what is claimed of one of its coefficients."""
+    """Options for a regression, and for a claim about one of its coefficients."""
 
     outcome: Annotated[
         str,
@@ -46,15 +46,15 @@ class Claim:
 
     @property
     def judged(self) -> tuple[str, Category | None]:
-        """The column, and its category."""
+        """Column of the coefficient, and its category, if it has one."""
         column, sign, level = self.coefficient.partition("=")
         return column, category(level) if sign else None
 
     def bound(self, name: str) -> float | None:
-        """One end of the claim.
+        """Lower or upper end of the claim, if it was given.
 
         Raises:
-            Misuse: it is no number.
+            Misuse: the end is no number.
         """
         given = self.above if name == "above" else self.below
         if given is None:
@@ -66,10 +66,10 @@ class Claim:
 
 
 def declared(option: str, given: str) -> Ranged | Categories:
-    """A column with its range, or with its categories.
+    """Parse a column with its range, or with its categories.
 
     Raises:
-        Misuse: it has neither.
+        Misuse: the column has neither.
     """
     from ..data import Categories
     from ..data.models import Ranged
@@ -84,7 +84,7 @@ def declared(option: str, given: str) -> Ranged | Categories:
 
 
 def verify(claim: Claim, terms: Terms, output: Output) -> None:
-    """Whether a coefficient has the claimed sign, or lies in an interval.
+    """Verify a claim about a regression coefficient: its sign, or an interval that it lies in.
 
     Units are put into disjoint subsets, in each a regression is fitted, and those that confirm the claim are counted.
 

@@ -1,4 +1,4 @@
-"""How curves are shown on the terminal and drawn, and what a view is. Names are those of the JSON."""
+"""Interface of views, and views of curves: terminal tables and plots. Names are those of the JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Curve = TypeVar("Curve", contravariant=True)
 
 
 class Shown(NamedTuple):
-    """One table: what is said above it, its columns, and how many of its rows are shown at most."""
+    """Table with its caption, its columns, and the most rows that are shown."""
 
     headline: str
     columns: Mapping[str, ArrayLike]
@@ -28,23 +28,23 @@ class Shown(NamedTuple):
 
 
 class View(Protocol[Curve]):
-    """One way to show a kind of curve. `level` is the chance that bands and intervals cover."""
+    """Interface of views, which show a kind of curve as tables and as a plot."""
 
     def tables(self, curve: Curve) -> list[Shown]:
-        """What stands on the terminal."""
+        """Tables for the terminal."""
         ...
 
     def draw(self, curve: Curve) -> Axes:
-        """A picture that no window shows."""
+        """Plot of the curve without a window."""
         ...
 
 
 @dataclass(frozen=True)
 class ResultView:
-    """A result with a band or with intervals, as it shows itself: only what says more needs a view of its own.
+    """Default view of a result with a band or intervals, by the result's own columns and plot.
 
     Attributes:
-        sure: The level, and whether the population is spoken of.
+        sure: The level, and whether intervals for the population are shown.
         most: Points up to which a band is shown: more would take long to simulate.
     """
 
@@ -52,7 +52,7 @@ class ResultView:
     most: int = MOST_BANDED
 
     def tables(self, curve: Any) -> list[Shown]:
-        """Its columns, and lower and upper ends."""
+        """Columns of the result, with lower and upper ends."""
         what = curve._covers()
         if curve._points() > self.most:
             return [Shown(f"no {what} is shown of more than {self.most:,} points", curve._columns())]
@@ -60,15 +60,15 @@ class ResultView:
         return [Shown(words, {**curve._columns(), **ends})]
 
     def draw(self, curve: Any) -> Axes:
-        """The result with its band or its intervals."""
+        """Plot of the result with its band or its intervals."""
         return drawn(curve, self.sure)
 
 
 class RocView(ResultView):
-    """Rates by threshold, in their bands, and the area with its intervals."""
+    """View of a ROC curve: rates by threshold with bands, and the AUC with its intervals."""
 
     def tables(self, curve: ROC) -> list[Shown]:
-        """Rates by threshold, and between which all of them lie."""
+        """Rates by threshold, with simultaneous bands."""
         from ..curves.covering import scopes
         from ..display import area_rows
 
@@ -84,10 +84,10 @@ class RocView(ResultView):
 
 
 class HosmerLemeshowView(ResultView):
-    """The test, and its groups."""
+    """View of a Hosmer-Lemeshow test and its groups."""
 
     def tables(self, curve: HosmerLemeshow) -> list[Shown]:
-        """Observed and expected positives, with intervals of the former."""
+        """Observed and expected positives by group, with intervals of the observed ones."""
         from ..curves.covering import EACH, ends_of
         from ..display import numeral
 
@@ -102,12 +102,12 @@ class HosmerLemeshowView(ResultView):
 
 @dataclass(frozen=True)
 class BinnedResidualsView:
-    """Bins of like scores."""
+    """View of mean residuals of bins of similar scores."""
 
     level: float
 
     def tables(self, curve: BinnedResiduals) -> list[Shown]:
-        """Mean residuals, and what they stay within if the model is right."""
+        """Mean residuals, and the envelope that holds them if the model is right."""
         within = curve.envelope_at(self.level)
         columns = {
             "prob_pred": curve.prob_pred, "residual": curve.residual, "count": curve.count, "envelope": within
@@ -117,7 +117,7 @@ class BinnedResidualsView:
         return [Shown(words, columns)]
 
     def draw(self, curve: BinnedResiduals) -> Axes:
-        """The bins in their envelope."""
+        """Plot of the bins with their envelope."""
         from ..display import headless_axes
 
         return curve.plot(ax=headless_axes(), level=self.level)

@@ -1,4 +1,4 @@
-"""A sign of life on standard error, where somebody looks at it."""
+"""Progress indicators on standard error, shown only on a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def waiting(words: str) -> Iterator[None]:
-    """Turn a wheel beside `words` until the work is done."""
+    """Show a spinner beside `words` until the work is done."""
     if not sys.stderr.isatty():
         yield
         return
@@ -21,7 +21,7 @@ def waiting(words: str) -> Iterator[None]:
 
 @contextmanager
 def filling(words: str, total: int) -> Iterator[Callable[[int], object]]:
-    """Fill a bar beside `words`: what is yielded is told how much is done."""
+    """Show a progress bar beside `words`, and yield a function that takes the amount done."""
     if not sys.stderr.isatty():
         yield lambda done: None
         return
