@@ -72,7 +72,7 @@ class Histogram2DView:
     """View of a histogram of two columns: merged counts as a table, all counts as a heat map."""
 
     def tables(self, curve: Histogram2D) -> list[Shown]:
-        """Counts of the plane, merged into at most 8 × 8 parts."""
+        """Counts of the plane, merged into at most 8 by 8 parts."""
         import numpy as np
 
         across, upwards = (np.linspace(0, size, min(size, SHOWN) + 1).astype(int) for size in curve.count.shape)

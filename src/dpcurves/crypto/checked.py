@@ -49,7 +49,7 @@ class CheckedValues:
     digests: NDArray[np.uint8]
 
     def accepted(self, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Which keys may count: those whose digests at the other server are the same.
+        """Mask of the keys that may count: those whose digests equal the other server's.
 
         Raises:
             ValueError: there are not as many digests as here.
@@ -65,7 +65,7 @@ class CheckedValues:
 
 
 def share_checked_cells(cells: Words, domain: Domain, engine: Engine, randomness: Octets) -> SharedChecked:
-    """One checked key for each cell x: a share of ``tau -> [tau >= x]`` for each of two servers.
+    """Share cells as checked keys: for each cell x, a share of ``tau -> [tau >= x]`` for each of two servers.
 
     A verifiable incremental point function, as in the Mastic draft (Mouris, Patton, Davis, Sarkar and Tsoutsos 2025),
     after de Castro and Polychroniadou (2022): a key says of each node of the binary tree over the cells whether its
@@ -94,7 +94,7 @@ def share_checked_cells(cells: Words, domain: Domain, engine: Engine, randomness
 def checked_values(
     keys: CheckedKeys, thresholds: Sequence[int], engine: Engine, verification_key: bytes
 ) -> CheckedValues:
-    """One server's share for each threshold and key, and a digest of each key that must be the other server's, too.
+    """Share of one server for each threshold and key, and a digest of each key that must equal the other server's.
 
     Formal guarantees: *an honest owner's* digests are the same at both servers, and tell neither anything: each could
     have worked them out alone.
@@ -209,7 +209,7 @@ class _Walk:
 
 @dataclass(slots=True, repr=False, eq=False)
 class _Transcript:
-    """All that was compared of some keys, a row for each."""
+    """Transcript of the hashes that are compared for some keys, with a row for each key."""
 
     key: bytes
     rows: list[Words] = field(default_factory=list)

@@ -34,7 +34,7 @@ class Shared:
 
 
 def share_cells(cells: Words, domain: Domain, engine: Engine, randomness: Octets) -> Shared:
-    """One key for each cell x: a share of ``tau -> [tau >= x]`` for each of two servers.
+    """Share cells as comparison keys: for each cell x, a share of ``tau -> [tau >= x]`` for each of two servers.
 
     The distributed comparison function of Boyle, Chandran, Gilboa, Gupta, Ishai, Kumar and Rathee (2021, figure 1), but
     that the value is gained where tau turns right and the cell left, and at the cell itself.
@@ -70,7 +70,7 @@ def share_cells(cells: Words, domain: Domain, engine: Engine, randomness: Octets
 
 
 def prefix_sums(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> tuple[int, ...]:
-    """One server's share of how many cells lie at or below each threshold, modulo the ring's size.
+    """Share of one server of the number of cells at or below each threshold, modulo the ring's size.
 
     Thresholds may come in any order and more than once. Paths that begin alike are walked once. Both servers have to
     ask for the same thresholds in one call: only shares of one call go together.
@@ -88,7 +88,7 @@ def prefix_sums(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine)
 
 
 def enumeration_pays(domain: Domain, thresholds: Sequence[int]) -> bool:
-    """Whether the whole domain costs less than the paths to these thresholds. Both servers have the same answer.
+    """True if evaluating the whole domain costs less than these thresholds' paths. Both servers have the same answer.
 
     A path costs its steps below the one before it, and a leaf, with a state that was copied on the way.
     """

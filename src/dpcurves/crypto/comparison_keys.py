@@ -41,7 +41,7 @@ class PublicShare(Corrections):
         )
 
     def records(self) -> Words:
-        """One row for each key, ``(keys, domain.record_words)``: equal rows are equal correction words."""
+        """Correction words as rows, ``(keys, domain.record_words)``: equal rows are equal correction words."""
         return as_rows(self.seeds, self.values, self.turns[None, :, None], self.leaf[None], self.point[None])
 
     @classmethod

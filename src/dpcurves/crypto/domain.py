@@ -45,7 +45,7 @@ class Domain:
 
     @property
     def is_enumerable(self) -> bool:
-        """Whether keys can be evaluated on the whole domain: they have one more block for that."""
+        """True if keys can be evaluated on the whole domain: they have one more block for that."""
         return self.bits <= ENUMERABLE_BITS
 
     @property

@@ -1,4 +1,4 @@
-"""What expands seeds: fixed-key AES, keyed by the task. Two engines do it, portable and fast, with the same bits."""
+"""Pseudorandom generator of seeds: fixed-key AES, keyed by the task. Engines, portable and fast, give equal bits."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Engine(Protocol):
 
     @property
     def chunk(self) -> int:
-        """How many keys to take at a time."""
+        """Number of keys that are processed at a time."""
         ...
 
     def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:

@@ -14,7 +14,7 @@ KEYS = 512
 
 
 def cell_sums(keys: ComparisonKeys, engine: Engine) -> Words:
-    """One server's share of how many keys have each cell: ``(cells, words)``. Running sums are those of thresholds.
+    """Share of one server of the counts of keys by cell: ``(cells, words)``. Prefix sums are those of thresholds.
 
     The distributed point function of Boyle, Gilboa and Ishai (2016) in the tree of seeds of the comparison function:
     leaves are corrected once more, under another permutation than that of the comparison.

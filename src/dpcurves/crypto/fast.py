@@ -114,7 +114,7 @@ class FastEngine:
 
 
 def _packed(words: Words) -> bool:
-    """Whether the words of keys, along the last axis or two, lie side by side: the loops take that for granted."""
+    """True if the words of keys are contiguous along the last axis or two, which the compiled loops assume."""
     inner = words if words.ndim < 3 else words[:1]
     return inner.size == 0 or inner.flags.c_contiguous
 
@@ -126,7 +126,7 @@ def _laid(words: Words) -> Words:
 
 @cache
 def instructions_here() -> frozenset[str]:
-    """Which groups of instructions this processor has and numba may use: none where there is no numba."""
+    """Instruction sets that this processor has and numba may use: none where there is no numba."""
     try:
         import numba
     except ImportError:
@@ -143,7 +143,7 @@ def instructions_here() -> frozenset[str]:
 
 
 def lanes_here() -> int:
-    """How many blocks one AES instruction of this processor takes; 0 if there is none, or numba may not use it."""
+    """Blocks per AES instruction of this processor; 0 if there is none, or numba may not use it."""
     if not {"aes", "sse2"} <= instructions_here():
         return 0
     return 2 if {"vaes", "avx2"} <= instructions_here() else 1

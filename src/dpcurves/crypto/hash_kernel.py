@@ -71,7 +71,7 @@ class _Emitter:
         return self.builder.shuffle_vector(first, second, ir.Constant(_FOUR, places))
 
     def place(self, base: Any, message: Any, words: int, number: int) -> Any:
-        """Where register `number` of a message lies, in rows of so many 64-bit words."""
+        """Pointer to register `number` of a message, in rows of so many 64-bit words."""
         start = self.builder.add(self.builder.mul(message, _I64(words)), _I64(2 * number))
         return self.builder.bitcast(self.builder.gep(base, [start]), _FOUR.as_pointer())
 

@@ -39,7 +39,7 @@ class Emitter:
         self.numbers = self.narrow if words == 1 else ir.VectorType(ir.IntType(128), lanes)
 
     def data(self, kinds: Any, arrays: Any) -> list[Any]:
-        """Where the arrays of a tuple begin."""
+        """Pointers to the data of the arrays in a tuple."""
         return [
             self.context.make_array(kind)(self.context, self.builder, array).data
             for kind, array in zip(kinds, _TOOLS.unpack_tuple(self.builder, arrays), strict=True)
@@ -99,7 +99,7 @@ class Emitter:
         return self._shuffled(alone, alone, [0] * kind.count)
 
     def control(self, block: Any) -> Any:
-        """All ones in both words of the blocks whose control bit is set."""
+        """Bit mask of blocks: ones in both words where the control bit is set, else zeros."""
         high = self._shuffled(block, block, [2 * (place // 2) + 1 for place in range(2 * self.lanes)])
         return self.builder.ashr(high, self.filled(self.wide, 63))
 
@@ -131,7 +131,7 @@ class Emitter:
         return [self.builder.xor(*both) for both in zip(blocks, masked, strict=True)]
 
     def turned(self, turns: Any, first: Any, level: Any) -> list[Any]:
-        """What else corrects the control bits of right children."""
+        """Correction of the control bits of right children, beyond that of left ones."""
         shift = self.spread(self.builder.sub(_I64(63), level), self.narrow)
         words = [self.builder.shl(bits, shift) for bits in self.load(turns, first, 1, self.narrow)]
         return [self.builder.and_(self.high(word), self.top()) for word in words]
@@ -145,7 +145,7 @@ def _typed_down(  # noqa: PLR0917 (numba's functions have no keywords)
     typing: Any, state: Any, public: Any, round_keys: Any, first: Any, level: Any,
     lanes: Any, words: Any, turn: Any, groups: Any,
 ) -> Any:  # fmt: skip
-    """One level down, in place."""
+    """Typed intrinsic that expands nodes to the next level of the tree, in place."""
 
     def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         code = Emitter(context, builder, lanes.literal_value, words.literal_value, groups.literal_value)

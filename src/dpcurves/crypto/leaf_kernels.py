@@ -19,7 +19,7 @@ _I64 = ir.IntType(64)
 def _typed_read(  # noqa: PLR0917 (numba's functions have no keywords)
     typing: Any, arrays: Any, round_keys: Any, first: Any, lanes: Any, words: Any, groups: Any
 ) -> Any:
-    """What leaves of some keys say: ``(leaves, corrections, blocks)``."""
+    """Typed intrinsic that evaluates leaves of some keys: ``(leaves, corrections, blocks)``."""
 
     def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         code = Emitter(context, builder, lanes.literal_value, words.literal_value, groups.literal_value)

@@ -11,12 +11,12 @@ _ONE = np.uint64(1)
 
 
 def control(seeds: Words) -> Words:
-    """All ones where the control bit of a block ``(count, 2)`` is set: the top bit of its second word."""
+    """Bit mask of blocks ``(count, 2)``: ones where the control bit is set, the top bit of the second word."""
     return (seeds[:, 1].view(np.int64) >> 63).view(np.uint64)
 
 
 def turns_right(cells: Words, bits: int, level: int) -> Words:
-    """All ones where the path to a cell of so many bits turns right at a level."""
+    """Bit mask of cells: ones where the path to a cell of so many bits turns right at a level, else zeros."""
     return -((cells >> np.uint64(bits - 1 - level)) & _ONE)
 
 
@@ -37,7 +37,7 @@ def chosen(right: Words, left_side: Words, right_side: Words) -> Words:
 
 
 def seed_correction(right: Words, left_difference: Words, right_difference: Words) -> tuple[Words, Words]:
-    """What makes the servers' seeds equal off the path, and their control bits different on it.
+    """Correction word of seeds: makes the servers' seeds equal off the path, and their control bits different on it.
 
     The differences are those of both servers' left and right children. The top bit of the correction is that of left
     children; the second result has it where right children's is another one, and is 0 elsewhere.

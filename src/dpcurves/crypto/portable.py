@@ -61,7 +61,7 @@ class PortableEngine:
         return public.domain.ring.add(block.reshape(shape), corrections.reshape(shape)).reshape(len(block), 2)
 
     def _ciphers(self) -> _Ciphers:
-        """Those of this thread: contexts of OpenSSL are not shared, and take longer to make than a level."""
+        """Ciphers of this thread: contexts of OpenSSL are not shared, and take longer to make than a level."""
         if not hasattr(self._local, "ciphers"):
             self._local.ciphers = _Ciphers(self.keys)
         ciphers: _Ciphers = self._local.ciphers
@@ -98,7 +98,7 @@ class PortableEngine:
 
 
 class _Cipher:
-    """One permutation."""
+    """Fixed-key AES permutation."""
 
     __slots__ = ("_context",)
 
@@ -127,7 +127,7 @@ class _Ciphers:
         self.value, self.other_value = _Cipher(keys.value), _Cipher(keys.other_value)
 
     def values(self, seeds: Words, ring: Ring) -> tuple[Words, Words]:
-        """What is added on the way left, and on the way right: numbers ``(keys, words)``."""
+        """Values added on the way left, and on the way right: numbers ``(keys, words)``."""
         block = self.value.expanded(seeds)
         if ring.words == 1:
             return block[:, :1], block[:, 1:]
@@ -136,7 +136,7 @@ class _Ciphers:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One level down, for all keys of a chunk, in a buffer that is used again."""
+    """Expansion of nodes to the next level of the tree, for all keys of a chunk, in a reused buffer."""
 
     ciphers: _Ciphers
     ring: Ring

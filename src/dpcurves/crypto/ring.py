@@ -86,7 +86,7 @@ class Ring:
         return tuple(low + (high << 64) for low, high in numbers.tolist())
 
     def opened(self, *shares: tuple[int, ...]) -> tuple[int, ...]:
-        """What the parties' shares add up to, place by place."""
+        """Reconstruct the secrets: sums of the parties' additive shares, place by place."""
         return tuple(sum(parts) % self.modulus for parts in zip(*shares, strict=True))
 
     def signed(self, number: int) -> int:

@@ -17,7 +17,7 @@ from .wire import Frame
 
 
 class Octets(Protocol):
-    """Where uniform bytes come from: as many as asked for."""
+    """Interface of sources of uniformly random bytes."""
 
     @property
     def octets(self) -> Callable[[int], bytes]: ...
@@ -92,7 +92,7 @@ class Corrections(ABC):
 
     @abstractmethod
     def records(self) -> Words:
-        """One row for each key: equal rows are equal correction words."""
+        """Correction words as rows, one for each key: equal rows are equal correction words."""
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -145,7 +145,7 @@ class ServerKeys(Generic[Public]):
         return self.public.domain
 
     def to_bytes(self) -> bytes:
-        """One frame: 16 bytes, then the correction words and the seed of each key."""
+        """Serialise to one frame: 16 bytes, then the correction words and the seed of each key."""
         rows = np.concatenate([self.public.records(), self.seeds.words], axis=1)
         return self._frame(self.domain, self.seeds.party).packed(rows)
 

@@ -20,7 +20,7 @@ HEAD_SIZE = _HEAD.size + _SUM_SIZE
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What stands in a frame's head, but for the count.
+    """Header of a frame, without the count.
 
     Attributes:
         name: What the frame holds, for errors.

@@ -1,4 +1,4 @@
-"""Who sees what: interchangeable ways to turn records into a release."""
+"""Trust models: interchangeable ways to turn records into a release."""
 
 from lazy_loader import attach_stub
 

@@ -22,7 +22,7 @@ class Planner(Protocol):
     """The part of a trust model that is needed for plans: which queries it would ask, and how it would answer them."""
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """How it gets what is needed: which queries, in how many turns. Chosen from public facts alone.
+        """Strategy for a workload: its queries, and the number of turns. Chosen from public facts alone.
 
         `strategies.at_once` serves who counts on cells that are known beforehand, `strategies.adaptively` who still has
         the records after each answer; a model with a better way for a workload takes its own.
@@ -30,12 +30,12 @@ class Planner(Protocol):
         ...
 
     def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done for one query. Raises `UnsupportedQuery`; touches no data."""
+        """Plan of a single query. Raises `UnsupportedQuery`; touches no data."""
         ...
 
 
 class TrustModel(Planner, Protocol[Holder]):
-    """Who keeps the records, who adds the noise, and who sees what.
+    """Interface of trust models: they define the holders of records, the source of noise, and each party's view.
 
     Fields are public. What is secret comes as an argument: a *holder* keeps records, or shares of them, and remembers.
 

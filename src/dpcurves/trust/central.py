@@ -1,4 +1,4 @@
-"""One curator sees all records and adds the noise once."""
+"""Central model: a single curator sees all records and adds the noise once."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Central:
 
     @property
     def holders(self) -> tuple[type, ...]:
-        """One curator."""
+        """Types of holders: a single curator."""
         return (Curator,)
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
@@ -54,7 +54,7 @@ class Central:
         return meet(workload, Setting(loss, adjacency))
 
     def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What the curator would do.
+        """Plan of the curator for a query.
 
         Raises:
             UnsupportedQuery: the mechanism cannot answer, or there are more cells than are counted one by one.

@@ -1,4 +1,4 @@
-"""One curator sees the tuples of a stream, and adds noise to their counts, tick by tick."""
+"""Central model of streams: a curator sees the tuples, and adds noise to their counts, tick by tick."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CentralStream:
     mechanism: Sequential[Any]
 
     def plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What the curator would do.
+        """Plan of the curator for a query of a stream.
 
         Raises:
             UnsupportedQuery: the mechanism cannot answer.
@@ -47,7 +47,7 @@ class CentralStream:
         return replace(plan, made_by=f"one curator: {plan.made_by}")
 
     def watch(self, plan: Plan, standing: Standing | None) -> Watcher:
-        """Where the stream stands: at its beginning, or where it was left.
+        """Open the stream: at its beginning, or resumed from a saved state.
 
         Raises:
             ValueError: the state is not that of the last tick, or of another mechanism or plan.

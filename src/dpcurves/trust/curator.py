@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Curator:
-    """Who sees all records. It has no repr.
+    """Curator, who sees all records. It has no repr.
 
     Attributes:
         records: What is counted.

@@ -34,19 +34,19 @@ LARGEST_SCALE = 2**40
 """The largest scale of noise: beyond it, a sum of noises could wrap around the ring."""
 MOST_CELLS = 2**53
 MOST_SLOTS = 2**16 - 1
-"""How many slots are counted one by one at most: about a minute of a processor for 10**5 reports, unchecked."""
+"""Most slots that are counted one by one: about a minute of a processor for 10**5 reports, unchecked."""
 NAMED = "two servers that do not collude"
 
 
 class Owners(Enum):
-    """Whether servers check what owners send."""
+    """Choice of whether the servers check the reports that owners send."""
 
     UNCHECKED = "unchecked"
     CHECKED = "checked"
 
     @property
     def few_slots(self) -> int:
-        """How many slots are counted one by one without being asked to; checks take longer for each."""
+        """Most slots that are counted one by one by default; checks take longer for each."""
         return MOST_SLOTS if self is Owners.UNCHECKED else 2**12 - 1
 
 
@@ -117,7 +117,7 @@ class FunctionShares:
         return at_once(workload, Setting(loss, adjacency))
 
     def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What the servers would do. Raises `UnsupportedQuery`; touches no data."""
+        """Plan of the two servers for a query. Raises `UnsupportedQuery`; touches no data."""
         if type(query) not in _WAYS:
             raise UnsupportedQuery("question", f"two servers count; they cannot answer {type(query).__name__}")
         if not isinstance(adjacency, ReplaceOne) or adjacency.unit != EACH_RECORD:
@@ -136,7 +136,7 @@ class FunctionShares:
 
 
 def masked(plan: Plan, holder: ShareHolder, allotment: Allotment) -> tuple[int, ...]:
-    """One server's half of the answer: its shares with its own noise, modulo 2**64. Nothing else leaves a server.
+    """Half of the answer of one server: its shares plus its own noise, modulo 2**64. Nothing else leaves a server.
 
     Raises:
         ValueError: the payment is for another loss.
@@ -161,7 +161,7 @@ def collect(plan: Plan, halves: Sequence[Sequence[int]], allotment: Allotment) -
 
 
 def told(plan: Plan, counts: Sequence[int], allotment: Allotment) -> Release:
-    """What the servers have told an analyst: they have charged for it.
+    """Release of the counts that the servers have sent to an analyst: they have charged for it.
 
     Raises:
         ValueError: there are not as many counts as were asked for.
@@ -170,12 +170,12 @@ def told(plan: Plan, counts: Sequence[int], allotment: Allotment) -> Release:
 
 
 def thresholds(plan: Plan) -> Sequence[int]:
-    """How many slots each count takes of which servers have to have shares, rising; no slots are no count."""
+    """Numbers of slots, rising, of whose prefix counts servers need shares; an empty prefix needs none."""
     return _way(plan).thresholds(plan)
 
 
 class _Way(NamedTuple):
-    """How queries of one kind are answered.
+    """Functions that answer queries of one kind.
 
     Attributes:
         plan: What would be done.

@@ -1,4 +1,4 @@
-"""Nobody sees a record: each person randomises one answer at home, and sends that."""
+"""Local model: no party but the person sees a record; each randomises one answer at home, and sends that."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Local:
         return at_once(workload, Setting(loss, adjacency))
 
     def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What people would report. Raises `UnsupportedQuery`."""
+        """Plan of the people's reports to a query. Raises `UnsupportedQuery`."""
         plan = planned(self._aimed(query), loss, adjacency, self.coins)
         if plan.law.required(Tallied).people > MOST_PEOPLE:
             raise UnsupportedQuery("people", f"at most {MOST_PEOPLE} report")
@@ -73,13 +73,13 @@ class Local:
         return replace(query, read=self.aim)
 
     def run(self, plan: Plan, holders: Sequence[Person], allotment: Allotment, randomness: Randomness) -> Release:
-        """All people at once, in one place: for simulations."""
+        """Run all people at once, in one place: for simulations."""
         slots = np.array([person.slot for person in holders], dtype=np.int64)
         return collect(plan, [contributions(plan, slots, randomness)], allotment, seeded=randomness.seeded)
 
 
 def contribute(plan: Plan, slot: int, randomness: Randomness) -> bytes:
-    """One person's message: the number of a level, drawn, and a randomised report about it, filled up with zeros.
+    """Message of a person: the number of a level, drawn, and a randomised report about it, padded with zeros.
 
     Or, where each person reports about all levels, these reports one behind another.
 
@@ -116,7 +116,7 @@ def contributions(plan: Plan, slots: IntArray, randomness: Randomness) -> Report
 
 
 def octets(plan: Plan) -> int:
-    """How long a message is: they are all of one length."""
+    """Length of a message in octets: every message has the same."""
     lengths = [way.octets for way in _ways(plan)]
     return sum(lengths) if plan.law.required(Tallied).about_all else 1 + max(lengths)
 
@@ -150,7 +150,7 @@ class Tables:
         self._about_all = plan.law.required(Tallied).about_all
 
     def are_messages(self, messages: Reports) -> BoolArray:
-        """Which rows of (rows, octets) are messages under this plan at all."""
+        """Mask of the rows of (rows, octets) that are valid messages under this plan."""
         return self.sorted_out(messages)[1]
 
     def add(self, messages: Reports) -> None:
@@ -192,7 +192,7 @@ class Tables:
         return found
 
     def release(self, allotment: Allotment, *, seeded: bool) -> Release:
-        """What was counted, as the answer to a plan of as many people as there were.
+        """Release of the tallies, as the answer to a plan of as many people as there were.
 
         Raises:
             ValueError: there was no report, or the payment is for another loss than the plan's.

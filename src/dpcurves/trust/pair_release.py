@@ -1,4 +1,4 @@
-"""What was told about pairs of people becomes a release: three sums of all answers, or the one noisy sum."""
+"""Releases of pairs of people: three sums of all answers, or the one noisy sum."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def of_sum(plan: Plan, pairs: IntArray, noisy: int, allotment: Allotment, *, see
 
 
 def told(plan: Plan, pairs: IntArray, values: Sequence[int], allotment: Allotment) -> Release:
-    """What two servers have told an analyst of all pairs: they have charged for it.
+    """Release of the values that two servers have sent to an analyst of all pairs: they have charged for it.
 
     Raises:
         ValueError: there are not as many numbers as are told, or somebody is in too many pairs.
@@ -98,7 +98,7 @@ class Everybody:
 
 
 def simulated(plan: Plan, everybody: Everybody, allotment: Allotment, randomness: Randomness) -> Release:
-    """All pairs in one place, by their circuit in the clear: whoever runs it sees all values.
+    """Simulate all pairs in one place, by their circuit in the clear: the caller sees all values.
 
     Raises:
         ValueError: the table has not as many people as the plan, or something is no whole number of so many bits.
@@ -122,7 +122,7 @@ def simulated(plan: Plan, everybody: Everybody, allotment: Allotment, randomness
 
 
 def _answers(plan: Plan, kernel: Kernel, people: tuple[Mapping[str, Any], ...], randomness: Randomness) -> IntArray:
-    """What the circuit says about values and even coins of both parties."""
+    """Outputs of the circuit on values and even coins of both parties."""
     response, given = response_of(_query(plan), plan.loss), []
     for person in people:
         given += [person[name] for name in kernel.columns]

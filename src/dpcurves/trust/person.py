@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Person:
-    """Who trusts nobody. It has no repr.
+    """Person in the local model, who trusts no other party. It has no repr.
 
     Attributes:
         slot: The cell of the table that the person's value lies in, row by row; as many as there are cells: missing.

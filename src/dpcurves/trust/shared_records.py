@@ -38,7 +38,7 @@ VALUES_AT_ONCE = 2**22
 
 @dataclass(frozen=True)
 class Encoding:
-    """How the reports of one task are written: the same for owners and servers.
+    """Encoding of the reports of one task: the same for owners and servers.
 
     Attributes:
         slots: A record is in one of these, or behind them if it is missing.
@@ -100,7 +100,7 @@ class Encoding:
 
 @dataclass(frozen=True)
 class CheckedEncoding(Encoding):
-    """How reports are written that servers can check: an owner counts once, or is dropped."""
+    """Encoding of reports that servers can check: an owner counts once, or is dropped."""
 
     @property
     def public_size(self) -> int:
@@ -207,11 +207,11 @@ class Evaluation:
     digests: NDArray[np.uint8]
 
     def accepted(self, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Which reports may count: those whose digests at the other server are the same, at all thresholds."""
+        """Mask of the reports that may count: their digests equal the other server's at all thresholds."""
         return np.asarray((self.digests == digests).all(axis=1))
 
     def among(self, accepted: NDArray[np.bool_]) -> Accepted:
-        """What it has of those that count. The others are evaluated once more, and taken off."""
+        """Sums of this server over the accepted reports. The others are evaluated once more, and subtracted."""
         sums = self.sums
         if not accepted.all():
             failed, _ = self.reports.summed(self.reports.keys[~accepted], self.at)

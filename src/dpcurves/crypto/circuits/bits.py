@@ -67,7 +67,7 @@ class Bits:
 
     @property
     def number(self) -> Number:
-        """What an output is."""
+        """Description of this number as a circuit's output: its wires and its range."""
         return Number(self.wires, self.low, self.high)
 
     def __add__(self, other: Bits | int) -> Bits:
@@ -140,7 +140,7 @@ class Bits:
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __invert__(self) -> Bits:
-        """All bits turned: of a bit, 1 minus it."""
+        """Complement of all bits: for a single bit b, 1 - b."""
         top = (1 << len(self._unsigned.wires)) - 1
         return self._within(map(self.wiring.negation, self.wires), top - self.high, top - self.low)
 
@@ -234,7 +234,7 @@ class Bits:
         return Bits(self.wiring, tuple(gate(a, b) for a, b in pairs), 0, (1 << size) - 1)
 
     def _all(self, wires: list[int]) -> int:
-        """Whether all are 1, by a tree."""
+        """Wire of the AND of all wires, computed by a balanced tree."""
         while len(wires) > 1:
             odd = wires[len(wires) // 2 * 2 :]
             wires = [self.wiring.conjunction(a, b) for a, b in zip(wires[::2], wires[1::2], strict=False)] + odd

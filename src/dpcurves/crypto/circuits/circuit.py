@@ -11,7 +11,7 @@ from ...arguments import Refused
 
 
 class Kind(IntEnum):
-    """What a gate does with its wires."""
+    """Kind of a gate: the Boolean function of its wires."""
 
     XOR = 0
     AND = 1
@@ -20,7 +20,7 @@ class Kind(IntEnum):
 
 
 class Gate(NamedTuple):
-    """One gate; its own wire is numbered after the inputs and the gates before it. NOT has its own twice, ZERO none."""
+    """Gate; its own wire is numbered after the inputs and the gates before it. NOT has its own twice, ZERO none."""
 
     kind: Kind
     left: int
@@ -91,12 +91,12 @@ class Circuit:
 
     @property
     def output_wires(self) -> tuple[int, ...]:
-        """All outputs' wires, number by number."""
+        """Wires of all outputs, number by number."""
         return tuple(wire for number in self.outputs for wire in number.wires)
 
     @property
     def ands(self) -> int:
-        """How many gates are AND: what a circuit costs, for others are free."""
+        """Number of AND gates: the cost of a circuit, for other gates are free."""
         return sum(gate.kind == Kind.AND for gate in self.gates)
 
     def run(self, machine: Machine[Wire], inputs: Sequence[Wire]) -> list[Wire]:

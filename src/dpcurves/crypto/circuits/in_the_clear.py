@@ -56,7 +56,7 @@ def numbers_of(wires: Sequence[Wire], number: Number) -> NDArray[Any]:
 
 
 def evaluated(circuit: Circuit, *values: ArrayLike) -> tuple[NDArray[Any], ...]:
-    """What a circuit says of arrays of whole numbers, one array for each input: one for each output.
+    """Evaluate a circuit in the clear on arrays of whole numbers, one array for each input: one for each output.
 
     Raises:
         ValueError: there are not as many as inputs, or they have other lengths, or more bits.

@@ -18,7 +18,7 @@ LEAST = 3 * 1024
 
 
 def total_offset(number: Number, count: int) -> int:
-    """What is added to the sum of so many instances, so that it is never negative."""
+    """Offset that is added to the sum of so many instances, so that it is never negative."""
     return count << (len(number.wires) - 1) if number.low < 0 else 0
 
 
@@ -47,7 +47,7 @@ class Piles(Generic[Wire]):
 
     @property
     def offset(self) -> int:
-        """What the wires of the total hold too much: numbers with a sign are added without it."""
+        """Excess of the total's wires over the total: the sum of the offsets of signed numbers."""
         return total_offset(self.number, self.count)
 
     @property

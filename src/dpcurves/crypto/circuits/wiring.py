@@ -62,7 +62,7 @@ class Wiring:
         return self.xor(other, self.conjunction(condition, self.xor(one, other)))
 
     def carry(self, left: int, right: int, carry: int) -> int:
-        """What is carried on where three bits are added: one AND."""
+        """Carry bit of a full adder of three bits: a single AND."""
         return self.xor(carry, self.conjunction(self.xor(left, carry), self.xor(right, carry)))
 
     def circuit(self, outputs: Sequence[Number]) -> Circuit:

@@ -1,4 +1,4 @@
-"""What garbles a batch of AND gates, and evaluates it. Two engines do it, portable and fast, with the same bits."""
+"""Garbling and evaluation of a batch of AND gates. Two engines, portable and fast, give equal bits."""
 
 from __future__ import annotations
 

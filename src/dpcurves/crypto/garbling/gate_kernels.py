@@ -47,7 +47,7 @@ class _Gates(Emitter):
         return [word for lane in range(self.lanes) for word in (2 * (start + lane) + half, 0)]
 
     def permuted(self, labels: Any) -> Any:
-        """All ones in both words of labels whose lowest bit is set."""
+        """Bit mask of labels: ones in both words where the lowest bit (permute bit) is set, else zeros."""
         low = self._shuffled(labels, labels, [2 * (place // 2) for place in range(2 * self.lanes)])
         top = self.filled(self.wide, 63)
         return self.builder.ashr(self.builder.shl(low, top), top)

@@ -34,7 +34,7 @@ def require_offset(offset: Words) -> None:
 
 
 def permute_bits(labels: Words) -> Bits:
-    """One party's XOR share of the values of a wire. The garbler's are those of its labels of 0."""
+    """XOR share of one party of the values of a wire. The garbler's are those of its labels of 0."""
     return (labels[:, 0] & _ONE).astype(np.bool_)
 
 

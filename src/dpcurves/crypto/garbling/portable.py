@@ -69,5 +69,5 @@ def _hashed(blocks: Words, key: Words) -> Words:
 
 
 def _spread(labels: Words) -> Words:
-    """All ones in both words of the labels whose permute bit is set."""
+    """Bit mask of labels: ones in both words where the permute bit is set, else zeros."""
     return twice(-(labels[:, 0] & _ONE))

@@ -36,7 +36,7 @@ class Trees:
 
     @classmethod
     def all(cls, levels: int, keys: Words, randomness: Octets) -> tuple[Trees, bytes]:
-        """All leaves, and what the other party is sent: 32 bytes a bit of the offset.
+        """Trees with every leaf, and the message to the other party: 32 bytes a bit of the offset.
 
         Args:
             keys: Both keys of 128 base transfers, ``(128, 2, 2)``.
@@ -52,7 +52,7 @@ class Trees:
 
     @classmethod
     def all_but_one(cls, levels: int, keys: Words, bits: NDArray[np.bool_], sent: bytes) -> Trees:
-        """All leaves but the one whose number the offset's bits are. Neither branches nor places depend on them.
+        """Punctured trees: every leaf but that numbered by the offset's bits. No branch or place depends on them.
 
         Args:
             keys: The keys of 128 base transfers, ``(128, 2)``, chosen by the bits' negation.

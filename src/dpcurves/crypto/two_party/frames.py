@@ -47,7 +47,7 @@ class Frames:
 
     @property
     def session(self) -> bytes:
-        """What names the session."""
+        """Name of the session."""
         return self._name
 
     @property
@@ -63,7 +63,7 @@ class Frames:
         return body + tag
 
     def opened(self, message: bytes, size: int | None = None) -> memoryview:
-        """What is in the next message of the other party, of this size if one is given.
+        """Authenticate and open the next message of the other party, of this size if one is given.
 
         Raises:
             ProtocolAborted: it is another message.

@@ -1,4 +1,4 @@
-"""What two parties work out: it is public, and both have to have the same one."""
+"""Two-party computation jobs: a public description, which both parties must share."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _PURPOSE = b"dpcurves: job of two parties, version 1\n"
 
 
 class Owner(Enum):
-    """Who has an input of a circuit."""
+    """Owner of an input of a circuit: the party or parties that supply it."""
 
     GARBLER = "garbler"
     EVALUATOR = "evaluator"
     SHARED = "shared"
     """Both: the input is the XOR of what they have."""
     COIN = "coin"
-    """Nobody: the input is the XOR of bits that both draw."""
+    """Joint randomness, supplied by no single party: the input is the XOR of bits that both draw."""
 
     @property
     def is_given_by_evaluator(self) -> bool:
-        """Whether bits of it go through a transfer."""
+        """True if bits of the input go through an oblivious transfer."""
         return self is not Owner.GARBLER
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What is done with the sum of an output over all instances, which is told to nobody.
+    """Circuit of the final step, applied to an output's sum over all instances; no party learns that sum.
 
     Attributes:
         circuit: Its first input is the sum, as `Job.total_width` bits, and with `Job.total_offset` added.
@@ -47,7 +47,7 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One circuit for many instances.
+    """Circuit that is evaluated for many instances.
 
     Attributes:
         name: What the session is about, and no other one: a task, say, and a number of an attempt.
@@ -91,12 +91,12 @@ class Job:
 
     @property
     def total_offset(self) -> int:
-        """What is added to the sum, so that it is never negative."""
+        """Offset that is added to the sum, so that it is never negative."""
         return total_offset(self.circuit.outputs[0], self.count)
 
     @property
     def digest(self) -> bytes:
-        """What is the same for the same job alone."""
+        """Digest of the job, by which parties check that theirs are equal."""
         lines = [_PURPOSE, len(self.name).to_bytes(8, "little"), self.name]
         lines.append(f"{self.count} {self.levels} {self.chunk}\n".encode())
         lines += _described(self.circuit, self.owners)

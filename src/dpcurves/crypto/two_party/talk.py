@@ -1,4 +1,4 @@
-"""One party's part of a protocol: a generator that yields a message to send it, and None to be given the next one."""
+"""Protocols as generators: a party's part yields a message to send it, and None to be given the next one."""
 
 from __future__ import annotations
 
