@@ -20,7 +20,7 @@ OF_SERVERS = 500
 
 
 class Attended(NamedTuple):
-    """How far a person is.
+    """Progress of a person in a task: state of the drawing, and of the meetings.
 
     Attributes:
         drawn: Whether it is known who meets whom.
@@ -36,7 +36,7 @@ class Attended(NamedTuple):
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left to say."""
+        """True once pairs are drawn and no meeting waits for a message."""
         return self.drawn and not self.waiting
 
 
@@ -88,7 +88,7 @@ class Attendance:
         return Attended(True, counts[True], counts[False], counts[None])
 
     def _said(self, person: Person, agreed: Agreement, number: int, values: Sequence[Any]) -> bool | None:
-        """Whether all is said; None: the meeting is broken."""
+        """Result of a meeting: True if all messages are sent, False if some are due; None: the meeting is broken."""
         meeting = agreed.meetings[number]
         if not self.post.has_entered(meeting.partner(self.number)):
             return None  # before anything is spent

@@ -18,7 +18,7 @@ _PIECE = 2**16
 
 
 class End(Protocol):
-    """One end of a conversation between two parties, whatever carries it."""
+    """Interface of an endpoint of a two-party connection, over any transport."""
 
     def send(self, message: bytes) -> None:
         """Send one message. Raises `ProtocolAborted`."""
@@ -29,7 +29,7 @@ class End(Protocol):
 
 @dataclass(slots=True, repr=False, eq=False)
 class Connection:
-    """One end of a connection. It counts what goes through.
+    """Endpoint of a two-party connection. It counts messages and bytes.
 
     Attributes:
         wire: A socket whose other end has been authenticated.

@@ -33,7 +33,7 @@ _TABLES = (
 
 @dataclass(slots=True, repr=False, eq=False)
 class Device:
-    """What a person's device remembers of one task. It has no repr.
+    """Persistent state of a person's device for one task. It has no repr.
 
     Formal guarantees: a meeting's loss is written here, and is on the disk, before anything of it is said; the device
     enters so many meetings and no more. All that it ever says in one follows from its secret, from the value it entered
@@ -78,7 +78,7 @@ class Device:
 
     @property
     def entered(self) -> int:
-        """How many meetings were entered: their loss is spent, whatever came of them."""
+        """Number of meetings entered: their loss is spent, even if they fail."""
         with self._changing() as base:
             return int(base.execute("SELECT count(*) FROM meetings").fetchone()[0])
 
@@ -124,13 +124,13 @@ class Device:
             base.execute("UPDATE meetings SET dropped = 1 WHERE name = ?", (meeting.name,))
 
     def heard(self, meeting: Meeting) -> list[bytes]:
-        """What was kept of the partner's messages, in order."""
+        """Messages of the partner that were kept, in order."""
         with self._changing() as base:
             rows = base.execute("SELECT message FROM heard WHERE name = ? ORDER BY step", (meeting.name,)).fetchall()
         return [row[0] for row in rows]
 
     def said(self, meeting: Meeting, job: Job, value: Sequence[int], person: int) -> tuple[list[bytes], bytes | None]:
-        """All that this person says in a meeting, given what was kept, and its share of the output if it has one.
+        """Messages of this person in a meeting, given the partner's that were kept, and its output share if it has one.
 
         Args:
             job: What is worked out; the first of both people is the garbler.
@@ -167,7 +167,7 @@ class Device:
             raise ProtocolAborted("meeting", "it was dropped" if found else "it was not entered")
 
     def _mark(self, meeting: Meeting, value: Sequence[int]) -> bytes:
-        """What tells a value from others, to whoever has the secret alone."""
+        """Keyed hash (HMAC) that distinguishes a value from others, only for a holder of the secret."""
         text = ",".join([str(whole(each, _WORD)) for each in value])
         return hmac.digest(self._secret, b"value\n" + meeting.name + b"\n" + text.encode(), "sha256")
 
@@ -180,13 +180,13 @@ def _role(meeting: Meeting, person: int) -> Owner:
 
 
 def _own(job: Job, role: Owner) -> list[int]:
-    """How many bits each input has that somebody of this role brings."""
+    """Numbers of bits of the inputs that this role supplies, alone or shared."""
     owned = zip(job.circuit.inputs, job.owners, strict=True)
     return [width for width, owner in owned if owner in (role, Owner.SHARED)]
 
 
 def _said(talk: Talk[list[Bits]], heard: Sequence[bytes]) -> tuple[list[bytes], list[Bits] | None]:
-    """All messages of a talk that was given these, and what it ends with."""
+    """Messages sent by a protocol that received these, and its result."""
     said: list[bytes] = []
     inbox = iter(heard)
     try:

@@ -1,4 +1,4 @@
-"""What two parties work out for a mean over pairs: each pair's noisy answer, or one noisy sum of all."""
+"""Two-party computation jobs of a mean over pairs: each pair's noisy answer, or one noisy sum of all."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ AGGREGATOR = -1
 
 @dataclass(frozen=True, slots=True)
 class KeyBundle:
-    """What everybody may know of a person: two public keys, signed under the task.
+    """Public keys of a person: two keys, signed under the task.
 
     Attributes:
         sealing: The X25519 key that letters are sealed to.
@@ -69,7 +69,7 @@ class KeyBundle:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a letter belongs, and nowhere else."""
+    """Address of a letter: its step, writer, reader and meeting, to which encryption and signature bind it."""
 
     meeting: bytes
     step: int
@@ -78,7 +78,7 @@ class Place:
 
     @property
     def octets(self) -> bytes:
-        """What is sealed and signed with it."""
+        """Associated data: the bytes that are sealed and signed with a letter."""
         names = self.step, self.writer, self.reader
         numbers = b"".join([name.to_bytes(8, "little", signed=True) for name in names])
         return b"dpcurves letter 1\n" + numbers + self.meeting
@@ -119,7 +119,7 @@ class Writer:
 
 
 def opened_by(sealing: X25519PrivateKey, letter: bytes, place: Place, writer: KeyBundle) -> bytes:
-    """What is in a letter to whoever has this key. Raises as `Writer.opened`."""
+    """Decrypt and verify a letter with the reader's key. Raises as `Writer.opened`."""
     sealed, signature = letter[:-SIGNATURE_SIZE], letter[-SIGNATURE_SIZE:]
     try:
         Ed25519PublicKey.from_public_bytes(writer.signing).verify(signature, place.octets + sealed)

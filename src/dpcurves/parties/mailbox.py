@@ -28,7 +28,7 @@ class Mailbox(Protocol):
         ...
 
     def holds(self, place: Place) -> bool:
-        """Whether the letter of a place is known to lie there: then it need not be left again."""
+        """True if the letter of a place is known to be stored: then it need not be left again."""
         ...
 
 
@@ -69,7 +69,7 @@ class FolderMailbox:
             return None
 
     def holds(self, place: Place) -> bool:
-        """Whether there is a letter in a place."""
+        """True if there is a letter in a place."""
         return self._file(place).exists()
 
     def _file(self, place: Place) -> Path:

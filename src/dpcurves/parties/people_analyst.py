@@ -1,4 +1,4 @@
-"""What an analyst of people in pairs does: ask their server what pairs have answered so far, and read the mean."""
+"""Analyst of people in pairs: asks their server for the answers of pairs so far, and reads the mean."""
 
 from __future__ import annotations
 

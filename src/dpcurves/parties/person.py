@@ -1,4 +1,4 @@
-"""One person in one meeting: takes letters out of a mailbox, and leaves its own there."""
+"""Person in a meeting: takes letters out of a mailbox, and leaves its own there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a person's device reaches the others: the server of the task, over HTTPS, who sees sizes and places."""
+"""Client of the relay server over HTTPS, by which a person's device reaches the others; it sees sizes and places."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Post:
 
     @property
     def agreement(self) -> Agreement | None:
-        """Who meets whom; None: the seed was not shown yet.
+        """Agreement of the pairs drawn; None: the seed was not shown yet.
 
         Raises:
             ProtocolAborted: the server shows another seed than the promised one.
@@ -62,7 +62,7 @@ class Post:
         return self._agreed
 
     def has_entered(self, person: int) -> bool:
-        """Whether a person can be written to."""
+        """True if a person has published keys, so that letters can be sealed to it."""
         if person not in self._bundles:
             octets = self._asked("keys", person.to_bytes(8, "little"))
             if octets:
@@ -91,7 +91,7 @@ class Post:
         return self._asked("letter", self._octets(place)) or None
 
     def holds(self, place: Place) -> bool:
-        """Whether this device has left its letter there, as far as it remembers."""
+        """True if this device has left its letter there, as far as it remembers."""
         return place in self._left
 
     def close(self) -> None:
@@ -122,7 +122,7 @@ def show_seed(task: PairTask, ticket: Ticket, seed: bytes, patience: float = PAT
 
 
 def octets_of(digits: str) -> bytes:
-    """What a server has told in hexadecimal digits.
+    """Decode the hexadecimal digits of a server's response.
 
     Raises:
         ProtocolAborted: these are none.

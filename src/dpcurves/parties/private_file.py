@@ -15,7 +15,7 @@ _PATIENCE = 30.0
 
 @contextmanager
 def changing(path: Path, owner: str, tables: Sequence[str]) -> Iterator[sqlite3.Connection]:
-    """One transaction, alone, which is on the disk when it ends. Its owner alone may read the file.
+    """Run an exclusive SQLite transaction, durable on disk when it ends. The file is readable by its owner alone.
 
     Args:
         path: The file; it is made if there is none.

@@ -1,4 +1,4 @@
-"""What people who compute in pairs agree on before any value: what a pair works out, and who will be paired."""
+"""Public agreement of people who compute in pairs, made before any value: the computation, and the pairing."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Agreed(Protocol):
 
     @property
     def most(self) -> int:
-        """How many meetings a person enters."""
+        """Most meetings that a person enters."""
 
     @property
     def values(self) -> int:
-        """How many values a person brings."""
+        """Number of values that a person supplies."""
 
     def job(self, meeting: Meeting) -> Job:
         """The computation of a meeting."""
@@ -46,7 +46,7 @@ class Agreed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What is published while people enter, before the seed is shown.
+    """Public commitment to a task, published while people enter, before the seed is shown.
 
     Attributes:
         kernel: The function of two people's values.
@@ -66,7 +66,7 @@ class Promise:
 
     @classmethod
     def of(cls, kernel: Kernel, plan: Plan, document: bytes = b"") -> Promise:
-        """What a plan says.
+        """Promise of a plan.
 
         Raises:
             ProtocolAborted: it is of another kernel, or no pairs answer on their own by it, or it promises no seed.
@@ -85,7 +85,7 @@ class Promise:
 
     @property
     def most(self) -> int:
-        """How many meetings a person enters."""
+        """Most meetings that a person enters."""
         return self.pairing.each
 
     def shown(self, seed: bytes) -> Agreement:
@@ -126,12 +126,12 @@ class Agreement:
 
     @property
     def most(self) -> int:
-        """How many meetings a person enters."""
+        """Most meetings that a person enters."""
         return self.promise.most
 
     @property
     def values(self) -> int:
-        """How many values a person brings."""
+        """Number of values that a person supplies."""
         return len(self.promise.kernel.columns)
 
     def meetings_of(self, person: int) -> tuple[Meeting, ...]:

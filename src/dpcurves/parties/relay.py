@@ -28,7 +28,7 @@ from .task import PairTask
 
 NUMBERS = 3 * 8
 STEPS = 2
-"""How many letters one person writes to the other at most."""
+"""Most letters that a person writes to the other."""
 LARGEST_QUESTION = 2**12
 OPEN, CLOSED = "open", "closed"
 
@@ -56,7 +56,7 @@ class Relay:
     _agreed: Agreement | None = field(default=None, init=False)
 
     def standing(self) -> bytes:
-        """Where the task stands: public."""
+        """State of the task as JSON: public."""
         seed = self.store.seed(self.task.hash)
         facts = {"task": self.task.hash, "version": self.task.VERSION, "state": OPEN if seed is None else CLOSED}
         return json.dumps(
@@ -123,7 +123,7 @@ class Relay:
         return self.store.get(self.task.hash, slot) or b""
 
     def answer(self, message: bytes) -> bytes:
-        """What pairs have answered so far, for an analyst: sums over them, and which they are.
+        """Response to an analyst: sums over the answers of pairs so far, and the set of these pairs.
 
         Raises:
             ProtocolAborted: the seed was not shown yet, or no pair has come.
@@ -150,7 +150,7 @@ class Relay:
 
     @property
     def agreement(self) -> Agreement:
-        """Who meets whom.
+        """Agreement of the pairs drawn.
 
         Raises:
             ProtocolAborted: the seed was not shown yet.
@@ -183,7 +183,7 @@ class Relay:
         return meetings[number], (number, writer, step)
 
     def _opened(self, agreed: Agreement) -> Mapping[int, int | None]:
-        """What pairs answered whose both shares are here; None: a share is none. Once opened, they stay."""
+        """Answers of pairs whose both shares are here; None: a share is invalid. Once opened, they stay."""
         with self._lock:
             shares = self.store.all_of(self.task.hash, SHARE)
             for meeting in agreed.meetings:
@@ -211,4 +211,4 @@ OF_PERSON: Mapping[str, tuple[Callable[[Relay, int, bytes], bytes], Callable[[Re
     "leave": (Relay.leave, lambda relay: NUMBERS + OVERHEAD + relay.largest_message),
     "letter": (Relay.letter, lambda relay: NUMBERS),
 })  # fmt: skip
-"""What a person may ask, and how many bytes may be said with it."""
+"""Requests that a person may make, with the most bytes of each request's body."""

@@ -1,4 +1,4 @@
-"""What a relay keeps of tasks of people in pairs: key bundles, sealed letters, and the seed once it was shown."""
+"""Storage of a relay for tasks of people in pairs: key bundles, sealed letters, and the seed once it was shown."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class RelayStore:
         return self._database.read(lambda connection: _one(connection, _letter(task, slot)))
 
     def all_of(self, task: str, step: int) -> dict[tuple[int, int], bytes]:
-        """All letters of one step, by meeting and writer."""
+        """Letters of a step, by meeting and writer."""
 
         def work(connection: Connection) -> dict[tuple[int, int], bytes]:
             columns = LETTERS.c.meeting, LETTERS.c.writer, LETTERS.c.letter
@@ -101,7 +101,7 @@ class RelayStore:
         return self._database.read(work)
 
     def entered(self, task: str) -> int:
-        """How many people have a key bundle."""
+        """Number of people who have a key bundle."""
         found = select(func.count()).select_from(BUNDLES).where(BUNDLES.c.task == task)
         return self._database.read(lambda connection: int(connection.execute(found).scalar_one()))
 

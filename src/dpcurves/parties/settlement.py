@@ -27,7 +27,7 @@ _TABLE = "CREATE TABLE IF NOT EXISTS runs (job BLOB PRIMARY KEY, state INTEGER, 
 
 
 class State(IntEnum):
-    """How far a server is with a job."""
+    """State of a job at a server."""
 
     NOTHING = 0
     STORED = 1
@@ -106,7 +106,7 @@ class Settlements:
 def settled(
     job: bytes, session: Callable[[], Talk[list[Bits]]], own: Shelf, randomness: Randomness
 ) -> Talk[list[Bits]]:
-    """One server's part: a run if there is none yet, and then the outputs' bits, opened to both.
+    """Protocol part of a server: a run if there is none yet, and then the outputs' bits, opened to both.
 
     Both say how far they are. If both have shares of one run, these are opened. Else, if neither has had the other's
     confirmation, both run the session, store what they get, tell each other so, store that, and only then show their
@@ -146,7 +146,7 @@ def settled(
 
 
 def _told(message: bytes) -> Kept:
-    """What the other server says; its nonce in place of a share."""
+    """Parse the other server's message; its nonce is in place of a share."""
     if len(message) != 1 + 2 * RUN_SIZE or message[0] not in set(State):
         raise ProtocolAborted("settlement", "a state, a run and a nonce are needed")
     return Kept(State(message[0]), message[1 : 1 + RUN_SIZE], message[1 + RUN_SIZE :])

@@ -1,4 +1,4 @@
-"""What a task of pairs promises, and whom one has to trust for it, in words: shown when it is made and with answers."""
+"""Guarantee and trust assumptions of a task of pairs, in words: shown when it is made and with answers."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ MOST_OWNERS = 2**20
 
 
 class Trust(Enum):
-    """Who computes the answers of pairs.
+    """Trust model of a task of pairs: the parties that compute the answers.
 
     - `PEOPLE`: two people at a time, by letters that one server carries.
     - `TWO_SERVERS`: two servers, from shares of people who have gone.
@@ -40,13 +40,13 @@ class Trust(Enum):
 
     @property
     def servers(self) -> int:
-        """How many servers there are."""
+        """Number of servers."""
         return 1 if self is Trust.PEOPLE else 2
 
 
 @dataclass(frozen=True)
 class PairTask(TaskDocument):
-    """What is computed from pairs of people, at which privacy loss, and who takes part. Public; it never changes.
+    """Task of pairs: the computation, its privacy loss, and its participants. Public; it never changes.
 
     Owners are people: their numbers are those of their tickets. Pairs are drawn from a seed that the coordinator has,
     and shows when the task is closed; the document has its commitment.
@@ -112,7 +112,7 @@ class PairTask(TaskDocument):
 
     @property
     def people(self) -> int:
-        """How many people there are, if each ticket speaks for as many as it may."""
+        """Number of people, if each ticket speaks for as many as it may."""
         return len(self.tokens.get(Role.OWNER, ())) * self.reports_per_owner
 
     @property
@@ -127,7 +127,7 @@ class PairTask(TaskDocument):
 
     @property
     def account(self) -> Account:
-        """What each server's ledger holds for it: exactly one charge."""
+        """Account of each server's ledger for this task: exactly one charge."""
         return Account(self.dataset, Neighbours.REPLACE_ONE, EACH_RECORD, self.loss)
 
     def plan(self, people: int) -> Plan:
@@ -143,7 +143,7 @@ class PairTask(TaskDocument):
         return Promise.of(self.kernel, self.plan(self.people), bytes.fromhex(self.hash))
 
     def shown(self, seed: bytes) -> Agreement:
-        """Who meets whom, once the seed is known.
+        """Agreement of the pairs, once the seed is known.
 
         Raises:
             ProtocolAborted: it is not the one that was promised.
@@ -151,7 +151,7 @@ class PairTask(TaskDocument):
         return self.promise.shown(seed)
 
     def facts(self) -> dict[str, Any]:
-        """What the document says beside its kind, its version and its tokens, as plain objects."""
+        """Content of the document, without its kind, version and tokens, as plain objects."""
         scheme = next(name for name, kind in PAIRINGS.items() if isinstance(self.pairing, kind))
         columns = [[column, bits] for column, bits in self.columns]
         return {

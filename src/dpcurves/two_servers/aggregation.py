@@ -76,7 +76,7 @@ class PlainCounting:
             return self._own.half
 
     def evaluate(self, asked: Asked, plan: Plan) -> bytes:
-        """Nothing is compared here.
+        """Refuse: reports of this task are not checked.
 
         Raises:
             ProtocolAborted: always.
@@ -140,7 +140,7 @@ class CheckedCounting:
         return Halves(half, theirs, dropped)
 
     def evaluate(self, asked: Asked, plan: Plan) -> bytes:
-        """What the other server has to compare."""
+        """Response to the other server: the digests that it has to compare."""
         evaluation = self._evaluation(plan)
         before = flags_of(self.store.drop(self.task, bytes(-(-self.standing.reports // 8))), self.standing.reports)
         return asked.answered((), self.standing.named, check=self._check(evaluation, before).to_json())
@@ -179,7 +179,7 @@ class CheckedCounting:
         return Check(evaluation.digests.tobytes(), bits_of(dropped))
 
     def _dropped(self, evaluation: Evaluation, theirs: Check) -> NDArray[np.bool_]:
-        """Which reports fail now, or have failed at either server before. A report that failed stays out."""
+        """Mask of reports that fail now, or have failed at either server before. A report that failed stays out."""
         reports = self.standing.reports
         failed = ~evaluation.accepted(theirs.array()) | flags_of(theirs.dropped, reports)
         return flags_of(self.store.drop(self.task, bits_of(failed)), reports)

@@ -1,4 +1,4 @@
-"""What an analyst does: ask the servers for counts, and read a curve from them. It sees answers and nothing else."""
+"""Client of an analyst: asks the servers for counts, and reads a curve from them. It sees answers and nothing else."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Curve = TypeVar("Curve")
 
 @dataclass(frozen=True, slots=True)
 class OfTask:
-    """What can be read from the one thing that a task pays for.
+    """Planner of the questions that can be answered from a task's single release.
 
     Attributes:
         task: What was charged.
@@ -41,7 +41,7 @@ class OfTask:
     task: Task
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """How the servers would be asked."""
+        """Plan of the questions to the servers."""
         return FunctionShares(self.task.owners).plan(workload, loss, adjacency)
 
     def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
@@ -50,7 +50,7 @@ class OfTask:
 
 
 class Analyst:
-    """Who holds a ticket to ask.
+    """Analyst, with a ticket (bearer token) to ask.
 
     Args:
         task: What may be asked.

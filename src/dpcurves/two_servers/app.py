@@ -31,14 +31,14 @@ PER_MINUTE = 1200
 
 @dataclass
 class Rate:
-    """How often each bearer has asked in this minute."""
+    """Rate limiter: counts the questions of each bearer in this minute."""
 
     most: int = PER_MINUTE
     _minute: int = 0
     _asked: dict[int, int] = field(default_factory=dict)
 
     def count(self, bearer: int) -> None:
-        """One question more.
+        """Count a question of a bearer.
 
         Raises:
             ProtocolAborted: there were too many in this minute.
@@ -108,7 +108,7 @@ class Front:
 
 
 def talks_of(services: Mapping[str, AnyService]) -> Callable[[Line, bytes], None]:
-    """What is done where the other server has opened a talk."""
+    """Handler of two-party sessions that the other server opens."""
 
     def talk(line: Line, certificate: bytes) -> None:
         message = line.receive()

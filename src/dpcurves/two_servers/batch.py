@@ -18,7 +18,7 @@ _HEADER = struct.Struct(f"<4sBBBHI{NAME}s{NAME}s")
 
 
 class Report(NamedTuple):
-    """One report for one server.
+    """Report for a single server.
 
     Attributes:
         id: 16 bytes that the owner drew; the same at both servers.
@@ -30,7 +30,7 @@ class Report(NamedTuple):
 
 
 class Earlier(Enum):
-    """What becomes of other reports that were sent under the same ticket before."""
+    """Policy for other reports that were sent under the same ticket before."""
 
     STAYS = 0
     """They stay, and these are refused: one ticket is good for one contribution."""

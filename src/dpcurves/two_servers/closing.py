@@ -1,4 +1,4 @@
-"""How a task is closed: server 1 holds still, server 0 decides which reports count, server 1 writes it down too."""
+"""Closing protocol of a task: server 1 freezes, server 0 decides on the set of reports, server 1 records it too."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Closing:
         return json.dumps(facts).encode()
 
     def outcome(self, message: bytes) -> bytes:
-        """What became of an attempt that server 1 holds still for. One that is not at work is given up now.
+        """Outcome of an attempt for which server 1 is frozen. An attempt that is not running is given up now.
 
         Raises:
             ProtocolAborted: this is server 1.

@@ -43,7 +43,7 @@ CLOSES: OfPeer = MappingProxyType({
     "commit": (lambda service, message: service.closing.commit(message), LARGEST_LISTING),
     "agree": (lambda service, message: service.agree(message), LARGEST_QUESTION),
 })  # fmt: skip
-"""What the other server alone may ask of any task, and how many bytes it may say with it."""
+"""Requests that only the other server may make of any task, with the most bytes of each request's body."""
 
 
 @dataclass(repr=False)
@@ -79,17 +79,17 @@ class Collection(ABC, Generic[Of]):
     @property
     @abstractmethod
     def encoding(self) -> Sharing:
-        """How reports are written."""
+        """Encoding of reports."""
 
     @property
     @abstractmethod
     def drawn_as(self) -> str:
-        """What the same noises are called."""
+        """Name of the noise law: equal names, equal noises from the same key."""
 
     @property
     @abstractmethod
     def askable(self) -> Askable:
-        """What may be asked."""
+        """Questions that may be asked."""
 
     @abstractmethod
     def answer(self, message: bytes) -> bytes:
@@ -112,7 +112,7 @@ class Collection(ABC, Generic[Of]):
         return self.closing.close()
 
     def standing(self) -> bytes:
-        """Where the task stands: public."""
+        """State of the task as JSON: public."""
         standing = self.store.standing(self.task.hash)
         facts = {"task": self.task.hash, "version": VERSION, "party": self.party, "state": standing.state.value}
         return json.dumps({**facts, "set": standing.set, "reports": standing.reports}).encode()
@@ -149,7 +149,7 @@ class Collection(ABC, Generic[Of]):
         return Stored(report.id, digest, report_set.whole(report.id, share), share)
 
     def agree(self, message: bytes) -> bytes:
-        """That this server would answer from the set of reports that the other one names. Nothing is charged.
+        """Confirm that this server would answer from the set of reports that the other names. Nothing is charged.
 
         Raises:
             ProtocolAborted: it would not.
@@ -163,7 +163,7 @@ class Collection(ABC, Generic[Of]):
         return asked
 
     def _closed(self) -> Standing:
-        """Where the task stands, if it is closed."""
+        """State of the task, which must be closed."""
         standing = self.store.standing(self.task.hash)
         if standing.state is not State.CLOSED:
             raise ProtocolAborted("task", f"it is not closed yet at server {self.party}: dpcurves task close", 409)

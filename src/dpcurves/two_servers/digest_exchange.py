@@ -1,4 +1,4 @@
-"""What the servers compare of checked reports before any of them counts."""
+"""Comparison of digests of checked reports between the servers, before any of them counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..serving.errors import ProtocolAborted
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What one server tells the other of all reports that count, in the order of their ids.
+    """Digests that a server sends to the other, for all reports that count, in the order of their ids.
 
     Attributes:
         digests: 16 bytes for each; those of an honest owner are the same at both servers, and tell nothing.

@@ -1,4 +1,4 @@
-"""How the reports of each kind of task are written: the same for owners and servers."""
+"""Encodings of reports for each kind of task: the same for owners and servers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .pair_encoding import PairEncoding
 from .task import Task
 
 SharedTask = Task | PairTask
-"""What two servers may be asked."""
+"""Tasks of two servers."""
 
 
 class Sharing(Protocol):
-    """How records become shares for two servers."""
+    """Interface of encodings that split records into shares for two servers."""
 
     @property
     def public_size(self) -> int:
@@ -49,7 +49,7 @@ def encoding_of(task: PairTask) -> PairEncoding: ...
 @overload
 def encoding_of(task: SharedTask) -> Sharing: ...
 def encoding_of(task: SharedTask) -> Sharing:
-    """How reports of a task are written."""
+    """Encoding of the reports of a task."""
     if isinstance(task, PairTask):
         return PairEncoding(tuple(bits for _, bits in task.columns))
     kind = Encoding if task.owners is Owners.UNCHECKED else CheckedEncoding

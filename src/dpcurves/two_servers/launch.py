@@ -26,7 +26,7 @@ from .task_service import TaskService
 
 @dataclass(frozen=True, slots=True)
 class Aggregator:
-    """One server, before it runs.
+    """Aggregator server, before it runs.
 
     Attributes:
         party: 0 or 1.

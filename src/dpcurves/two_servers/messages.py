@@ -16,17 +16,17 @@ LONGEST_ID = 64
 
 
 class Askable(Protocol):
-    """What a message may ask: a task that counts says it itself."""
+    """Interface of the questions that a message may ask: a task that counts implements it itself."""
 
     @property
     def hash(self) -> str:
         """The hash of the task."""
 
     def thresholds(self, at: object) -> tuple[int, ...]:
-        """What was asked, if it can be. Raises `ProtocolAborted`."""
+        """Check the thresholds of a message. Raises `ProtocolAborted`."""
 
     def numbers(self, at: Sequence[int]) -> int:
-        """How many numbers answer it."""
+        """Number of values in the response."""
 
 
 @dataclass(frozen=True, slots=True)

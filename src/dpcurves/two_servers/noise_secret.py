@@ -43,7 +43,7 @@ class NoiseSecret:
 
     @property
     def commitment(self) -> str:
-        """What the other server may know, and holds this one to."""
+        """Commitment to the secret: the other server may know it, and holds this one to it."""
         return derived(self.secret, f"commitment of party {self.party} to {self.drawn_as}").hex()
 
     def key_of(self, name: str) -> NoiseKey:
@@ -57,7 +57,7 @@ def derived(secret: bytes, purpose: str) -> bytes:
 
 
 def lost(party: int) -> ProtocolAborted:
-    """What is said where a server does not hold to its commitment."""
+    """Error for a server that does not hold to its commitment."""
     return ProtocolAborted(
         "noise",
         f"server {party} has lost the key that it committed to when the task was closed, or is of another"

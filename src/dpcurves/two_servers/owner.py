@@ -34,7 +34,7 @@ AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What became of a contribution: how many reports there are, and how many a server had not seen before."""
+    """Outcome of a contribution: the number of reports, and of those that a server had not seen before."""
 
     reports: int
     new: int
@@ -53,7 +53,7 @@ def _posted(path: str, token: str, server: Channel, message: bytes) -> Sent:
 
 
 def _once(taken: Future[Sent], post: Callable[[], Sent]) -> Sent:
-    """What both servers say of a batch, the second one after the first."""
+    """Outcome of a batch at both servers, sent to the second one after the first."""
     first = taken.result()
     return Sent(first.reports, max(first.new, post().new))
 
@@ -127,7 +127,7 @@ class Contribution:
         return cls(task, places, make_key(ticket.with_name(ticket.name + ".secret")).of_dataset(task.hash), earlier)
 
     def batches(self) -> Iterator[tuple[bytes, bytes]]:
-        """What is sent to server 0 and to server 1, batch by batch."""
+        """Batches of the contribution, each with its part for server 0 and its part for server 1."""
         places = self.places[np.lexsort(np.atleast_2d(self.places.T))]
         digest = sha256(places.astype("<i8").tobytes()).hexdigest()
         name = Randomness.keyed(self.secret, f"contribution of {digest}").octets(NAME)

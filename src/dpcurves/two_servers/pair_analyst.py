@@ -1,4 +1,4 @@
-"""What an analyst of a task of pairs does: ask two servers for its one answer, and read the mean over pairs from it."""
+"""Client of an analyst of pairs: asks two servers for the single answer, and reads the mean over pairs from it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def ask_pairs(task: PairTask, ticket: Ticket, party: int = 0, patience: float = 
 
 
 def _closed(task: PairTask, message: bytes) -> PairsOf:
-    """What pairs the servers have told of."""
+    """Pairs of a closed task, from the state that a server told."""
     told = facts_of(message, "server", task=str, version=int, state=str, reports=int)
     if (told["task"], told["version"]) != (task.hash, VERSION):
         raise ProtocolAborted("server", "it is of another task or version", 502)

@@ -19,7 +19,7 @@ Octets = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class PairEncoding:
-    """How the reports of one task of pairs are written: the declared bits of all columns, one behind another.
+    """Encoding of the reports of a task of pairs: the declared bits of all columns, one behind another.
 
     Attributes:
         widths: Bits of each column.
@@ -29,7 +29,7 @@ class PairEncoding:
 
     @property
     def public_size(self) -> int:
-        """Nothing of a report is known to both servers."""
+        """Size of the public half of a report, zero: both servers know nothing of it in common."""
         return 0
 
     @property
@@ -75,7 +75,7 @@ class PairEncoding:
         ]
 
     def warm(self) -> None:
-        """Nothing is compiled."""
+        """Do nothing, because nothing is compiled."""
 
     @property
     def _used(self) -> Octets:

@@ -34,13 +34,13 @@ DRAWN_AS = "coins that both servers throw, in a circuit"
 
 
 def numbers_of(task: PairTask) -> int:
-    """How many numbers are told, however many people there are."""
+    """Number of values in the answer, for any number of people."""
     return len(task.plan(max(task.people, task.pairing.each + 1)).law.blank())
 
 
 @dataclass(frozen=True)
 class PairQuestions:
-    """What can be asked of a task of pairs: its one answer, which has no thresholds.
+    """Questions to a task of pairs: its single answer, which has no thresholds.
 
     Attributes:
         task: The task.
@@ -64,7 +64,7 @@ class PairQuestions:
         return ()
 
     def numbers(self, at: object) -> int:
-        """How many numbers are told."""
+        """Number of values in the answer."""
         return numbers_of(self.task)
 
 
@@ -141,17 +141,17 @@ class PairService(Collection[PairTask]):
 
     @cached_property
     def encoding(self) -> PairEncoding:
-        """How reports of the task are written."""
+        """Encoding of the reports of the task."""
         return encoding_of(self.task)
 
     @property
     def drawn_as(self) -> str:
-        """What such noise is called: it is drawn once, and kept."""
+        """Name of the noise: it is drawn once, and kept."""
         return DRAWN_AS
 
     @property
     def askable(self) -> PairQuestions:
-        """One answer."""
+        """Questions that may be asked: the single answer."""
         return PairQuestions(self.task)
 
     def warm(self) -> None:
@@ -192,7 +192,7 @@ class PairService(Collection[PairTask]):
         return seed
 
     def standing(self) -> bytes:
-        """Where the task stands, and what pairs were drawn from once it is closed: public."""
+        """State of the task, and the seed of its pairs once it is closed, as JSON: public."""
         seed = self.shelf.seed(self.task.hash)
         return json.dumps({**json.loads(super().standing()), "seed": None if seed is None else seed.hex()}).encode()
 

@@ -47,7 +47,7 @@ def warm() -> None:
 
 @dataclass(frozen=True)
 class PairsOf:
-    """What is public of the pairs of a task that is closed.
+    """Public facts of the pairs of a closed task.
 
     Attributes:
         task: The task.
@@ -61,7 +61,7 @@ class PairsOf:
 
     @cached_property
     def plan(self) -> Plan:
-        """What is worked out.
+        """Plan of the computation.
 
         Raises:
             ProtocolAborted: so few people can not be asked.
@@ -84,7 +84,7 @@ class PairsOf:
         return sum_of_pairs(name, kernel, noise_of(self.plan), count)
 
     def release(self, bits: Sequence[Bits], allotment: Allotment) -> Release:
-        """What the opened output says."""
+        """Release of the opened output."""
         if self.task.noise is Noise.EACH:
             answers = response_to(response_of(self.task.query, self.task.loss), bits)
             return of_answers(self.plan, self.pairs, answers, allotment, seeded=False)
@@ -112,12 +112,12 @@ class PairSession:
 
     @property
     def name(self) -> bytes:
-        """What names it."""
+        """Name of the session."""
         return self.named(self.pairs.task, str(self.standing.set))
 
     @staticmethod
     def named(task: PairTask, people: str) -> bytes:
-        """What names the session of a set of people, in any release of this program: none throws coins again."""
+        """Name of the session of a set of people, equal in all releases of this program: none draws coins again."""
         return sha256(f"dpcurves pairs {task.hash} {people}".encode()).digest()
 
     def talk(self, shelf: Shelf, randomness: Randomness) -> Talk[list[Bits]]:

@@ -33,7 +33,7 @@ class PairStore:
         self._database.write(partial(make_tables, tables=PAIR_RUNS.metadata))
 
     def seed(self, task: str) -> bytes | None:
-        """What pairs are drawn from, if it was shown."""
+        """Seed of the pairs, if it was shown."""
         return self._database.read(lambda connection: shown_seed(connection, task))
 
     def keep_seed(self, task: str, seed: bytes) -> None:
@@ -41,7 +41,7 @@ class PairStore:
         self._database.write(lambda connection: keep_seed(connection, task, seed))
 
     def kept(self, job: bytes) -> Kept:
-        """What there is of a job."""
+        """Stored state of a job."""
         asked = select(PAIR_RUNS).where(PAIR_RUNS.c.job == job)
         row = self._database.read(lambda connection: connection.execute(asked).first())
         return Kept(State.NOTHING, NOTHING, b"") if row is None else Kept(State(row.state), row.run, row.share)

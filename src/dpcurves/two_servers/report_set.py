@@ -1,4 +1,4 @@
-"""Which reports count: those that both servers have, with the same public half. Both work out its hash."""
+"""Intersection of the servers' reports: those both have, with equal public halves, count. Both compute its hash."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Listing = Mapping[bytes, bytes]
 
 
 class ReportSet(NamedTuple):
-    """What both servers agree on.
+    """Set of reports that both servers agree on.
 
     Attributes:
         ids: The names of the reports that count, rising.
@@ -31,7 +31,7 @@ class ReportSet(NamedTuple):
 
 
 def digest_of(public: bytes) -> bytes:
-    """What tells the public half of a report from others."""
+    """Digest of the public half of a report."""
     return sha256(b"dpcurves report\n" + public).digest()[:DIGEST]
 
 
@@ -46,14 +46,14 @@ def common(task: str, ours: Listing, theirs: Listing) -> ReportSet:
 
 
 def named(task: str, listing: Listing) -> ReportSet:
-    """All reports of a listing."""
+    """Set of all reports of a listing."""
     ids = tuple(sorted(listing))
     text = b"dpcurves report set 1\n" + bytes.fromhex(task) + packed({key: listing[key] for key in ids})
     return ReportSet(ids, sha256(text).hexdigest())
 
 
 class Told(NamedTuple):
-    """What one server tells the other one to close a task.
+    """Message of a server to the other to close a task.
 
     Attributes:
         set: The hash of the reports that count, if its sender has written it down.

@@ -26,7 +26,7 @@ def public_key(digits: str) -> X25519PublicKey:
 
 
 def sealed(share: bytes, key: X25519PublicKey, place: bytes) -> bytes:
-    """What only the holder of the key opens, and only at `place`."""
+    """Encrypt a share (HPKE) so that only the holder of the key opens it, and only at `place`."""
     return _SUITE.encrypt(share, key, place)
 
 
@@ -39,5 +39,5 @@ def opened(message: bytes, key: X25519PrivateKey, place: bytes) -> bytes | None:
 
 
 def place_of(task: str, party: int, contribution: bytes, report: bytes) -> bytes:
-    """What a sealed share belongs to."""
+    """Context that a sealed share is bound to: task, party, contribution and report."""
     return b"dpcurves report 2\n" + bytes.fromhex(task) + bytes([party]) + contribution + report

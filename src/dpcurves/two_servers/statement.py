@@ -1,4 +1,4 @@
-"""What a task promises, and whom one has to trust for it, in words: shown when it is made and with each answer."""
+"""Guarantee and trust assumptions of a task, in words: shown when it is made and with each answer."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Stored(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """What an owner wants to be kept, of one contribution; `earlier` is for another one of the same owner."""
+    """Reports that an owner wants to store, of one contribution; `earlier` is the policy for its others."""
 
     owner: int
     contribution: bytes
@@ -49,7 +49,7 @@ class Kept(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What both servers hold to from now on: which reports count, and the commitments of both to their noise."""
+    """Decision that binds both servers: the set of reports that count, and both commitments to noise."""
 
     reports: ReportSet
     commitments: tuple[str, str]
@@ -80,7 +80,7 @@ class Store:
         self._database.write(work)
 
     def standing(self, task: str) -> Standing:
-        """Where the task stands now."""
+        """Current state of the task."""
         return self._database.read(lambda connection: standing_of(connection, task))
 
     def add(self, task: str, most: int, offer: Offer) -> int:
@@ -108,12 +108,12 @@ class Store:
         return self._database.write(work)
 
     def owners(self, task: str) -> int:
-        """How many owners have sent reports; once the task is closed, reports that count."""
+        """Number of owners who have sent reports; once the task is closed, reports that count."""
         found = select(func.count(REPORTS.c.owner.distinct())).where(REPORTS.c.task == task)
         return self._database.read(lambda connection: int(connection.execute(found).scalar_one()))
 
     def listing(self, task: str) -> tuple[Standing, Listing]:
-        """Where the task stands, and all reports that are here at that moment."""
+        """State of the task, and all reports stored at that moment, read consistently."""
         return self._database.read(lambda connection: (standing_of(connection, task), _listing(connection, task)))
 
     def attempt(self, task: str, attempt: str) -> None:
@@ -231,7 +231,7 @@ def _require_open(connection: Connection, task: str) -> None:
 
 
 def _bound(connection: Connection, task: str, offer: Offer) -> int:
-    """How many reports the owner has here, once its ticket is good for this contribution alone."""
+    """Number of the owner's reports here, once its ticket is bound to this contribution alone."""
     ours = CONTRIBUTIONS.c.task == task, CONTRIBUTIONS.c.owner == offer.owner
     row = connection.execute(select(CONTRIBUTIONS.c.contribution, CONTRIBUTIONS.c.reports).where(*ours)).first()
     if row is None:

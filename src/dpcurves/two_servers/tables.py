@@ -62,7 +62,7 @@ PAIR_RUNS = Table(
 
 
 class State(Enum):
-    """Where a task stands at one server."""
+    """State of a task at a server."""
 
     OPEN = "open"
     FROZEN = "frozen"
@@ -70,7 +70,7 @@ class State(Enum):
 
 
 class Standing(NamedTuple):
-    """Where a task stands.
+    """State of a task, with its set of reports.
 
     Attributes:
         state: Open for reports; frozen: none come until an attempt to close ends; closed: it is decided which count.
@@ -93,12 +93,12 @@ class Standing(NamedTuple):
 
 
 def lock(connection: Connection, task: str) -> None:
-    """Nobody else writes of this task until the transaction ends. (SQLite has one writer anyway.)"""
+    """Lock the task's row: no other transaction writes it until this one ends. (SQLite has one writer anyway.)"""
     connection.execute(select(TASKS.c.task).where(TASKS.c.task == task).with_for_update()).one()
 
 
 def standing_of(connection: Connection, task: str) -> Standing:
-    """Where a task stands."""
+    """State of a task."""
     columns = TASKS.c.state, TASKS.c.reports, TASKS.c.set, TASKS.c.commitments, TASKS.c.attempt
     row = connection.execute(select(*columns).where(TASKS.c.task == task)).one()
     return Standing(State(row.state), row.reports, row.set, _pair(row.commitments), row.attempt)

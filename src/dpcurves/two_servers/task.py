@@ -34,7 +34,7 @@ MOST_CHECKED_AT_ONCE = 64
 
 
 class Counted(Enum):
-    """What a task pays for, once. All that can be read from it is free.
+    """Kind of the counts that a task pays for, once. Everything that can be read from them is free.
 
     - `CELLS`: the counts of all cells at once: distribution functions, quantiles, histograms, ROC and calibration
       curves are read from them, by category where there are categories.
@@ -47,7 +47,7 @@ class Counted(Enum):
 
 @dataclass(frozen=True)
 class Task(TaskDocument):
-    """What is counted, what it may lose, who takes part. Public; it never changes: its hash is its name.
+    """Task of two servers: its counts, privacy loss and participants. Public; it never changes: its hash is its name.
 
     Attributes:
         name: What people call it.
@@ -96,7 +96,7 @@ class Task(TaskDocument):
 
     @property
     def account(self) -> Account:
-        """What each server's ledger holds for it: exactly one charge."""
+        """Account of each server's ledger for this task: exactly one charge."""
         return Account(self.dataset, Neighbours.REPLACE_ONE, EACH_RECORD, self.loss)
 
     @property
@@ -107,7 +107,7 @@ class Task(TaskDocument):
 
     @property
     def query(self) -> CountQuery | PrefixQuery:
-        """All counts that can be asked for. Each category has its own slots: first all of the first one, and so on."""
+        """Query for all counts that can be asked for. Each category has its own slots, those of the first one first."""
         if self.counted is Counted.CELLS:
             return CountQuery(self.axes, Read.PREFIXES)
         if self.label is not None and len(self.label.values) != CLASSES:
@@ -116,7 +116,7 @@ class Task(TaskDocument):
 
     @property
     def slots(self) -> int:
-        """How many slots a record can be in; a missing one has an extra slot behind them all."""
+        """Number of slots that a record can be in; a missing one has an extra slot behind them all."""
         return prod(axis.slots for axis in self.axes)
 
     @property
@@ -129,7 +129,7 @@ class Task(TaskDocument):
         return Neighbours.REPLACE_ONE.among(EACH_RECORD, reports)
 
     def plan(self, at: Sequence[int], reports: int) -> Plan:
-        """What the servers do for these thresholds; all cells have none. Raises `UnsupportedQuery`."""
+        """Plan of the servers for these thresholds; all cells have none. Raises `UnsupportedQuery`."""
         query = self.query
         if isinstance(query, PrefixQuery):
             query = replace(query, at=tuple(at))
@@ -140,7 +140,7 @@ class Task(TaskDocument):
         return self.plan((), reports).law.required(CountLaw)  # type: ignore[type-abstract]
 
     def numbers(self, at: Sequence[int]) -> int:
-        """How many numbers answer a message that asks for these thresholds."""
+        """Number of values in the response to a message that asks for these thresholds."""
         return self.plan(at, 1).law.required(CountLaw).size  # type: ignore[type-abstract]
 
     def answering(self, query: Query, reports: int) -> Plan:
@@ -164,7 +164,7 @@ class Task(TaskDocument):
 
     @property
     def most_at_once(self) -> int:
-        """How many thresholds one message may ask for; none, where all cells are counted."""
+        """Most thresholds that a message may ask for; none, where all cells are counted."""
         if self.counted is Counted.CELLS:
             return 0
         return MOST_AT_ONCE if self.owners is Owners.UNCHECKED else MOST_CHECKED_AT_ONCE
@@ -185,7 +185,7 @@ class Task(TaskDocument):
         return tuple(asked)
 
     def facts(self) -> dict[str, Any]:
-        """What the document says beside its kind, its version and its tokens, as plain objects."""
+        """Content of the document, without its kind, version and tokens, as plain objects."""
         classes = None if self.label is None else {"column": self.label.column, "values": list(self.label.values)}
         return {
             "name": self.name, "column": self.column, "measured_in": self.measured_in, "grid": grid_to_json(self.grid),

@@ -45,12 +45,12 @@ class TaskService(Collection[Task]):
 
     @cached_property
     def encoding(self) -> Encoding:
-        """How reports of the task are written."""
+        """Encoding of the reports of the task."""
         return encoding_of(self.task)
 
     @property
     def drawn_as(self) -> str:
-        """What the same noises from the same key are called."""
+        """Name of the noise law: equal names, equal noises from the same key."""
         return noise_name(self.task.law(1))  # a law that is the same for any number of reports
 
     @property
@@ -84,7 +84,7 @@ class TaskService(Collection[Task]):
         return counting.follow(asked, message, self._plan(asked, counting))
 
     def evaluate(self, message: bytes) -> bytes:
-        """What the other server has to compare before reports count.
+        """Digests that the other server has to compare before reports count.
 
         Raises:
             ProtocolAborted: it can not be asked.
@@ -93,7 +93,7 @@ class TaskService(Collection[Task]):
         return counting.evaluate(asked, self._plan(asked, counting))
 
     def _agreed(self, own: Asked) -> PlainCounting | CheckedCounting:
-        """What counts. Before the first charge the other server has to agree; later each message names the set."""
+        """Counting on the agreed set. Before the first charge the other server must agree; later messages name it."""
         if self._counting is None:
             standing = self._closed()
             told = own.echoed(self._post("agree", own.to_json(**standing.named)), "peer")
