@@ -39,7 +39,7 @@ class Told:
     level: Annotated[str, Option(help="The confidence level of intervals.", metavar="P")] = "0.95"
 
     def output(self) -> Output:
-        """The same options as an `Output`, which other commands use."""
+        """Options of the answer as an `Output`, which other commands use."""
         return Output(self.json, level=self.level)
 
 

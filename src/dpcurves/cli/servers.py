@@ -92,7 +92,7 @@ class Before:
     ] = "keep"
 
     def meant(self) -> Earlier:
-        """The same choice as it is sent to the servers."""
+        """Choice as it is sent to the servers."""
         from ..two_servers.batch import Earlier
 
         return chosen("earlier", self.earlier, {"keep": Earlier.STAYS, "replace": Earlier.GIVES_WAY})

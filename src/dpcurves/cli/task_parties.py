@@ -40,7 +40,7 @@ class Parties:
     ] = "nobody"
 
     def checked(self) -> Owners:
-        """Whether servers check owners' reports, as a value of `Owners`."""
+        """Choice of whether servers check owners' reports."""
         from ..trust import Owners
 
         return chosen("check", self.check, {"owners": Owners.CHECKED, "nobody": Owners.UNCHECKED})

@@ -39,9 +39,9 @@ class CheckedValues:
     """SECRET: what one server has of some thresholds.
 
     Attributes:
-        keys: Whose values they are.
+        keys: Keys that the values belong to.
         values: Its share for each threshold and key, ``(thresholds, keys, words)``.
-        digests: What it shows the other server, ``(keys, 16)`` bytes.
+        digests: Digests shown to the other server, ``(keys, 16)`` bytes.
     """
 
     keys: CheckedKeys

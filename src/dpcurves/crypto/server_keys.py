@@ -70,7 +70,7 @@ class Corrections(ABC):
     """Correction words of some keys: arrays ``(levels, keys, words)`` or ``(keys, ...)``. It has no repr.
 
     Attributes:
-        domain: Where the keys live.
+        domain: Domain of the keys.
         seeds: ``(levels, keys, 2)``; the top bit corrects the control bit of left children.
         values: ``(levels, keys, words)``.
         turns: ``(keys,)``; bit i says whether level i corrects control bits of right children otherwise.

@@ -23,7 +23,7 @@ class Frame:
     """Header of a frame, without the count.
 
     Attributes:
-        name: What the frame holds, for errors.
+        name: Content of the frame, for errors.
         kind: Its number.
         bits: Bits of the domain; 0 if there is none.
         words: Words of a number.

@@ -23,7 +23,7 @@ class Attended(NamedTuple):
     """Progress of a person in a task: state of the drawing, and of the meetings.
 
     Attributes:
-        drawn: Whether it is known who meets whom.
+        drawn: True if the pairs are drawn.
         done: Meetings in which all is said.
         waiting: Meetings in which the partner has to write.
         broken: Meetings that are dropped: the partner has not entered, or what came was not from there.

@@ -50,7 +50,7 @@ class Connection:
 
         Args:
             context: What both ends prove; it says who is called and who calls.
-            name: Who is called, at who calls.
+            name: Name of the party that is called, at the caller.
 
         Raises:
             ProtocolAborted: the other end is somebody else, or is gone.

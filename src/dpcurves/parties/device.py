@@ -44,7 +44,7 @@ class Device:
     Attributes:
         path: The file, an SQLite database that its owner alone may read.
         task: The hash of the task.
-        most: How many meetings may be entered.
+        most: Most meetings that may be entered.
     """
 
     path: Path
@@ -133,7 +133,7 @@ class Device:
         """Messages of this person in a meeting, given the partner's that were kept, and its output share if it has one.
 
         Args:
-            job: What is worked out; the first of both people is the garbler.
+            job: Job that is computed; the first of both people is the garbler.
             value: This person's own inputs, in order: whatever they are, each counts as a whole number of as many bits
                 as were declared, for who takes part must not depend on values. One too large counts as the largest, and
                 what is not a number as 0. Where there are more inputs, these are uniform, and drawn here.

@@ -30,9 +30,9 @@ class Person:
 
     Attributes:
         number: Its number in the task.
-        agreed: What was agreed on, with the seed.
+        agreed: Agreement with the seed.
         device: Its own file.
-        mailbox: Where letters lie.
+        mailbox: Storage of the letters.
         bundles: The key bundle of each person, and of the aggregator.
     """
 
@@ -48,7 +48,7 @@ class Person:
         It is called again when the partner may have written.
 
         Args:
-            meeting: One of those that were agreed on.
+            meeting: Meeting of the agreement.
             value: This person's values, in the order of the kernel's columns; see `Device.said`.
 
         Raises:

@@ -19,7 +19,7 @@ def changing(path: Path, owner: str, tables: Sequence[str]) -> Iterator[sqlite3.
 
     Args:
         path: The file; it is made if there is none.
-        owner: What an error is about.
+        owner: Subject of an error.
         tables: SQL that makes what is not there yet.
 
     Raises:

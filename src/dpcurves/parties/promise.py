@@ -51,8 +51,8 @@ class Promise:
     Attributes:
         kernel: The function of two people's values.
         response: The noise of each pair.
-        pairing: How pairs are drawn.
-        people: How many people there are.
+        pairing: Scheme by which pairs are drawn.
+        people: Number of people.
         commitment: The commitment to the seed, which fixes it and does not reveal it.
         document: The hash of the document that it stands in; empty: it stands alone.
     """
@@ -102,9 +102,9 @@ class Agreement:
     """A promise and its seed: who meets whom, and what they work out.
 
     Attributes:
-        promise: What was published before.
-        seed: What pairs are drawn from.
-        meetings: All of them.
+        promise: Promise that was published before.
+        seed: Seed that pairs are drawn from.
+        meetings: Meetings of all pairs.
 
     Raises:
         ProtocolAborted: the seed is not the promised one.

@@ -45,7 +45,7 @@ class Relay:
     Attributes:
         task: The task.
         sealing: Opens what is sealed to the aggregator.
-        store: Where key bundles and letters are kept.
+        store: Storage of key bundles and letters.
     """
 
     task: PairTask

@@ -70,10 +70,10 @@ class RelayServer:
     """The server of tasks of people in pairs, before it runs.
 
     Attributes:
-        tasks: What it works on.
-        identity: Who it is.
+        tasks: Tasks that it serves.
+        identity: Identity of the server.
         store: The URL of its database.
-        limits: What strangers may take up.
+        limits: Limits of the resources of unauthenticated clients.
     """
 
     tasks: Sequence[PairTask]

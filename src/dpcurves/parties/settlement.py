@@ -120,7 +120,7 @@ def settled(
     before.
 
     Args:
-        job: What names the job, whichever release of this program works it out: a task, and its people.
+        job: Name of the job, the same in any release of this program: a task, and its people.
         session: This server's part of the session, from the start.
 
     Raises:

@@ -52,16 +52,16 @@ class PairTask(TaskDocument):
     and shows when the task is closed; the document has its commitment.
 
     Attributes:
-        name: What people call it.
+        name: Name for people to read.
         kernel_name: The function of two people's values, by its name in `KERNELS`.
         columns: The columns that it reads of each person, in order, and how many bits each has.
-        pairing: How pairs are drawn.
+        pairing: Scheme by which pairs are drawn.
         loss: The pure privacy loss of all pairs of a person together.
-        trust: Who computes it.
-        noise: Whether noise is added to each pair's answer, or once to their sum.
+        trust: Trust model: the parties that compute it.
+        noise: Place of the noise: in each pair's answer, or once on their sum.
         commitment: The commitment to the seed, which fixes it and does not reveal it.
         servers: The one that carries letters and opens answers; or party 0 and party 1.
-        reports_per_owner: How many people one ticket may speak for; of people in pairs, one.
+        reports_per_owner: Most people that one ticket may speak for; of people in pairs, one.
 
     Raises:
         ValueError: there is no such kernel, or it reads other columns; or these can not be asked so.

@@ -36,7 +36,7 @@ class Central:
     lose that together, however many are asked under one payment.
 
     Attributes:
-        mechanism: How noise is added.
+        mechanism: Mechanism that adds the noise.
         engine: The engine that counts the records where they lie, if it is not the curator's own: it is trusted, too.
     """
 

@@ -16,8 +16,8 @@ class Curator:
     """Curator, who sees all records. It has no repr.
 
     Attributes:
-        records: What is counted.
-        memory: What was opened under the paid part that is asked for now.
+        records: Records that are counted.
+        memory: Records opened under the paid part that is asked for now.
     """
 
     records: CountSource

@@ -99,8 +99,8 @@ class FunctionShares:
     server's exact share of that report, and with its own tells the record.
 
     Attributes:
-        INSTEAD: What is done where a session would open all records.
-        owners: Whether servers check what owners send.
+        INSTEAD: Advice to a caller whose session would open all records.
+        owners: Choice of whether servers check the reports that owners send.
     """
 
     INSTEAD: ClassVar[str] = "owners send shares to a task of two servers, as dpcurves task create makes one"
@@ -178,8 +178,8 @@ class _Way(NamedTuple):
     """Functions that answer queries of one kind.
 
     Attributes:
-        plan: What would be done.
-        thresholds: Where servers have to have shares of the counts.
+        plan: Plan of a query.
+        thresholds: Slot numbers up to which servers need shares of the counts.
         masked: SECRET: a server's half.
         opened: The values of the law, from the sum of both halves.
     """

@@ -38,10 +38,10 @@ class Local:
     shuffled. A false report can shift a count by the weight of one report, no more.
 
     Attributes:
-        aim: What will be computed from the cumulative counts that a question asks for; None: these counts themselves.
+        aim: Quantity computed from the cumulative counts that a question asks for; None: these counts themselves.
             It changes which levels people report about, and how many report about each; never the loss of a report.
-        coins: Who draws the random bits that do not depend on the value.
-        INSTEAD: What is done where a session would open all records.
+        coins: Source of the random bits that do not depend on the value: the person, or public.
+        INSTEAD: Advice to a caller whose session would open all records.
     """
 
     INSTEAD: ClassVar[str] = "people answer a dp.local.Task, one report each, and dp.local.aggregate reads the curve"
@@ -84,9 +84,9 @@ def contribute(plan: Plan, slot: int, randomness: Randomness) -> bytes:
     Or, where each person reports about all levels, these reports one behind another.
 
     Args:
-        plan: What was planned, for everybody.
+        plan: Plan of all reports.
         slot: SECRET. See `Person`.
-        randomness: Where the noise comes from.
+        randomness: Source of the noise.
 
     Raises:
         ValueError: there is no such slot.
@@ -127,7 +127,7 @@ class About(NamedTuple):
     Attributes:
         here: In which rows they were.
         reports: These, (reports, octets).
-        filled_up: Whether nothing but zeros stood behind them.
+        filled_up: True if nothing but zeros stood behind them.
     """
 
     here: IntArray | slice
@@ -136,11 +136,11 @@ class About(NamedTuple):
 
 
 class Tables:
-    """Tallies that messages are added to: all that is kept of them.
+    """Tallies that messages are added to, and the only state kept of the messages.
 
     Attributes:
-        refused: How many messages were none.
-        reports: How many reports there are about each level.
+        refused: Number of invalid messages.
+        reports: Numbers of reports about each level.
     """
 
     def __init__(self, plan: Plan) -> None:

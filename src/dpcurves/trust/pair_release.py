@@ -27,11 +27,11 @@ def of_answers(plan: Plan, pairs: IntArray, answers: IntArray, allotment: Allotm
     Formal guarantees: it depends on the values of people through these answers alone.
 
     Args:
-        plan: What was planned, by `mechanisms.pairs.planned_answers`.
+        plan: Plan, made by `mechanisms.pairs.planned_answers`.
         pairs: The pairs that came, as numbers of people: (pairs, 2).
-        answers: What each answered.
-        allotment: What paid for it.
-        seeded: Whether the coins can be thrown again.
+        answers: Answer of each pair.
+        allotment: Allotment that paid for it.
+        seeded: True if the coins come from a known seed and can be drawn again.
 
     Raises:
         ValueError: there are not as many answers as pairs, somebody is in too many pairs, or the payment is for another
@@ -52,11 +52,11 @@ def of_sum(plan: Plan, pairs: IntArray, noisy: int, allotment: Allotment, *, see
     """The release of a noisy sum of the values of pairs, each from the kernel's least on, as it stood on its circle.
 
     Args:
-        plan: What was planned, by `mechanisms.pairs.planned_sum`.
+        plan: Plan, made by `mechanisms.pairs.planned_sum`.
         pairs: The pairs that came, as numbers of people: (pairs, 2).
         noisy: The noisy sum, from 0 on.
-        allotment: What paid for it.
-        seeded: Whether the coins can be thrown again.
+        allotment: Allotment that paid for it.
+        seeded: True if the coins come from a known seed and can be drawn again.
 
     Raises:
         ValueError: somebody is in too many pairs, or the payment is for another loss.
@@ -87,9 +87,9 @@ class Everybody:
     """SECRET. All people in one place, for simulations. It has no repr.
 
     Attributes:
-        kernel: What is worked out for each pair.
+        kernel: Kernel that is computed for each pair.
         table: Whole numbers of all people, by column.
-        seed: What pairs are drawn from: public, but nobody chose it.
+        seed: Seed that pairs are drawn from: public, but nobody chose it.
     """
 
     kernel: Kernel

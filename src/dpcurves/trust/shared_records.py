@@ -42,7 +42,7 @@ class Encoding:
 
     Attributes:
         slots: A record is in one of these, or behind them if it is missing.
-        engine: What expands seeds, with the keys of the task.
+        engine: Engine that expands seeds, with the keys of the task.
     """
 
     slots: int
@@ -141,7 +141,7 @@ class Reports:
 
     Attributes:
         keys: The keys of all reports.
-        engine: What expands their seeds.
+        engine: Engine that expands their seeds.
         noise: The key of this server's noise, for this set alone.
     """
 
@@ -160,7 +160,7 @@ class CheckedReports:
 
     Attributes:
         keys: The keys of all reports.
-        engine: What expands their seeds.
+        engine: Engine that expands their seeds.
         noise: The key of this server's noise, for this set alone.
         verification: 32 bytes that both servers have, and no owner.
     """
@@ -196,9 +196,9 @@ class Evaluation:
 
     Attributes:
         at: The thresholds.
-        reports: All that may count.
+        reports: Reports that may count.
         sums: Its shares over all of them, modulo 2**64.
-        digests: What it shows the other server, ``(reports, 16)`` bytes.
+        digests: Digests shown to the other server, ``(reports, 16)`` bytes.
     """
 
     at: tuple[int, ...]

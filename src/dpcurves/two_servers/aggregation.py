@@ -49,8 +49,8 @@ class PlainCounting:
 
     Attributes:
         reports: That count.
-        allotment: What was charged for them.
-        standing: Which they are.
+        allotment: Allotment that was charged for the counts.
+        standing: Set of reports.
     """
 
     reports: Reports
@@ -100,9 +100,9 @@ class CheckedCounting:
     Attributes:
         task: The hash of the task.
         reports: That may count.
-        allotment: What was charged for them.
-        standing: Which they are.
-        store: Where it is written down which have failed.
+        allotment: Allotment that was charged for the counts.
+        standing: Set of reports.
+        store: Storage of the reports that have failed.
     """
 
     task: str

@@ -35,7 +35,7 @@ class OfTask:
     """Planner of the questions that can be answered from a task's single release.
 
     Attributes:
-        task: What was charged.
+        task: Task that was charged.
     """
 
     task: Task
@@ -53,13 +53,13 @@ class Analyst:
     """Analyst, with a ticket (bearer token) to ask.
 
     Args:
-        task: What may be asked.
+        task: Task that may be asked.
         ticket: That of an analyst.
-        party: Which of the servers is asked; the other one is asked by it.
+        party: Number of the server that is asked; the other one is asked by it.
         patience: Seconds that an answer may take.
 
     Attributes:
-        dropped: How many reports the last answer left out, for they failed the servers' check.
+        dropped: Number of reports that the last answer left out, for they failed the servers' check.
     """
 
     def __init__(self, task: Task, ticket: Ticket, party: int = 0, patience: float = PATIENCE) -> None:
@@ -150,8 +150,8 @@ class Closed(NamedTuple):
 
     Attributes:
         set: The hash of their set.
-        reports: How many they are.
-        owners: How many owners there are.
+        reports: Number of reports.
+        owners: Number of owners.
     """
 
     set: str

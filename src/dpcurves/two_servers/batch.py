@@ -43,8 +43,8 @@ class Batch(NamedTuple):
 
     Attributes:
         contribution: 32 bytes that name all that an owner contributes: the same in all of its batches, at both servers.
-        earlier: What becomes of another contribution under the same ticket.
-        reports: All of one size.
+        earlier: Policy for another contribution under the same ticket.
+        reports: Reports, each of the same size.
     """
 
     contribution: bytes

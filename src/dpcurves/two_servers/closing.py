@@ -47,8 +47,8 @@ class Closing:
     Attributes:
         task: The hash of the task.
         party: 0 or 1.
-        commitment: What this server holds to.
-        store: Where it is written down.
+        commitment: Commitment that binds this server.
+        store: Storage of the decision.
         post: Asks the other server: what, and with which message.
     """
 

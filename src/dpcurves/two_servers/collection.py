@@ -54,10 +54,10 @@ class Collection(ABC, Generic[Of]):
         task: The task.
         party: 0 or 1.
         identity: Opens what was sealed to this server.
-        store: Where reports are kept.
-        ledger: What is charged.
+        store: Storage of reports.
+        ledger: Ledger that is charged.
         peer: The way to the other server.
-        OF_PEER: What the other server alone may ask.
+        OF_PEER: Requests that only the other server may make.
     """
 
     OF_PEER: ClassVar[OfPeer] = CLOSES

@@ -27,7 +27,7 @@ class Check:
     dropped: bytes
 
     def to_json(self) -> dict[str, str]:
-        """Plain objects."""
+        """Plain objects for JSON."""
         return {"digests": b64encode(self.digests).decode(), "dropped": b64encode(self.dropped).decode()}
 
     @classmethod

@@ -30,12 +30,12 @@ class Aggregator:
 
     Attributes:
         party: 0 or 1.
-        tasks: What it works on.
-        identity: Who it is.
+        tasks: Tasks that it serves.
+        identity: Identity of the server.
         store: The URL of its database, ledger included.
-        peer: Where the other server is reached; empty: where the task says.
+        peer: URL of the other server; empty: that in the task.
         patience: Seconds that the other server may take.
-        limits: What strangers may take up.
+        limits: Limits of the resources of unauthenticated clients.
     """
 
     party: int

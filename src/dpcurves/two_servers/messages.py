@@ -36,9 +36,9 @@ class Asked:
     Attributes:
         task: The hash of the task.
         question: An id, the same when the question is asked again.
-        at: How many slots each count takes.
+        at: Thresholds: the number of slots below each, of which records are counted.
         nonce: New with each message: an answer with another one is an old one.
-        numbers: How many numbers answer it.
+        numbers: Number of values in the response.
         version: The version of the protocol.
     """
 

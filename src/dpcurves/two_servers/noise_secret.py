@@ -27,7 +27,7 @@ class NoiseSecret:
     Attributes:
         secret: The server's key and that of the dataset in its ledger, joined.
         party: 0 or 1.
-        drawn_as: What the same noises from the same key are called.
+        drawn_as: Name of the noise law: equal names, equal noises from the same key.
     """
 
     secret: bytes

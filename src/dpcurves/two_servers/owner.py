@@ -106,10 +106,10 @@ class Contribution:
     or cut short would else count beside the first one, and its records lose their epsilon twice.
 
     Attributes:
-        task: What they are for.
+        task: Task of the reports.
         places: The places of the records; of people in pairs their whole numbers, a column for each value.
         secret: 32 bytes that this owner alone has; never sent.
-        earlier: What becomes of another contribution under the same ticket.
+        earlier: Policy for another contribution under the same ticket.
     """
 
     task: SharedTask

@@ -45,7 +45,7 @@ class PairEncoding:
 
         Args:
             rows: Whole numbers, a column for each width.
-            randomness: Where masks come from.
+            randomness: Source of the masks.
         """
         values = self._packed([whole_numbers(rows[:, place], width) for place, width in enumerate(self.widths)])
         drawn = randomness.octets(values.size)

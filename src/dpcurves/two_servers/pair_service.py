@@ -70,11 +70,11 @@ class PairQuestions:
 
 @dataclass(frozen=True, repr=False)
 class Road:
-    """The way to the other server, for a talk.
+    """Client that connects to the other server, for a session of two-party computation.
 
     Attributes:
-        url: Where it answers.
-        context: What both have to prove.
+        url: URL of the other server.
+        context: TLS context by which both servers authenticate.
         patience: Seconds that it may be silent.
     """
 
@@ -125,7 +125,7 @@ class PairService(Collection[PairTask]):
     nobody's choice.
 
     Attributes:
-        shelf: Where seeds and shares of runs are kept.
+        shelf: Storage of seeds and shares of runs.
         road: The way to the other server, for the session.
     """
 

@@ -51,8 +51,8 @@ class PairsOf:
 
     Attributes:
         task: The task.
-        people: How many people count.
-        seed: What pairs are drawn from.
+        people: Number of people that count.
+        seed: Seed that pairs are drawn from.
     """
 
     task: PairTask
@@ -99,8 +99,8 @@ class PairSession:
     run, whose noise is thrown by both, once for each set of people, however often it is asked for.
 
     Attributes:
-        pairs: What is public.
-        standing: Which people count.
+        pairs: Public facts of the pairs.
+        standing: Set of people that count.
         party: 0 garbles, 1 evaluates.
         shares: This server's shares of each column, in order.
     """

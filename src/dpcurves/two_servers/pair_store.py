@@ -20,8 +20,8 @@ class PairStore:
     """SECRET. A `Shelf` in the database of a server's ledger, and as durable. It has no repr.
 
     Attributes:
-        url: Where the database is.
-        who: What it is called if it fails.
+        url: URL of the database.
+        who: Name of the store in errors.
     """
 
     url: str

@@ -173,7 +173,7 @@ class Store:
 
         Args:
             task: Which.
-            decide: What is decided of which reports.
+            decide: Function that decides on the set of reports.
             attempt: Under which it is decided, if here; None: it was, at the other server.
 
         Raises:

@@ -74,7 +74,7 @@ class Standing(NamedTuple):
 
     Attributes:
         state: Open for reports; frozen: none come until an attempt to close ends; closed: it is decided which count.
-        reports: How many count, once closed; how many there are, before.
+        reports: Number of reports that count, once closed; number of all reports, before.
         set: The hash of the reports that count, once closed.
         commitments: The commitments of both servers to their noise, once closed.
         attempt: To close the task, that may still end in a decision.

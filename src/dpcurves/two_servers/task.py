@@ -50,17 +50,17 @@ class Task(TaskDocument):
     """Task of two servers: its counts, privacy loss and participants. Public; it never changes: its hash is its name.
 
     Attributes:
-        name: What people call it.
+        name: Name for people to read.
         column: The column that the owners' values are of; for a labelled task, the score.
         grid: Public cells.
         label: Declared categories: two classes, negative first, where the column is a score; None: values have none.
         loss: The privacy loss of all answers together, for each report.
-        reports_per_owner: How many reports one owner may send: an owner loses at most so many times `loss`.
+        reports_per_owner: Most reports that one owner may send: an owner loses at most so many times `loss`.
         servers: Party 0 and party 1.
         tokens: Hashes of the tokens of each role. Their order numbers owners and analysts.
         measured_in: The measuring unit of the column.
-        owners: Whether the servers check reports. Checked ones are larger, and answers take longer.
-        counted: What is paid for; left out: all cells, where they are few enough to be laid out.
+        owners: Choice of whether the servers check reports. Checked ones are larger, and answers take longer.
+        counted: Kind of the counts paid for; left out: all cells, where they are few enough to be laid out.
     """
 
     KIND: ClassVar[str] = "task"

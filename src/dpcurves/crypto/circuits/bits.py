@@ -28,7 +28,7 @@ class Bits:
     `mux`, `sign`, `total` and the built-in `sum`. There is no truth value: no `if`, no `min`, no `max`.
 
     Attributes:
-        wiring: Where its wires are.
+        wiring: Builder of the circuit that has its wires.
         wires: The lowest bit first; a two's complement where `low` is negative.
         low: No value is below it.
         high: No value is above it.
@@ -61,7 +61,7 @@ class Bits:
         """The bits, the lowest first, each a number of its own; of a negative one, those of its two's complement.
 
         Args:
-            size: How many; of a number that does not fit, the lowest ones.
+            size: Number of wires; of a number that does not fit, the lowest ones.
         """
         return [self._bit(wire) for wire in self._extended(len(self.wires) if size is None else size)]
 

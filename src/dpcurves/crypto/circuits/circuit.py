@@ -63,8 +63,8 @@ class Circuit:
 
     Attributes:
         inputs: Bits of each input; their wires come first, in order.
-        gates: All gates.
-        outputs: What is read of them.
+        gates: Gates in the order of their wires.
+        outputs: Numbers that are read off the wires.
 
     Raises:
         ValueError: there is no input bit, or a gate or an output has a wire that comes later, or does not exist.

@@ -35,9 +35,9 @@ class Piles(Generic[Wire]):
     all that are there; so n bits take less than n ANDs.
 
     Attributes:
-        machine: What runs the gates.
-        number: What is added.
-        count: How many were added.
+        machine: Machine that evaluates the gates.
+        number: Type of the numbers that are added.
+        count: Number of instances added.
     """
 
     machine: Machine[Wire]

@@ -26,7 +26,7 @@ class GateEngine(Protocol):
         """Tables ``(2, instances, 2)`` and the output's labels of 0, from the inputs' labels of 0. SECRET.
 
         Args:
-            offset: What labels of 0 and 1 differ by, ``(2,)``.
+            offset: Global offset of free XOR, the difference of labels of 0 and 1, ``(2,)``.
             key: The gate's AES key, ``(2,)``. It is public.
         """
         ...

@@ -18,9 +18,9 @@ class Garbler:
     """SECRET: runs gates on labels of 0, ``(instances, 2)``.
 
     Attributes:
-        engine: What hashes.
+        engine: Hash engine of the gates.
         keys: Those of the session's gates.
-        offset: What labels of 0 and 1 differ by, in the whole session and in no other.
+        offset: Global offset of free XOR, the difference of labels of 0 and 1, in the whole session and in no other.
 
     Raises:
         ValueError: the offset is even.
@@ -60,7 +60,7 @@ class Evaluator:
     """SECRET: runs gates on the labels that stand for the values, with tables from the garbler.
 
     Attributes:
-        engine: What hashes.
+        engine: Hash engine of the gates.
         keys: Those of the session's gates.
     """
 

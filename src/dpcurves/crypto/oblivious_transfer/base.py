@@ -31,7 +31,7 @@ class BaseSender:
     """SECRET: who has both keys.
 
     Attributes:
-        point: What the receiver is shown first.
+        point: First message, to the receiver.
     """
 
     point: bytes
@@ -48,7 +48,7 @@ class BaseSender:
 
         Args:
             answer: The receiver's points, one after the other.
-            session: What names the session. Both parties' are the same, or no key is.
+            session: Name of the session. Keys agree only if both parties' names are equal.
 
         Raises:
             ProtocolAborted: there is another number of points, or one is none.
@@ -66,7 +66,7 @@ class BaseReceiver:
     """SECRET: who chooses.
 
     Attributes:
-        answer: What the sender is shown: 32 bytes a transfer.
+        answer: Response to the sender: 32 bytes a transfer.
     """
 
     answer: bytes

@@ -25,7 +25,7 @@ class Frames:
 
     Attributes:
         job: The job's digest.
-        party: Who sends from here.
+        party: Party that sends from here.
     """
 
     job: bytes

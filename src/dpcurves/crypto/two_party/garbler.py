@@ -29,7 +29,7 @@ def garble(job: Job, values: Given, randomness: Octets, ending_values: Given = (
     a party that sends something else, say a table that works for one value alone, or the tables of another circuit.
 
     Args:
-        job: What both have agreed on.
+        job: Job that both parties have agreed on.
         values: Its inputs, as `Inputs` has them. SECRET.
         randomness: Its own.
         ending_values: Those of the ending, but for the sum.

@@ -28,10 +28,10 @@ class Inputs:
 
     Attributes:
         widths: Bits of each input.
-        owners: Whose they are.
-        values: What this party has.
-        own: Who it is.
-        randomness: Where its bits of coins come from.
+        owners: Owner of each input.
+        values: Values that this party supplies.
+        own: Role of this party.
+        randomness: Source of its bits of coins.
 
     Raises:
         ValueError: it has not what it should have, or of another number of instances, or with more bits.

@@ -38,7 +38,7 @@ class Ending:
 
     Attributes:
         circuit: Its first input is the sum, as `Job.total_width` bits, and with `Job.total_offset` added.
-        owners: Whose the other inputs are.
+        owners: Owner of each other input.
     """
 
     circuit: Circuit
@@ -50,13 +50,13 @@ class Job:
     """Circuit that is evaluated for many instances.
 
     Attributes:
-        name: What the session is about, and no other one: a task, say, and a number of an attempt.
-        circuit: What is worked out for each instance.
-        owners: Whose its inputs are.
-        count: How many instances.
-        ending: What is done with the sum of its only output; None: each instance has an output of its own.
-        levels: How deep the trees are by which transfers are extended.
-        chunk: How many instances are sent at a time.
+        name: Unique subject of the session: a task, say, and a number of an attempt.
+        circuit: Circuit that is evaluated for each instance.
+        owners: Owner of each input.
+        count: Number of instances.
+        ending: Final step on the sum of its only output; None: each instance has an output of its own.
+        levels: Depth of the trees by which transfers are extended.
+        chunk: Number of instances that are sent at a time.
 
     Raises:
         ValueError: parts do not fit together.
