@@ -1,4 +1,4 @@
-"""Shares, comparison functions and what expands their seeds. Randomness is an argument; no statistics here."""
+"""Cryptography: secret shares, function secret sharing of comparisons, garbled circuits. Randomness is an argument."""
 
 from .checked import CheckedValues, SharedChecked, checked_values, share_checked_cells
 from .checked_keys import CheckedKeys, CheckedShare, checked_record_words

@@ -36,7 +36,7 @@ class SharedChecked:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CheckedValues:
-    """SECRET: what one server has of some thresholds.
+    """SECRET: values of one server at some thresholds, with digests.
 
     Attributes:
         keys: Keys that the values belong to.
@@ -151,7 +151,7 @@ def checked_values(
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _Node:
-    """SECRET: where one server stands in the trees of some keys, all at one node.
+    """SECRET: states of one server in the trees of some keys, all at one node.
 
     Attributes:
         seeds: ``(keys, 2)``.
@@ -168,7 +168,7 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """Down all paths at once, in order; both children of a node are looked at."""
+    """Depth-first walk along the paths of all thresholds, in order; both children of a node are looked at."""
 
     domain: Domain
     thresholds: tuple[tuple[int, int], ...]

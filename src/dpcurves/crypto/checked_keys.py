@@ -1,4 +1,4 @@
-"""Keys whose weight can be checked, many at a time: what both servers get, and what each has of them."""
+"""Verifiable keys of comparison functions, in batches: public correction words, and the keys of each server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KIND = 2  # of server 0; that of server 1 is one more
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CheckedShare(Corrections):
-    """Correction words of some checked keys: what both servers get. The tree goes down to single cells.
+    """Correction words of some checked keys, which both servers get. The tree goes down to single cells.
 
     Attributes:
         proofs: ``(bits, keys, 4)``: what the hashes of both servers' seeds on the path differ by.
@@ -62,7 +62,7 @@ class CheckedShare(Corrections):
 
 
 class CheckedKeys(ServerKeys[CheckedShare]):
-    """SECRET: all that one server has of some checked keys: 1816 bytes each for 32 bits."""
+    """SECRET: complete keys of one server for some checked functions: 1816 bytes each for 32 bits."""
 
     __slots__ = ()
 

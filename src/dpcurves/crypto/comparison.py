@@ -1,4 +1,4 @@
-"""Function shares of `tau -> [tau >= cell]`: owners make keys, servers add up what many keys say of a threshold."""
+"""Function secret sharing of `tau -> [tau >= cell]`: owners make keys, servers add up the values of many keys."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _evaluated(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) 
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """Down all paths at once, in order; a state is copied where paths part."""
+    """Depth-first walk along the paths of all thresholds, in order; a state is copied where paths part."""
 
     domain: Domain
     thresholds: tuple[tuple[int, int], ...]

@@ -1,4 +1,4 @@
-"""Keys of comparison functions, many at a time: what both servers get, and what each has of them."""
+"""Keys of comparison functions, in batches: public correction words, and the keys of each server."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class PublicShare(Corrections):
 
 
 class ComparisonKeys(ServerKeys[PublicShare]):
-    """SECRET: all that one server has of some comparison functions: 784 bytes each for 32 bits."""
+    """SECRET: complete keys of one server for some comparison functions: 784 bytes each for 32 bits."""
 
     __slots__ = ()
 

@@ -42,7 +42,7 @@ class TaskKeys:
 
 @dataclass(slots=True, repr=False, eq=False)
 class State:
-    """SECRET: where one server stands on the paths of some keys. Engines change it in place.
+    """SECRET: states of one server on the paths of some keys. Engines change them in place.
 
     Attributes:
         seeds: ``(keys, 2)``; the top bit of the second word is the control bit.

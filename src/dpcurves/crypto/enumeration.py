@@ -1,4 +1,4 @@
-"""The whole domain at once: how many keys have each cell, by point functions."""
+"""Evaluation on the whole domain: the number of keys of each cell, by point functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SECRET. What one server has of some keys: correction words that both servers get, and seeds that it gets alone."""
+"""SECRET. Complete keys of one server: correction words that both servers get, and seeds that it gets alone."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ Public = TypeVar("Public", bound=Corrections)
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ServerKeys(Generic[Public]):
-    """SECRET: all that one server has of some keys.
+    """SECRET: complete keys of one server.
 
     Raises:
         ValueError: there are not as many seeds as correction words.

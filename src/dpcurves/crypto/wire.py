@@ -1,4 +1,4 @@
-"""Frames of bytes: one fixed head with a checksum, then records of one size. What is not exactly so is refused."""
+"""Frames of bytes: a fixed header with a checksum, then records of one size. Any other form is refused."""
 
 from __future__ import annotations
 

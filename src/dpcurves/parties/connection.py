@@ -1,4 +1,4 @@
-"""A talk of two parties over one TLS connection: each message with its length before it."""
+"""Framed two-party connection over TLS: each message is preceded by its length."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Connection:
         self.sent += LENGTH + len(message)
 
     def _send_all(self, rest: memoryview, patience: float | None) -> None:
-        """Send, and take what comes meanwhile: if both wait until the other one reads, neither would."""
+        """Send, and receive meanwhile: if both waited until the other one reads, neither would (deadlock)."""
         while rest:
             try:
                 rest = rest[self.wire.send(rest) :]

@@ -1,4 +1,4 @@
-"""SECRET. A person's own file: its secret, the meetings that it has entered, and what it was sent in each."""
+"""SECRET. File of one person: its secret, the meetings that it has entered, and the messages received in each."""
 
 from __future__ import annotations
 

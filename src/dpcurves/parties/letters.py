@@ -1,4 +1,4 @@
-"""Letters between people who are not online together: sealed to one of them, signed by another, for one place alone.
+"""Letters between people who are not online together: encrypted to one, signed by another, bound to one place.
 
 A letter is sealed by HPKE (RFC 9180: X25519, HKDF-SHA256, AES-128-GCM) and signed by Ed25519, both over its place: the
 meeting, the step, who writes and who reads. Whoever carries it sees its size and its place.

@@ -17,7 +17,7 @@ LARGEST_LETTER = 2**20
 
 
 class Mailbox(Protocol):
-    """Carries letters."""
+    """Interface of mailboxes."""
 
     def put(self, place: Place, letter: bytes) -> None:
         """Leave a letter. Leaving it twice changes nothing."""

@@ -23,7 +23,7 @@ SHARE = 100
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Person:
-    """SECRET: what one person needs.
+    """SECRET: protocol state of one person.
 
     Formal guarantees: the device takes part in the promised pairs of its number alone, in no more than were agreed on,
     and works out in each what was promised, noise and all, whatever it is handed; see `Device` for one meeting.
@@ -81,7 +81,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Collector:
-    """SECRET: the aggregator, who alone opens outputs.
+    """SECRET: aggregator, who alone opens outputs.
 
     Attributes:
         sealing: Opens what is sealed to it.

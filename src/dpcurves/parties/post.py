@@ -95,7 +95,7 @@ class Post:
         return place in self._left
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self.channel.close()
 
     def _octets(self, place: Place) -> bytes:

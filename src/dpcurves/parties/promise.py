@@ -34,7 +34,7 @@ class Agreed(Protocol):
         """Number of values that a person supplies."""
 
     def job(self, meeting: Meeting) -> Job:
-        """The computation of a meeting."""
+        """Computation of a meeting."""
 
     def require(self, meeting: Meeting, person: int) -> None:
         """Refuse a meeting that was not agreed on.
@@ -99,7 +99,7 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """A promise and its seed: who meets whom, and what they work out.
+    """Promise with its seed: the pairs that follow from it, and their computation.
 
     Attributes:
         promise: Promise that was published before.

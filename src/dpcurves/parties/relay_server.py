@@ -1,4 +1,4 @@
-"""The server of people in pairs as others see it, and as a process. Errors are one line; only troubles are logged."""
+"""HTTP application and process of the server of people in pairs. Errors are one line; only faults are logged."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ def create_app(relays: Mapping[str, Relay]) -> FastAPI:
 
 
 class _Front:
-    """Lets those in who may ask something, each to the relay of the task."""
+    """Router: authorises requests, and forwards each to the relay of the task."""
 
     def __init__(self, relays: Mapping[str, Relay]) -> None:
         self._relays = relays
 
     async def standing(self, task: str) -> Response:
-        """Anybody: where the task stands."""
+        """Respond to anybody with the state of the task."""
         return await told(self._relay(task).standing)
 
     async def close(self, task: str, request: Request) -> Response:
-        """The coordinator shows the seed."""
+        """Close the task with the coordinator's seed."""
         relay = self._relay(task)
         bearer_of(relay.task, request, Role.COORDINATOR)
         message = await body_of(request, LARGEST_QUESTION)
         return await told(lambda: relay.close(message))
 
     async def answers(self, task: str, request: Request) -> Response:
-        """An analyst asks."""
+        """Respond to an analyst's question."""
         relay = self._relay(task)
         bearer_of(relay.task, request, Role.ANALYST)
         message = await body_of(request, LARGEST_QUESTION)
         return await told(lambda: relay.answer(message))
 
     async def people(self, task: str, what: str, request: Request) -> Response:
-        """A person enters, or leaves a letter, or takes one."""
+        """Let a person enter, or leave a letter, or take one."""
         relay = self._relay(task)
         person = bearer_of(relay.task, request, Role.OWNER)
         if what not in OF_PERSON:
@@ -96,7 +96,7 @@ class RelayServer:
         return {task.hash: Relay(task, self.identity.sealing, store) for task in self.tasks}
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
-        """Until it is told to stop. `ready` is called once it listens.
+        """Serve until stopped. `ready` is called once it listens.
 
         Raises:
             ValueError: as `relays`; or the address can not be had.

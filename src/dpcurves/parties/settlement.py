@@ -1,4 +1,4 @@
-"""Two servers settle on one run of a session: nothing of a second one is ever shown."""
+"""Agreement of two servers on one run of a session: nothing of a second one is ever shown."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class State(IntEnum):
 
     NOTHING = 0
     STORED = 1
-    """Its share is on its disk."""
+    """Stored: the server's share is on its disk."""
     CONFIRMED = 2
-    """The other server has said that it has its own, of the same run."""
+    """Confirmed: the other server has said that it has its own share, of the same run."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Kept:
-    """SECRET: what a server has of a job."""
+    """SECRET: record of a server for a job."""
 
     state: State
     run: bytes
@@ -46,7 +46,7 @@ class Kept:
 
 
 class Shelf(Protocol):
-    """SECRET: where a server keeps its shares: a file of its own, or the database of its ledger."""
+    """SECRET: storage of a server's shares: a file of its own, or the database of its ledger."""
 
     def kept(self, job: bytes) -> Kept:
         """The stored share of a job, if there is one."""

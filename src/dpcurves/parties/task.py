@@ -1,4 +1,4 @@
-"""The task of people in pairs: all that people, servers and analysts have to agree on, in one public document."""
+"""Task of people in pairs: the public document that people, servers and analysts agree on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SECRET. Whole numbers that anything counts as: who takes part, and what is shown, must not depend on values."""
+"""SECRET. Conversion of any value to a whole number: who takes part, and what is shown, must not depend on values."""
 
 from __future__ import annotations
 

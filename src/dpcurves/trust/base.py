@@ -1,4 +1,4 @@
-"""The one interface that every trust model fulfils, and how a question's conversation goes by it, turn by turn."""
+"""Interface of trust models, and the conversation of a question with a trust model, turn by turn."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def require(allotment: Allotment, plan: Plan) -> None:
 
 
 class Asking(Protocol[Curve]):
-    """A question, as far as a conversation knows it."""
+    """Interface of questions in a conversation."""
 
     def steps(self, setting: Setting) -> Needs[Curve]:
-        """Say what is needed, one after the other; return the curve."""
+        """Yield the needs of the question, one after the other; return the curve."""
         ...
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Watcher:
-    """SECRET. Where a stream stands: the state that its next answer is made from. It has no repr."""
+    """SECRET. State of a stream, from which its next answer is made. It has no repr."""
 
     state: Any
 
@@ -70,7 +70,7 @@ class CentralStream:
     def step(
         self, plan: Plan, watcher: Watcher, table: ExactTable, allotment: Allotment, randomness: Randomness
     ) -> tuple[Release, Watcher]:
-        """The release of the next tick, and where the stream then stands: to be stored together, or neither.
+        """Release the next tick, with the state of the stream after it: to be stored together, or neither.
 
         Raises:
             ValueError: the payment is for another loss.

@@ -51,7 +51,7 @@ class Owners(Enum):
 
 
 class ShareHolder(Protocol):
-    """SECRET. What one of the servers holds: a share of each report, and the key of its noise. It has no repr.
+    """SECRET. Holdings of one of the servers: a share of each report, and the key of its noise. It has no repr.
 
     Attributes:
         noise: The key of this server's noise, which belongs to these reports, and to no other set of them.

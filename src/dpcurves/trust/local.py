@@ -51,7 +51,7 @@ class Local:
 
     @property
     def holders(self) -> tuple[type, ...]:
-        """People."""
+        """Types of holders: people."""
         return (Person,)
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:

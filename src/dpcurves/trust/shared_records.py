@@ -1,4 +1,4 @@
-"""Records shared between two servers: what an owner makes of them, and what a server holds of all reports."""
+"""Secret sharing of records between two servers: owners' encoding, and the servers' shares of all reports."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class Encoding:
 
     @property
     def size(self) -> int:
-        """Bytes of what one server gets."""
+        """Bytes of a report for one server."""
         return self.public_size + SEED
 
     def shared(self, places: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
-        """SECRET: of each record, what server 0 and what server 1 gets.
+        """SECRET: shares of each record for server 0 and for server 1.
 
         Formal guarantees: what one server gets tells it nothing about the record (see `share_cells`).
 
@@ -192,7 +192,7 @@ class CheckedReports:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Evaluation:
-    """SECRET. What one server has of some thresholds before it knows which reports count.
+    """SECRET. Evaluation of some thresholds at one server, before it knows which reports count.
 
     Attributes:
         at: The thresholds.

@@ -1,4 +1,4 @@
-"""SECRET. How one server counts, alone and with the other: plainly, or only reports that both have checked."""
+"""SECRET. Counting at one server, alone and with the other: plainly, or only reports that both have checked."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .store import Store
 from .tables import Standing
 
 Post = Callable[[str, bytes], bytes]
-"""Asks the other server: what, and with which message."""
+"""Function that posts a request to the other server, by its name and message."""
 
 
 class Halves(NamedTuple):

@@ -77,13 +77,13 @@ class Analyst:
         self.close()
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._server.close()
 
     def ask(
         self, question: Question[Curve], question_id: str | None = None, progress: Callable[[], object] = lambda: None
     ) -> Curve:
-        """Rehearse, and converse with the servers. `progress` is called after each turn.
+        """Rehearse the question, and ask the servers. `progress` is called after each turn.
 
         Warns:
             CurveWarning: each of the curve's `notes`.

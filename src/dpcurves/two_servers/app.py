@@ -1,4 +1,4 @@
-"""The server as others see it: who may say what, and what they hear. Errors are one line; only troubles are logged."""
+"""HTTP application of a server: authorised requests and responses. Errors are one line; only faults are logged."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def create_app(services: Mapping[str, AnyService]) -> FastAPI:
 
 
 class Front:
-    """Lets those in who may ask something, each to the service of the task."""
+    """Router: authorises requests, and forwards each to the service of the task."""
 
     def __init__(self, services: Mapping[str, AnyService]) -> None:
         self._services, self._rates = services, {task: Rate() for task in services}
@@ -70,31 +70,31 @@ class Front:
         self._others = ThreadPoolExecutor(FOR_PEER, "peer")
 
     async def standing(self, task: str) -> Response:
-        """Anybody: where the task stands."""
+        """Respond to anybody with the state of the task."""
         return await told(self._service(task).standing)
 
     async def reports(self, task: str, request: Request) -> Response:
-        """An owner sends a batch."""
+        """Accept a batch from an owner."""
         service = self._service(task)
         owner, message = bearer_of(service.task, request, Role.OWNER), await body_of(request, LARGEST_BATCH)
         return await told(lambda: service.receive(owner, message))
 
     async def close(self, task: str, request: Request) -> Response:
-        """The coordinator closes the task."""
+        """Close the task for the coordinator."""
         service = self._service(task)
         bearer_of(service.task, request, Role.COORDINATOR)
         message = await body_of(request, LARGEST_QUESTION)
         return await told(lambda: service.close(message))
 
     async def answers(self, task: str, request: Request) -> Response:
-        """An analyst asks."""
+        """Respond to an analyst's question."""
         service = self._service(task)
         self._rates[task].count(bearer_of(service.task, request, Role.ANALYST))
         message = await body_of(request, LARGEST_QUESTION)
         return await told(lambda: service.answer(message))
 
     async def of_peer(self, task: str, what: str, request: Request) -> Response:
-        """The other server asks."""
+        """Respond to the other server."""
         service = self._service(task)
         _require_peer(service, request)
         if what not in service.OF_PEER:

@@ -33,9 +33,9 @@ class Earlier(Enum):
     """Policy for other reports that were sent under the same ticket before."""
 
     STAYS = 0
-    """They stay, and these are refused: one ticket is good for one contribution."""
+    """Earlier reports stay, and these are refused: one ticket is good for one contribution."""
     GIVES_WAY = 1
-    """They are forgotten, as long as the task is open."""
+    """Earlier reports are forgotten, as long as the task is open."""
 
 
 class Batch(NamedTuple):

@@ -69,7 +69,7 @@ class Closing:
             raise lost(self.party)
 
     def close(self) -> bytes:
-        """Close the task. Done again, it ends the same way.
+        """Close the task. The operation is idempotent.
 
         Raises:
             ProtocolAborted: there are no reports, or the other server does not agree, or cannot be reached.
@@ -134,7 +134,7 @@ class Closing:
     # Server 1
 
     def prepare(self, message: bytes) -> bytes:
-        """Hold still, and say which reports are here, and what was decided before, if it was.
+        """Freeze, and list the reports that are here, and the earlier decision, if there was one.
 
         Raises:
             ProtocolAborted: this is server 0, or has lost its key.

@@ -1,4 +1,4 @@
-"""SECRET. The reports of one task at one server, whatever is asked of them: taken, closed, and paid for once."""
+"""SECRET. Collection of the reports of one task at one server: storage, closing, and the single charge."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CLOSES: OfPeer = MappingProxyType({
 
 @dataclass(repr=False)
 class Collection(ABC, Generic[Of]):
-    """SECRET. What one server does for one task, whatever it answers. It has no repr.
+    """SECRET. Abstract service of one server for one task. It has no repr.
 
     Attributes:
         task: The task.
@@ -93,18 +93,18 @@ class Collection(ABC, Generic[Of]):
 
     @abstractmethod
     def answer(self, message: bytes) -> bytes:
-        """Both servers' answer to an analyst.
+        """Respond to an analyst with both servers' answer.
 
         Raises:
             ProtocolAborted: it can not be asked, or the other server does not answer. Nothing was told.
         """
 
     def warm(self) -> None:
-        """Let what is compiled be compiled, so that the first answer does not wait for it."""
+        """Compile code in advance, so that the first answer does not wait for it."""
         self.encoding.warm()
 
     def close(self, message: bytes) -> bytes:
-        """Close the task for the coordinator. Done again, it ends the same way.
+        """Close the task for the coordinator. The operation is idempotent.
 
         Raises:
             ProtocolAborted: as `Closing.close`.

@@ -26,20 +26,20 @@ class Sharing(Protocol):
 
     @property
     def public_size(self) -> int:
-        """Bytes of the half of a report that both servers get."""
+        """Bytes of the public half of a report, which both servers get."""
 
     @property
     def size(self) -> int:
-        """Bytes of what one server gets."""
+        """Bytes of a report for one server."""
 
     def shared(self, rows: IntArray, randomness: Randomness, /) -> list[tuple[bytes, bytes]]:
-        """SECRET: of each record, what server 0 and what server 1 gets."""
+        """SECRET: shares of each record for server 0 and for server 1."""
 
     def require(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse what are no shares. Raises `ValueError`."""
+        """Refuse invalid shares. Raises `ValueError`."""
 
     def warm(self) -> None:
-        """Let what is compiled be compiled, so that the first answer does not wait for it."""
+        """Compile code in advance, so that the first answer does not wait for it."""
 
 
 @overload

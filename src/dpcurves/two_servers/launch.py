@@ -72,13 +72,13 @@ class Aggregator:
         return PairService(task, *own, shelf=shelf, road=Road(url, talking, self.patience))
 
     def _believing(self, other: Server) -> SSLContext:
-        """Proves this server, and believes the other one."""
+        """TLS context with this server's certificate, which trusts the other server's."""
         context = trusting(other.certificate)
         context.load_cert_chain(self.identity.certificate, self.identity.proof)
         return context
 
     def serve(self, address: Address, ready: Any) -> None:
-        """Until it is told to stop. `ready` is called once it listens.
+        """Serve until stopped. `ready` is called once it listens.
 
         Raises:
             ValueError: as `services`; or the address can not be had.

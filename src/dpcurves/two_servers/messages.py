@@ -1,4 +1,4 @@
-"""A question on its way to a server, and what comes back: each answer names the very question that it answers."""
+"""Messages of questions and their responses: each response names the very question that it answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Askable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Thresholds of one task.
+    """Question about thresholds of one task.
 
     Attributes:
         task: The hash of the task.
@@ -116,7 +116,7 @@ class Asked:
 
 
 def require_set(message: Mapping[str, Any], named: Mapping[str, object], rule: str) -> None:
-    """Refuse what speaks of another set of reports, or of other noise, than this server's.
+    """Refuse a response from another set of reports, or with other noise, than this server's.
 
     Raises:
         ProtocolAborted: it does; `rule` says what follows.
@@ -127,7 +127,7 @@ def require_set(message: Mapping[str, Any], named: Mapping[str, object], rule: s
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
-    """Numbers for the thresholds that were asked, from one set of reports. From the other server: SECRET halves.
+    """Response: numbers for the thresholds asked, from one set of reports. From the other server: SECRET halves.
 
     `dropped` of the reports were not counted: they failed the servers' check. `commitments` to the noise in them are
     named between the servers alone.
@@ -141,5 +141,5 @@ class Answer:
 
     @property
     def named(self) -> dict[str, object]:
-        """Plain objects: which reports they are of, and with which noise."""
+        """Identity of the set of reports and of the noise, as plain objects."""
         return {"set": self.set, "reports": self.reports, "commitments": list(self.commitments)}

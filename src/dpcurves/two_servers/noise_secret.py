@@ -1,4 +1,4 @@
-"""SECRET. What a server draws all noise of a task from, and the commitment by which the other one holds it to that."""
+"""SECRET. Secret from which a server derives all noise of a task, and the commitment that binds it to the secret."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NoiseSecret:
 
     @classmethod
     def of(cls, identity: Identity, ledger: Ledger, dataset: str, party: int, drawn_as: str) -> NoiseSecret:
-        """The one of a server. Who loses the ledger's key loses it for ever."""
+        """Derive the secret from the server's key and its ledger's key. If either is lost, so is the secret, for ever."""
         # The server's own key is in it: both ledgers may, by mistake, have been given one and the same.
         secret = identity.sealing.private_bytes_raw() + ledger.dataset_key(dataset)
         return cls(secret, party, drawn_as)

@@ -1,4 +1,4 @@
-"""SECRET. What an owner does: read the cells of its records, share them out, seal the shares, send them, and go."""
+"""SECRET. Client of an owner: reads the cells of its records, makes shares, encrypts them, and sends them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Sent:
     new: int
 
     def and_so(self, coming: Future[Sent] | None) -> Sent:
-        """With those of a batch that is on its way."""
+        """Add the outcome of a batch that is on its way."""
         if coming is None:
             return self
         more = coming.result()
@@ -151,7 +151,7 @@ class Contribution:
         return packed(self.task.hash, party, Batch(name, self.earlier, reports))
 
     def send(self, ticket: Ticket, progress: Callable[[int], object], patience: float = PATIENCE) -> Sent:
-        """Send all to both servers. `progress` hears how many reports have gone.
+        """Send all batches to both servers. `progress` is called with the number of reports sent.
 
         Server 1 is sent a batch once server 0 has taken it: what server 0 refuses, as reports of a task that is closed,
         reaches neither. Meanwhile the next batch is sealed, and sent to server 0.

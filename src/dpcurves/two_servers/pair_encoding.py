@@ -34,11 +34,11 @@ class PairEncoding:
 
     @property
     def size(self) -> int:
-        """Bytes of what one server gets."""
+        """Bytes of a report for one server."""
         return -(-sum(self.widths) // 8)
 
     def shared(self, rows: IntArray, randomness: Randomness) -> list[tuple[bytes, bytes]]:
-        """SECRET: of each person, what server 0 and what server 1 gets.
+        """SECRET: shares of each person for server 0 and for server 1.
 
         Formal guarantees: the first share is uniform, and the second one is its XOR with the values' declared bits: so
         each of them alone is uniform, whatever values are. What is no number of so many bits counts as `whole` says.
@@ -53,7 +53,7 @@ class PairEncoding:
         return [(one.tobytes(), other.tobytes()) for one, other in zip(masks, masks ^ values, strict=True)]
 
     def require(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse what are no shares.
+        """Refuse invalid shares.
 
         Raises:
             ValueError: a share has another size, or bits behind the declared ones.

@@ -1,4 +1,4 @@
-"""SECRET. One task of pairs at one server: takes shares of people, closes, and works out one noisy answer."""
+"""SECRET. Service of one task of pairs at one server: takes shares of people, closes, and computes one noisy answer."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class PairQuestions:
         return self.task.hash
 
     def thresholds(self, at: object) -> tuple[int, ...]:
-        """None.
+        """Thresholds of the question: none.
 
         Raises:
             ProtocolAborted: some were asked for.
@@ -98,13 +98,13 @@ class Road:
 
 @dataclass(frozen=True, repr=False)
 class Ready:
-    """SECRET. A part in a session that was paid for."""
+    """SECRET. Party of a two-party session that was paid for."""
 
     session: PairSession
     allotment: Allotment
 
     def conducted(self, shelf: PairStore, end: End) -> Release:
-        """Work it out, or open what was worked out.
+        """Run the computation, or open its stored result.
 
         Raises:
             ProtocolAborted: the talk was cut off. Nothing was told.
@@ -115,7 +115,7 @@ class Ready:
 
 @dataclass(repr=False)
 class PairService(Collection[PairTask]):
-    """SECRET. What one server does for one task of pairs. It has no repr.
+    """SECRET. Service of one server for one task of pairs. It has no repr.
 
     Formal guarantees: each server has one XOR share of each value, a uniform one. Nothing of them leaves but messages
     of `PairSession`: after both ledgers have charged the task's loss, once, for one set of people. Server 0 leads; each
@@ -155,11 +155,11 @@ class PairService(Collection[PairTask]):
         return PairQuestions(self.task)
 
     def warm(self) -> None:
-        """Let the loops over gates be compiled, so that the first answer does not wait for them."""
+        """Compile the loops over gates, so that the first answer does not wait for them."""
         warm()
 
     def close(self, message: bytes) -> bytes:
-        """Close the task, and then tell both servers what pairs are drawn from. Done again, it ends the same way.
+        """Close the task, and then send both servers the seed of the pairs. The operation is idempotent.
 
         Raises:
             ProtocolAborted: as `Closing.close`; or it is not the seed that was promised: nothing was closed.
@@ -171,7 +171,7 @@ class PairService(Collection[PairTask]):
         return agreed
 
     def take_seed(self, message: bytes) -> bytes:
-        """Keep what pairs are drawn from.
+        """Keep the seed of the pairs.
 
         Raises:
             ProtocolAborted: it is not the seed that was promised, or the task is not closed.
@@ -217,7 +217,7 @@ class PairService(Collection[PairTask]):
         return asked.answered(release.values, {"set": standing.set, "reports": standing.reports})
 
     def lead(self, message: bytes) -> bytes:
-        """Open a talk with the other server, which has no answer yet.
+        """Open a session with the other server, which has no answer yet.
 
         Raises:
             ProtocolAborted: it can not be asked, or this is server 1.
@@ -242,7 +242,7 @@ class PairService(Collection[PairTask]):
                 end.close()
 
     def follow(self, message: bytes, end: End) -> None:
-        """Take part in a talk that the other server has opened with this message.
+        """Take part in a session that the other server has opened with this message.
 
         Raises:
             ProtocolAborted: it can not be asked, which the other server hears; or the talk was cut off.
@@ -258,7 +258,7 @@ class PairService(Collection[PairTask]):
             self._told = ready.conducted(self.shelf, end)
 
     def _ready(self, standing: Standing) -> Ready:
-        """Pay. Then this server may talk."""
+        """Charge the ledger, so that this server may take part."""
         pairs, shares = self._pairs(standing), self._shares(standing)
         session = PairSession(pairs, standing, self.party, self.encoding.columns(shares))
         return Ready(session, self._charged(standing))

@@ -1,4 +1,4 @@
-"""SECRET. What two servers work out of the pairs of a task: the job, this server's part of it, and what it tells."""
+"""SECRET. Two-party computation of the pairs of a task: the job, this server's inputs, and the release."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WARM = 256
 
 
 def warm() -> None:
-    """Let what is compiled be compiled, so that the first answer does not wait for it."""
+    """Compile the fast loops, so that the first answer does not wait for them."""
     job = Job(b"warm", traced(lambda x, y: x < y, 1, 1), (Owner.SHARED, Owner.SHARED), WARM)
     zeros = [np.zeros(WARM, np.uint64)] * 2
     together(garble(job, zeros, Randomness.system()), evaluate(job, zeros, Randomness.system()))
@@ -93,7 +93,7 @@ class PairsOf:
 
 @dataclass(frozen=True, repr=False)
 class PairSession:
-    """SECRET. One server's part. It has no repr.
+    """SECRET. Party of one server in the session. It has no repr.
 
     Formal guarantees: those of `garble` and `settled`: the other server learns no more than the opened output of one
     run, whose noise is thrown by both, once for each set of people, however often it is asked for.
@@ -121,7 +121,7 @@ class PairSession:
         return sha256(f"dpcurves pairs {task.hash} {people}".encode()).digest()
 
     def talk(self, shelf: Shelf, randomness: Randomness) -> Talk[list[Bits]]:
-        """Both run it once, or open what they have."""
+        """Protocol: both run the computation once, or open the shares that they have."""
         return settled(self.name, lambda: self._run(randomness), shelf, randomness)
 
     def _run(self, randomness: Randomness) -> Talk[list[Bits]]:

@@ -1,4 +1,4 @@
-"""SECRET. What one server keeps of a task of pairs: the seed that was shown, and its share of the run that counts."""
+"""SECRET. Storage of one server for a task of pairs: the seed that was shown, and its share of the run that counts."""
 
 from __future__ import annotations
 

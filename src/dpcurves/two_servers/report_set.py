@@ -36,7 +36,7 @@ def digest_of(public: bytes) -> bytes:
 
 
 def whole(key: bytes, share: bytes) -> bytes:
-    """SECRET: what tells whether a server has still the share that it got as the report `key`, seed and all."""
+    """SECRET: hash that tells whether a server has still the share that it got as the report `key`, seed and all."""
     return sha256(b"dpcurves share\n" + key + share).digest()
 
 

@@ -12,7 +12,7 @@ CHECKED = "Checked: a report counts once, or is dropped. Not checked: whether it
 
 
 def assumed(task: Task) -> tuple[str, ...]:
-    """Whom one has to trust."""
+    """Trust assumptions of a task."""
     return ASSUMED, BELIEVED if task.owners is Owners.UNCHECKED else CHECKED
 
 

@@ -1,4 +1,4 @@
-"""SECRET. What one server keeps: the shares that owners sent, and which of them count. As durable as its ledger."""
+"""SECRET. Storage of one server: the shares that owners sent, and the set that counts. As durable as its ledger."""
 
 from __future__ import annotations
 
@@ -56,21 +56,21 @@ class Decision(NamedTuple):
 
 
 class Frozen(ProtocolAborted):
-    """No reports are taken as long as an attempt to close the task is at work."""
+    """Error while the task is frozen: no reports are taken until an attempt to close it has ended."""
 
     def __init__(self) -> None:
         super().__init__("reports", "the task is being closed; if it should stay open, send again in a minute", 503)
 
 
 class Store:
-    """The reports of all tasks of one server, in the database of its ledger; `who` it is called if that fails."""
+    """Storage of the reports of all tasks of one server, in its ledger's database; `who` is its name in errors."""
 
     def __init__(self, url: str, who: str = "") -> None:
         self._database = ServerDatabase(url, who)
         self._database.write(partial(make_tables, tables=METADATA))
 
     def begin(self, task: str) -> None:
-        """Take up a task, if it is new."""
+        """Create the row of a task, if it is new."""
 
         def work(connection: Connection) -> None:
             alone(connection, task)
@@ -117,7 +117,7 @@ class Store:
         return self._database.read(lambda connection: (standing_of(connection, task), _listing(connection, task)))
 
     def attempt(self, task: str, attempt: str) -> None:
-        """Write down that the task is about to be closed. Reports are taken as before.
+        """Record an attempt to close the task. Reports are taken as before.
 
         Raises:
             ProtocolAborted: there are none.
@@ -134,7 +134,7 @@ class Store:
         self._database.write(work)
 
     def give_up(self, task: str, attempt: str) -> State:
-        """Let an attempt to close the task end in no decision from now on, unless it has; where the task stands."""
+        """Cancel an attempt to close the task, unless it has ended in a decision; return the task's state."""
 
         def work(connection: Connection) -> State:
             lock(connection, task)

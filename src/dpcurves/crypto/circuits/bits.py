@@ -1,4 +1,4 @@
-"""Whole numbers whose bits are wires: what kernels are written in."""
+"""Whole numbers whose bits are wires: kernels are written in them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def width(low: int, high: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bits:
-    """A whole number that nobody knows while the circuit is made, but for its range. No result is ever too large.
+    """Symbolic whole number, of which only the range is known while the circuit is made. No result is ever too large.
 
     Numbers are combined by ``+ - * < <= > >= == != & | ^ ~ abs``, with each other and with Python's integers, and by
     `mux`, `sign`, `total` and the built-in `sum`. There is no truth value: no `if`, no `min`, no `max`.

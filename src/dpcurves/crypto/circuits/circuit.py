@@ -1,4 +1,4 @@
-"""Circuits, and the machines that run them: in the clear, or on labels that only two parties together can read."""
+"""Boolean circuits, and the interface of machines that evaluate them: in the clear, or on garbled labels."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Wire = TypeVar("Wire")
 
 
 class Machine(Protocol[Wire]):
-    """Runs gates. A wire holds one bit for each instance of a batch."""
+    """Interface of machines that evaluate gates. A wire holds one bit for each instance of a batch."""
 
     def xor(self, left: Wire, right: Wire) -> Wire: ...
 
@@ -59,7 +59,7 @@ class Machine(Protocol[Wire]):
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """Gates in an order in which they can be run.
+    """Boolean circuit: gates in topological order.
 
     Attributes:
         inputs: Bits of each input; their wires come first, in order.

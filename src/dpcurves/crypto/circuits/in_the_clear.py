@@ -1,4 +1,4 @@
-"""Circuits run on values that are known: what tests, simulations and plans compare with."""
+"""Evaluation of circuits in the clear: a reference for tests, simulations and plans."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def total_width(number: Number, count: int) -> int:
 
 @dataclass(slots=True)
 class Piles(Generic[Wire]):
-    """Adds numbers of a circuit's output over all instances, three bits of one weight at a time: one AND for each two.
+    """Carry-save adder of a circuit's output over all instances: full adders of three bits of one weight, one AND each.
 
     Bits of one weight lie on one pile. Three of them become one of their weight and one of twice that, in a batch of
     all that are there; so n bits take less than n ANDs.
@@ -86,7 +86,7 @@ class Piles(Generic[Wire]):
         self._piles[weight].append(wire)
 
     def _reduce(self, least: int) -> None:
-        """Three become two, from the lowest weight on, till fewer than `least` lie on each pile."""
+        """Apply full adders from the lowest weight on, till fewer than `least` lie on each pile."""
         weight = 0
         while weight < len(self._piles):
             while sum(map(len, self._piles[weight])) >= least:

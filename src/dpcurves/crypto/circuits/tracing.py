@@ -1,4 +1,4 @@
-"""From a Python function of numbers to the circuit that works it out."""
+"""Tracing: makes the circuit of a Python function of numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Shape = int | Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Numbers by name: what one party has."""
+    """Record of a party: its numbers by name."""
 
     _numbers: Mapping[str, Bits]
 

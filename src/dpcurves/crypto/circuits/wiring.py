@@ -1,4 +1,4 @@
-"""A circuit in the making: constants cost nothing, and what was worked out already is not worked out again."""
+"""Circuit builder: constants cost no gates, and common subexpressions are shared."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ZERO, ONE = -1, -2
 
 
 class Wiring:
-    """Makes gates, wire by wire.
+    """Circuit builder, wire by wire.
 
     Attributes:
         inputs: Bits of each input so far.
@@ -58,7 +58,7 @@ class Wiring:
         return self._opposite[wire]
 
     def choice(self, condition: int, one: int, other: int) -> int:
-        """The one where the condition is 1, else the other: one AND."""
+        """Multiplexer: the one where the condition is 1, else the other: one AND."""
         return self.xor(other, self.conjunction(condition, self.xor(one, other)))
 
     def carry(self, left: int, right: int, carry: int) -> int:

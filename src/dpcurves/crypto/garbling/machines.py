@@ -1,4 +1,4 @@
-"""The two machines that run one circuit on labels: the garbler writes tables, the evaluator reads them."""
+"""Garbled-circuit machines: the garbler writes tables, the evaluator reads them."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _PURPOSE = b"dpcurves: base transfer, version 1"
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class BaseSender:
-    """SECRET: who has both keys.
+    """SECRET: sender, who has both keys.
 
     Attributes:
         point: First message, to the receiver.
@@ -63,7 +63,7 @@ class BaseSender:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class BaseReceiver:
-    """SECRET: who chooses.
+    """SECRET: receiver, who chooses.
 
     Attributes:
         answer: Response to the sender: 32 bytes a transfer.

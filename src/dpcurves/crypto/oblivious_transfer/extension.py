@@ -1,4 +1,4 @@
-"""The extension: labels for as many bits as one party has, whose offset is the other's, out of 128 base transfers.
+"""Oblivious-transfer extension: labels for as many bits as one party has, from 128 base transfers.
 
 This is IKNP (Ishai, Kilian, Nissim and Petrank 2003) with trees of one level, as SoftSpoken (Roy 2022) with more: 16
 bytes a bit, divided by the levels. What both parties get is correlated by the very offset that a garbled circuit needs,

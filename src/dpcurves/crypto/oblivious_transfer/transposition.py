@@ -1,4 +1,4 @@
-"""From 128 columns of bits to one block for each row."""
+"""Transposition of a bit matrix: from 128 columns of bits to one block for each row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees of seeds: one party has all leaves, the other all but one, which only the other knows."""
+"""Trees of seeds (GGM, punctured): one party has all leaves, the other all but one, which only the other knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two parties work a circuit out together: sessions that send and get messages, and end with a XOR share each."""
+"""Two-party computation of a circuit: sessions that send and get messages, and end with an XOR share each."""
 
 from .evaluator import evaluate
 from .garbler import garble

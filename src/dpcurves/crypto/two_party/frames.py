@@ -1,4 +1,4 @@
-"""Messages of one session, in their order: what is changed, cut, sent twice or of another session is refused."""
+"""Authenticated messages of a session, in order: changed, truncated, replayed or foreign messages are refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GARBLER, EVALUATOR = 0, 1
 
 @dataclass(slots=True, repr=False, eq=False)
 class Frames:
-    """Tags each message by AES-GCM, under a key made of the job and of a number that each party drew.
+    """Authenticator of messages (AES-GCM tags), under a key made of the job and of a number that each party drew.
 
     Formal guarantees: against accidents, and messages that go astray between sessions. Against people on the way stands
     what carries the messages: TLS, or sealing.
@@ -38,7 +38,7 @@ class Frames:
         self._name = sha256(b"dpcurves: session, version 1\n" + self.job).digest()
 
     def nonce(self, randomness: Octets) -> bytes:
-        """A number that makes the session another one than all others."""
+        """Nonce that distinguishes the session from all others."""
         return randomness.octets(NONCE_SIZE)
 
     def mix(self, nonce: bytes | memoryview) -> None:

@@ -24,7 +24,7 @@ _WORD = 64
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Inputs:
-    """SECRET: what one party gives to one circuit.
+    """SECRET: inputs of one party to one circuit.
 
     Attributes:
         widths: Bits of each input.
@@ -73,7 +73,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class LabelStream:
-    """SECRET: labels of the garbler's own inputs, which both parties make of one seed: they tell the evaluator nothing.
+    """SECRET: labels of the garbler's own inputs, made of one seed by both parties: they tell the evaluator nothing.
 
     The seed stays between them, so that nobody on the way has labels either.
     """
