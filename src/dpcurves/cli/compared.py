@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def distributions_compared(curves: ByCategory[CDF], sure: Covering) -> str:
-    """Kolmogorov-Smirnov and rank-sum tests of two distributions; empty for more groups or without `population`."""
+    """Kolmogorov-Smirnov and rank-sum tests of two distributions, as lines.
+
+    Empty unless there are two groups, the population is asked for, and a unit has one record.
+    """
     if not _are_tested(curves, sure):
         return ""
     from ..curves import ks_test, rank_sum_test
@@ -26,7 +29,10 @@ def distributions_compared(curves: ByCategory[CDF], sure: Covering) -> str:
 
 
 def survival_compared(curves: ByCategory[Survival], sure: Covering) -> str:
-    """Log-rank test of two survival curves; empty for more groups or without `population`."""
+    """Log-rank test of two survival curves, as lines.
+
+    Empty unless there are two groups, the population is asked for, and a unit has one record.
+    """
     if not _are_tested(curves, sure):
         return ""
     from ..curves import log_rank_test

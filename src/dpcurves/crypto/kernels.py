@@ -86,7 +86,7 @@ class Emitter:
         return self._load(self._place(schedule, _I64(number), 0, 2 * self.lanes, self.wide))
 
     def filled(self, kind: Any, value: int) -> Any:
-        """A vector that has one constant everywhere."""
+        """Vector with one constant everywhere."""
         return ir.Constant(kind, [value] * kind.count)
 
     def top(self) -> Any:
@@ -94,7 +94,7 @@ class Emitter:
         return ir.Constant(self.wide, [0, _TOP] * self.lanes)
 
     def spread(self, number: Any, kind: Any) -> Any:
-        """A number known only when the code runs, everywhere."""
+        """Broadcast a number known only when the code runs."""
         alone = self.builder.insert_element(ir.Constant(kind, ir.Undefined), number, ir.IntType(32)(0))
         return self._shuffled(alone, alone, [0] * kind.count)
 
@@ -276,7 +276,7 @@ def _correct_values(code: Emitter, masks: list[Any], ways: list[list[Any]], at: 
 
 @cache
 def generation(lanes: int, words: int) -> Callable[..., None]:
-    """The loop that makes correction words of all levels."""
+    """Compile the loop that makes correction words of all levels."""
 
     def generate(  # noqa: PLR0917
         owner: Any, seed_words: Any, value_words: Any, turns: Any, wide: Any, single: Any, bits: int

@@ -66,7 +66,7 @@ def reading(lanes: int, words: int) -> Callable[..., None]:
 def _typed_gather(  # noqa: PLR0917
     typing: Any, arrays: Any, round_keys: Any, first: Any, lanes: Any, words: Any, groups: Any
 ) -> Any:
-    """Adds what leaves of some keys say: ``(leaves, corrections, sums)``."""
+    """Typed intrinsic that adds up the values of leaves of some keys: ``(leaves, corrections, sums)``."""
 
     def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         code = Emitter(context, builder, lanes.literal_value, words.literal_value, groups.literal_value)

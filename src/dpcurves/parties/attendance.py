@@ -73,7 +73,7 @@ class Attendance:
         return cls(number, device, post, heed)
 
     def attend(self, values: Sequence[Any]) -> Attended:
-        """Say in all meetings what can be said by now. A meeting that breaks keeps no other from going on.
+        """Send the messages due in all meetings. A failed meeting does not prevent others from going on.
 
         Raises:
             ProtocolAborted: the server can not be reached, or the device not be written.

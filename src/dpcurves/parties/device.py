@@ -119,7 +119,7 @@ class Device:
             base.execute("INSERT OR IGNORE INTO heard VALUES (?, ?, ?)", (meeting.name, step, message))
 
     def drop(self, meeting: Meeting) -> None:
-        """Say nothing more in a meeting. Its loss stays spent."""
+        """Abandon a meeting. Its loss stays spent."""
         with self._changing() as base:
             base.execute("UPDATE meetings SET dropped = 1 WHERE name = ?", (meeting.name,))
 

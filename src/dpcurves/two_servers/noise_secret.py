@@ -36,7 +36,7 @@ class NoiseSecret:
 
     @classmethod
     def of(cls, identity: Identity, ledger: Ledger, dataset: str, party: int, drawn_as: str) -> NoiseSecret:
-        """Derive the secret from the server's key and its ledger's key. If either is lost, so is the secret, for ever."""
+        """Derive the secret from the server's and its ledger's keys. If either is lost, so is the secret, for ever."""
         # The server's own key is in it: both ledgers may, by mistake, have been given one and the same.
         secret = identity.sealing.private_bytes_raw() + ledger.dataset_key(dataset)
         return cls(secret, party, drawn_as)

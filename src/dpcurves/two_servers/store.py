@@ -24,7 +24,7 @@ OTHER_CONTRIBUTION = (
 
 
 class Stored(NamedTuple):
-    """A report as it is kept: `digest` tells its public half from others, `whole` is of all of its `share`: SECRET."""
+    """Stored report: `digest` identifies its public half, `whole` is a hash of all of its `share`: SECRET."""
 
     id: bytes
     digest: bytes

@@ -100,7 +100,7 @@ class Circuit:
         return sum(gate.kind == Kind.AND for gate in self.gates)
 
     def run(self, machine: Machine[Wire], inputs: Sequence[Wire]) -> list[Wire]:
-        """The wires of all outputs, from those of all inputs. A wire is let go when nobody reads it any more.
+        """Evaluate the circuit: wires of all outputs, from those of all inputs. A wire is freed after its last use.
 
         Raises:
             ValueError: there are not as many input wires as bits.
