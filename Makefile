@@ -11,7 +11,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
 
-.PHONY: demo demo-federated demo-local demo-pairs demo-server demo-stream demo-warehouse test lint types contracts docs site examples unit site-check screenshots versions package release tag pictures bench bench-accuracy expected-errors crash papers format constraints clean
+.PHONY: demo demo-federated demo-local demo-pairs demo-server demo-stream demo-warehouse test lint types contracts docs site examples unit site-check screenshots house versions package release tag pictures bench bench-accuracy expected-errors crash papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -72,6 +72,10 @@ site-check: docs
 # The home page, both galleries and the page on choosing as people see them: light and dark, wide and narrow.
 screenshots: docs
 	$(BIN)/python docs/screenshots.py
+
+# How large the code is, what stands where, and what a first curve loads, each figure beside its mark. Nothing fails.
+house: $(READY)
+	$(BIN)/python docs/house.py
 
 # The pages of this code beside those of other versions, on the branch `pages`: `make versions VERSION="0.1 latest"`, or dev.
 versions: examples
