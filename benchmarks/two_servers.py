@@ -44,13 +44,14 @@ from dpcurves.serving.channel import Channel
 from dpcurves.serving.identity import Identity
 from dpcurves.serving.new_task import found
 from dpcurves.serving.ticket import Role, Ticket, hash_of
+from dpcurves.shares import Server, Task
+from dpcurves.shares.analyst import Analyst
+from dpcurves.shares.owner import read_places
 from dpcurves.trust import FunctionShares, Owners
 from dpcurves.trust.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
-from dpcurves.two_servers import Server, Task
-from dpcurves.two_servers.analyst import Analyst, close
 from dpcurves.two_servers.batch import ID, NAME, Earlier, packed, unpacked
-from dpcurves.two_servers.encodings import encoding_of
-from dpcurves.two_servers.owner import Contribution, bearer_of, read_places
+from dpcurves.two_servers.coordinator import close
+from dpcurves.two_servers.owner import Contribution, bearer_of
 from dpcurves.two_servers.sealing import OVERHEAD
 from dpcurves.two_servers.store import Offer, Store, Stored
 from dpcurves.workloads import Need, Needs, Single
@@ -165,7 +166,7 @@ def of_many(folder: Path, owners: int) -> Task:
 def fill(task: Task, url: str, reports: int) -> None:
     """Store reports that count nothing, as if each came from an owner of its own."""
     Ledger.open(url)
-    store, share = Store(url), bytes(encoding_of(task).size)
+    store, share = Store(url), bytes(task.encoding.size)
     store.begin(task.hash)
     for start in range(0, reports, AT_ONCE):
         names = [os.urandom(ID) for _ in range(min(AT_ONCE, reports - start))]
@@ -175,7 +176,7 @@ def fill(task: Task, url: str, reports: int) -> None:
 
 def one_by_one(task: Task, batch: bytes) -> list[bytes]:
     """A message for each report of a batch."""
-    size = encoding_of(task).size + OVERHEAD
+    size = task.encoding.size + OVERHEAD
     whole = unpacked(batch, task.hash, 0, size)
     return [packed(task.hash, 0, whole._replace(reports=[report])) for report in whole.reports]
 
@@ -272,7 +273,7 @@ class Trial:
         places = read_places(self.task, {"x": np.random.default_rng(1).normal(size=self.reports)})
         contribution = Contribution.of(self.task, places, tickets / "owner-1")
         bar = bars.add_task(f"upload, owners {self.task.owners.value}", total=self.reports)
-        encoding_of(self.task).warm()
+        self.task.encoding.warm()
         self.clock.start()
         bearer = bearer_of(self.task, tickets / "owner-1")
         contribution.send(bearer, lambda gone: bars.update(bar, completed=gone))
@@ -284,7 +285,7 @@ class Trial:
             self.clock.start()
             analyst.ask(CdfQuestion("x", GRID, at=(2**31,)))
             first = self.timed(table, "first answer (reports are read, the loss is charged)", "")
-        size = encoding_of(self.task).size
+        size = self.task.encoding.size
         sealing = f"and {OVERHEAD + 16} for the seal and id"
         target = "800" if self.task.owners is Owners.UNCHECKED else ""
         table.add_row("bytes to each server, for each report", target, f"{size}", sealing)

@@ -39,10 +39,12 @@ from dpcurves.curves.turns.labels import labels
 from dpcurves.serving.identity import Identity
 from dpcurves.serving.new_task import found
 from dpcurves.serving.ticket import Role, Ticket
-from dpcurves.two_servers import Task
-from dpcurves.two_servers.analyst import Analyst, close
-from dpcurves.two_servers.owner import Contribution, bearer_of, read_places
-from dpcurves.two_servers.statement import statement
+from dpcurves.shares import Task
+from dpcurves.shares.analyst import Analyst
+from dpcurves.shares.owner import read_places
+from dpcurves.shares.statement import statement
+from dpcurves.two_servers.coordinator import close
+from dpcurves.two_servers.owner import Contribution, bearer_of
 
 OUT = Path(__file__).parent / "out" / "federated"
 TITLE = "Flights from New York, 2013, by two servers"

@@ -31,14 +31,14 @@ from dpcurves.pairs import KENDALL, Noise, Permutations, Unsigned
 from dpcurves.parties.attendance import Attendance
 from dpcurves.parties.post import Post
 from dpcurves.parties.seed_file import write_seed
+from dpcurves.parties.servers_analyst import ask_pairs
 from dpcurves.queries import commitment
 from dpcurves.serving.channel import Channel
 from dpcurves.serving.identity import Identity
 from dpcurves.serving.new_task import found
 from dpcurves.serving.ticket import Role, Ticket
-from dpcurves.two_servers.analyst import close
+from dpcurves.two_servers.coordinator import close
 from dpcurves.two_servers.owner import Contribution, bearer_of
-from dpcurves.two_servers.pair_analyst import ask_pairs
 
 OUT = Path(__file__).parent / "out" / "pairs"
 HOST = "127.0.0.1"

@@ -13,7 +13,7 @@ PAGE = Path(__file__).parent / "notation.md"
 BEGIN = "<!-- the list below is written by docs/nouns.py -->\n"
 ROOMS = (
     "privacy", "data", "queries", "records", "noise", "crypto", "ledger", "laws", "release", "mechanisms", "trust",
-    "postprocess", "display", "histograms", "workloads", "strategies", "curves", "parties", "two_servers",
+    "postprocess", "display", "histograms", "workloads", "strategies", "curves", "parties", "shares",
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ DOORS = (
     "", "checks", "cli", "crypto.circuits", "crypto.garbling", "crypto.oblivious_transfer", "crypto.two_party",
     "curves", "feed", "feed.sinks", "ledger", "ledger.postgres", "local", "session", "shortcuts", "study",
     "table_shortcuts", "mechanisms.streams.choice", "pairs", "parties", "server", "server.artist", "server.packer",
-    "server.pages.site", "server.worker", "streams", "two_servers.launch",
+    "server.pages.site", "server.worker", "streams", "parties.service", "shares.service", "two_servers.launch",
 )  # fmt: skip
 BY_HAND = {
     "mechanisms.sums.haar.Haar": "may be named: Central(mechanism=Haar())",

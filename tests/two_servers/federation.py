@@ -27,14 +27,16 @@ from dpcurves.serving.channel import Channel, trusting
 from dpcurves.serving.identity import Identity
 from dpcurves.serving.new_task import found
 from dpcurves.serving.ticket import Role, Ticket
+from dpcurves.shares.analyst import Analyst
+from dpcurves.shares.owner import read_places
+from dpcurves.shares.service import TaskService
+from dpcurves.shares.task import Counted, Task
 from dpcurves.trust import Owners
-from dpcurves.two_servers.analyst import Analyst, Closed, close
 from dpcurves.two_servers.batch import ID, NAME, Batch, Earlier, packed
-from dpcurves.two_servers.encodings import encoding_of
+from dpcurves.two_servers.coordinator import Closed, close
 from dpcurves.two_servers.launch import Aggregator
-from dpcurves.two_servers.owner import Contribution, Sent, bearer_of, read_places, sealed_reports
-from dpcurves.two_servers.task import VERSION, Counted, Task
-from dpcurves.two_servers.task_service import TaskService
+from dpcurves.two_servers.messages import VERSION
+from dpcurves.two_servers.owner import Contribution, Sent, bearer_of, sealed_reports
 
 GRID = Grid(0, 1, cells=1000)
 MOST = 300
@@ -74,8 +76,8 @@ def of_next_version(arguments: Sequence[str], log: str, environment: Mapping[str
 
 def mortal(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
     """Do what `dpcurves` does, but die at the step that stands in a file beside the log, as `before freeze`."""
+    from dpcurves.shares import aggregation
     from dpcurves.trust.function_shares import masked
-    from dpcurves.two_servers import aggregation
     from dpcurves.two_servers.store import Store
 
     setattr(aggregation, "masked", dying("masked", masked, Path(f"{log}.dies")))  # noqa: B010
@@ -214,7 +216,7 @@ class Federation:
 
     def contribute_changed(self, task: Task, count: int, place: int) -> None:
         """Reports of cell 3 of the second owner, with one bit of this byte changed for both servers."""
-        shares = encoding_of(task).shared(np.full(count, 3), Randomness.system())
+        shares = task.encoding.shared(np.full(count, 3), Randomness.system())
         names = [bytes([number]) * ID for number in range(count)]
         for party in (0, 1):
             halves = (flipped(share[party], place) for share in shares)

@@ -18,15 +18,16 @@ from federation import LONG, Federation, command
 from dpcurves.ledger import Ledger
 from dpcurves.mechanisms.pairs import Noise
 from dpcurves.parties import PairTask, Trust
+from dpcurves.parties.owner import read_values
+from dpcurves.parties.servers_analyst import ask_pairs
+from dpcurves.parties.session import PairSession
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.queries import Permutations, commitment
 from dpcurves.serving.new_task import found
 from dpcurves.serving.ticket import Role, Ticket
-from dpcurves.two_servers import ProtocolAborted
-from dpcurves.two_servers.analyst import close
-from dpcurves.two_servers.owner import Contribution, bearer_of, read_values
-from dpcurves.two_servers.pair_analyst import ask_pairs
-from dpcurves.two_servers.pair_session import PairSession
+from dpcurves.shares import ProtocolAborted
+from dpcurves.two_servers.coordinator import close
+from dpcurves.two_servers.owner import Contribution, bearer_of
 from dpcurves.two_servers.store import Store
 
 SEED = bytes(range(32))
@@ -37,8 +38,8 @@ STEPS = ("send", "receive", "store", "confirm")
 def mortal(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
     """Do what `dpcurves` does, but die at the step of a talk that stands in a file beside the log."""
     from dpcurves.parties import Connection
+    from dpcurves.parties.store import PairStore
     from dpcurves.serving.line import Line
-    from dpcurves.two_servers.pair_store import PairStore
 
     counts: Counter[str] = Counter()
 

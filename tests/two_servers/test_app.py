@@ -14,8 +14,8 @@ from fastapi import FastAPI
 
 from dpcurves.serving import replies
 from dpcurves.serving.entrance import PEER
+from dpcurves.shares.service import TaskService
 from dpcurves.two_servers import app as served
-from dpcurves.two_servers.task_service import TaskService
 
 TASK = "0" * 64
 CERTIFICATE = b"other"

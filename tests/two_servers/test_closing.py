@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from dpcurves.two_servers import ProtocolAborted
+from dpcurves.shares import ProtocolAborted
 from dpcurves.two_servers.batch import Earlier
 from dpcurves.two_servers.closing import Closing
 from dpcurves.two_servers.report_set import NAME, Told, named

@@ -17,9 +17,9 @@ import dpcurves as dp
 from dpcurves.cli.app import build
 from dpcurves.ledger import Ledger
 from dpcurves.release import UnsupportedQuery
+from dpcurves.shares import ProtocolAborted, Task
 from dpcurves.trust import Owners
 from dpcurves.trust.function_shares import RING
-from dpcurves.two_servers import ProtocolAborted, Task
 from dpcurves.two_servers.launch import Aggregator
 from dpcurves.two_servers.messages import Asked
 

@@ -38,15 +38,14 @@ from dpcurves.curves import CDF, CdfQuestion
 from dpcurves.laws import ThresholdSums
 from dpcurves.ledger import Ledger
 from dpcurves.serving.ticket import Role
+from dpcurves.shares import ProtocolAborted, Task
 from dpcurves.trust import Owners
 from dpcurves.trust.function_shares import RING
-from dpcurves.two_servers import ProtocolAborted, Task
 from dpcurves.two_servers.app import PER_MINUTE
 from dpcurves.two_servers.batch import ID, packed, unpacked
-from dpcurves.two_servers.encodings import encoding_of
+from dpcurves.two_servers.messages import VERSION
 from dpcurves.two_servers.sealing import OVERHEAD
 from dpcurves.two_servers.store import Kept, Store
-from dpcurves.two_servers.task import VERSION
 
 NAMES = (
     "died",
@@ -169,7 +168,7 @@ def near(found: CDF, exact: Sequence[int]) -> bool:
 
 
 def one_size(task: Task) -> int:
-    return encoding_of(task).size + OVERHEAD
+    return task.encoding.size + OVERHEAD
 
 
 def counts(x: object) -> list[int]:
@@ -179,7 +178,7 @@ def counts(x: object) -> list[int]:
 def opened(pair: Watched, task: Task) -> list[int]:
     """The exact counts of the reports that both servers have: their shares taken together, as only a test can."""
     stored = [Store(pair.store(party)).shares(task.hash) for party in (0, 1)]
-    both, encoding = sorted(stored[0].keys() & stored[1].keys()), encoding_of(task)
+    both, encoding = sorted(stored[0].keys() & stored[1].keys()), task.encoding
     keys = [encoding.keys(party, [kept[key].share for key in both]) for party, kept in enumerate(stored)]
     sums = [prefix_sums(one, [each - 1 for each in AT], encoding.engine) for one in keys]
     return [sum(each) % RING for each in zip(*sums, strict=True)]
@@ -199,7 +198,7 @@ def test_an_owner_that_is_killed_while_it_sends_counts_as_far_as_both_servers_ha
 ) -> None:
     """Both owners are killed within their second batch; the second one begins again."""
     task, rows = pair.tasks["died"], [np.asarray(values(1500, seed=seed)["x"]) for seed in (7, 8)]
-    batch = 1000 * (ID + encoding_of(task).size + OVERHEAD)
+    batch = 1000 * (ID + task.encoding.size + OVERHEAD)
     for number, x in enumerate(rows, start=1):
         order(pair.orders["relay"], do="hold", side=TO_SERVER, after=batch + batch // 4)
         about = pair.about(task, f"owner-{number}")

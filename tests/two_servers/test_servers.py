@@ -30,12 +30,11 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.release import UnsupportedQuery
 from dpcurves.serving.channel import trusting
 from dpcurves.serving.ticket import Role
+from dpcurves.shares import ProtocolAborted, Task
+from dpcurves.shares.analyst import Analyst
 from dpcurves.trust import Owners
-from dpcurves.two_servers import ProtocolAborted, Task
-from dpcurves.two_servers.analyst import Analyst
 from dpcurves.two_servers.batch import ID, NAME, Batch, Earlier, Report, packed, unpacked
 from dpcurves.two_servers.collection import LARGEST_QUESTION
-from dpcurves.two_servers.encodings import encoding_of
 from dpcurves.two_servers.launch import Aggregator
 from dpcurves.two_servers.messages import Asked
 from dpcurves.two_servers.noise_secret import NoiseSecret
@@ -229,7 +228,7 @@ def test_an_owner_sends_as_many_reports_as_the_task_says(pair: Federation) -> No
     pair.contribute(task, values(200))
     # Whoever makes reports of his own under one name is stopped as well.
     pair.contribute_changed(task, 200, -1)
-    shares = encoding_of(task).shared(np.zeros(150, dtype=np.int64), Randomness.system())
+    shares = task.encoding.shared(np.zeros(150, dtype=np.int64), Randomness.system())
     more = sealed_reports(task, 0, CONTRIBUTION, ((os.urandom(ID), share) for share, _ in shares))
     with pytest.raises(ProtocolAborted, match=r"^reports: at most 300 of one owner are taken; 200 are here"):
         post(pair, task, packed(task.hash, 0, Batch(CONTRIBUTION, Earlier.STAYS, more)), "owner-2")
@@ -303,7 +302,7 @@ def test_a_damaged_store_answers_nothing_instead_of_dropping_an_honest_report(
 
 
 def one_size(task: Task) -> int:
-    return encoding_of(task).size + OVERHEAD
+    return task.encoding.size + OVERHEAD
 
 
 def batch(pair: Federation, party: int = 0) -> bytes:

@@ -15,10 +15,10 @@ from pair_crashes import SEED, Couple, killed_at, mortal, ratings
 from dpcurves.ledger import Ledger
 from dpcurves.mechanisms.pairs import Noise
 from dpcurves.noise import Randomness
+from dpcurves.parties.encoding import PairEncoding
+from dpcurves.parties.owner import read_values
 from dpcurves.parties.seed_file import write_seed
-from dpcurves.two_servers import ProtocolAborted
-from dpcurves.two_servers.owner import read_values
-from dpcurves.two_servers.pair_encoding import PairEncoding
+from dpcurves.shares import ProtocolAborted
 
 pytest.importorskip("rbcl")
 NAMES = ("sum", "each", "early", "killed0", "killed1", "killed2", "typed")

@@ -14,9 +14,9 @@ import sqlalchemy as sql
 from at_once import at_once
 from sqlalchemy.dialects import postgresql, sqlite
 
-from dpcurves.two_servers import ProtocolAborted
+from dpcurves.parties.store import PairStore
+from dpcurves.shares import ProtocolAborted
 from dpcurves.two_servers.batch import Earlier
-from dpcurves.two_servers.pair_store import PairStore
 from dpcurves.two_servers.report_set import ReportSet
 from dpcurves.two_servers.store import OTHER_CONTRIBUTION, Decision, Frozen, Offer, Store, Stored
 from dpcurves.two_servers.tables import TASKS, Standing, State

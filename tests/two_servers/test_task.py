@@ -20,11 +20,11 @@ from dpcurves.serving.identity import Identity, read_server
 from dpcurves.serving.launch import Address
 from dpcurves.serving.new_task import found
 from dpcurves.serving.ticket import Role, Ticket, hash_of
+from dpcurves.shares import ProtocolAborted, Server, Task
+from dpcurves.shares.statement import statement
+from dpcurves.shares.task import Counted
 from dpcurves.trust import Owners
-from dpcurves.two_servers import ProtocolAborted, Server, Task
 from dpcurves.two_servers.report_set import common, named, packed, unpacked
-from dpcurves.two_servers.statement import statement
-from dpcurves.two_servers.task import Counted
 
 SERVERS = Server("https://a:1", "00" * 32, "pem 0"), Server("https://b:2", "11" * 32, "pem 1")
 PLAIN = Task("t", "x", Grid(0, 1, cells=1000), None, PrivacyLoss.pure("0.5"), 7, SERVERS, {}, "minutes")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dpcurves.cli.app
 import dpcurves.display
 import dpcurves.records
-import dpcurves.two_servers.analyst
+import dpcurves.shares.analyst
 import dpcurves.two_servers.app
 import dpcurves.two_servers.launch
 import dpcurves.two_servers.owner
 from dpcurves.crypto import engine_of_task
+from dpcurves.parties.session import warm
 from dpcurves.trust.shared_records import CheckedEncoding, Encoding
-from dpcurves.two_servers.pair_session import warm
 
 dpcurves.two_servers.app.create_app({})
 dpcurves.cli.app.build()

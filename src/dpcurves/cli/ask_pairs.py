@@ -75,8 +75,8 @@ def pairs(document: Document, bearer: Bearer, told: Told) -> None:
 def _asked(task: PairTask, bearer: Bearer) -> UStatistic:
     from ..parties import Trust
     from ..parties.people_analyst import ask_people
+    from ..parties.servers_analyst import ask_pairs
     from ..serving.ticket import Role, Ticket
-    from ..two_servers.pair_analyst import ask_pairs
 
     ask = ask_people if task.trust is Trust.PEOPLE else ask_pairs
     with quietly():

@@ -24,7 +24,7 @@ from .waiting import waiting
 if TYPE_CHECKING:
     from ..curves import Question
     from ..data import Categories, Grid
-    from ..two_servers import Task
+    from ..shares import Task
     from .option_groups import Command
     from .views import View
 
@@ -55,8 +55,8 @@ class Servers:
         """Ask both servers, write the files that `output` names, and print the trust assumptions."""
         output.require_writable()
         from ..serving.ticket import Role, Ticket
-        from ..two_servers.analyst import Analyst
-        from ..two_servers.statement import assumed
+        from ..shares.analyst import Analyst
+        from ..shares.statement import assumed
 
         ticket = Ticket.read(self.bearer.ticket, Role.ANALYST)
         with Analyst(task, ticket, patience=self.bearer.seconds) as analyst, waiting("the servers count"), quietly():
@@ -81,7 +81,7 @@ class OfTask:
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
         """Ask the servers; quantiles are found by bisection where the task counts records below thresholds."""
         from ..curves import QuantilesQuestion
-        from ..two_servers.task import Counted
+        from ..shares.task import Counted
 
         if isinstance(question, QuantilesQuestion) and self.task.counted is Counted.PREFIXES:
             question = question.searching(output.covering().level)

@@ -45,7 +45,8 @@ def pair(source: Source, document: Document, bearer: Bearer, meeting: Meeting, b
 
 
 def _send_shares(task: PairTask, source: Source, bearer: Bearer, before: Before) -> None:
-    from ..two_servers.owner import Contribution, bearer_of, read_values
+    from ..parties.owner import read_values
+    from ..two_servers.owner import Contribution, bearer_of
 
     ticket = Path(bearer.ticket)
     owner = bearer_of(task, ticket)

@@ -44,10 +44,10 @@ def take_part(task: PairTask, source: Source, bearer: Bearer, meeting: Meeting) 
     """Send the messages due in each of a person's pairs, and poll for partners' messages as long as asked for."""
     from ..noise import Randomness
     from ..parties.attendance import Attendance
+    from ..parties.owner import read_values
     from ..parties.post import Post
     from ..serving.certificate import host_of
     from ..serving.ticket import Role, Ticket
-    from ..two_servers.owner import read_values
 
     (values,) = read_values(task, source.records(), source.delimiter).tolist()
     if meeting.relay is not None:

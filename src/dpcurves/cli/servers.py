@@ -23,7 +23,7 @@ from .waiting import filling
 if TYPE_CHECKING:
     from ..data import Axis, Categories
     from ..serving.door import Limits
-    from ..two_servers import Task
+    from ..shares import Task
     from ..two_servers.batch import Earlier
     from .option_groups import Command
 
@@ -109,7 +109,7 @@ def aggregator(running: Running) -> None:
     from ..serving.door import Limits
     from ..serving.identity import Identity
     from ..serving.launch import Address
-    from ..two_servers.encodings import read_task
+    from ..two_servers.kinds import read_task
     from ..two_servers.launch import Aggregator
 
     require_lasting(running.store)
@@ -149,7 +149,8 @@ def contribute(source: Source, document: Document, bearer: Bearer, renamed: Rena
     Example: dpcurves contribute flights.csv --task task.json --ticket tickets/owner-1
     """
     require_extra()
-    from ..two_servers.owner import Contribution, bearer_of, read_places
+    from ..shares.owner import read_places
+    from ..two_servers.owner import Contribution, bearer_of
 
     task, ticket = document.read(), Path(bearer.ticket)
     owner = bearer_of(task, ticket)

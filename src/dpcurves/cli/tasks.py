@@ -24,7 +24,7 @@ from .waiting import waiting
 if TYPE_CHECKING:
     from ..data import Categories
     from ..parties import PairTask
-    from ..two_servers import Task
+    from ..shares import Task
     from .option_groups import Command
 
 NEEDED = ("fastapi", "uvicorn", "cryptography.hazmat.primitives.hpke")
@@ -112,7 +112,7 @@ class Document(TaskDocument):
 
     def read(self) -> Task:
         """Read the task, which asks for counts of two servers."""
-        from ..two_servers import Task
+        from ..shares import Task
 
         return Task.read(self.task)
 
@@ -171,8 +171,8 @@ def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) ->
     require_unsaid("it belongs to tasks of pairs: say with --pairs in how many a person is", of_pairs, OfPairs())
     from ..serving.new_task import found
     from ..serving.ticket import Role
-    from ..two_servers import Task
-    from ..two_servers.statement import statement
+    from ..shares import Task
+    from ..shares.statement import statement
 
     first, second = parties.known(2)
     draft = Task(
@@ -210,7 +210,7 @@ def show(document: Document) -> None:
 
         say(terminal(), *statement_of_pairs(document.of_pairs()))
         return
-    from ..two_servers.statement import statement
+    from ..shares.statement import statement
 
     say(terminal(), *statement(document.read()))
 
@@ -229,7 +229,7 @@ def close(document: Document, bearer: Bearer) -> None:
         return
     from ..parties import PairTask, read_seed
     from ..serving.ticket import Role, Ticket
-    from ..two_servers.analyst import close as close_task
+    from ..two_servers.coordinator import close as close_task
 
     ticket = Ticket.read(bearer.ticket, Role.COORDINATOR)
     task: Task | PairTask = document.of_pairs() if document.is_of_pairs else document.read()

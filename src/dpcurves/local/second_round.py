@@ -28,6 +28,7 @@ from ..noise.randomness import Randomness
 from ..privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from ..queries import CountQuery, Read
 from ..release import Plan, Release, Step
+from ..serving.task_document import text_of
 from ..trust import Local
 from .collection import Collection
 from .known_names import Numbers, any_drawn, numbers_of
@@ -344,9 +345,9 @@ def read_task(path: str | Path) -> Task:
     Raises:
         ValueError: the file can not be read, or is of no task.
     """
+    text = text_of(path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
         stored = json.loads(text)
-    except (OSError, ValueError, RecursionError):
-        return Task.read(path)
+    except (ValueError, RecursionError):
+        stored = None
     return SecondRound.from_json(text) if isinstance(stored, dict) and KEY in stored else Task.from_json(text)

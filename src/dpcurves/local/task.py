@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from ..queries import Read
 from ..records import open_records
 from ..rehearsal import pay_and_converse, rehearse
 from ..release import Plan, Release, Step, UnsupportedQuery
+from ..serving.task_document import Document
 from ..trust import Local
 from ..trust.local import contributions, octets
 from ..trust.shared_records import places_of
@@ -40,7 +40,7 @@ MOST_PEOPLE = 2**31
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(Document):
     """The public document of a local-model survey: what is asked, and the loss of one report. Its hash identifies it.
 
     Formal guarantees: whatever the aggregator, the network and all other people do and know, one report of this task
@@ -109,11 +109,6 @@ class Task:
     @cached_property
     def _public(self) -> PublicCoins | None:
         return PublicCoins(self.plan) if self.coins is Coins.PUBLIC else None
-
-    @cached_property
-    def hash(self) -> str:
-        """The name of the task: a digest of all of it."""
-        return sha256(self.to_json().encode()).hexdigest()
 
     @property
     def account(self) -> str:
@@ -272,32 +267,7 @@ class Task:
         return self.hash
 
     @classmethod
-    def read(cls, path: str | Path) -> Task:
-        """The task that was written to a file.
-
-        Raises:
-            ValueError: the file can not be read, or is of no task.
-        """
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is no text"
-            raise Refused("task", f"the file can not be read ({reason})") from None
-        return cls.from_json(text)
-
-    def write(self, path: str | Path) -> None:
-        """Write the task to a file.
-
-        Raises:
-            ValueError: the file can not be written.
-        """
-        try:
-            Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
-        except OSError as error:
-            raise Refused("out", f"the file can not be written ({error.strerror})") from None
-
-    @classmethod
-    def from_json(cls, text: str) -> Task:
+    def from_json(cls, text: str) -> Self:
         """The inverse of what `write` writes.
 
         Raises:

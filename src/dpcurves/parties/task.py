@@ -9,15 +9,16 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from ..arguments import Refused, WrongKind
-from ..ledger import Account
 from ..mechanisms.pairs import KERNELS, SERVERS, Kernel, Noise, Unsigned, planned_answers, planned_sum
 from ..privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from ..queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition
 from ..release import Plan
 from ..serving.errors import ProtocolAborted
 from ..serving.identity import Server
-from ..serving.task_document import TaskDocument, loss_from_json, loss_to_json
+from ..serving.task_document import loss_from_json, loss_to_json
 from ..serving.ticket import Role
+from ..two_servers.kinds import SharedTask
+from .encoding import PairEncoding
 from .promise import Agreement, Promise
 
 PAIRINGS: Mapping[str, type[Pairing]] = {
@@ -45,7 +46,7 @@ class Trust(Enum):
 
 
 @dataclass(frozen=True)
-class PairTask(TaskDocument):
+class PairTask(SharedTask):
     """Task of pairs: the computation, its privacy loss, and its participants. Public; it never changes.
 
     Owners are people: their numbers are those of their tickets. Pairs are drawn from a seed that the coordinator has,
@@ -120,15 +121,10 @@ class PairTask(TaskDocument):
         """The query."""
         return PairQuery.about(self.kernel.form, self.pairing, self.commitment)
 
-    @property
-    def dataset(self) -> str:
-        """The name of its account in a server's ledger."""
-        return f"task {self.hash}"
-
-    @property
-    def account(self) -> Account:
-        """Account of each server's ledger for this task: exactly one charge."""
-        return Account(self.dataset, Neighbours.REPLACE_ONE, EACH_RECORD, self.loss)
+    @cached_property
+    def encoding(self) -> PairEncoding:
+        """Encoding of reports for two servers."""
+        return PairEncoding(tuple(bits for _, bits in self.columns))
 
     def plan(self, people: int) -> Plan:
         """The plan of the release for this number of people, which is public."""

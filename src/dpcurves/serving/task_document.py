@@ -11,12 +11,61 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from ..arguments import Refused
 from ..privacy import PrivacyLoss
 from .errors import ProtocolAborted
 from .ticket import Role
 
 
-class TaskDocument(ABC):
+class Document(ABC):
+    """Public facts that all parties agree on, as a text that never changes: its hash identifies it.
+
+    Attributes:
+        PREFIX: Bytes that are hashed before the text.
+    """
+
+    PREFIX: ClassVar[bytes] = b""
+
+    @abstractmethod
+    def to_json(self) -> str:
+        """The document; equal facts have equal texts."""
+
+    @classmethod
+    @abstractmethod
+    def from_json(cls, text: str) -> Self:
+        """The inverse of `to_json`.
+
+        Raises:
+            ValueError: it is none, or of another version.
+        """
+
+    @cached_property
+    def hash(self) -> str:
+        """64 hexadecimal digits: SHA-256 of the document, which no other one has."""
+        return sha256(self.PREFIX + self.to_json().encode()).hexdigest()
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """The document in a file.
+
+        Raises:
+            ValueError: it can not be read, or is none.
+        """
+        return cls.from_json(text_of(path))
+
+    def write(self, path: str | Path) -> None:
+        """Write the document to a file.
+
+        Raises:
+            ValueError: the file can not be written.
+        """
+        try:
+            Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+        except OSError as error:
+            raise Refused("out", f"the file can not be written ({error.strerror})") from None
+
+
+class TaskDocument(Document):
     """A task as a document, and who holds tickets for it.
 
     Attributes:
@@ -25,14 +74,11 @@ class TaskDocument(ABC):
         VERSION: The version of the protocol.
     """
 
+    PREFIX: ClassVar[bytes] = b"dpcurves task\n"
+
     tokens: Mapping[Role, tuple[str, ...]]
     KIND: ClassVar[str]
     VERSION: ClassVar[int]
-
-    @cached_property
-    def hash(self) -> str:
-        """64 hexadecimal digits that no other task has."""
-        return sha256(b"dpcurves task\n" + self.to_json().encode()).hexdigest()
 
     @cached_property
     def bearers(self) -> Mapping[tuple[Role, str], int]:
@@ -69,15 +115,6 @@ class TaskDocument(ABC):
         if task.to_json() != text.strip():
             raise ProtocolAborted("task", "the document was changed: a field is not as this dpcurves writes it")
         return task
-
-    @classmethod
-    def read(cls, path: str | Path) -> Self:
-        """The task in a file.
-
-        Raises:
-            ValueError: it can not be read, or is none.
-        """
-        return cls.from_json(text_of(path))
 
     @classmethod
     def _of(cls, text: str) -> Self:

@@ -1,7 +1,1 @@
-"""Two servers, neither of which has to be trusted alone: the task, data owners' reports, the servers, and analysts."""
-
-from ..serving.errors import ProtocolAborted
-from ..serving.identity import Server
-from .task import Task
-
-__all__ = ["ProtocolAborted", "Server", "Task"]
+"""Service of two servers for tasks of any registered kind: sealed reports, closing, charges, answers to analysts."""

@@ -19,7 +19,6 @@ from ..serving.replies import body_of, tell_of, told
 from ..serving.task_app import Handler, bearer_of, service_of, task_app
 from ..serving.ticket import Role
 from .collection import LARGEST_QUESTION, Collection
-from .pair_service import PairService
 
 AnyService = Collection[Any]
 LARGEST_BATCH = 2**23
@@ -107,14 +106,14 @@ class Front:
         return service_of(self._services, task)
 
 
-def talks_of(services: Mapping[str, AnyService]) -> Callable[[Line, bytes], None]:
+def sessions_of(services: Mapping[str, AnyService]) -> Callable[[Line, bytes], None]:
     """Handler of two-party sessions that the other server opens."""
 
     def talk(line: Line, certificate: bytes) -> None:
         message = line.receive()
         service = services.get(str(opened(message, "peer").get("task")))
-        if not isinstance(service, PairService) or certificate != _other(service):
-            raise ProtocolAborted("peer", "the other server of a task of pairs alone may talk", 403)
+        if service is None or certificate != _other(service):
+            raise ProtocolAborted("peer", "the other server of a task that it serves alone may talk", 403)
         service.follow(message, line)
 
     def heard(line: Line, certificate: bytes) -> None:

@@ -8,33 +8,33 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
+from ssl import SSLContext
 from threading import Lock
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar
 
 from ..arguments import Refused
 from ..ledger import Allotment, Ledger, QuestionBudget
-from ..parties import PairTask
 from ..release import ALL
-from ..serving.channel import Channel
+from ..serving.channel import Channel, trusting
 from ..serving.errors import ProtocolAborted, Trouble
-from ..serving.identity import Identity
+from ..serving.identity import Identity, Server
 from ..serving.json_messages import opened as read
+from ..serving.line import Line
 from . import report_set
 from .batch import Report, unpacked
 from .closing import Closing
-from .encodings import Sharing
-from .messages import Askable, Asked, require_set
+from .kinds import SharedTask, Sharing
+from .messages import VERSION, Askable, Asked, require_set
 from .noise_secret import NoiseSecret
 from .sealing import OVERHEAD, opened, place_of
 from .store import Frozen, Offer, Store, Stored
 from .tables import Standing, State
-from .task import VERSION, Task
 
 LARGEST_QUESTION = 2**18
 """Bytes: more than the most thresholds that one message may ask for."""
 LARGEST_LISTING = 2**30
-Of = TypeVar("Of", Task, PairTask)
+Of = TypeVar("Of", bound=SharedTask)
 OfPeer = Mapping[str, tuple[Callable[[Any, bytes], bytes], int]]
 CLOSES: OfPeer = MappingProxyType({
     "close": (lambda service, message: service.closing.lead(), LARGEST_QUESTION),
@@ -44,6 +44,41 @@ CLOSES: OfPeer = MappingProxyType({
     "agree": (lambda service, message: service.agree(message), LARGEST_QUESTION),
 })  # fmt: skip
 """Requests that only the other server may make of any task, with the most bytes of each request's body."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Place:
+    """SECRET. Resources of one server for the service of a task. It has no repr.
+
+    Attributes:
+        party: 0 or 1.
+        identity: Opens what was sealed to this server.
+        store: Storage of reports.
+        ledger: Ledger that is charged.
+        url: URL of the database of both.
+        peer: URL of the other server; empty: that in the task.
+        patience: Seconds that the other server may take.
+    """
+
+    party: int
+    identity: Identity
+    store: Store
+    ledger: Ledger
+    url: str
+    peer: str
+    patience: float
+
+    def other(self, task: SharedTask) -> tuple[str, SSLContext]:
+        """URL of the other server, and a new TLS context with this server's certificate that trusts the other's."""
+        other: Server = task.servers[1 - self.party]
+        context = trusting(other.certificate)
+        context.load_cert_chain(self.identity.certificate, self.identity.proof)
+        return self.peer or other.url, context
+
+    def channel(self, task: SharedTask) -> Channel:
+        """The way to the other server."""
+        url, context = self.other(task)
+        return Channel(url, context, self.patience, "peer")
 
 
 @dataclass(repr=False)
@@ -77,9 +112,9 @@ class Collection(ABC, Generic[Of]):
         self.closing = Closing(self.task.hash, self.party, self._noise.commitment, self.store, self._post)
 
     @property
-    @abstractmethod
     def encoding(self) -> Sharing:
         """Encoding of reports."""
+        return self.task.encoding
 
     @property
     @abstractmethod
@@ -147,6 +182,14 @@ class Collection(ABC, Generic[Of]):
             raise ProtocolAborted("reports", f"report {number} of the batch was changed, or sealed to another server")
         digest = report_set.digest_of(share[: self.encoding.public_size])
         return Stored(report.id, digest, report_set.whole(report.id, share), share)
+
+    def follow(self, message: bytes, line: Line) -> None:
+        """Take part in a session of two-party computation that the other server opens.
+
+        Raises:
+            ProtocolAborted: this kind of task has none.
+        """
+        raise ProtocolAborted("peer", "this task has no sessions", 403)
 
     def agree(self, message: bytes) -> bytes:
         """Confirm that this server would answer from the set of reports that the other names. Nothing is charged.

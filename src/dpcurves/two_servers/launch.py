@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from ssl import SSLContext
 from typing import Any
 
 from ..ledger import Ledger
-from ..serving.channel import PATIENCE, Channel, trusting
+from ..serving.channel import PATIENCE
 from ..serving.door import USUAL, Door, Limits
 from ..serving.entrance import proving
 from ..serving.errors import ProtocolAborted
-from ..serving.identity import Identity, Server
+from ..serving.identity import Identity
 from ..serving.launch import Address, serve
-from ..serving.line import PROTOCOL
-from .app import create_app, talks_of
-from .encodings import SharedTask
-from .pair_service import PairService, Road
-from .pair_store import PairStore
+from .app import AnyService, create_app, sessions_of
+from .collection import Place
+from .kinds import SharedTask, kind_named
 from .store import Store
-from .task import Task
-from .task_service import TaskService
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +41,7 @@ class Aggregator:
     patience: float = PATIENCE
     limits: Limits = USUAL
 
-    def services(self) -> dict[str, TaskService | PairService]:
+    def services(self) -> dict[str, AnyService]:
         """A service for each task.
 
         Raises:
@@ -58,24 +53,8 @@ class Aggregator:
         self.identity.require_valid()
         ledger = Ledger.open(self.store)
         store = Store(self.store, f"server {self.party}")
-        return {task.hash: self._service(task, store, ledger) for task in self.tasks}
-
-    def _service(self, task: SharedTask, store: Store, ledger: Ledger) -> TaskService | PairService:
-        other = task.servers[1 - self.party]
-        url, context = self.peer or other.url, self._believing(other)
-        own = self.party, self.identity, store, ledger, Channel(url, context, self.patience, "peer")
-        if isinstance(task, Task):
-            return TaskService(task, *own)
-        talking = self._believing(other)
-        talking.set_alpn_protocols([PROTOCOL])
-        shelf = PairStore(self.store, f"server {self.party}")
-        return PairService(task, *own, shelf=shelf, road=Road(url, talking, self.patience))
-
-    def _believing(self, other: Server) -> SSLContext:
-        """TLS context with this server's certificate, which trusts the other server's."""
-        context = trusting(other.certificate)
-        context.load_cert_chain(self.identity.certificate, self.identity.proof)
-        return context
+        place = Place(self.party, self.identity, store, ledger, self.store, self.peer, self.patience)
+        return {task.hash: kind_named(task.KIND).service(task, place) for task in self.tasks}
 
     def serve(self, address: Address, ready: Any) -> None:
         """Serve until stopped. `ready` is called once it listens.
@@ -88,4 +67,4 @@ class Aggregator:
             service.warm()
         others = [task.servers[1 - self.party].certificate for task in self.tasks]
         context = proving(self.identity.certificate, self.identity.proof, others)
-        serve(create_app(services), address, Door(self.limits), context, ready, talks_of(services))
+        serve(create_app(services), address, Door(self.limits), context, ready, sessions_of(services))

@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 from ..serving.errors import ProtocolAborted
 from ..serving.json_messages import UNLIKE, opened
-from .task import VERSION
 
+VERSION = 3
+"""Version of the protocol of two servers."""
 LONGEST_ID = 64
 
 

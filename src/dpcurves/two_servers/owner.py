@@ -4,30 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..arrays import IntArray
-from ..data import Axis, Categories
 from ..ledger.key import make_key
 from ..noise.randomness import Randomness
-from ..parties import PairTask
-from ..privacy import EACH_RECORD
-from ..records import open_records
 from ..serving.channel import PATIENCE, Channel
 from ..serving.errors import ProtocolAborted
 from ..serving.json_messages import facts_of
 from ..serving.ticket import Role, Ticket
-from ..trust.shared_records import places_of
 from .batch import ID, NAME, Batch, Earlier, Report, packed
-from .encodings import SharedTask, Sharing, encoding_of
+from .kinds import SharedTask, Sharing
 from .sealing import place_of, public_key, sealed
-from .task import Task
 
 AT_ONCE = 1000
 
@@ -56,44 +49,6 @@ def _once(taken: Future[Sent], post: Callable[[], Sent]) -> Sent:
     """Outcome of a batch at both servers, sent to the second one after the first."""
     first = taken.result()
     return Sent(first.reports, max(first.new, post().new))
-
-
-def read_places(
-    task: Task, table: Any, delimiter: str = ",", axes: Sequence[Axis | Categories] | None = None
-) -> IntArray:
-    """SECRET: the places of the records of a table, as the task reads them; `axes`: by the table's own names.
-
-    Raises:
-        ValueError: a column is not there or of the wrong type; or there are no records, or more than the task takes.
-    """
-    with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
-        places = places_of(records, task.axes if axes is None else axes)
-    return _few_enough(places, task)
-
-
-def read_values(task: PairTask, table: Any, delimiter: str = ",", columns: Sequence[str] | None = None) -> IntArray:
-    """SECRET: the whole numbers of the people of a table, a column for each; `columns`: by the table's own names.
-
-    What is less than 0, or too large, is the nearest whole number of the declared bits; what is missing is 0.
-
-    Raises:
-        ValueError: as `read_places`.
-    """
-    axes = [
-        replace(axis, column=name) for axis, name in zip(task.query.axes, columns or task.kernel.columns, strict=True)
-    ]
-    with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
-        places = [places_of(records, [axis]) for axis in axes]
-    values = [np.where(place == axis.slots, 0, place) for place, axis in zip(places, axes, strict=True)]
-    return _few_enough(np.stack(values, axis=1), task)
-
-
-def _few_enough(records: IntArray, task: SharedTask) -> IntArray:
-    if not 1 <= len(records) <= task.reports_per_owner:
-        raise ProtocolAborted(
-            "data", f"{len(records)} records; the task takes 1 to {task.reports_per_owner} of one owner"
-        )
-    return records
 
 
 @dataclass(repr=False)
@@ -134,7 +89,7 @@ class Contribution:
         stream = Randomness.keyed(self.secret, f"reports of {digest}")
         # The order in which reports are sent tells nothing of the records.
         places = places[np.argsort(stream.words(len(places)))]
-        encoding = encoding_of(self.task)
+        encoding = self.task.encoding
         for start in range(0, len(places), AT_ONCE):
             yield self._batch(encoding, places[start : start + AT_ONCE], name, stream)
 

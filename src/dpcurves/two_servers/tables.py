@@ -8,8 +8,6 @@ from typing import NamedTuple
 import sqlalchemy as sql
 from sqlalchemy import Column, Connection, Table, select, update
 
-from ..parties.shown_seeds import seeds_in
-
 METADATA = sql.MetaData()
 TASKS = Table(
     "dpcurves_shared_tasks",
@@ -46,18 +44,6 @@ CONTRIBUTIONS = Table(
     Column("owner", sql.BigInteger, primary_key=True, autoincrement=False),
     Column("contribution", sql.LargeBinary, nullable=False),
     Column("reports", sql.BigInteger, nullable=False),
-)
-
-
-seeds_in(METADATA)
-# SECRET: one share of the noisy output of a session; see `parties.settlement`.
-PAIR_RUNS = Table(
-    "dpcurves_pair_runs",
-    METADATA,
-    Column("job", sql.LargeBinary, primary_key=True),
-    Column("state", sql.Integer, nullable=False),
-    Column("run", sql.LargeBinary, nullable=False),
-    Column("share", sql.LargeBinary, nullable=False),
 )
 
 

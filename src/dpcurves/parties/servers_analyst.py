@@ -6,18 +6,17 @@ from ..curves.notes import warn_of
 from ..curves.pair_mean import UStatistic
 from ..curves.pair_statistic import pair_statistic
 from ..ledger import QuestionBudget
-from ..parties import PairTask
 from ..release import ALL
 from ..serving.channel import PATIENCE, Channel
 from ..serving.errors import ProtocolAborted
 from ..serving.json_messages import facts_of
 from ..serving.ticket import Ticket
 from ..trust.pair_release import told
-from .messages import Asked
-from .owner import require_task
-from .pair_service import PairQuestions
-from .pair_session import PairsOf
-from .task import VERSION
+from ..two_servers.messages import VERSION, Asked
+from ..two_servers.owner import require_task
+from .service import PairQuestions
+from .session import PairsOf
+from .task import PairTask
 
 
 def ask_pairs(task: PairTask, ticket: Ticket, party: int = 0, patience: float = PATIENCE) -> UStatistic:

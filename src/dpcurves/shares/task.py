@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from math import prod
 from typing import Any, ClassVar, Self
 
 from ..arguments import Refused
+from ..crypto import engine_of_task
 from ..curves.turns.declared_grid import grid_from_json, grid_to_json
 from ..data import Axis, Categories, Grid, Outside
 from ..laws import CountLaw
-from ..ledger import Account
 from ..privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
 from ..queries import CountQuery, PrefixQuery, Query, Read
 from ..release import Plan, UnsupportedQuery
 from ..serving.errors import ProtocolAborted
 from ..serving.identity import Server
-from ..serving.task_document import TaskDocument, loss_from_json, loss_to_json
+from ..serving.task_document import loss_from_json, loss_to_json
 from ..serving.ticket import Role
 from ..trust import FunctionShares, Owners
+from ..trust.shared_records import CheckedEncoding, Encoding
+from ..two_servers.kinds import SharedTask
 
-VERSION = 3
 CELLS_ONLY = "the task counts all cells at once: ask for whole curves, not at some edges"
 APART_ONLY = "values outside of the grid have to be counted apart; the task clamps them into its end cells"
 CLAMPED_ONLY = "values outside of the grid have to be clamped into its end cells; the task counts them apart"
@@ -46,7 +48,7 @@ class Counted(Enum):
 
 
 @dataclass(frozen=True)
-class Task(TaskDocument):
+class Task(SharedTask):
     """Task of two servers: its counts, privacy loss and participants. Public; it never changes: its hash is its name.
 
     Attributes:
@@ -64,7 +66,7 @@ class Task(TaskDocument):
     """
 
     KIND: ClassVar[str] = "task"
-    VERSION: ClassVar[int] = VERSION
+    VERSION: ClassVar[int] = 3
 
     name: str
     column: str
@@ -89,15 +91,11 @@ class Task(TaskDocument):
             raise Refused("servers", "two different servers are needed; one alone would know every record")
         self.plan((), 1)  # refuses what can not be answered
 
-    @property
-    def dataset(self) -> str:
-        """The name of its account in a server's ledger."""
-        return f"task {self.hash}"
-
-    @property
-    def account(self) -> Account:
-        """Account of each server's ledger for this task: exactly one charge."""
-        return Account(self.dataset, Neighbours.REPLACE_ONE, EACH_RECORD, self.loss)
+    @cached_property
+    def encoding(self) -> Encoding:
+        """Encoding of reports: the same for owners and servers."""
+        kind = Encoding if self.owners is Owners.UNCHECKED else CheckedEncoding
+        return kind(self.slots, engine_of_task(bytes.fromhex(self.hash)))
 
     @property
     def axes(self) -> tuple[Axis | Categories, ...]:

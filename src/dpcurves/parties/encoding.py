@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..arguments import Refused
 from ..arrays import IntArray
 from ..noise.randomness import Randomness
-from ..parties.values import whole_numbers
+from .values import whole_numbers
 
 Words = NDArray[np.uint64]
 Octets = NDArray[np.uint8]

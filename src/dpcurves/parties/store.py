@@ -5,14 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 
-from sqlalchemy import Connection, delete, insert, select, update
+import sqlalchemy as sql
+from sqlalchemy import Column, Connection, Table, delete, insert, select, update
 
 from ..ledger.database import alone, make_tables
-from ..parties.settlement import NOTHING, Kept, State
-from ..parties.shown_seeds import keep_seed, shown_seed
 from ..serving.database import ServerDatabase
 from ..serving.errors import ProtocolAborted
-from .tables import PAIR_RUNS
+from .settlement import NOTHING, Kept, State
+from .shown_seeds import keep_seed, seeds_in, shown_seed
+
+METADATA = sql.MetaData()
+seeds_in(METADATA)
+# SECRET: one share of the noisy output of a session; see `settlement`.
+PAIR_RUNS = Table(
+    "dpcurves_pair_runs",
+    METADATA,
+    Column("job", sql.LargeBinary, primary_key=True),
+    Column("state", sql.Integer, nullable=False),
+    Column("run", sql.LargeBinary, nullable=False),
+    Column("share", sql.LargeBinary, nullable=False),
+)
 
 
 @dataclass(repr=False)
@@ -30,7 +42,7 @@ class PairStore:
 
     def __post_init__(self) -> None:
         self._database = ServerDatabase(self.url, self.who)
-        self._database.write(partial(make_tables, tables=PAIR_RUNS.metadata))
+        self._database.write(partial(make_tables, tables=METADATA))
 
     def seed(self, task: str) -> bytes | None:
         """Seed of the pairs, if it was shown."""

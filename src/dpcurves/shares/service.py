@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -13,15 +12,15 @@ from ..mechanisms.prefixes.keyed_noise import noise_name
 from ..release import Plan
 from ..serving.errors import ProtocolAborted
 from ..trust.function_shares import collect
-from ..trust.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
-from . import report_set
+from ..trust.shared_records import CheckedEncoding, CheckedReports, Reports
+from ..two_servers import report_set
+from ..two_servers.collection import CLOSES, LARGEST_LISTING, LARGEST_QUESTION, Collection, OfPeer, Place
+from ..two_servers.kinds import Kind
+from ..two_servers.messages import Asked, require_set
+from ..two_servers.noise_secret import derived
+from ..two_servers.sealing import public_key
+from ..two_servers.tables import Standing
 from .aggregation import CheckedCounting, PlainCounting
-from .collection import CLOSES, LARGEST_LISTING, LARGEST_QUESTION, Collection, OfPeer
-from .encodings import encoding_of
-from .messages import Asked, require_set
-from .noise_secret import derived
-from .sealing import public_key
-from .tables import Standing
 from .task import Task
 
 
@@ -42,11 +41,6 @@ class TaskService(Collection[Task]):
     })  # fmt: skip
 
     _counting: PlainCounting | CheckedCounting | None = field(default=None, init=False)
-
-    @cached_property
-    def encoding(self) -> Encoding:
-        """Encoding of the reports of the task."""
-        return encoding_of(self.task)
 
     @property
     def drawn_as(self) -> str:
@@ -115,7 +109,7 @@ class TaskService(Collection[Task]):
         self, standing: Standing, shares: Sequence[bytes], allotment: Allotment
     ) -> PlainCounting | CheckedCounting:
         noise = self._noise.key_of(str(standing.set))
-        encoding, engine = self.encoding, self.encoding.engine
+        encoding, engine = self.task.encoding, self.task.encoding.engine
         if not isinstance(encoding, CheckedEncoding):
             return PlainCounting(Reports(encoding.keys(self.party, shares), engine, noise), allotment, standing)
         # Both servers work it out, each with its own key, and no owner can: it belongs to a set that is closed.
@@ -123,3 +117,11 @@ class TaskService(Collection[Task]):
         verification = derived(common, f"verification {self.task.hash} {standing.set}")
         reports = CheckedReports(encoding.checked_keys(self.party, shares), engine, noise, verification)
         return CheckedCounting(self.task.hash, reports, allotment, standing, self.store)
+
+
+def _served(task: Task, place: Place) -> TaskService:
+    return TaskService(task, place.party, place.identity, place.store, place.ledger, place.channel(task))
+
+
+COUNTS = Kind(Task, _served)
+"""Tasks that count, registered as an entry point."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from ..curves import Question
 from ..curves.notes import warn_of
@@ -20,11 +19,10 @@ from ..serving.json_messages import facts_of
 from ..serving.ticket import Ticket
 from ..trust import FunctionShares
 from ..trust.function_shares import told
+from ..two_servers.messages import VERSION, Asked
+from ..two_servers.owner import require_task
 from ..workloads import Strategy, Workload
-from .encodings import SharedTask
-from .messages import Asked
-from .owner import require_task
-from .task import VERSION, Task
+from .task import Task
 
 Answer = TypeVar("Answer")
 Curve = TypeVar("Curve")
@@ -143,36 +141,3 @@ class Analyst:
             raise ProtocolAborted("server", "it answers from another set of reports than before", 502)
         self._set = named
         return self._task.adjacency(standing["reports"])
-
-
-class Closed(NamedTuple):
-    """The reports that count.
-
-    Attributes:
-        set: The hash of their set.
-        reports: Number of reports.
-        owners: Number of owners.
-    """
-
-    set: str
-    reports: int
-    owners: int
-
-
-def close(
-    task: SharedTask, ticket: Ticket, party: int = 0, patience: float = PATIENCE, seed: bytes | None = None
-) -> Closed:
-    """Let both servers agree on the reports that count, and show them the seed of pairs if there are any.
-
-    Raises:
-        ProtocolAborted: they do not agree, or can not be reached. Asked again, it ends the same way.
-    """
-    require_task(ticket, task)
-    server = Channel.to(task.servers[party].url, task.servers[party].certificate, patience)
-    try:
-        shown = b"" if seed is None else json.dumps({"seed": seed.hex()}).encode()
-        told = server.post(f"/tasks/{task.hash}/close", shown, ticket.token)
-        agreed = facts_of(told, "server", set=str, reports=int, owners=int)
-    finally:
-        server.close()
-    return Closed(agreed["set"], agreed["reports"], agreed["owners"])

@@ -19,10 +19,10 @@ from ..serving.errors import ProtocolAborted
 from ..serving.json_messages import opened
 from ..trust.function_shares import masked, thresholds
 from ..trust.shared_records import CheckedReports, Evaluation, Reports
+from ..two_servers.messages import Answer, Asked
+from ..two_servers.store import Store
+from ..two_servers.tables import Standing
 from .digest_exchange import Check, bits_of, flags_of
-from .messages import Answer, Asked
-from .store import Store
-from .tables import Standing
 
 Post = Callable[[str, bytes], bytes]
 """Function that posts a request to the other server, by its name and message."""

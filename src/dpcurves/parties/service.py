@@ -6,7 +6,6 @@ import json
 import socket
 import ssl
 from dataclasses import dataclass, field
-from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar
 from urllib.parse import urlsplit
@@ -14,20 +13,21 @@ from urllib.parse import urlsplit
 from ..arguments import Refused
 from ..ledger import Allotment
 from ..noise.randomness import Randomness
-from ..parties import Connection, End, PairTask, conducted
 from ..queries import commitment
 from ..release import Release
 from ..serving.errors import ProtocolAborted
 from ..serving.json_messages import facts_of
 from ..serving.json_messages import opened as read
-from . import report_set
-from .collection import CLOSES, LARGEST_QUESTION, Collection, OfPeer
-from .encodings import encoding_of
-from .messages import Asked, require_set
-from .pair_encoding import PairEncoding
-from .pair_session import PairSession, PairsOf, warm
-from .pair_store import PairStore
-from .tables import Standing
+from ..serving.line import PROTOCOL
+from ..two_servers import report_set
+from ..two_servers.collection import CLOSES, LARGEST_QUESTION, Collection, OfPeer, Place
+from ..two_servers.kinds import Kind
+from ..two_servers.messages import Asked, require_set
+from ..two_servers.tables import Standing
+from .connection import Connection, End, conducted
+from .session import PairSession, PairsOf, warm
+from .store import PairStore
+from .task import PairTask
 
 LEADS = 0
 DRAWN_AS = "coins that both servers throw, in a circuit"
@@ -139,11 +139,6 @@ class PairService(Collection[PairTask]):
     road: Road = field(kw_only=True)
     _told: Release | None = field(default=None, init=False)
 
-    @cached_property
-    def encoding(self) -> PairEncoding:
-        """Encoding of the reports of the task."""
-        return encoding_of(self.task)
-
     @property
     def drawn_as(self) -> str:
         """Name of the noise: it is drawn once, and kept."""
@@ -241,7 +236,7 @@ class PairService(Collection[PairTask]):
             finally:
                 end.close()
 
-    def follow(self, message: bytes, end: End) -> None:
+    def follow(self, message: bytes, line: End) -> None:
         """Take part in a session that the other server has opened with this message.
 
         Raises:
@@ -252,15 +247,15 @@ class PairService(Collection[PairTask]):
                 self._asked_by_peer(message)
                 ready = self._ready(self._closed())
             except ProtocolAborted as error:
-                end.send(json.dumps({"error": str(error)}).encode())
+                line.send(json.dumps({"error": str(error)}).encode())
                 raise
-            end.send(b"{}")
-            self._told = ready.conducted(self.shelf, end)
+            line.send(b"{}")
+            self._told = ready.conducted(self.shelf, line)
 
     def _ready(self, standing: Standing) -> Ready:
         """Charge the ledger, so that this server may take part."""
         pairs, shares = self._pairs(standing), self._shares(standing)
-        session = PairSession(pairs, standing, self.party, self.encoding.columns(shares))
+        session = PairSession(pairs, standing, self.party, self.task.encoding.columns(shares))
         return Ready(session, self._charged(standing))
 
     def _pairs(self, standing: Standing) -> PairsOf:
@@ -277,3 +272,15 @@ def _require_ready(message: bytes) -> None:
     refusal = read(message, "peer").get("error")
     if refusal is not None:
         raise ProtocolAborted.heard(str(refusal), 502)
+
+
+def _served(task: PairTask, place: Place) -> PairService:
+    url, talking = place.other(task)
+    talking.set_alpn_protocols([PROTOCOL])
+    own = place.party, place.identity, place.store, place.ledger, place.channel(task)
+    shelf = PairStore(place.url, f"server {place.party}")
+    return PairService(task, *own, shelf=shelf, road=Road(url, talking, place.patience))
+
+
+PAIRS = Kind(PairTask, _served)
+"""Tasks of pairs, registered as an entry point."""

@@ -16,22 +16,21 @@ from ..crypto.two_party import Job, Owner, Talk, evaluate, garble, together
 from ..ledger import Allotment
 from ..mechanisms.pairs import Noise, response_of
 from ..noise.randomness import Randomness
-from ..parties import (
-    PairTask,
-    Shelf,
+from ..release import Plan, Release, UnsupportedQuery
+from ..serving.errors import ProtocolAborted
+from ..trust.pair_release import noise_of, of_answers, of_sum
+from ..two_servers.tables import Standing
+from .jobs import (
     answers_by_servers,
     given_to_answers_by_servers,
     given_to_sum,
     number_of,
-    promised_pairs,
     response_to,
-    settled,
     sum_of_pairs,
 )
-from ..release import Plan, Release, UnsupportedQuery
-from ..serving.errors import ProtocolAborted
-from ..trust.pair_release import noise_of, of_answers, of_sum
-from .tables import Standing
+from .meetings import promised_pairs
+from .settlement import Shelf, settled
+from .task import PairTask
 
 Bits = NDArray[np.bool_]
 WARM = 256
