@@ -29,7 +29,7 @@ from scene import made
 
 from dpcurves.ledger import Ledger, Member, Together
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.server import MACHINE
+from dpcurves_server import MACHINE
 
 PRICE = PrivacyLoss.pure("0.001")
 MEMBER = Member("delays", "ann")

@@ -35,8 +35,8 @@ from scene import ROWS, made, written
 
 from dpcurves.ledger import Together
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.server import MACHINE
-from dpcurves.server.front import COOKIE
+from dpcurves_server import MACHINE
+from dpcurves_server.front import COOKIE
 
 THINK, VISIT = 5.0, 60.0
 """Seconds between what analysts do, and between two pages of who is signed in besides."""

@@ -40,7 +40,7 @@ class Raised:
 
 
 def page(source: Path) -> str:
-    """All errors that are raised below a folder."""
+    """All errors that are raised in the packages of a folder."""
     found = raised(source)
     rooms = sorted({each.room for each in found})
     return INTRODUCTION + "".join(_table(room, [each for each in found if each.room == room]) for room in rooms)
@@ -48,11 +48,15 @@ def page(source: Path) -> str:
 
 def raised(source: Path) -> list[Raised]:
     """Those of which the rule is written where they are raised, each once."""
-    return sorted({each for file in sorted(source.rglob("*.py")) for each in _of(file, _room(source, file))})
+    return sorted(
+        {each for file in sorted(source.glob("dpcurves*/**/*.py")) for each in _of(file, _room(source, file))}
+    )
 
 
 def _room(source: Path, file: Path) -> str:
-    return file.relative_to(source).parts[0].removesuffix(".py")
+    """The room of the core, or the package beside it, that a file belongs to."""
+    package, below, *_ = file.relative_to(source).parts
+    return below.removesuffix(".py") if package == "dpcurves" else package
 
 
 def _of(file: Path, room: str) -> Iterator[Raised]:

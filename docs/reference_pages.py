@@ -25,7 +25,7 @@ def pages(root: Path, contents: Any) -> dict[str, str]:
         made[COMMANDS] = command_pages.contents()
         made |= {page.place: page.text for page in command_pages.pages()}
     if _stands(contents, ERRORS):
-        made[ERRORS] = error_pages.page(root / "src" / "dpcurves")
+        made[ERRORS] = error_pages.page(root / "src")
     return made
 
 

@@ -18,16 +18,19 @@ from dpcurves.laws import Law
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "dpcurves"
+PACKAGES = ROOT / "src"
+"""The core, and the folder of it and the packages beside it."""
 # Behind the privacy wall, over public numbers: the one place where a caller who names no generator is given one.
 PUBLIC_CHANCE = "postprocess/inference/simulation_seed.py"
 
 
 def files() -> list[Path]:
-    return sorted(SOURCE.rglob("*.py"))
+    return sorted(file for package in PACKAGES.glob("dpcurves*/") for file in package.rglob("*.py"))
 
 
 def place(file: Path) -> str:
-    return file.relative_to(SOURCE).as_posix()
+    """Where a file is: below the core, or below the folder of all packages."""
+    return file.relative_to(SOURCE if file.is_relative_to(SOURCE) else PACKAGES).as_posix()
 
 
 def nodes(file: Path) -> Iterator[ast.AST]:
@@ -117,7 +120,7 @@ def files_of(work: Callable[[], object]) -> set[str]:
         work()
     finally:
         sys.setprofile(None)
-    return {place(Path(name)) for name in seen if Path(name).is_relative_to(SOURCE)}
+    return {place(Path(name)) for name in seen if Path(name).is_relative_to(PACKAGES)}
 
 
 def cdf_of(cells: int) -> dp.CDF:
@@ -162,7 +165,7 @@ def test_a_question_goes_to_its_curve_through_at_most_forty_files() -> None:
     ],
 )
 def test_a_curve_edits_four_files_besides_its_own(noun: str, edited: set[str]) -> None:
-    everywhere = [*files(), *SOURCE.rglob("*.pyi")]
+    everywhere = [*files(), *PACKAGES.rglob("*.pyi")]
     naming = {place(file) for file in everywhere if any(re.search(noun, name.lower()) for name in names(file))}
     assert {file for file in naming if not re.search("precision_recall|survival", file)} == edited
 

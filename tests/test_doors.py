@@ -1,4 +1,4 @@
-"""Every function and class of the package is reached from a front door, through the names that its code uses."""
+"""Every function and class of the packages is reached from a front door, through the names that its code uses."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from re import fullmatch
 
 import dpcurves
 
-ROOT = Path(dpcurves.__file__).parent
+ROOT = Path(dpcurves.__file__).parents[1]
 DOORS = (
-    "", "checks", "cli", "crypto.circuits", "crypto.garbling", "crypto.oblivious_transfer", "crypto.two_party",
-    "curves", "feed", "feed.sinks", "ledger", "ledger.postgres", "local", "session", "shortcuts", "study",
-    "table_shortcuts", "mechanisms.streams.choice", "pairs", "parties", "server", "server.artist", "server.packer",
-    "server.pages.site", "server.worker", "streams", "parties.service", "shares.service", "two_servers.launch",
+    "dpcurves", "dpcurves.checks", "dpcurves.cli", "dpcurves.crypto.circuits", "dpcurves.crypto.garbling",
+    "dpcurves.crypto.oblivious_transfer", "dpcurves.crypto.two_party", "dpcurves.curves", "dpcurves.feed",
+    "dpcurves.feed.sinks", "dpcurves.ledger", "dpcurves.ledger.postgres", "dpcurves.local",
+    "dpcurves.mechanisms.streams.choice", "dpcurves.pairs", "dpcurves.parties", "dpcurves.parties.service",
+    "dpcurves.session", "dpcurves.shares.service", "dpcurves.shortcuts", "dpcurves.streams", "dpcurves.study",
+    "dpcurves.table_shortcuts", "dpcurves.two_servers.launch", "dpcurves_server", "dpcurves_server.artist",
+    "dpcurves_server.packer", "dpcurves_server.pages.site", "dpcurves_server.remote", "dpcurves_server.worker",
 )  # fmt: skip
 BY_HAND = {
-    "mechanisms.sums.haar.Haar": "may be named: Central(mechanism=Haar())",
-    "privacy.conversion.delta_of_zcdp": "for who reports what a rho means",
-    "privacy.conversion.rho_for": "for who was promised an epsilon and a delta",
-    "noise.memory.FleetingMemory": "for who calls a lazy mechanism without a ledger",
-    "noise.selection.probabilities": "the law of `choose`, by which its users are tested exactly",
-    "trust.local.contribute": "what one device says, as a function of a plan alone",
-    "crypto.comparison.values": "shares of single keys, by which engines are compared",
+    "dpcurves.mechanisms.sums.haar.Haar": "may be named: Central(mechanism=Haar())",
+    "dpcurves.privacy.conversion.delta_of_zcdp": "for who reports what a rho means",
+    "dpcurves.privacy.conversion.rho_for": "for who was promised an epsilon and a delta",
+    "dpcurves.noise.memory.FleetingMemory": "for who calls a lazy mechanism without a ledger",
+    "dpcurves.noise.selection.probabilities": "the law of `choose`, by which its users are tested exactly",
+    "dpcurves.trust.local.contribute": "what one device says, as a function of a plan alone",
+    "dpcurves.crypto.comparison.values": "shares of single keys, by which engines are compared",
 }
 """Names of the package that only tests, papers and callers of its rooms use, and why they stand here."""
 KINDS = (ast.FunctionDef, ast.ClassDef)
@@ -43,8 +46,9 @@ def tree(room: str) -> ast.Module | None:
 
 @cache
 def rooms() -> tuple[str, ...]:
-    names = (file.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".") for file in sorted(ROOT.rglob("*.py")))
-    return tuple(name.removesuffix("__init__").removesuffix(".") for name in names)
+    files = sorted(file for package in ROOT.glob("dpcurves*/") for file in package.rglob("*.py"))
+    names = (file.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".") for file in files)
+    return tuple(name.removesuffix(".__init__") for name in names)
 
 
 @cache
@@ -67,12 +71,12 @@ def names_of(node: ast.stmt) -> list[str]:
 
 @cache
 def imported(room: str) -> dict[str, Name]:
-    """Names that a module takes from others of the package, also inside its functions."""
+    """Names that a module takes from others of the packages, also inside its functions."""
     package = room if ROOT.joinpath(*room.split(".")).is_dir() else room.rpartition(".")[0]
     found: dict[str, Name] = {}
     for node in ast.walk(tree(room) or ast.Module([], [])):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            above = package.split(".") if package else []
+        if isinstance(node, ast.ImportFrom) and (node.level or str(node.module).startswith("dpcurves")):
+            above = package.split(".") if node.level else []
             other = ".".join([*above[: len(above) - node.level + 1], *([node.module] if node.module else [])])
             found |= {each.asname or each.name: (other, each.name) for each in node.names}
     return found
@@ -103,7 +107,7 @@ def used(room: str, node: ast.AST) -> Iterator[Name | None]:
 
 
 def reached() -> set[Name]:
-    doors = [room for room in rooms() if room in DOORS or room.startswith("cli.")]
+    doors = [room for room in rooms() if room in DOORS or ".cli" in room]
     todo = [resolved(room, name) for room in doors for name in [*defined(room), *imported(room)]]
     seen: set[Name] = set()
     while todo:

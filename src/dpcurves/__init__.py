@@ -6,6 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dpcurves_server.remote import Remote as Remote
+
     from . import local as local
     from . import pairs as pairs
     from . import streams as streams
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from .records.engines import spark_at as spark_at
     from .rehearsal import rehearse as rehearse
     from .release import UnsupportedQuery as UnsupportedQuery
-    from .remote import Remote as Remote
     from .session import Session as Session
     from .shortcuts import *  # noqa: F403
     from .study import Study as Study
@@ -61,7 +62,6 @@ _ROOMS = {
     "records.engines": ("postgres", "spark", "spark_at"),
     "release": ("UnsupportedQuery",),
     "rehearsal": ("rehearse",),
-    "remote": ("Remote",),
     "session": ("Session",),
     "study": ("Study",),
     "trust": ("Local",),
@@ -70,6 +70,8 @@ _WHOLE = ("curves", "shortcuts", "table_shortcuts")
 """Rooms of which all public names are found here."""
 _MODULES = ("local", "pairs", "streams")
 """Rooms that are found under their own names."""
+_WINGS = {"Remote": "server"}
+"""Names of packages beside this one, which declare them as entry points, and the extra that installs their needs."""
 _PLACES = {name: room for room, names in _ROOMS.items() for name in names}
 _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
 
@@ -80,6 +82,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(".privacy", __name__).Neighbours, name)
     if name in _PLACES:
         return getattr(import_module(f".{_PLACES[name]}", __name__), name)
+    if name in _WINGS:
+        return _of_wing(name)
     if name in _MODULES:
         return import_module(f".{name}", __name__)
     if name == "__all__":
@@ -91,6 +95,23 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'dpcurves' has no attribute {name!r}")
 
 
+def _of_wing(name: str) -> Any:
+    """Load a name that another package declares.
+
+    Raises:
+        ModuleNotFoundError: the package, or one that it needs, is not installed.
+    """
+    from importlib.metadata import entry_points
+
+    needed = f"dpcurves.{name} needs more packages: pip install 'dpcurves[{_WINGS[name]}]'"
+    for each in entry_points(group="dpcurves.wings", name=name):
+        try:
+            return each.load()
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(f"{needed} ({error})", name=error.name) from error
+    raise ModuleNotFoundError(needed, name=f"dpcurves.{name}")
+
+
 def __dir__() -> list[str]:
     return _names()
 
@@ -98,4 +119,4 @@ def __dir__() -> list[str]:
 def _names() -> list[str]:
     """All public names."""
     whole = (name for room in _WHOLE for name in import_module(f".{room}", __name__).__all__)
-    return sorted([*_ADJACENCIES, *_MODULES, *_PLACES, *whole])
+    return sorted([*_ADJACENCIES, *_MODULES, *_PLACES, *_WINGS, *whole])

@@ -1,6 +1,5 @@
 """The verification server: analysts ask a confidential table through a gate, under budgets, and all is logged."""
 
-from .gate import Gate
-from .visitors import MACHINE, Right, Role, Subject, Visitor, may
+from lazy_loader import attach_stub
 
-__all__ = ["MACHINE", "Gate", "Right", "Role", "Subject", "Visitor", "may"]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -10,7 +10,8 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
-from ..serving.errors import ProtocolAborted
+from dpcurves.serving.errors import ProtocolAborted
+
 from . import plain
 from .audit import MOST_AT_ONCE, line_of
 from .awaiting import until_drawn

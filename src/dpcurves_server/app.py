@@ -13,9 +13,10 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute
 
-from ..arguments import Named
-from ..ledger import BudgetExceeded
-from ..serving.errors import ProtocolAborted, Trouble
+from dpcurves.arguments import Named
+from dpcurves.ledger import BudgetExceeded
+from dpcurves.serving.errors import ProtocolAborted, Trouble
+
 from .api import PREFIX, router_of
 from .front import Front
 from .shield import Shield

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..ledger import Event, Ledger
+from dpcurves.ledger import Event, Ledger
+
 from .store import Result, Store, Work, told
 
 

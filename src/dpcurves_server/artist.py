@@ -14,9 +14,10 @@ from typing import Any
 
 from pyarrow import parquet
 
-from ..arguments import Named
-from ..display import headless_axes, svg_text
-from ..serving.memory_image import leave_no_image
+from dpcurves.arguments import Named
+from dpcurves.display import headless_axes, svg_text
+from dpcurves.serving.memory_image import leave_no_image
+
 from .sketches import Facts, drawn
 
 BEHIND = 15

@@ -10,8 +10,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, select
 
-from ..one_call import loss_of
-from ..privacy import PrivacyLoss
+from dpcurves.one_call import loss_of
+from dpcurves.privacy import PrivacyLoss
+
 from .store import Store
 from .tables import QUESTIONS, RELEASES
 from .visitors import Subject

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from sqlalchemy import select
 
-from ..ledger import Entered, Verified
-from ..ledger.schema import EVENTS
+from dpcurves.ledger import Entered, Verified
+from dpcurves.ledger.schema import EVENTS
+
 from .archive import Archive
 from .visitors import NOTHING, Right, Subject, Visitor, require
 

@@ -8,7 +8,8 @@ from concurrent.futures import Future
 
 from fastapi.concurrency import run_in_threadpool
 
-from ..serving.errors import ProtocolAborted
+from dpcurves.serving.errors import ProtocolAborted
+
 from .releases import Releases
 from .sketches import Drawn
 from .studio import NO_PICTURE

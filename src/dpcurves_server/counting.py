@@ -6,14 +6,15 @@ import warnings
 
 from sqlalchemy import Connection
 
-from ..arguments import Named, Refused
-from ..curves import CurveWarning
-from ..curves.kinds import curve_from_json
-from ..ledger import BudgetExceeded, Grant
-from ..ledger.allowance import NoAllowance
-from ..ledger.receipt import receipt_of
-from ..release import UnsupportedQuery
-from ..session import Session
+from dpcurves.arguments import Named, Refused
+from dpcurves.curves import CurveWarning
+from dpcurves.curves.kinds import curve_from_json
+from dpcurves.ledger import BudgetExceeded, Grant
+from dpcurves.ledger.allowance import NoAllowance
+from dpcurves.ledger.receipt import receipt_of
+from dpcurves.release import UnsupportedQuery
+from dpcurves.session import Session
+
 from .archive import Archive
 from .asked import State
 from .datasets import Dataset, Datasets

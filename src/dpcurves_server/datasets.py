@@ -10,12 +10,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select
 
-from ..curves.declared_columns import Declared, columns_from_json, columns_to_json
-from ..ledger import Account, Balance, Event, Statement
-from ..ledger.stored_text import require_name
-from ..privacy import Adjacency, Unit
-from ..serving.errors import ProtocolAborted
+from dpcurves.ledger import Account, Balance, Event, Statement
+from dpcurves.ledger.stored_text import require_name
+from dpcurves.privacy import Adjacency, Unit
+from dpcurves.serving.errors import ProtocolAborted
+
 from .archive import Archive
+from .declared_columns import Declared, columns_from_json, columns_to_json
 from .fitting import require_fits
 from .store import now
 from .tables import DATASETS
@@ -78,7 +79,7 @@ class Source:
         """What a session opens."""
         if not self.table:
             return self.data
-        from ..records.engines import postgres, spark_at
+        from dpcurves.records.engines import postgres, spark_at
 
         if self.data.startswith("sc://"):
             return spark_at(self.data, table=self.table)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..arguments import Refused
-from ..data import Categories
-from ..data.models import Ranged
-from .question_json import columns_read, columns_written
+from dpcurves.arguments import Refused
+from dpcurves.curves.question_json import columns_read, columns_written
+from dpcurves.data import Categories
+from dpcurves.data.models import Ranged
 
 Declared = Ranged | Categories
 MOST = 2000

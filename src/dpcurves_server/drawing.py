@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
-from .. import display
-from ..curves.result import Covered
+from dpcurves import display
+from dpcurves.curves.result import Covered
 
 LEVEL = 0.95
 FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001

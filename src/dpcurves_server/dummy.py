@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..curves.declared_columns import Declared
-from ..data import Categories
-from ..postprocess import public_generator
+from dpcurves.data import Categories
+from dpcurves.postprocess import public_generator
+
+from .declared_columns import Declared
 
 MOST_ROWS = 1_000_000
 USUAL_ROWS = 10_000

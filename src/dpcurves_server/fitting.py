@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..arguments import Named, Refused
-from ..curves.declared_columns import Declared
-from ..data import Axis, Categories, Grid
-from ..privacy import Unit
+from dpcurves.arguments import Named, Refused
+from dpcurves.data import Axis, Categories, Grid
+from dpcurves.privacy import Unit
+
+from .declared_columns import Declared
 
 if TYPE_CHECKING:
-    from ..records.counting import Records
+    from dpcurves.records.counting import Records
 
 PLACES = ("data", "table", "delimiter")
 """What an error is about that speaks of where the records lie, and not of what is in them."""
@@ -34,7 +35,7 @@ def require_fits(data: object, delimiter: str, unit: Unit, columns: Sequence[Dec
 
 
 def _opened(data: object, delimiter: str, unit: Unit) -> Records:
-    from ..records import open_records
+    from dpcurves.records import open_records
 
     try:
         return open_records(data, unit=unit, key=bytes(32), delimiter=delimiter)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import Refused
+from dpcurves.arguments import Refused
 
 if TYPE_CHECKING:
-    from ..data.predictor import Predictor
+    from dpcurves.data.predictor import Predictor
 
 LONGEST = 2000
 """Characters that one field may have."""

@@ -8,7 +8,8 @@ from secrets import compare_digest
 
 from fastapi import Request
 
-from ..serving.errors import ProtocolAborted
+from dpcurves.serving.errors import ProtocolAborted
+
 from .gate import Gate
 from .patience import Rate
 from .sessions import SignedIn

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..arguments import Refused
-from ..serving.door import USUAL, Door, Limits
-from ..serving.entrance import proving_alone
-from ..serving.launch import Address, serve
+from dpcurves.arguments import Refused
+from dpcurves.serving.door import USUAL, Door, Limits
+from dpcurves.serving.entrance import proving_alone
+from dpcurves.serving.launch import Address, serve
+
 from .app import create_app
 from .forms import Form
 from .front import PER_MINUTE, Front

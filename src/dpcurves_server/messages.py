@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..one_call import loss_of
-from ..privacy import PrivacyLoss
-from ..serving.errors import ProtocolAborted
+from dpcurves.one_call import loss_of
+from dpcurves.privacy import PrivacyLoss
+from dpcurves.serving.errors import ProtocolAborted
 
 DEEPEST = 32
 MOST_PARTS = 200_000

@@ -8,11 +8,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, insert, select
 
-from ..data.models import predictor_from_json
-from ..data.predictor import Predictor
-from ..ledger import Event
-from ..ledger.stored_text import LONGEST_NAME
-from ..serving.errors import ProtocolAborted
+from dpcurves.data.models import predictor_from_json
+from dpcurves.data.predictor import Predictor
+from dpcurves.ledger import Event
+from dpcurves.ledger.stored_text import LONGEST_NAME
+from dpcurves.serving.errors import ProtocolAborted
+
 from .archive import Archive
 from .projects import project_of
 from .seen import person_seen_by

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
-from ..arguments import Refused
-from ..curves.declared_columns import Declared, columns_from_json
-from ..data import Categories
+from dpcurves.arguments import Refused
+from dpcurves.data import Categories
+
+from .declared_columns import Declared, columns_from_json
 from .dummy import MOST_ROWS
 from .packing import LARGEST, NO_TABLE, REFUSED, SECONDS
 

@@ -12,9 +12,10 @@ import sys
 from collections.abc import Sequence
 from threading import BoundedSemaphore
 
-from ..arguments import Refused
-from ..curves.declared_columns import Declared, columns_to_json
-from ..serving.errors import ProtocolAborted
+from dpcurves.arguments import Refused
+from dpcurves.serving.errors import ProtocolAborted
+
+from .declared_columns import Declared, columns_to_json
 
 LARGEST = 2**26
 """Octets of a table, packed."""
@@ -47,7 +48,7 @@ def packed(table: bytes, columns: Sequence[Declared]) -> bytes:
 
 
 def _read(sent: bytes) -> bytes:
-    command = [sys.executable, "-m", "dpcurves.server.packer"]
+    command = [sys.executable, "-m", "dpcurves_server.packer"]
     try:
         ended = subprocess.run(command, input=sent, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:

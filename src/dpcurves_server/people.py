@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from ..ledger import Event
-from ..ledger.stored_text import require_name
-from ..serving.errors import ProtocolAborted
+from dpcurves.ledger import Event
+from dpcurves.ledger.stored_text import require_name
+from dpcurves.serving.errors import ProtocolAborted
+
 from .archive import Archive
 from .passwords import Passwords
 from .store import now

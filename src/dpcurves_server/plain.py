@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..curves.declared_columns import columns_to_json
-from ..ledger import AllowanceBalance, Balance, Remaining, Statement
-from ..ledger.amount import Amount
-from ..privacy import PrivacyLoss
-from ..release import Plan
+from dpcurves.ledger import AllowanceBalance, Balance, Remaining, Statement
+from dpcurves.ledger.amount import Amount
+from dpcurves.privacy import PrivacyLoss
+from dpcurves.release import Plan
+
 from .asked import Asked
 from .datasets import Dataset
+from .declared_columns import columns_to_json
 from .models import Kept
 from .projects import Project
 from .questions import Planned

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, func, insert, select
 
-from ..ledger import Allowance, Event, Member, Remaining, Together
-from ..ledger.stored_text import require_name
-from ..privacy import PrivacyLoss
-from ..serving.errors import ProtocolAborted
+from dpcurves.ledger import Allowance, Event, Member, Remaining, Together
+from dpcurves.ledger.stored_text import require_name
+from dpcurves.privacy import PrivacyLoss
+from dpcurves.serving.errors import ProtocolAborted
+
 from .archive import Archive
 from .people import visitor_of
 from .store import now

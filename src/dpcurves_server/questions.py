@@ -10,20 +10,21 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
-from ..arguments import Refused, shown
-from ..curves.declared_columns import Declared
-from ..curves.question_json import question_from_json, question_to_json
-from ..data import Categories
-from ..data.axis import Category
-from ..data.predictor import Predictor
-from ..ledger import Currency, Event, Member, Remaining
-from ..ledger.stored_text import LONGEST_NAME
-from ..privacy import PrivacyLoss
-from ..rehearsal import rehearse, request_of
-from ..release import Plan, Plans
+from dpcurves.arguments import Refused, shown
+from dpcurves.curves.question_json import question_from_json, question_to_json
+from dpcurves.data import Categories
+from dpcurves.data.axis import Category
+from dpcurves.data.predictor import Predictor
+from dpcurves.ledger import Currency, Event, Member, Remaining
+from dpcurves.ledger.stored_text import LONGEST_NAME
+from dpcurves.privacy import PrivacyLoss
+from dpcurves.rehearsal import rehearse, request_of
+from dpcurves.release import Plan, Plans
+
 from .archive import Archive
 from .asked import MOST_LISTED, WITH_RELEASES, Asked, State, asked_of, find_asked, listed
 from .datasets import Dataset, Datasets
+from .declared_columns import Declared
 from .projects import Project, Projects, project_of
 from .store import now
 from .tables import QUESTIONS, RELEASES

@@ -16,11 +16,12 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, insert, or_, select, update
 
-from ..arguments import Refused
-from ..curves.question_json import question_from_json
-from ..ledger import Member
-from ..ledger.database import alone
-from ..privacy import PrivacyLoss
+from dpcurves.arguments import Refused
+from dpcurves.curves.question_json import question_from_json
+from dpcurves.ledger import Member
+from dpcurves.ledger.database import alone
+from dpcurves.privacy import PrivacyLoss
+
 from .archive import Archive
 from .asked import State, loss_from
 from .tables import QUESTIONS, RELEASES

@@ -10,9 +10,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select, update
 
-from ..curves.kinds import curve_from_json
-from ..ledger import Event
-from ..serving.errors import ProtocolAborted
+from dpcurves.curves.kinds import curve_from_json
+from dpcurves.ledger import Event
+from dpcurves.serving.errors import ProtocolAborted
+
 from .archive import Archive
 from .asked import WITH_RELEASES, Asked, State, asked_of, listed
 from .drawing import csv_of, svg_of

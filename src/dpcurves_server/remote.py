@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from .arguments import ProtocolAborted, Refused, require_kind
-from .curves.kinds import curve_from_json
-from .curves.question_json import question_to_json
-from .data.predictor import Predictor
-from .ledger import BudgetExceeded, Currency
-from .privacy import Adjacency, Neighbours, PrivacyLoss, Unit
-from .rehearsal import rehearse, require_askable
-from .release import Plans
-from .serving.certificate import host_of
-from .serving.channel import Channel, trusting
+from dpcurves.arguments import ProtocolAborted, Refused, require_kind
+from dpcurves.curves.kinds import curve_from_json
+from dpcurves.curves.question_json import question_to_json
+from dpcurves.data.predictor import Predictor
+from dpcurves.ledger import BudgetExceeded, Currency
+from dpcurves.privacy import Adjacency, Neighbours, PrivacyLoss, Unit
+from dpcurves.rehearsal import rehearse, require_askable
+from dpcurves.release import Plans
+from dpcurves.serving.certificate import host_of
+from dpcurves.serving.channel import Channel, trusting
 
 API = "/api/1"
 PAUSE = 0.25

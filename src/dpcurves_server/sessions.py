@@ -9,9 +9,10 @@ from hashlib import sha256
 
 from sqlalchemy import Connection, delete, insert, select
 
-from ..ledger import Event
-from ..ledger.stored_text import require_name
-from ..serving.errors import ProtocolAborted
+from dpcurves.ledger import Event
+from dpcurves.ledger.stored_text import require_name
+from dpcurves.serving.errors import ProtocolAborted
+
 from .archive import Archive
 from .passwords import Passwords
 from .patience import Patience

@@ -14,21 +14,22 @@ from warnings import catch_warnings
 import numpy as np
 import pyarrow as pa
 
-from ..curves.comparison import MEASURES
-from ..curves.declared_columns import columns_from_json, columns_to_json
-from ..curves.kinds import curve_from_json
-from ..curves.notes import CurveWarning
-from ..curves.question_json import question_from_json, question_to_json
-from ..curves.result import Covered
-from ..data.predictor import Predictor
-from ..display import headless_axes, svg_text
-from ..ledger import Currency
-from ..noise.randomness import Randomness
-from ..privacy import Neighbours
-from ..release import Plan
-from ..session import Session
-from ..table_shortcuts import compare
+from dpcurves.curves.comparison import MEASURES
+from dpcurves.curves.kinds import curve_from_json
+from dpcurves.curves.notes import CurveWarning
+from dpcurves.curves.question_json import question_from_json, question_to_json
+from dpcurves.curves.result import Covered
+from dpcurves.data.predictor import Predictor
+from dpcurves.display import headless_axes, svg_text
+from dpcurves.ledger import Currency
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import Neighbours
+from dpcurves.release import Plan
+from dpcurves.session import Session
+from dpcurves.table_shortcuts import compare
+
 from .asked import loss_from
+from .declared_columns import columns_from_json, columns_to_json
 from .drawing import DRAWING, LEVEL, svg_of
 from .dummy import dummy_table
 from .plain import of_loss

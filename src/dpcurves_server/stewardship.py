@@ -11,10 +11,11 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, Update, select, update
 
-from ..ledger import Event
-from ..ledger.schema import GRANTS
-from ..ledger.stored_text import LONGEST_NAME
-from ..serving.errors import ProtocolAborted
+from dpcurves.ledger import Event
+from dpcurves.ledger.schema import GRANTS
+from dpcurves.ledger.stored_text import LONGEST_NAME
+from dpcurves.serving.errors import ProtocolAborted
+
 from .archive import Archive
 from .asked import Asked, State
 from .questions import Questions

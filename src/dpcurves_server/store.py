@@ -9,9 +9,10 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from ..arguments import Refused
-from ..ledger.database import Database, make_tables
-from ..serving.errors import ProtocolAborted, Trouble
+from dpcurves.arguments import Refused
+from dpcurves.ledger.database import Database, make_tables
+from dpcurves.serving.errors import ProtocolAborted, Trouble
+
 from .tables import METADATA
 
 Result = TypeVar("Result")

@@ -11,7 +11,8 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import IO, cast
 
-from ..serving.errors import ProtocolAborted
+from dpcurves.serving.errors import ProtocolAborted
+
 from .recent import Recent
 from .sketches import BESIDE, SKETCH, Drawn, Facts
 from .synthetic import Synthetic
@@ -117,7 +118,7 @@ class Studio:
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._end()
-            command = [sys.executable, "-m", "dpcurves.server.artist"]
+            command = [sys.executable, "-m", "dpcurves_server.artist"]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             self._has = ""
         return self._process

@@ -10,8 +10,9 @@ from typing import Any
 from pyarrow import csv, parquet
 from sqlalchemy import Connection, Row, delete, insert, select
 
-from ..ledger import Event
-from ..ledger.stored_text import require_name
+from dpcurves.ledger import Event
+from dpcurves.ledger.stored_text import require_name
+
 from . import packing
 from .archive import Archive
 from .datasets import Dataset

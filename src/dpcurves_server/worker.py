@@ -7,9 +7,10 @@ import select
 import sys
 from traceback import extract_tb
 
-from ..arguments import Named
-from ..display import headless_axes, svg_text
-from ..serving.memory_image import leave_no_image
+from dpcurves.arguments import Named
+from dpcurves.display import headless_axes, svg_text
+from dpcurves.serving.memory_image import leave_no_image
+
 from .counting import PUBLIC, Counting
 from .queue import Does
 

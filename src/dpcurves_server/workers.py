@@ -66,7 +66,7 @@ class Workers:
 
     def _start(self, does: Does) -> None:
         process = subprocess.Popen(
-            [sys.executable, "-m", "dpcurves.server.worker"],
+            [sys.executable, "-m", "dpcurves_server.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             text=True,

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet
 
-from dpcurves.server.issuer import Client
+from dpcurves_server.issuer import Client
 
 CLIENT = Client("the gate", "a secret: of the gate & its issuer")
 SUBJECT = "248289761001"

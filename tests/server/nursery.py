@@ -129,7 +129,7 @@ def _fork(asked: socket.socket, door: socket.socket, place: str) -> None:
 
 def _live(words: Sequence[str], place: str) -> None:
     from dpcurves.cli.start import main as command_line
-    from dpcurves.server import worker, workers
+    from dpcurves_server import worker, workers
 
     if words[0] == WORKER:
         worker.main()
@@ -144,7 +144,7 @@ def _read_libraries() -> None:
     import duckdb  # noqa: F401
     import pyarrow.parquet  # noqa: F401
 
-    from dpcurves.server.pages.site import prepare
+    from dpcurves_server.pages.site import prepare
 
     prepare()
 

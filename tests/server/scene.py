@@ -14,8 +14,8 @@ from dpcurves.data import Categories
 from dpcurves.data.models import Ranged
 from dpcurves.ledger import Account
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
-from dpcurves.server import MACHINE, Gate, Role, Visitor
-from dpcurves.server.datasets import Relation, Source
+from dpcurves_server import MACHINE, Gate, Role, Visitor
+from dpcurves_server.datasets import Relation, Source
 
 PASSWORD = "correct horse battery"
 ROWS = 1000

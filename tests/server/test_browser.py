@@ -16,9 +16,9 @@ from authority import CLIENT, SUBJECT, Authority, authority
 from free_ports import free_port
 from scene import PASSWORD, Scene, made
 
-from dpcurves.cli.authority import ID, SECRET
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.server import MACHINE
+from dpcurves_server import MACHINE
+from dpcurves_server.cli.authority import ID, SECRET
 
 BROWSER = shutil.which("chromium") or ""
 if not BROWSER:

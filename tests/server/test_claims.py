@@ -14,12 +14,12 @@ from scene import HISTOGRAM, LOSS, Scene, made
 from sqlalchemy import select
 
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.server import workers
-from dpcurves.server.asked import State
-from dpcurves.server.counting import Counting
-from dpcurves.server.queue import Does, Queue
-from dpcurves.server.tables import QUESTIONS
-from dpcurves.server.workers import Workers
+from dpcurves_server import workers
+from dpcurves_server.asked import State
+from dpcurves_server.counting import Counting
+from dpcurves_server.queue import Does, Queue
+from dpcurves_server.tables import QUESTIONS
+from dpcurves_server.workers import Workers
 
 PRICE, CHEAP = 250_000_000, 5_000_000
 LITTLE = PrivacyLoss.pure("0.005")
@@ -69,7 +69,7 @@ def test_a_worker_whose_claim_was_given_back_charges_nothing_and_refuses_nothing
 def test_a_worker_that_is_stopped_while_its_question_is_taken_back_does_not_charge_it(scene: Scene) -> None:
     """It is stopped once it has claimed a question; where it charges or has charged that by then, another is tried."""
     queue, charged = Queue(scene.gate.archive), 0
-    with subprocess.Popen([sys.executable, "-m", "dpcurves.server.worker"], stdin=subprocess.PIPE, text=True) as worker:
+    with subprocess.Popen([sys.executable, "-m", "dpcurves_server.worker"], stdin=subprocess.PIPE, text=True) as worker:
         assert worker.stdin is not None
         worker.stdin.write(f"{scene.url} held charges\n")
         worker.stdin.flush()

@@ -16,11 +16,11 @@ from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.data.models import Link, Power, Ranged, Scorecard, Term, predictor_from_json
 from dpcurves.data.predictor import Predictor
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.server import MACHINE, Role
-from dpcurves.server.asked import State
-from dpcurves.server.front import address_of
-from dpcurves.server.passwords import Passwords
 from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_server import MACHINE, Role
+from dpcurves_server.asked import State
+from dpcurves_server.front import address_of
+from dpcurves_server.passwords import Passwords
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_a_project_has_one_model_of_a_name_and_reads_no_other(scene: Scene, monk
         read.append(text)
         return predictor_from_json(text)
 
-    monkeypatch.setattr("dpcurves.server.models.predictor_from_json", noted)
+    monkeypatch.setattr("dpcurves_server.models.predictor_from_json", noted)
     named = scene.gate.models.named(scene.ann, "delays")
     assert (set(named.names), named.get("there is none")) == ({"one", "two"}, None)
     assert named["one"].digest == first.digest
@@ -229,7 +229,7 @@ def test_of_forty_guesses_at_the_same_time_five_are_looked_at(scene: Scene) -> N
 
     with ThreadPoolExecutor(40) as pool, pytest.MonkeyPatch.context() as patch:
         patch.setattr(Passwords, "fits", look)
-        patch.setattr("dpcurves.server.patience.time", SimpleNamespace(monotonic=lambda: 0.0))
+        patch.setattr("dpcurves_server.patience.time", SimpleNamespace(monotonic=lambda: 0.0))
         list(pool.map(guess, range(40)))
     assert (len(looked_at), said.count(403), said.count(429)) == (5, 5, 35)
 
@@ -267,7 +267,7 @@ def test_who_has_no_share_asks_nothing_and_enters_nothing(tmp_path: Path) -> Non
 def test_so_many_questions_of_a_project_wait_and_no_more(tmp_path: Path) -> None:
     scene = made(tmp_path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dpcurves.server.projects.MOST_OPEN", 1)
+        patch.setattr("dpcurves_server.projects.MOST_OPEN", 1)
         first = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
         with pytest.raises(ProtocolAborted, match="at most 1 of a project wait"):
             scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, PrivacyLoss.pure("0.5"))

@@ -18,16 +18,16 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from dpcurves.cli.app import build
-from dpcurves.server import MACHINE, Role
-from dpcurves.server.app import create_app
-from dpcurves.server.front import COOKIE, Front
-from dpcurves.server.issuer import Client, Errand, Issuer
-from dpcurves.server.pages.entrance import ERRAND
-from dpcurves.server.pages.site import routes
-from dpcurves.server.pages.visits import Site
-from dpcurves.server.patience import Rate
-from dpcurves.server.sessions import UNKNOWN
 from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_server import MACHINE, Role
+from dpcurves_server.app import create_app
+from dpcurves_server.front import COOKIE, Front
+from dpcurves_server.issuer import Client, Errand, Issuer
+from dpcurves_server.pages.entrance import ERRAND
+from dpcurves_server.pages.site import routes
+from dpcurves_server.pages.visits import Site
+from dpcurves_server.patience import Rate
+from dpcurves_server.sessions import UNKNOWN
 
 HERE = "https://flights.example"
 NOT_TRUSTED = "has not said who you are in a way that can be trusted"
@@ -292,9 +292,9 @@ def test_the_command_line_makes_a_person_who_signs_in_elsewhere_alone(tmp_path: 
 def test_what_proves_the_server_comes_from_a_file_or_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dpcurves.cli.authority import ID, SECRET
-    from dpcurves.cli.authority import Authority as Given
     from dpcurves.cli.refusal import Misuse
+    from dpcurves_server.cli.authority import ID, SECRET
+    from dpcurves_server.cli.authority import Authority as Given
 
     url, file = "https://issuer.example", tmp_path / "client.json"
     with pytest.raises(Misuse, match=ID):

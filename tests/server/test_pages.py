@@ -12,18 +12,18 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from dpcurves.cli.one_table import QUESTIONS
-from dpcurves.cli.question_forms import forms_of
 from dpcurves.curves.question_json import question_from_json
 from dpcurves.data import Categories
 from dpcurves.data.models import Level, Link, Power, Ranged, Scorecard, Term
 from dpcurves.ledger import Member
-from dpcurves.server.counting import Counting
-from dpcurves.server.front import COOKIE, Front
-from dpcurves.server.pages.rendering import STATIC, static
-from dpcurves.server.pages.site import PAGES, routes
-from dpcurves.server.pages.visits import Site
-from dpcurves.server.questions import question_id, request_id
-from dpcurves.server.queue import Queue
+from dpcurves_server.cli.question_forms import forms_of
+from dpcurves_server.counting import Counting
+from dpcurves_server.front import COOKIE, Front
+from dpcurves_server.pages.rendering import STATIC, static
+from dpcurves_server.pages.site import PAGES, routes
+from dpcurves_server.pages.visits import Site
+from dpcurves_server.questions import question_id, request_id
+from dpcurves_server.queue import Queue
 
 NAMES = ("ann", "eve", "stu", "oda", "aud", "a stranger")
 SEES: dict[str, dict[str, int]] = {  # 200 where nothing else is said

@@ -22,15 +22,15 @@ from dpcurves.arguments import Refused
 from dpcurves.curves.question_json import question_from_json
 from dpcurves.ledger import Member, Together
 from dpcurves.privacy import Neighbours, PrivacyLoss
-from dpcurves.server import MACHINE, Gate, awaiting, releases
-from dpcurves.server.archive import Archive
-from dpcurves.server.asked import State
-from dpcurves.server.counting import UNREADABLE, Counting
-from dpcurves.server.queue import Does, Queue
-from dpcurves.server.tables import QUESTIONS
-from dpcurves.server.worker import _stepped, told
 from dpcurves.serving.errors import ProtocolAborted
 from dpcurves.session import Session
+from dpcurves_server import MACHINE, Gate, awaiting, releases
+from dpcurves_server.archive import Archive
+from dpcurves_server.asked import State
+from dpcurves_server.counting import UNREADABLE, Counting
+from dpcurves_server.queue import Does, Queue
+from dpcurves_server.tables import QUESTIONS
+from dpcurves_server.worker import _stepped, told
 
 
 class Killed(BaseException):
@@ -383,7 +383,7 @@ def test_what_was_charged_is_answered_though_whoever_asked_has_gone(
 
 def test_a_worker_whose_server_has_ended_before_it_said_for_what_ends_without_a_word() -> None:
     ended = subprocess.run(
-        [sys.executable, "-m", "dpcurves.server.worker"], input="", capture_output=True, text=True, check=False
+        [sys.executable, "-m", "dpcurves_server.worker"], input="", capture_output=True, text=True, check=False
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 

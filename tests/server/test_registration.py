@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from dpcurves.cli.app import build
 from dpcurves.ledger import Account
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss, Unit
-from dpcurves.server import MACHINE, Gate
-from dpcurves.server.datasets import Dataset, Relation, Source
+from dpcurves_server import MACHINE, Gate
+from dpcurves_server.datasets import Dataset, Relation, Source
 
 FITTING = "delay,late\n42.5,1\n"
 NOT_DECLARED = {

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from scene import HISTOGRAM, LOSS, Scene, made
 
-from dpcurves.server.asked import State
-from dpcurves.server.counting import Counting
-from dpcurves.server.queue import Queue
-from dpcurves.server.stewardship import TAKEN_BACK
-from dpcurves.server.visitors import Visitor
 from dpcurves.serving.errors import ProtocolAborted
 from dpcurves.session import Session
+from dpcurves_server.asked import State
+from dpcurves_server.counting import Counting
+from dpcurves_server.queue import Queue
+from dpcurves_server.stewardship import TAKEN_BACK
+from dpcurves_server.visitors import Visitor
 
 
 @pytest.fixture

@@ -17,16 +17,16 @@ from scene import HISTOGRAM, LOSS, Scene, made
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from dpcurves.server import MACHINE
-from dpcurves.server.counting import Counting
-from dpcurves.server.front import COOKIE, Front
-from dpcurves.server.pages.site import routes
-from dpcurves.server.pages.visits import Site
-from dpcurves.server.queue import Queue
-from dpcurves.server.sketches import BESIDE, SKETCH, Facts, of_sketch
-from dpcurves.server.studio import Studio
-from dpcurves.server.synthetic import Synthetic
 from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_server import MACHINE
+from dpcurves_server.counting import Counting
+from dpcurves_server.front import COOKIE, Front
+from dpcurves_server.pages.site import routes
+from dpcurves_server.pages.visits import Site
+from dpcurves_server.queue import Queue
+from dpcurves_server.sketches import BESIDE, SKETCH, Facts, of_sketch
+from dpcurves_server.studio import Studio
+from dpcurves_server.synthetic import Synthetic
 
 SECONDS = 120
 

@@ -16,15 +16,15 @@ from starlette.testclient import TestClient
 
 from dpcurves.data import Categories
 from dpcurves.data.models import Ranged
-from dpcurves.server.app import create_app
-from dpcurves.server.dummy import MOST_ROWS
-from dpcurves.server.front import COOKIE, Front
-from dpcurves.server.packer import repacked
-from dpcurves.server.packing import NO_TABLE, packed
-from dpcurves.server.pages.site import routes
-from dpcurves.server.pages.visits import Site
-from dpcurves.server.patience import Rate
-from dpcurves.server.shield import LARGEST, LARGEST_FILE
+from dpcurves_server.app import create_app
+from dpcurves_server.dummy import MOST_ROWS
+from dpcurves_server.front import COOKIE, Front
+from dpcurves_server.packer import repacked
+from dpcurves_server.packing import NO_TABLE, packed
+from dpcurves_server.pages.site import routes
+from dpcurves_server.pages.visits import Site
+from dpcurves_server.patience import Rate
+from dpcurves_server.shield import LARGEST, LARGEST_FILE
 
 HERE, SAID = f"https://{HOST}", "made by a model of marginals, epsilon 1"
 SYNTHETIC = "/manage/flights/synthetic"

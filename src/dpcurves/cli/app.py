@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
@@ -24,49 +23,67 @@ from .pair import PAIR_COMMANDS
 from .pairs import PAIR_PLANS
 from .plans import STANDING, plans_of
 from .quantile_plots import QUANTILE_COMMANDS
-from .remotes import REMOTE_COMMANDS, Gated, Planned, through
 from .servers import SERVER_COMMANDS
-from .serving import SERVE_COMMANDS, SERVER_STORE_COMMANDS
-from .stream import STREAM_PLANS
+from .stream import STREAM_COMMANDS, STREAM_PLANS
 from .tasks import TASK_COMMANDS
 from .terminal import say_plainly
+from .wings import Group, Provided, provided
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 EXIT_STATUS = "Exit status: 0 done; 2 wrong usage; 3 budget exceeded; 4 unusable data or ledger; 5 not delivered."
 
 
-PLANS: Mapping[str, Command] = MappingProxyType({**plans_of(QUESTIONS), **STREAM_PLANS, **LOCAL_PLANS, **PAIR_PLANS})
+OWN = Provided(
+    commands={
+        **QUESTIONS,
+        **STREAM_COMMANDS,
+        **COMPARE_COMMANDS,
+        **QUANTILE_COMMANDS,
+        **SERVER_COMMANDS,
+        **PAIR_COMMANDS,
+    },
+    plans={**plans_of(QUESTIONS), **STREAM_PLANS, **LOCAL_PLANS, **PAIR_PLANS},
+    groups={
+        "ledger": Group(
+            "Privacy budgets, and what was spent of them.",
+            LEDGER_COMMANDS,
+            groups={"allowance": Group("What projects and analysts may spend of a budget.", ALLOWANCE_COMMANDS)},
+        ),
+        "task": Group("Tasks for two servers, neither of them trusted alone.", TASK_COMMANDS),
+        "engine": Group("Databases that count where records lie.", ENGINE_COMMANDS),
+        "local": Group("The local model: people who trust nobody.", {**LOCAL_COMMANDS, **SERVING_COMMANDS}),
+        "ask": Group(
+            "Questions to the two servers of a task. The first answer is paid with all of its loss; others are free.",
+            {**asks_of(QUESTIONS), **ASK_PAIRS},
+            said=SAID,
+        ),
+    },
+)
+"""Commands of the core."""
+
+
+def plans() -> dict[str, Command]:
+    """Commands that plan a question, of all installed packages."""
+    return {name: command for each in (OWN, *provided()) for name, command in each.plans.items()}
 
 
 def build() -> typer.Typer:
     """Build the application with all commands. Nothing heavy is imported before one of them is run."""
-    first = {
-        **QUESTIONS, **COMPARE_COMMANDS, **QUANTILE_COMMANDS, **SERVER_COMMANDS, **PAIR_COMMANDS, **SERVE_COMMANDS
-    }  # fmt: skip
-    app = _group(first, epilog=EXIT_STATUS)
-    ledger = _group(LEDGER_COMMANDS)
-    ledger.add_typer(
-        _group(ALLOWANCE_COMMANDS), name="allowance", help="What projects and analysts may spend of a budget."
-    )
-    remote = _group(REMOTE_COMMANDS)
-    remote.add_typer(_group(through(Gated)), name="ask", help="Questions that the server charges and answers.")
-    remote.add_typer(_group(through(Planned)), name="plan", help="What a question would cost there, and its errors.")
-    groups = {
-        "plan": (_group(PLANS, standing=STANDING), "The errors a question would have; opens no data."),
-        "ledger": (ledger, "Privacy budgets, and what was spent of them."),
-        "task": (_group(TASK_COMMANDS), "Tasks for two servers, neither of them trusted alone."),
-        "server": (_group(SERVER_STORE_COMMANDS), "What a verification server knows: people, datasets, projects."),
-        "remote": (remote, "A verification server: what it has, questions, models, releases."),
-        "engine": (_group(ENGINE_COMMANDS), "Databases that count where records lie."),
-        "local": (_group({**LOCAL_COMMANDS, **SERVING_COMMANDS}), "The local model: people who trust nobody."),
-        "ask": (_group({**asks_of(QUESTIONS), **ASK_PAIRS}, said=SAID),
-                "Questions to the two servers of a task. The first answer is paid with all of its loss; others are "
-                "free."),
-    }  # fmt: skip
-    for name, (group, told) in groups.items():
-        app.add_typer(group, name=name, help=told)
+    everything = (OWN, *provided())
+    app = _made({name: command for each in everything for name, command in each.commands.items()}, epilog=EXIT_STATUS)
+    planned = _made(plans(), standing=STANDING)
+    app.add_typer(planned, name="plan", help="The errors a question would have; opens no data.")
+    for each in everything:
+        _add(app, each.groups)
     app.callback(invoke_without_command=True)(dpcurves)
     return app
+
+
+def _add(app: typer.Typer, groups: Mapping[str, Group]) -> None:
+    for name, group in groups.items():
+        made = _made(group.commands, said=group.said)
+        _add(made, group.groups)
+        app.add_typer(made, name=name, help=group.help)
 
 
 def dpcurves(
@@ -88,7 +105,7 @@ def show_help(context: typer.Context) -> None:
         say_plainly(context.get_help())
 
 
-def _group(
+def _made(
     commands: Mapping[str, Command], standing: Mapping[str, str] = NOTHING, said: Collection[str] = (), **settings: Any
 ) -> typer.Typer:
     # Help in boxes and shell completion would each import twice as much before there is an answer.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from math import isfinite
+from pathlib import Path
 from typing import TypeVar
 
 from .refusal import Misuse
@@ -130,3 +131,15 @@ def _decimal(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def certificate_and_key(tls: str) -> tuple[Path, Path]:
+    """Paths of the certificate and of its private key that ``--tls`` names.
+
+    Raises:
+        Misuse: there are not two.
+    """
+    certificate, _, key = tls.partition(",")
+    if not certificate or not key or "," in key:
+        raise Misuse("tls", "two files with a comma between them are needed, as in cert.pem,key.pem")
+    return Path(certificate), Path(key)

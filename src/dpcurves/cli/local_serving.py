@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from .literals import whole
+from .literals import certificate_and_key, whole
 from .local_tasks import Document
 from .refusal import Misuse
 from .source_options import Source
@@ -104,18 +104,6 @@ class Reporter:
         return (
             Document(self.task).read().randomize_one(source.records(), self.id, delimiter=source.delimiter, kept=kept)
         )
-
-
-def certificate_and_key(tls: str) -> tuple[Path, Path]:
-    """Paths of the certificate and of its private key that ``--tls`` names.
-
-    Raises:
-        Misuse: there are not two.
-    """
-    certificate, _, key = tls.partition(",")
-    if not certificate or not key or "," in key:
-        raise Misuse("tls", "two files with a comma between them are needed, as in cert.pem,key.pem")
-    return Path(certificate), Path(key)
 
 
 def serve(document: Document, receiving: Receiving) -> None:

@@ -12,7 +12,6 @@ from .option_groups import Command
 from .planes import PLANE_COMMANDS
 from .residuals import RESIDUAL_COMMANDS
 from .scores import SCORE_COMMANDS
-from .stream import STREAM_COMMANDS
 from .studies import STUDY_COMMANDS
 from .summaries import SUMMARY_COMMANDS
 from .survivals import SURVIVAL_COMMANDS
@@ -20,5 +19,5 @@ from .verifications import VERIFY_COMMANDS
 
 QUESTIONS: Mapping[str, Command] = MappingProxyType({
     **COLUMN_COMMANDS, **SUMMARY_COMMANDS, **CONTINGENCY_COMMANDS, **SURVIVAL_COMMANDS, **BOUNDS_COMMANDS,
-    **SCORE_COMMANDS, **RESIDUAL_COMMANDS, **PLANE_COMMANDS, **VERIFY_COMMANDS, **STUDY_COMMANDS, **STREAM_COMMANDS,
+    **SCORE_COMMANDS, **RESIDUAL_COMMANDS, **PLANE_COMMANDS, **VERIFY_COMMANDS, **STUDY_COMMANDS,
 })  # fmt: skip

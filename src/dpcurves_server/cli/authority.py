@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from .refusal import Misuse
+from dpcurves.cli.refusal import Misuse
 
 if TYPE_CHECKING:
-    from ..server.issuer import Issuer
+    from ..issuer import Issuer
 
 ID, SECRET = "DPCURVES_OIDC_CLIENT_ID", "DPCURVES_OIDC_CLIENT_SECRET"
 NEEDED = f"{ID} and {SECRET} are needed in the environment, or --oidc-client FILE"
@@ -46,7 +46,7 @@ class Authority:
             if self.oidc_client is not None:
                 raise Misuse("oidc-client", "it is for --oidc, which is not given")
             return None
-        from ..server.issuer import Client, Issuer
+        from ..issuer import Client, Issuer
 
         id, secret = self._client()
         return Issuer(self.oidc, Client(id, secret))

@@ -11,22 +11,23 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from .accounts import require_lasting
+from dpcurves.cli.accounts import require_lasting
+from dpcurves.cli.literals import certificate_and_key, chosen, numbers, whole
+from dpcurves.cli.promise_options import Price, Promise, Units
+from dpcurves.cli.refusal import Misuse
+from dpcurves.cli.source_options import Source
+from dpcurves.cli.terminal import say, terminal
+
 from .authority import Authority
-from .literals import chosen, numbers, whole
-from .local_serving import certificate_and_key
-from .promise_options import Price, Promise, Units
-from .refusal import Misuse
-from .source_options import Source
-from .terminal import say, terminal
 
 if TYPE_CHECKING:
-    from ..curves.declared_columns import Declared
-    from ..ledger import Account
-    from ..server import Gate
-    from ..server.datasets import Relation
-    from ..server.datasets import Source as Place
-    from .option_groups import Command
+    from dpcurves.cli.option_groups import Command
+    from dpcurves.ledger import Account
+
+    from .. import Gate
+    from ..datasets import Relation
+    from ..datasets import Source as Place
+    from ..declared_columns import Declared
 
 NEEDED = ("argon2", "authlib", "fastapi", "jinja2", "matplotlib", "python_multipart", "requests", "uvicorn")
 
@@ -43,7 +44,7 @@ class Keeping:
     def gate(self) -> Gate:
         """Services over the database."""
         require_extra()
-        from ..server import Gate
+        from .. import Gate
 
         require_lasting(self.store)
         return Gate(self.store)
@@ -160,11 +161,12 @@ def serve(keeping: Keeping, door: Door, authority: Authority) -> None:
     Example: dpcurves serve --store sqlite:///server.db --listen 127.0.0.1:8443 --tls cert.pem,key.pem
     """
     require_extra()
-    from ..server.launch import VerificationServer
-    from ..serving.certificate import Pair
-    from ..serving.door import Limits
-    from ..serving.launch import Address
-    from .one_table import QUESTIONS
+    from dpcurves.cli.one_table import QUESTIONS
+    from dpcurves.serving.certificate import Pair
+    from dpcurves.serving.door import Limits
+    from dpcurves.serving.launch import Address
+
+    from ..launch import VerificationServer
     from .question_forms import forms_of
 
     require_lasting(keeping.store)
@@ -189,7 +191,7 @@ def person(person: OnePerson, keeping: Keeping) -> None:
     Example: dpcurves server person ann --store sqlite:///server.db
     """
     gate = keeping.gate()
-    from ..server import MACHINE, Role
+    from .. import MACHINE, Role
 
     if (person.subject is None) != (person.issuer is None):
         raise Misuse("subject", "--subject and --issuer are given together")
@@ -215,9 +217,9 @@ def dataset(source: Source, dataset: OneDataset, protected: Protected, keeping: 
     --adjacency add-remove --store sqlite:///server.db
     """
     gate = keeping.gate()
-    from ..server import MACHINE
-    from ..server.datasets import Relation
-    from ..server.datasets import Source as Place
+    from .. import MACHINE
+    from ..datasets import Relation
+    from ..datasets import Source as Place
 
     relation = chosen("relation", dataset.relation, {each.name.lower().replace("_", "-"): each for each in Relation})
     data = str(Path(source.data).resolve()) if source.is_file else source.data
@@ -238,7 +240,7 @@ def synthetic(table: SyntheticTable, keeping: Keeping) -> None:
     --store sqlite:///server.db
     """
     gate = keeping.gate()
-    from ..server import MACHINE
+    from .. import MACHINE
 
     dataset = gate.datasets.get(MACHINE, table.dataset)
     gate.synthetic.put(MACHINE, dataset, _octets(table.file), table.statement)
@@ -251,7 +253,7 @@ def project(project: OneProject, keeping: Keeping) -> None:
     Example: dpcurves server project delays --dataset flights --admit ann,bob --store sqlite:///server.db
     """
     gate = keeping.gate()
-    from ..server import MACHINE
+    from .. import MACHINE
 
     if project.dataset is not None:
         gate.projects.make(MACHINE, project.name, project.dataset)
@@ -267,8 +269,9 @@ def allowance(share: Share, most: Price, keeping: Keeping) -> None:
     Example: dpcurves server allowance --project delays --analyst ann --epsilon 1 --store sqlite:///server.db
     """
     gate = keeping.gate()
-    from ..ledger import Together
-    from ..server import MACHINE
+    from dpcurves.ledger import Together
+
+    from .. import MACHINE
 
     together = Together.MAY_EXCEED if share.may_exceed else Together.WITHIN
     gate.projects.allow(MACHINE, share.project, most.loss(), share.analyst, together)
@@ -284,8 +287,9 @@ def _seconds(name: str, text: str) -> float:
 
 def _account(gate: Gate, relation: Relation, name: str, protected: Protected) -> Account:
     """Account that is charged: that of the previous version if the people are the same, else a new one."""
-    from ..ledger import Account
-    from ..server import MACHINE
+    from dpcurves.ledger import Account
+
+    from .. import MACHINE
 
     earlier = None if relation.name == "FIRST" else gate.datasets.get(MACHINE, name)
     if earlier is not None and relation.name == "SAME_PEOPLE":
@@ -296,7 +300,7 @@ def _account(gate: Gate, relation: Relation, name: str, protected: Protected) ->
 
 def _units(account: Account, place: Place, units: Units) -> int | None:
     """Public number of units: as given, or counted now, which opens the records."""
-    from ..records import open_records
+    from dpcurves.records import open_records
 
     said = units.number(account.neighbours)
     if said is not None or not account.neighbours.knows_units:
@@ -327,7 +331,7 @@ def _octets(file: str) -> bytes:
 def _columns(schema: str) -> tuple[Declared, ...]:
     import json
 
-    from ..curves.declared_columns import columns_from_json
+    from ..declared_columns import columns_from_json
 
     try:
         stored = json.loads(Path(schema).read_text(encoding="utf-8"))

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from inspect import Parameter
 from typing import Any, get_origin
 
-from ..server.forms import Field, Form
-from .ask_file import Terms
-from .option_groups import Command, filled, groups_of, parameters_of
-from .output import Output
-from .refusal import OF_COLUMNS, as_typed
+from dpcurves.cli.ask_file import Terms
+from dpcurves.cli.option_groups import Command, filled, groups_of, parameters_of
+from dpcurves.cli.output import Output
+from dpcurves.cli.refusal import OF_COLUMNS, as_typed
+
+from ..forms import Field, Form
 
 COLUMNS = frozenset(
     {*OF_COLUMNS, "rows", "columns", "time", "event", "x", "y", "outcome", "coefficient", "explained_by"}

@@ -13,20 +13,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from .ask_file import Terms
-from .delivery import deliver, delivering
-from .one_table import QUESTIONS
-from .option_groups import Command, groups_of
-from .output import Output
-from .promise_options import Price
-from .refusal import Misuse
-from .standard_streams import tell
-from .terminal import say, terminal
-from .views import View
-from .waiting import waiting
+from dpcurves.cli.ask_file import Terms
+from dpcurves.cli.delivery import deliver, delivering
+from dpcurves.cli.one_table import QUESTIONS
+from dpcurves.cli.option_groups import Command, groups_of
+from dpcurves.cli.output import Output
+from dpcurves.cli.promise_options import Price
+from dpcurves.cli.refusal import Misuse
+from dpcurves.cli.standard_streams import tell
+from dpcurves.cli.terminal import say, terminal
+from dpcurves.cli.views import View
+from dpcurves.cli.waiting import waiting
 
 if TYPE_CHECKING:
-    from ..curves import Question
+    from dpcurves.curves import Question
+
     from ..remote import Remote
 
 ENDINGS = ("json", "svg", "csv", "html")
@@ -131,7 +132,8 @@ def login(server: Server) -> None:
 
     Example: dpcurves remote login https://127.0.0.1:8443 --ca cert.pem
     """
-    from ..ledger.new_file import drafted
+    from dpcurves.ledger.new_file import drafted
+
     from ..remote import Remote
 
     token, ca = _token(), None if server.ca is None else str(Path(server.ca).resolve())
@@ -176,7 +178,7 @@ def model(file: ModelFile, asking: OneProject) -> None:
 
     Example: dpcurves remote model late.json
     """
-    from ..data.models import predictor_from_json
+    from dpcurves.data.models import predictor_from_json
 
     try:
         found = predictor_from_json(Path(file.model).read_text(encoding="utf-8"))

@@ -10,7 +10,8 @@ from typing import Any
 
 from fastapi import Response
 
-from ...serving.errors import ProtocolAborted
+from dpcurves.serving.errors import ProtocolAborted
+
 from ..asked import Asked, State
 from ..releases import DRAWN, Answer
 from ..seen import as_seen_by

@@ -9,11 +9,12 @@ from urllib.parse import quote, urlencode
 
 from fastapi import Response
 
-from ...curves.question_json import question_to_json
-from ...display.plan_lines import PlanLine, plan_lines
-from ...ledger import Amount
-from ...privacy import PrivacyLoss
-from ...serving.errors import ProtocolAborted
+from dpcurves.curves.question_json import question_to_json
+from dpcurves.display.plan_lines import PlanLine, plan_lines
+from dpcurves.ledger import Amount
+from dpcurves.privacy import PrivacyLoss
+from dpcurves.serving.errors import ProtocolAborted
+
 from ..asked import Asked, State
 from ..forms import Form, Given
 from ..projects import Project

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fastapi import Response
 from fastapi.responses import RedirectResponse
 
-from ...serving.errors import ProtocolAborted
+from dpcurves.serving.errors import ProtocolAborted
+
 from ..front import COOKIE
 from ..issuer import Errand, Issuer
 from ..passwords import SHORTEST

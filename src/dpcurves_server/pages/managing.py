@@ -8,8 +8,9 @@ from typing import Any
 
 from fastapi import Response
 
-from ...ledger import AllowanceBalance, Together
-from ...serving.errors import ProtocolAborted
+from dpcurves.ledger import AllowanceBalance, Together
+from dpcurves.serving.errors import ProtocolAborted
+
 from ..passwords import SHORTEST
 from ..seen import as_seen_by
 from ..shield import LARGEST_FILE

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fastapi import Response
 
-from ...ledger import Balance
-from ...serving.errors import ProtocolAborted
+from dpcurves.ledger import Balance
+from dpcurves.serving.errors import ProtocolAborted
+
 from ..datasets import Dataset
 from ..projects import Project
 from ..seen import as_seen_by

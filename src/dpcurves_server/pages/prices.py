@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...arguments import Refused
-from ...ledger import Currency
-from ...one_call import loss_of
-from ...privacy import PrivacyLoss
+from dpcurves.arguments import Refused
+from dpcurves.ledger import Currency
+from dpcurves.one_call import loss_of
+from dpcurves.privacy import PrivacyLoss
 
 
 def price_of(field: str, currency: Currency, text: str) -> PrivacyLoss:

@@ -12,8 +12,9 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from ...curves.declared_columns import Declared
-from ...data import Categories
+from dpcurves.data import Categories
+
+from ..declared_columns import Declared
 
 OF_REQUESTS = re.compile(r" under the same --request-id| at --level")
 OPTION = re.compile(r"--([a-z][a-z-]*)")
@@ -27,7 +28,7 @@ STATIC: Mapping[str, str] = {
 def templates() -> Environment:
     """The environment of all pages."""
     made = Environment(
-        loader=PackageLoader("dpcurves.server"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        loader=PackageLoader("dpcurves_server"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
     made.filters.update(on_page=on_page, values_of=values_of, day=day, sentence=sentence)
@@ -38,7 +39,7 @@ def templates() -> Environment:
 @cache
 def static(name: str) -> bytes:
     """A file that pages ask for: one of `STATIC`."""
-    return (files("dpcurves.server") / "static" / name).read_bytes()
+    return (files("dpcurves_server") / "static" / name).read_bytes()
 
 
 def on_page(told: str) -> str:

@@ -13,10 +13,11 @@ from fastapi.responses import JSONResponse
 from starlette.routing import BaseRoute
 from starlette.routing import Route as Routed
 
-from ...arguments import Named
-from ...display import headless_axes, svg_text
-from ...serving.errors import ProtocolAborted, Trouble
-from ...serving.replies import body_of
+from dpcurves.arguments import Named
+from dpcurves.display import headless_axes, svg_text
+from dpcurves.serving.errors import ProtocolAborted, Trouble
+from dpcurves.serving.replies import body_of
+
 from ..awaiting import until_drawn
 from ..forms import Given
 from ..front import address_of

@@ -15,8 +15,9 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
 from markupsafe import Markup
 
-from ...arguments import Named
-from ...serving.errors import ProtocolAborted
+from dpcurves.arguments import Named
+from dpcurves.serving.errors import ProtocolAborted
+
 from ..awaiting import until_made
 from ..forms import Form, Given
 from ..front import Front

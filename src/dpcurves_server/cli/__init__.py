@@ -1,0 +1,21 @@
+"""Commands of the verification server, and of those who ask it."""
+
+from dpcurves.cli.wings import Group, Provided
+
+from .commands import SERVE_COMMANDS, SERVER_STORE_COMMANDS
+from .remotes import REMOTE_COMMANDS, Gated, Planned, through
+
+PROVIDED = Provided(
+    commands=SERVE_COMMANDS,
+    groups={
+        "server": Group("What a verification server knows: people, datasets, projects.", SERVER_STORE_COMMANDS),
+        "remote": Group(
+            "A verification server: what it has, questions, models, releases.",
+            REMOTE_COMMANDS,
+            groups={
+                "ask": Group("Questions that the server charges and answers.", through(Gated)),
+                "plan": Group("What a question would cost there, and its errors.", through(Planned)),
+            },
+        ),
+    },
+)
