@@ -19,7 +19,8 @@ from time import process_time
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.crypto import (
+from dpcurves.noise import Randomness
+from dpcurves_parties.crypto import (
     Z64,
     Domain,
     Engine,
@@ -33,9 +34,8 @@ from dpcurves.crypto import (
     share_checked_cells,
     values,
 )  # fmt: skip
-from dpcurves.crypto.enumeration import cell_sums
-from dpcurves.crypto.round_keys import schedule
-from dpcurves.noise import Randomness
+from dpcurves_parties.crypto.enumeration import cell_sums
+from dpcurves_parties.crypto.round_keys import schedule
 
 Words = NDArray[np.uint64]
 
@@ -49,7 +49,7 @@ WANTED = {"fast": (1.5, 1.5), "portable": (3.0, 5.0)}  # Eval and Gen, in multip
 PORTABLE_MILLISECONDS = 40
 SYSTEM = Randomness.system()
 
-# Eight keys at a time, rounds side by side; arrays and their meaning are those of dpcurves.crypto.PublicShare.
+# Eight keys at a time, rounds side by side; arrays and their meaning are those of dpcurves_parties.crypto.PublicShare.
 C_CODE = r"""
 #include <immintrin.h>
 #include <stdint.h>

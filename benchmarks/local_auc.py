@@ -29,10 +29,10 @@ import auc_figures
 from auc_pruned import Reported, pruned_area, reported
 
 import dpcurves as dp
-from dpcurves.local import First, area_roads
 from dpcurves.noise.randomness import Randomness
-from dpcurves.noise.responses import Hadamard
-from dpcurves.noise.responses.randomiser import from_octets, in_octets
+from dpcurves_local import First, area_roads
+from dpcurves_local.responses import Hadamard
+from dpcurves_local.responses.randomiser import from_octets, in_octets
 
 FloatArray = NDArray[np.float64]
 

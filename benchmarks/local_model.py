@@ -21,10 +21,10 @@ from rich.table import Table
 from scipy.stats import kendalltau
 
 import dpcurves as dp
-from dpcurves.local import Collection, Task
 from dpcurves.noise.randomness import Randomness
-from dpcurves.noise.responses import RANDOMISERS
-from dpcurves.trust.local import contributions
+from dpcurves_local import Collection, Task
+from dpcurves_local.responses import RANDOMISERS
+from dpcurves_local.trust import contributions
 
 FloatArray = NDArray[np.float64]
 BATCH = 10**5

@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dpcurves.noise.randomness import Randomness
-from dpcurves.noise.responses import Hadamard, KAry, Randomiser, Subset, Unary, choose_randomiser
+from dpcurves_local.responses import Hadamard, KAry, Randomiser, Subset, Unary, choose_randomiser
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

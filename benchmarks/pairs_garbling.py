@@ -25,15 +25,15 @@ from typing import Any
 
 import numpy as np
 
-from dpcurves.crypto import lanes_here
-from dpcurves.crypto.circuits import Bits, mux, traced
-from dpcurves.crypto.garbling import opened
-from dpcurves.crypto.oblivious_transfer import IKNP, SOFTSPOKEN
-from dpcurves.crypto.two_party import Ending, Job, Owner, evaluate, evaluate_one, garble, garble_one, together
 from dpcurves.noise import Randomness
-from dpcurves.noise.finite_coins import Flip
-from dpcurves.parties import Connection, conducted
-from dpcurves.serving.identity import CERTIFICATE, PROOF, Identity
+from dpcurves_parties.crypto import lanes_here
+from dpcurves_parties.crypto.circuits import Bits, mux, traced
+from dpcurves_parties.crypto.garbling import opened
+from dpcurves_parties.crypto.oblivious_transfer import IKNP, SOFTSPOKEN
+from dpcurves_parties.crypto.two_party import Ending, Job, Owner, evaluate, evaluate_one, garble, garble_one, together
+from dpcurves_parties.pairs import Connection, conducted
+from dpcurves_parties.pairs.finite_coins import Flip
+from dpcurves_parties.serving.identity import CERTIFICATE, PROOF, Identity
 
 HOST = "127.0.0.1"
 BITS = 32

@@ -14,8 +14,8 @@ from time import process_time
 import numpy as np
 
 import dpcurves as dp
-from dpcurves.feed import Window, follow
-from dpcurves.stream_readings import Auto, Counts, Groups
+from dpcurves_streams.feed import Window, follow
+from dpcurves_streams.readings import Auto, Counts, Groups
 
 KEYS, LIVE, CAUGHT_UP = 4096, 40, 20_000
 LOSS = dp.PrivacyLoss.pure("0.1")

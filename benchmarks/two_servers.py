@@ -31,7 +31,6 @@ from rich.progress import Progress
 from rich.table import Table
 
 import dpcurves as dp
-from dpcurves.crypto import PortableEngine, engine_of_task
 from dpcurves.curves import CdfQuestion, QuantilesQuestion
 from dpcurves.data import Axis
 from dpcurves.ledger import Ledger, QuestionBudget
@@ -40,21 +39,22 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD
 from dpcurves.queries import PrefixQuery
 from dpcurves.release import ALL, Setting
-from dpcurves.serving.channel import Channel
-from dpcurves.serving.identity import Identity
-from dpcurves.serving.new_task import found
-from dpcurves.serving.ticket import Role, Ticket, hash_of
-from dpcurves.shares import Server, Task
-from dpcurves.shares.analyst import Analyst
-from dpcurves.shares.owner import read_places
-from dpcurves.trust import FunctionShares, Owners
-from dpcurves.trust.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
-from dpcurves.two_servers.batch import ID, NAME, Earlier, packed, unpacked
-from dpcurves.two_servers.coordinator import close
-from dpcurves.two_servers.owner import Contribution, bearer_of
-from dpcurves.two_servers.sealing import OVERHEAD
-from dpcurves.two_servers.store import Offer, Store, Stored
 from dpcurves.workloads import Need, Needs, Single
+from dpcurves_parties.crypto import PortableEngine, engine_of_task
+from dpcurves_parties.serving.channel import Channel
+from dpcurves_parties.serving.identity import Identity
+from dpcurves_parties.serving.new_task import found
+from dpcurves_parties.serving.ticket import Role, Ticket, hash_of
+from dpcurves_parties.serving.two_servers.batch import ID, NAME, Earlier, packed, unpacked
+from dpcurves_parties.serving.two_servers.coordinator import close
+from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of
+from dpcurves_parties.serving.two_servers.sealing import OVERHEAD
+from dpcurves_parties.serving.two_servers.store import Offer, Store, Stored
+from dpcurves_parties.shares import Server, Task
+from dpcurves_parties.shares.analyst import Analyst
+from dpcurves_parties.shares.function_shares import FunctionShares, Owners
+from dpcurves_parties.shares.owner import read_places
+from dpcurves_parties.shares.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
 
 GRID = dp.Grid(-8, 8, cells=2**32 - 1)  # with the place of missing records, 32 bits
 ONE = dp.PrivacyLoss.pure(1)

@@ -25,20 +25,20 @@ from rich.console import Console
 from rich.table import Table
 
 import dpcurves as dp
-from dpcurves import parties
 from dpcurves.noise import Randomness
-from dpcurves.pairs import KENDALL, Noise, Permutations, Unsigned
-from dpcurves.parties.attendance import Attendance
-from dpcurves.parties.post import Post
-from dpcurves.parties.seed_file import write_seed
-from dpcurves.parties.servers_analyst import ask_pairs
 from dpcurves.queries import commitment
-from dpcurves.serving.channel import Channel
-from dpcurves.serving.identity import Identity
-from dpcurves.serving.new_task import found
-from dpcurves.serving.ticket import Role, Ticket
-from dpcurves.two_servers.coordinator import close
-from dpcurves.two_servers.owner import Contribution, bearer_of
+from dpcurves_parties import pairs as parties
+from dpcurves_parties.pairs.attendance import Attendance
+from dpcurves_parties.pairs.post import Post
+from dpcurves_parties.pairs.seed_file import write_seed
+from dpcurves_parties.pairs.servers_analyst import ask_pairs
+from dpcurves_parties.pairs.statistics import KENDALL, Noise, Permutations, Unsigned
+from dpcurves_parties.serving.channel import Channel
+from dpcurves_parties.serving.identity import Identity
+from dpcurves_parties.serving.new_task import found
+from dpcurves_parties.serving.ticket import Role, Ticket
+from dpcurves_parties.serving.two_servers.coordinator import close
+from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of
 
 OUT = Path(__file__).parent / "out" / "pairs"
 HOST = "127.0.0.1"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import matplotlib.pyplot as plt
 
 import dpcurves as dp
-from dpcurves.trust import FunctionShares
+from dpcurves_parties.shares.function_shares import FunctionShares
 
 HERE = Path(__file__).parent
 PAGE, NUMBERS, PICTURE = HERE / "choose.md", HERE / "choices.json", HERE / "images" / "choices.png"

@@ -75,8 +75,15 @@ def modules() -> list[Module]:
 
 
 def imported(module: Module) -> Iterator[str]:
-    """The dotted names that a module imports, those inside of functions and of types included."""
+    """The dotted names that a module imports, those inside of functions included.
+
+    What the face of the core, `dpcurves` itself, tells type checkers alone is left out: it is not imported.
+    """
+    told = [node for node in module.tree.body if isinstance(node, ast.If) and module.name == CORE]
+    unseen = {id(below) for node in told for below in ast.walk(node)}
     for node in ast.walk(module.tree):
+        if id(node) in unseen:
+            continue
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -12,14 +12,22 @@ from pathlib import Path
 PAGE = Path(__file__).parent / "notation.md"
 BEGIN = "<!-- the list below is written by docs/nouns.py -->\n"
 ROOMS = (
-    "privacy", "data", "queries", "records", "noise", "crypto", "ledger", "laws", "release", "mechanisms", "trust",
-    "postprocess", "display", "histograms", "workloads", "strategies", "curves", "parties", "shares",
+    "privacy", "data", "queries", "records", "noise", "ledger", "laws", "release", "mechanisms", "trust",
+    "postprocess", "display", "histograms", "workloads", "strategies", "curves", "dpcurves_engines", "dpcurves_local",
+    "dpcurves_parties.crypto", "dpcurves_parties.pairs", "dpcurves_parties.shares", "dpcurves_server",
+    "dpcurves_streams", "dpcurves_streams.laws", "dpcurves_streams.mechanisms",
 )  # fmt: skip
+"""Rooms of the core, and packages beside it by their whole names."""
+
+
+def module_of(room: str) -> str:
+    """The whole name of a room."""
+    return room if room.startswith("dpcurves_") else f"dpcurves.{room}"
 
 
 def nouns(room: str) -> dict[str, str]:
     """The public classes of a room, and the first line of their docstrings."""
-    module = import_module(f"dpcurves.{room}")
+    module = import_module(module_of(room))
     classes = {name: getattr(module, name) for name in module.__all__ if inspect.isclass(getattr(module, name))}
     return {name: (inspect.getdoc(kind) or "").partition("\n")[0].replace("|", "\\|") for name, kind in classes.items()}
 

@@ -13,7 +13,9 @@ import dpcurves as dp
 from dpcurves import curves
 from dpcurves.privacy import EACH_RECORD
 from dpcurves.release import UnsupportedQuery
-from dpcurves.trust import Central, FunctionShares, Local, Owners
+from dpcurves.trust import Central
+from dpcurves_local.trust import Local
+from dpcurves_parties.shares.function_shares import FunctionShares, Owners
 
 PAGE = Path(__file__).parent / "trust_models.md"
 MODELS = {

@@ -21,7 +21,11 @@ KEPT = ROOT / "publish" / "names"
 
 def public(root: Path) -> dict[str, str]:
     """Each public name, with its signature: `Grid.nearest_edge` and `(values)`."""
-    package = griffe.load("dpcurves", search_paths=[str(root / "src")], resolve_aliases=True)
+    loader = griffe.GriffeLoader(search_paths=[str(root / "src")])
+    for each in sorted((root / "src").glob("dpcurves*/__init__.py")):
+        loader.load(each.parent.name)
+    loader.resolve_aliases()
+    package = loader.modules_collection["dpcurves"]
     return dict(sorted(pair for name in exported(root) for pair in described(name, exported_from(package, name))))
 
 

@@ -93,14 +93,20 @@ def test_loops_of_scripts_are_not_kept_for_they_may_have_several_names(monkeypat
         return njit(**options)
 
     monkeypatch.setattr(numba, "njit", noted)
-    for module in ("as_printed", "papers.as_printed", "dpcurves.noise.anything", "dpcurvesque"):
+    for module in (
+        "as_printed",
+        "papers.as_printed",
+        "dpcurves.noise.anything",
+        "dpcurves_local.anything",
+        "dpcurvesque",
+    ):
 
         def more(number: float) -> float:
             return number + 1
 
         more.__module__ = module
         assert compiled(more)(3.0) == 4
-    assert kept == [False, False, True, False]
+    assert kept == [False, False, True, True, False]
 
 
 def test_without_numba_a_loop_is_run_as_it_is_written_and_as_silent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,13 +12,15 @@ import dpcurves
 
 ROOT = Path(dpcurves.__file__).parents[1]
 DOORS = (
-    "dpcurves", "dpcurves.checks", "dpcurves.cli", "dpcurves.crypto.circuits", "dpcurves.crypto.garbling",
-    "dpcurves.crypto.oblivious_transfer", "dpcurves.crypto.two_party", "dpcurves.curves", "dpcurves.feed",
-    "dpcurves.feed.sinks", "dpcurves.ledger", "dpcurves.ledger.postgres", "dpcurves.local",
-    "dpcurves.mechanisms.streams.choice", "dpcurves.pairs", "dpcurves.parties", "dpcurves.parties.service",
-    "dpcurves.session", "dpcurves.shares.service", "dpcurves.shortcuts", "dpcurves.streams", "dpcurves.study",
-    "dpcurves.table_shortcuts", "dpcurves.two_servers.launch", "dpcurves_server", "dpcurves_server.artist",
-    "dpcurves_server.packer", "dpcurves_server.pages.site", "dpcurves_server.remote", "dpcurves_server.worker",
+    "dpcurves", "dpcurves.checks", "dpcurves.cli", "dpcurves.curves", "dpcurves.ledger", "dpcurves.ledger.postgres",
+    "dpcurves.session", "dpcurves.shortcuts", "dpcurves.study", "dpcurves.table_shortcuts", "dpcurves_local",
+    "dpcurves_parties.crypto.circuits", "dpcurves_parties.crypto.garbling",
+    "dpcurves_parties.crypto.oblivious_transfer", "dpcurves_parties.crypto.two_party", "dpcurves_parties.pairs",
+    "dpcurves_parties.pairs.service", "dpcurves_parties.pairs.statistics",
+    "dpcurves_parties.serving.two_servers.launch", "dpcurves_parties.shares.service", "dpcurves_server",
+    "dpcurves_server.artist", "dpcurves_server.packer", "dpcurves_server.pages.site", "dpcurves_server.remote",
+    "dpcurves_server.worker", "dpcurves_streams", "dpcurves_streams.feed", "dpcurves_streams.feed.sinks",
+    "dpcurves_streams.mechanisms.choice",
 )  # fmt: skip
 BY_HAND = {
     "dpcurves.mechanisms.sums.haar.Haar": "may be named: Central(mechanism=Haar())",
@@ -26,8 +28,8 @@ BY_HAND = {
     "dpcurves.privacy.conversion.rho_for": "for who was promised an epsilon and a delta",
     "dpcurves.noise.memory.FleetingMemory": "for who calls a lazy mechanism without a ledger",
     "dpcurves.noise.selection.probabilities": "the law of `choose`, by which its users are tested exactly",
-    "dpcurves.trust.local.contribute": "what one device says, as a function of a plan alone",
-    "dpcurves.crypto.comparison.values": "shares of single keys, by which engines are compared",
+    "dpcurves_local.trust.contribute": "what one device says, as a function of a plan alone",
+    "dpcurves_parties.crypto.comparison.values": "shares of single keys, by which engines are compared",
 }
 """Names of the package that only tests, papers and callers of its rooms use, and why they stand here."""
 KINDS = (ast.FunctionDef, ast.ClassDef)

@@ -26,7 +26,7 @@ def test_the_page_of_names_is_that_of_today() -> None:
 
 @pytest.mark.parametrize("room", nouns.ROOMS)
 def test_every_name_that_a_room_offers_is_there(room: str) -> None:
-    module = import_module(f"dpcurves.{room}")
+    module = import_module(nouns.module_of(room))
     assert [name for name in module.__all__ if not hasattr(module, name)] == []
 
 

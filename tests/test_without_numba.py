@@ -18,10 +18,10 @@ WITHOUT = """
 import runpy, sys
 sys.modules["numba"] = sys.modules["llvmlite"] = None  # to import them is an ImportError
 import warnings
-import dpcurves.crypto
+import dpcurves_parties.crypto
 warnings.simplefilter("ignore", dpcurves.CurveWarning)
-engine = dpcurves.crypto.engine_of_task(b"task")
-assert isinstance(engine, dpcurves.crypto.PortableEngine)
+engine = dpcurves_parties.crypto.engine_of_task(b"task")
+assert isinstance(engine, dpcurves_parties.crypto.PortableEngine)
 sys.path.append(sys.argv[2])
 runpy.run_path(sys.argv[1], run_name="__main__")
 """

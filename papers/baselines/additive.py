@@ -8,10 +8,10 @@ from typing import Protocol
 import numpy as np
 
 from dpcurves.arguments import Refused
-from dpcurves.crypto.engine import Engine, chunks
-from dpcurves.crypto.ring import Words
-from dpcurves.crypto.server_keys import Octets
-from dpcurves.crypto.wire import Frame
+from dpcurves_parties.crypto.engine import Engine, chunks
+from dpcurves_parties.crypto.ring import Words
+from dpcurves_parties.crypto.server_keys import Octets
+from dpcurves_parties.crypto.wire import Frame
 
 _SEEDS, _REST = Frame("seeds of additive shares", 4, 0, 1), Frame("additive shares", 5, 0, 1)
 _MOST_BLOCKS = 8192
@@ -120,7 +120,7 @@ def share_vectors(words: Words, servers: int, engine: Engine, randomness: Octets
     Raises:
         ValueError: there are fewer than 2 servers, or vectors without words.
 
-    >>> from dpcurves.crypto import PortableEngine
+    >>> from dpcurves_parties.crypto import PortableEngine
     >>> from dpcurves.noise import Randomness
     >>> engine = PortableEngine.of_task(b"task")
     >>> shares = share_vectors(np.array([[1, 2, 3], [10, 0, 5]], np.uint64), 3, engine, Randomness.system())
@@ -154,7 +154,7 @@ def share_indicators(
     Raises:
         ValueError: a cell is not below `length`, or as `share_vectors` does.
 
-    >>> from dpcurves.crypto import PortableEngine
+    >>> from dpcurves_parties.crypto import PortableEngine
     >>> from dpcurves.noise import Randomness
     >>> engine = PortableEngine.of_task(b"task")
     >>> shares = share_indicators(np.array([3, 1, 3], np.uint64), 4, 3, engine, Randomness.system())

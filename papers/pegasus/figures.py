@@ -12,12 +12,12 @@ from scipy.stats import rankdata
 from streams import LENGTH, MEDIAN, FloatArray, IntArray, laplace_of, released
 
 from dpcurves.data import Forest
-from dpcurves.laws import HierarchyCounts, NodeEstimates
 from dpcurves.laws.noise import draw
-from dpcurves.mechanisms import Hierarchy
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import HierarchyQuery
-from dpcurves.stream_readings import Auto, AutoWindow
+from dpcurves_streams.laws import HierarchyCounts, NodeEstimates
+from dpcurves_streams.mechanisms import Hierarchy
+from dpcurves_streams.readings import Auto, AutoWindow
 
 EPSILONS = ("0.1", "0.01")
 WINDOWS = tuple(2**power for power in range(2, 11))

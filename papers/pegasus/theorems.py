@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from reproduction.measured import Findings, Measured
 from sizes import Size
 
-from dpcurves.laws import Family, GroupedCounts, Noise
-from dpcurves.mechanisms.streams.deviations import COLUMNS, UNIT, group, trees_of
+from dpcurves.laws import Family, Noise
 from dpcurves.mechanisms.thresholds.privtree import path_price
-from dpcurves.stream_readings import GroupReader, Smoother
-from dpcurves.stream_readings.groups import smoothed
+from dpcurves_streams.laws import GroupedCounts
+from dpcurves_streams.mechanisms.deviations import COLUMNS, UNIT, group, trees_of
+from dpcurves_streams.readings import GroupReader, Smoother
+from dpcurves_streams.readings.groups import smoothed
 
 FloatArray = NDArray[np.float64]
 THRESHOLD, LEVELS, STATES, TUPLES, TICKS = 2.0, 8, 128, 646_254, 20_000

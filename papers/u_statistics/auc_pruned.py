@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from dpcurves.noise.randomness import Randomness
-from dpcurves.noise.responses import Hadamard
-from dpcurves.noise.responses.coins import even
-from dpcurves.noise.responses.randomiser import Reports
+from dpcurves_local.responses import Hadamard
+from dpcurves_local.responses.coins import even
+from dpcurves_local.responses.randomiser import Reports
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

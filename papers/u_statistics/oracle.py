@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 import dpcurves as dp
 from dpcurves.noise import Randomness
-from dpcurves.noise.responses import Hadamard
+from dpcurves_local.responses import Hadamard
 
 LEVEL = 5
 LEVELS = 16

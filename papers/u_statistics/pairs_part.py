@@ -18,15 +18,15 @@ from scipy.optimize import brentq
 from sizes import Size
 
 import dpcurves as dp
-from dpcurves import parties
-from dpcurves.crypto.garbling import opened
-from dpcurves.crypto.two_party import evaluate, garble, together
 from dpcurves.curves.pair_mean import UStatistic
 from dpcurves.ledger import QuestionBudget
-from dpcurves.mechanisms.pairs import response_of
 from dpcurves.queries import PairQuery
 from dpcurves.release import Plan
-from dpcurves.trust.pair_release import of_answers
+from dpcurves_parties import pairs as parties
+from dpcurves_parties.crypto.garbling import opened
+from dpcurves_parties.crypto.two_party import evaluate, garble, together
+from dpcurves_parties.pairs.mechanisms import response_of
+from dpcurves_parties.pairs.release import of_answers
 
 FloatArray = NDArray[np.float64]
 SEED, DELTA = 5, 1e-8

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from reproduction.measured import Findings, Measured
 
 from dpcurves.noise.randomness import Randomness
-from dpcurves.noise.responses import KAry, choose_randomiser
+from dpcurves_local.responses import KAry, choose_randomiser
 
 FloatArray = NDArray[np.float64]
 SMALL = 0.1

@@ -6,11 +6,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import dpcurves_local
+    import dpcurves_streams
+    from dpcurves_engines import postgres as postgres
+    from dpcurves_engines import spark as spark
+    from dpcurves_engines import spark_at as spark_at
+    from dpcurves_local import Local as Local
+    from dpcurves_parties import pairs as pairs
     from dpcurves_server.remote import Remote as Remote
 
-    from . import local as local
-    from . import pairs as pairs
-    from . import streams as streams
     from .curves import *  # noqa: F403
     from .data import Categories as Categories
     from .data import Grid as Grid
@@ -35,17 +39,15 @@ if TYPE_CHECKING:
     from .privacy import PrivacyLoss as PrivacyLoss
     from .privacy import Unit as Unit
     from .queries import Hint as Hint
-    from .records.engines import postgres as postgres
-    from .records.engines import spark as spark
-    from .records.engines import spark_at as spark_at
     from .rehearsal import rehearse as rehearse
     from .release import UnsupportedQuery as UnsupportedQuery
     from .session import Session as Session
     from .shortcuts import *  # noqa: F403
     from .study import Study as Study
     from .table_shortcuts import *  # noqa: F403
-    from .trust import Local as Local
 
+    local = dpcurves_local
+    streams = dpcurves_streams
     ADD_REMOVE = Neighbours.ADD_REMOVE
     REPLACE_ONE = Neighbours.REPLACE_ONE
 
@@ -59,18 +61,17 @@ _ROOMS = {
         "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "Neighbours", "PrivacyLoss", "Unit",
     ),
     "queries": ("Hint",),
-    "records.engines": ("postgres", "spark", "spark_at"),
     "release": ("UnsupportedQuery",),
     "rehearsal": ("rehearse",),
     "session": ("Session",),
     "study": ("Study",),
-    "trust": ("Local",),
 }  # fmt: skip
 _WHOLE = ("curves", "shortcuts", "table_shortcuts")
 """Rooms of which all public names are found here."""
-_MODULES = ("local", "pairs", "streams")
-"""Rooms that are found under their own names."""
-_WINGS = {"Remote": "server"}
+_WINGS = {
+    "Local": "local", "Remote": "server", "local": "local", "pairs": "pairs", "postgres": "postgres", "spark": "spark",
+    "spark_at": "spark", "streams": "streams",
+}  # fmt: skip
 """Names of packages beside this one, which declare them as entry points, and the extra that installs their needs."""
 _PLACES = {name: room for room, names in _ROOMS.items() for name in names}
 _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
@@ -84,8 +85,6 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f".{_PLACES[name]}", __name__), name)
     if name in _WINGS:
         return _of_wing(name)
-    if name in _MODULES:
-        return import_module(f".{name}", __name__)
     if name == "__all__":
         return _names()
     for room in _WHOLE if not name.startswith("_") else ():
@@ -99,17 +98,19 @@ def _of_wing(name: str) -> Any:
     """Load a name that another package declares.
 
     Raises:
-        ModuleNotFoundError: the package, or one that it needs, is not installed.
+        NotInstalled: the package, or one that it needs, is not installed.
     """
     from importlib.metadata import entry_points
 
-    needed = f"dpcurves.{name} needs more packages: pip install 'dpcurves[{_WINGS[name]}]'"
+    from .arguments import NotInstalled
+
+    rule = f"it needs more packages; install dpcurves[{_WINGS[name]}]"
     for each in entry_points(group="dpcurves.wings", name=name):
         try:
             return each.load()
         except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(f"{needed} ({error})", name=error.name) from error
-    raise ModuleNotFoundError(needed, name=f"dpcurves.{name}")
+            raise NotInstalled(name, f"{rule} ({error})") from error
+    raise NotInstalled(name, rule)
 
 
 def __dir__() -> list[str]:
@@ -119,4 +120,4 @@ def __dir__() -> list[str]:
 def _names() -> list[str]:
     """All public names."""
     whole = (name for room in _WHOLE for name in import_module(f".{room}", __name__).__all__)
-    return sorted([*_ADJACENCIES, *_MODULES, *_PLACES, *_WINGS, *whole])
+    return sorted([*_ADJACENCIES, *_PLACES, *_WINGS, *whole])

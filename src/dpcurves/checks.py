@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass, replace
 from fractions import Fraction
+from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
 from .curves.kinds import curve_from_json
@@ -20,7 +21,7 @@ from .privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss,
 from .rehearsal import converse, rehearse
 from .release import Release, Step, UnsupportedQuery
 from .session import Session
-from .trust import Central, FunctionShares, TrustModel, conversation
+from .trust import Central, TrustModel, conversation
 
 ONE = PrivacyLoss.pure(1)
 LOSSES = ONE, PrivacyLoss.zcdp(Fraction(1, 2))
@@ -74,7 +75,7 @@ def check_question(question: Any, columns: Mapping[str, Any]) -> tuple[Offer, ..
     """
     _require(is_dataclass(question) and not isinstance(question, type), "it is a dataclass")
     _require("\n" not in str(question) and str(question).strip() != "", "it prints what it asks, in one line")
-    offers = tuple(_offer(question, trust) for trust in (Central(), FunctionShares()))
+    offers = tuple(_offer(question, trust) for trust in (Central(), *_installed()))
     _require(any(offer.refusal is None for offer in offers), "some trust model answers it")
     _check_absurd_answers(question)
     _check_asking(question, columns)
@@ -97,6 +98,11 @@ def check_result(result: Any) -> None:
         _require(read.to_json() == text, "what is read from its JSON writes the same")
         _require(len(result.to_frame()) > 0, "its data frame has rows")
         _require("<" in result._repr_html_(), "it has an HTML summary")
+
+
+def _installed() -> Iterator[TrustModel[Any]]:
+    """Trust models of other packages that answer one question at a time, which they declare as entry points."""
+    yield from (each.load()() for each in entry_points(group="dpcurves.trust_models"))
 
 
 def _offer(question: Any, trust: TrustModel[Any]) -> Offer:

@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 def compiled(loop: Callable[P, R]) -> Callable[P, R]:
-    """Compile a loop over arrays and numbers when it is first called; loops of this package are kept on disk.
+    """Compile a loop over arrays and numbers when it is first called; loops of our packages are kept on disk.
 
     (What is kept is bound to the name of its module: a script that is imported under two names could not read it.)
     numba takes half a second to import: who smooths nothing does not wait for it. So compiled loops do not call each
@@ -44,7 +44,8 @@ def _machine_code(loop: Callable[..., Any]) -> Callable[..., Any]:
         from numba import njit
     except ImportError:
         return np.errstate(all="ignore")(loop)  # machine code says nothing of a division by zero either
-    kept = loop.__module__.partition(".")[0] == __name__.partition(".")[0]
+    own, package = __name__.partition(".")[0], loop.__module__.partition(".")[0]
+    kept = package == own or package.startswith(f"{own}_")
     try:
         code: Callable[..., Any] = njit(error_model="numpy", nogil=True, cache=kept)(loop)
     except RuntimeError:  # neither beside the package nor at home may a file be written

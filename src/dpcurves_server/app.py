@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute
 
 from dpcurves.arguments import Named
 from dpcurves.ledger import BudgetExceeded
-from dpcurves.serving.errors import ProtocolAborted, Trouble
+from dpcurves_parties.serving.errors import ProtocolAborted, Trouble
 
 from .api import PREFIX, router_of
 from .front import Front

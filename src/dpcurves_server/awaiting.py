@@ -8,7 +8,7 @@ from concurrent.futures import Future
 
 from fastapi.concurrency import run_in_threadpool
 
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 
 from .releases import Releases
 from .sketches import Drawn

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, insert, select
 from dpcurves.ledger import Account, Balance, Event, Statement
 from dpcurves.ledger.stored_text import require_name
 from dpcurves.privacy import Adjacency, Unit
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 
 from .archive import Archive
 from .declared_columns import Declared, columns_from_json, columns_to_json
@@ -79,11 +79,9 @@ class Source:
         """What a session opens."""
         if not self.table:
             return self.data
-        from dpcurves.records.engines import postgres, spark_at
+        from dpcurves.records.engines import table_at
 
-        if self.data.startswith("sc://"):
-            return spark_at(self.data, table=self.table)
-        return postgres(self.data, table=self.table)
+        return table_at(self.data, self.table)
 
     def require(self, unit: Unit, columns: Sequence[Declared]) -> None:
         """Refuse records that lack a declared column, or the unit's. Looks at no row, and says nothing that they have.

@@ -8,7 +8,7 @@ from secrets import compare_digest
 
 from fastapi import Request
 
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 
 from .gate import Gate
 from .patience import Rate

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dpcurves.arguments import Refused
-from dpcurves.serving.door import USUAL, Door, Limits
-from dpcurves.serving.entrance import proving_alone
-from dpcurves.serving.launch import Address, serve
+from dpcurves_parties.serving.door import USUAL, Door, Limits
+from dpcurves_parties.serving.entrance import proving_alone
+from dpcurves_parties.serving.launch import Address, serve
 
 from .app import create_app
 from .forms import Form

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dpcurves.one_call import loss_of
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 
 DEEPEST = 32
 MOST_PARTS = 200_000

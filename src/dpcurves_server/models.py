@@ -12,7 +12,7 @@ from dpcurves.data.models import predictor_from_json
 from dpcurves.data.predictor import Predictor
 from dpcurves.ledger import Event
 from dpcurves.ledger.stored_text import LONGEST_NAME
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 
 from .archive import Archive
 from .projects import project_of

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from dpcurves.ledger import Event
 from dpcurves.ledger.stored_text import require_name
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 
 from .archive import Archive
 from .passwords import Passwords

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, func, insert, select
 from dpcurves.ledger import Allowance, Event, Member, Remaining, Together
 from dpcurves.ledger.stored_text import require_name
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 
 from .archive import Archive
 from .people import visitor_of

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, select, update
 
 from dpcurves.curves.kinds import curve_from_json
 from dpcurves.ledger import Event
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 
 from .archive import Archive
 from .asked import WITH_RELEASES, Asked, State, asked_of, listed

@@ -20,8 +20,8 @@ from dpcurves.ledger import BudgetExceeded, Currency
 from dpcurves.privacy import Adjacency, Neighbours, PrivacyLoss, Unit
 from dpcurves.rehearsal import rehearse, require_askable
 from dpcurves.release import Plans
-from dpcurves.serving.certificate import host_of
-from dpcurves.serving.channel import Channel, trusting
+from dpcurves_parties.serving.certificate import host_of
+from dpcurves_parties.serving.channel import Channel, trusting
 
 API = "/api/1"
 PAUSE = 0.25

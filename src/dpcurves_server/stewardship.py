@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Update, select, update
 from dpcurves.ledger import Event
 from dpcurves.ledger.schema import GRANTS
 from dpcurves.ledger.stored_text import LONGEST_NAME
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 
 from .archive import Archive
 from .asked import Asked, State

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from dpcurves.arguments import Refused
 from dpcurves.ledger.database import Database, make_tables
-from dpcurves.serving.errors import ProtocolAborted, Trouble
+from dpcurves_parties.serving.errors import ProtocolAborted, Trouble
 
 from .tables import METADATA
 

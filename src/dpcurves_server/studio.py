@@ -11,7 +11,7 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import IO, cast
 
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 
 from .recent import Recent
 from .sketches import BESIDE, SKETCH, Drawn, Facts

@@ -16,7 +16,7 @@ from odd_values import ODD
 import dpcurves as dp
 from dpcurves import curves
 from dpcurves.ledger import Ledger
-from dpcurves.trust import FunctionShares
+from dpcurves_parties.shares.function_shares import FunctionShares
 
 ONE = dp.PrivacyLoss.pure(1)
 NAMED = re.compile(r"[a-z_]+(, [a-z_]+)*: [^\n]{1,400}")

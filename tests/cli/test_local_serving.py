@@ -17,10 +17,10 @@ from free_ports import free_port
 from typer.testing import Result
 
 import dpcurves as dp
-from dpcurves.local import Task
-from dpcurves.local.sending import LARGEST
-from dpcurves.serving.channel import Channel, trusting
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_local import Task
+from dpcurves_local.sending import LARGEST
+from dpcurves_parties.serving.channel import Channel, trusting
+from dpcurves_parties.serving.errors import ProtocolAborted
 
 Run = Callable[..., Result]
 LONG = 120

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcurves.crypto import Engine, FastEngine, PortableEngine, lanes_here
+from dpcurves_parties.crypto import Engine, FastEngine, PortableEngine, lanes_here
 
 TASK = b"task of the tests"
 CHUNK = 200

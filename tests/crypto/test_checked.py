@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.crypto import (
+from dpcurves.noise import Randomness
+from dpcurves_parties.crypto import (
     Z64,
     Z128,
     CheckedKeys,
@@ -24,8 +25,7 @@ from dpcurves.crypto import (
     checked_values,
     share_checked_cells,
 )
-from dpcurves.crypto.ring import Words
-from dpcurves.noise import Randomness
+from dpcurves_parties.crypto.ring import Words
 
 KEY = bytes(range(32))
 RINGS = pytest.mark.parametrize("ring", [Z64, Z128], ids=["64", "128"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpcurves.crypto.circuits import (
+from dpcurves_parties.crypto.circuits import (
     Bits,
     Circuit,
     Gate,

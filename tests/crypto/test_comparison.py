@@ -10,8 +10,19 @@ from engines import ENGINES, NAMES, PORTABLE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcurves.crypto import Z64, Z128, Domain, Engine, PortableEngine, Ring, Shared, prefix_sums, share_cells, values
 from dpcurves.noise import Randomness
+from dpcurves_parties.crypto import (
+    Z64,
+    Z128,
+    Domain,
+    Engine,
+    PortableEngine,
+    Ring,
+    Shared,
+    prefix_sums,
+    share_cells,
+    values,
+)
 
 ENGINE = PORTABLE
 RINGS = pytest.mark.parametrize("ring", [Z64, Z128], ids=["64", "128"])

@@ -5,8 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcurves.crypto import Z64, Z128, ComparisonKeys, Domain, PortableEngine, PublicShare, SeedShare, share_cells
 from dpcurves.noise import Randomness
+from dpcurves_parties.crypto import (
+    Z64,
+    Z128,
+    ComparisonKeys,
+    Domain,
+    PortableEngine,
+    PublicShare,
+    SeedShare,
+    share_cells,
+)
 
 ENGINE = PortableEngine.of_task(b"task of the tests")
 

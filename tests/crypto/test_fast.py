@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from engines import CHUNK, ENGINES, FAST, PORTABLE
 
-from dpcurves.crypto import (
+from dpcurves.noise import Randomness
+from dpcurves_parties.crypto import (
     Z64,
     Z128,
     ComparisonKeys,
@@ -26,10 +27,9 @@ from dpcurves.crypto import (
     share_cells,
     values,
 )
-from dpcurves.crypto.enumeration import cell_sums
-from dpcurves.crypto.fast import instructions_here
-from dpcurves.crypto.round_keys import schedule
-from dpcurves.noise import Randomness
+from dpcurves_parties.crypto.enumeration import cell_sums
+from dpcurves_parties.crypto.fast import instructions_here
+from dpcurves_parties.crypto.round_keys import schedule
 
 KEYS = 277  # no whole number of registers, nor of chunks
 
@@ -124,7 +124,7 @@ def test_the_fastest_engine_of_a_task_has_its_keys() -> None:
 
 
 def test_what_numba_may_not_use_is_not_used() -> None:
-    program = "from dpcurves.crypto import *; print(lanes_here(), type(engine_of_task(b'x')).__name__)"
+    program = "from dpcurves_parties.crypto import *; print(lanes_here(), type(engine_of_task(b'x')).__name__)"
     environment = os.environ | {"NUMBA_CPU_NAME": "generic"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "PortableEngine"], done.stderr

@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from dpcurves.arguments import ProtocolAborted
-from dpcurves.crypto import lanes_here
-from dpcurves.crypto.circuits import (
+from dpcurves.noise import Randomness
+from dpcurves_parties.crypto import lanes_here
+from dpcurves_parties.crypto.circuits import (
     Circuit,
     Gate,
     InTheClear,
@@ -23,7 +24,7 @@ from dpcurves.crypto.circuits import (
     sign,
     traced,
 )
-from dpcurves.crypto.garbling import (
+from dpcurves_parties.crypto.garbling import (
     Evaluator,
     FastGates,
     Garbler,
@@ -34,7 +35,6 @@ from dpcurves.crypto.garbling import (
     opened,
     permute_bits,
 )
-from dpcurves.noise import Randomness
 
 Words = NDArray[np.uint64]
 SALT = bytes(range(16))

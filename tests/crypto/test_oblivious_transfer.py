@@ -14,8 +14,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from dpcurves.arguments import ProtocolAborted
-from dpcurves.crypto.garbling import Garbler, GateKeys, PortableGates, masked, offset_from
-from dpcurves.crypto.oblivious_transfer import (
+from dpcurves.noise import Randomness
+from dpcurves_parties.crypto.garbling import Garbler, GateKeys, PortableGates, masked, offset_from
+from dpcurves_parties.crypto.oblivious_transfer import (
     IKNP,
     SOFTSPOKEN,
     BaseReceiver,
@@ -27,8 +28,7 @@ from dpcurves.crypto.oblivious_transfer import (
     require_point,
     transposition,
 )
-from dpcurves.crypto.oblivious_transfer.group import times_base
-from dpcurves.noise import Randomness
+from dpcurves_parties.crypto.oblivious_transfer.group import times_base
 
 pytest.importorskip("rbcl")
 Bits = NDArray[np.bool_]

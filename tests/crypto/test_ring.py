@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcurves.crypto import Z64, Z128, Ring
-from dpcurves.crypto.ring import Words
+from dpcurves_parties.crypto import Z64, Z128, Ring
+from dpcurves_parties.crypto.ring import Words
 
 ONES = 2**64 - 1
 RINGS = pytest.mark.parametrize("ring", [Z64, Z128], ids=["64", "128"])

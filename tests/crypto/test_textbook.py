@@ -7,8 +7,8 @@ import pytest
 from engines import ENGINES, NAMES, TASK
 from textbook import Textbook, TextbookChecked, task_keys
 
-from dpcurves.crypto import Domain, Engine, Ring, SeedShare, share_cells, share_checked_cells, values
 from dpcurves.noise import Randomness
+from dpcurves_parties.crypto import Domain, Engine, Ring, SeedShare, share_cells, share_checked_cells, values
 
 HEAD = 16
 CASES = [(bits, words) for words in (1, 2) for bits in (1, 2, 5, 20, 21, 32, 64)]

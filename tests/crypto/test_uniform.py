@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from engines import PORTABLE
 
-from dpcurves.crypto import Z64, Z128, Domain, Ring, share_cells, share_checked_cells
-from dpcurves.crypto.ring import Words
 from dpcurves.noise import Randomness
+from dpcurves_parties.crypto import Z64, Z128, Domain, Ring, share_cells, share_checked_cells
+from dpcurves_parties.crypto.ring import Words
 
 KEYS = 2000
 ALLOWED = (

@@ -20,7 +20,8 @@ from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, Rep
 from dpcurves.queries import PrefixQuery, Query, SquareQuery, SumQuery
 from dpcurves.rehearsal import converse
 from dpcurves.release import Release, Step
-from dpcurves.trust import Central, FunctionShares, conversation
+from dpcurves.trust import Central, conversation
+from dpcurves_parties.shares.function_shares import FunctionShares
 
 Curve = TypeVar("Curve")
 Columns = Mapping[str, ArrayLike]

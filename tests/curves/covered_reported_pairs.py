@@ -13,8 +13,8 @@ from covered_reports import reported
 from kinds import Case
 
 import dpcurves as dp
-from dpcurves.local import Collection, Task
 from dpcurves.noise import Randomness
+from dpcurves_local import Collection, Task
 
 CASES = REPORTS
 CAUTIOUS = frozenset(kind for kind in OF_TABLES if kind.startswith("tau"))

@@ -15,7 +15,8 @@ from dpcurves.laws import Family, Noise, PathSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import Hint, PrefixQuery
 from dpcurves.release import ALL, Evidence, Plan, PrivacyStatement, Release
-from dpcurves.trust import FunctionShares, conversation
+from dpcurves.trust import conversation
+from dpcurves_parties.shares.function_shares import FunctionShares
 
 GRID, ONE, WHO = Grid(0, 8, cells=8), PrivacyLoss.pure(1), AddRemove(EACH_RECORD)
 PRIVACY = PrivacyStatement(1.0, 0.5, "add-remove", "", 1, None, "one curator", "noise path", False, "a")

@@ -15,10 +15,10 @@ from scipy.stats import kendalltau
 import dpcurves as dp
 from dpcurves.arrays import FloatArray
 from dpcurves.histograms import CellEstimator
-from dpcurves.local import Collection, Task
 from dpcurves.noise import Randomness
 from dpcurves.postprocess.summaries.concordance import pairs_of
 from dpcurves.privacy import PrivacyLoss
+from dpcurves_local import Collection, Task
 
 HUGE = PrivacyLoss.pure(10**9)
 STARS = dp.ContingencyQuestion(dp.Categories("a", (1, 2, 3, 4, 5)), dp.Categories("b", (-1, 1, 2, 3, 4, 5)))

@@ -14,14 +14,14 @@ import dpcurves as dp
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.laws import Responses
 from dpcurves.ledger import Allotment, QuestionBudget
-from dpcurves.local import Collection, Task
 from dpcurves.noise import Randomness
-from dpcurves.noise.responses import RANDOMISERS, Randomiser
-from dpcurves.noise.responses.randomiser import Reports
 from dpcurves.postprocess.inference.reported_pairs import Reported
 from dpcurves.rehearsal import pay_and_converse
 from dpcurves.release import Release
-from dpcurves.trust.local import Tables, contributions
+from dpcurves_local import Collection, Task
+from dpcurves_local.responses import RANDOMISERS, Randomiser
+from dpcurves_local.responses.randomiser import Reports
+from dpcurves_local.trust import Tables, contributions
 
 KERNEL = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0))) / 4 + np.diag(np.full(5, 0.2))
 SHARES = np.array([0.1, 0.4, 0.2, 0.0, 0.3])

@@ -21,7 +21,8 @@ from dpcurves.rehearsal import rehearse
 from dpcurves.release import Setting
 from dpcurves.session import Session
 from dpcurves.strategies.prefixes import FEWEST, is_worth_refining
-from dpcurves.trust import Central, FunctionShares
+from dpcurves.trust import Central
+from dpcurves_parties.shares.function_shares import FunctionShares
 
 GRID = Grid(0, 1, cells=1000)
 QUESTION = CdfQuestion("x", GRID)

@@ -16,8 +16,8 @@ from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PrefixQuery
 from dpcurves.rehearsal import converse
 from dpcurves.release import ALL
-from dpcurves.trust import FunctionShares, conversation
-from dpcurves.trust.function_shares import told
+from dpcurves.trust import conversation
+from dpcurves_parties.shares.function_shares import FunctionShares, told
 
 DRAW = np.random.default_rng(5)
 SCORES = DRAW.beta(2, 2, size=1500)

@@ -204,7 +204,7 @@ def test_all_questions_of_a_session_see_one_moment(admin: Any, postgres_url: str
 
 
 def test_cells_are_the_same_by_formula(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpcurves.records.engines import checked_postgres, postgres_sql
+    from dpcurves_engines import checked_postgres, postgres_sql
 
     monkeypatch.setattr(postgres_sql, "MOST_AS_PARAMETER", 0)
     assert [each for each in checked_postgres(postgres_url).findings if not each.fits] == []
@@ -229,7 +229,7 @@ def test_a_password_stands_in_no_repr_statement_log_or_ledger(
 
 
 def test_the_key_that_ranks_rows_is_not_that_of_the_data_set(admin: Any, postgres_url: str) -> None:
-    from dpcurves.records.engines.postgres_engine import PostgresEngine
+    from dpcurves_engines.postgres_engine import PostgresEngine
 
     records = opened(postgres_url, "visits", Unit("patient", 1))
     engine = records._engine
@@ -243,7 +243,7 @@ def test_each_turn_scans_the_table_once_and_a_distribution_function_three_times_
     admin: Any, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether two turns do or a third one is asked for depends on noise, so those that were asked are counted."""
-    from dpcurves.records.engines.postgres_link import Link
+    from dpcurves_engines.postgres_link import Link
 
     admin.execute("CREATE TABLE scored AS SELECT random() AS s, i % 2 AS y FROM generate_series(1, 2000) AS numbers(i)")
     scans, turns = list[str](), list[object]()

@@ -23,7 +23,7 @@ AGE = Axis("age", Grid(0, 100, cells=4))
 
 
 def test_sail_counts_as_it_should_by_all_that_is_tried(sail: Any) -> None:
-    from dpcurves.records.engines.spark_proof import SparkProver
+    from dpcurves_engines.spark_proof import SparkProver
 
     assert [finding for finding in findings(SparkProver(sail)) if not finding.fits] == []
 
@@ -31,7 +31,7 @@ def test_sail_counts_as_it_should_by_all_that_is_tried(sail: Any) -> None:
 def test_an_engine_that_rounds_otherwise_is_refused_before_the_charge(
     sail: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dpcurves.records.engines import spark_sql
+    from dpcurves_engines import spark_sql
 
     monkeypatch.setattr(spark_sql, "double", lambda value: f"CAST('{value:.6g}' AS DOUBLE)")
     frame = sail.createDataFrame(pa.table({"age": [30.0, 40.0]}))

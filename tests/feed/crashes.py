@@ -20,10 +20,10 @@ import numpy as np
 from sqlalchemy import Engine, event
 
 import dpcurves as dp
-from dpcurves.feed import Window, follow
-from dpcurves.feed.sinks import JsonLinesFile
 from dpcurves.ledger import Ledger
-from dpcurves.stream_readings import Counts, Smoothing
+from dpcurves_streams.feed import Window, follow
+from dpcurves_streams.feed.sinks import JsonLinesFile
+from dpcurves_streams.readings import Counts, Smoothing
 
 LOSS = dp.PrivacyLoss.pure(1)
 COUNTS = Counts((dp.Categories("state", ("a", "b", "c")),), smoothing=Smoothing.PLAIN)

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 import dpcurves as dp
-from dpcurves.feed import Following, RedisSink, RedisStream, follow, redis_streams
-from dpcurves.feed.redis_streams import RedisWindows
 from dpcurves.ledger import Ledger
-from dpcurves.stream_readings import Counts, Smoothing
+from dpcurves_streams.feed import Following, RedisSink, RedisStream, follow, redis_streams
+from dpcurves_streams.feed.redis_streams import RedisWindows
+from dpcurves_streams.readings import Counts, Smoothing
 
 redis = pytest.importorskip("redis", reason="redis is not installed: no tests on Redis")
 COUNTS = Counts((dp.Categories("ap", ("a", "b")),), smoothing=Smoothing.PLAIN)

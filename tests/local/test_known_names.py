@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcurves.local.collection import Seen
-from dpcurves.local.known_names import KnownNames
-from dpcurves.local.report_file import NAME, Octets
+from dpcurves_local.collection import Seen
+from dpcurves_local.known_names import KnownNames
+from dpcurves_local.report_file import NAME, Octets
 
 
 def octets(numbers: list[int]) -> Octets:

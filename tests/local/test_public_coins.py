@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.laws import Tallied
-from dpcurves.local import Coins, Collection, First, Kept, Task, publish
-from dpcurves.local.known_names import any_drawn, marked
-from dpcurves.local.public_coins import PublicCoins
-from dpcurves.local.report_file import NAME, Octets
-from dpcurves.local.report_server import Reception
-from dpcurves.local.report_store import ReportStore
-from dpcurves.mechanisms.reported_tree import epsilon_of, ways_of
 from dpcurves.noise import Randomness
 from dpcurves.noise.exponential import decay
-from dpcurves.noise.responses import Hadamard
-from dpcurves.noise.responses.randomiser import MOST_ANSWERS
-from dpcurves.serving.errors import ProtocolAborted
-from dpcurves.trust.local import Tables, answers_about
+from dpcurves_local import Coins, Collection, First, Kept, Task, publish
+from dpcurves_local.known_names import any_drawn, marked
+from dpcurves_local.public_coins import PublicCoins
+from dpcurves_local.report_file import NAME, Octets
+from dpcurves_local.report_server import Reception
+from dpcurves_local.report_store import ReportStore
+from dpcurves_local.reported_tree import epsilon_of, ways_of
+from dpcurves_local.responses import Hadamard
+from dpcurves_local.responses.randomiser import MOST_ANSWERS
+from dpcurves_local.tallied import Tallied
+from dpcurves_local.trust import Tables, answers_about
+from dpcurves_parties.serving.errors import ProtocolAborted
 
 
 def asked(cells: int = 16, epsilon: str = "2", people: int = 2000, rows: int = 1) -> Task:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.local import Collection, Task
-from dpcurves.local.collection import Seen
-from dpcurves.local.report_file import MAGIC, MOST_AT_ONCE, NAME, Form, counted
 from dpcurves.noise import Randomness
+from dpcurves_local import Collection, Task
+from dpcurves_local.collection import Seen
+from dpcurves_local.report_file import MAGIC, MOST_AT_ONCE, NAME, Form, counted
 
 GRID = dp.Grid(0, 1, cells=16)
 TASK = Task(dp.CdfQuestion("x", GRID), dp.PrivacyLoss.pure(1), people=500)

@@ -11,12 +11,12 @@ import dpcurves as dp
 from dpcurves.arrays import FloatArray
 from dpcurves.curves.quantised import ROUNDED
 from dpcurves.data import Axis
-from dpcurves.local import Coins, Collection, Rounding, Task, rounding
-from dpcurves.local.rounding import PARTS, ByChance
 from dpcurves.noise import Randomness
 from dpcurves.noise.exponential import decay
-from dpcurves.noise.responses import RANDOMISERS, Randomiser
 from dpcurves.postprocess.summaries.kernels import AtMiddles
+from dpcurves_local import Coins, Collection, Rounding, Task, rounding
+from dpcurves_local.responses import RANDOMISERS, Randomiser
+from dpcurves_local.rounding import PARTS, ByChance
 
 
 def asked(cells: int = 4, epsilon: str = "1", people: int = 1000, how: Rounding = Rounding.CHANCE) -> Task:

@@ -15,16 +15,16 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.arguments import Refused
-from dpcurves.curves.area_of_bits import PARTS
-from dpcurves.laws import Tallied
-from dpcurves.local import Coins, Collection, First, Kept, Read, SecondRound, Task, area_roads, publish, read_task
-from dpcurves.local.known_names import folded
-from dpcurves.local.second_round import KEY, largest_ratio
-from dpcurves.mechanisms.reported_tree import epsilon_of, randomisers, tree_about_all, ways_of
 from dpcurves.noise import Randomness
 from dpcurves.noise.exponential import decay
 from dpcurves.release import Plan
-from dpcurves.trust.local import answers_about
+from dpcurves_local import Coins, Collection, First, Kept, Read, SecondRound, Task, area_roads, publish, read_task
+from dpcurves_local.area_of_bits import PARTS
+from dpcurves_local.known_names import folded
+from dpcurves_local.reported_tree import epsilon_of, randomisers, tree_about_all, ways_of
+from dpcurves_local.second_round import KEY, largest_ratio
+from dpcurves_local.tallied import Tallied
+from dpcurves_local.trust import answers_about
 
 GRID = dp.Grid(0, 1, cells=8)
 SCORES = np.random.default_rng(1).beta(3, 4, 3000), np.random.default_rng(2).beta(4, 3, 2000)

@@ -12,8 +12,12 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.crypto.circuits import evaluated
-from dpcurves.mechanisms.pairs import (
+from dpcurves.noise.exponential import decay
+from dpcurves.privacy import EACH_RECORD, AddRemove, ReplaceOne
+from dpcurves.queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition
+from dpcurves_parties.crypto.circuits import evaluated
+from dpcurves_parties.pairs.finite_coins import Flip, Lattice, Response, Rounded, ThreeAnswers
+from dpcurves_parties.pairs.mechanisms import (
     COLLISION,
     GINI,
     KENDALL,
@@ -26,10 +30,6 @@ from dpcurves.mechanisms.pairs import (
     planned_sum,
     response_of,
 )  # fmt: skip
-from dpcurves.noise.exponential import decay
-from dpcurves.noise.finite_coins import Flip, Lattice, Response, Rounded, ThreeAnswers
-from dpcurves.privacy import EACH_RECORD, AddRemove, ReplaceOne
-from dpcurves.queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition
 
 SMALL = (
     COLLISION.on(value=Unsigned(1)), GINI.on(value=Unsigned(2)), KENDALL.on(first=Unsigned(1), second=Unsigned(1)),

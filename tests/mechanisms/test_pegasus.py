@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from tiny_streams import ADJACENCIES, IntArray, neighbours, streams
 
 from dpcurves.data import Categories, Forest
-from dpcurves.laws import GroupedCounts, Noise
-from dpcurves.mechanisms import STREAMS, Pegasus
-from dpcurves.mechanisms.streams import pegasus
-from dpcurves.mechanisms.streams.deviations import COLUMNS, LARGEST, LONGEST, UNIT, group, trees_of
-from dpcurves.mechanisms.streams.pegasus import CHANGE, Grouped
+from dpcurves.laws import Noise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves.queries import GroupedTickQuery, TickQuery
 from dpcurves.release import Plan, UnsupportedQuery
+from dpcurves_streams.laws import GroupedCounts
+from dpcurves_streams.mechanisms import STREAMS, Pegasus, pegasus
+from dpcurves_streams.mechanisms.deviations import COLUMNS, LARGEST, LONGEST, UNIT, group, trees_of
+from dpcurves_streams.mechanisms.pegasus import CHANGE, Grouped
 
 FloatArray = NDArray[np.float64]
 ONE = AddRemove(EACH_RECORD)

@@ -10,11 +10,12 @@ from tiny_streams import ADJACENCIES, neighbours, streams, ticks
 from tiny_tables import counts
 
 from dpcurves.laws import Family, IntervalSums
-from dpcurves.mechanisms import Perturber, Sequential
-from dpcurves.mechanisms.streams.memoryless import Passed
+from dpcurves.mechanisms import Sequential
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves.release import UnsupportedQuery
+from dpcurves_streams.mechanisms import Perturber
+from dpcurves_streams.mechanisms.memoryless import Passed
 
 PURE, CONCENTRATED = PrivacyLoss.pure("0.3"), PrivacyLoss.zcdp("0.3")
 ONE = AddRemove(EACH_RECORD)

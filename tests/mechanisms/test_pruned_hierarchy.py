@@ -12,14 +12,14 @@ import pytest
 from tiny_streams import ADJACENCIES, neighbours, streams
 
 from dpcurves.data import Forest
-from dpcurves.laws import PrunedCounts
-from dpcurves.mechanisms import STREAMS, Pruned
-from dpcurves.mechanisms.streams.pruned import Rule, rule_of
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves.queries import TickQuery
 from dpcurves.release import UnsupportedQuery
-from dpcurves.stream_readings import Low, PrunedStates
+from dpcurves_streams.laws import PrunedCounts
+from dpcurves_streams.mechanisms import STREAMS, Pruned
+from dpcurves_streams.mechanisms.pruned import Rule, rule_of
+from dpcurves_streams.readings import Low, PrunedStates
 
 ONE = AddRemove(EACH_RECORD)
 CHAIN = Forest.from_json({"all": {"left": ["a", "b"], "right": ["c"]}})

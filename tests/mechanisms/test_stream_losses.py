@@ -18,17 +18,27 @@ import pytest
 from tiny_streams import ADJACENCIES, IntArray, ticks
 
 from dpcurves.data import Forest
-from dpcurves.laws import BufferedPrefixes, Family, Noise, TreeCounts
-from dpcurves.laws.buffered_prefixes import LATTICE
-from dpcurves.laws.prefix_trees import Block, PrefixTree
-from dpcurves.mechanisms import BufferedCounter, Hierarchy, Perturber, Sequential, TreeCounter
-from dpcurves.mechanisms.streams import buffered_counter, hierarchy, perturber, tree_counter
-from dpcurves.mechanisms.streams.buffered_counter import BITS, buffers_for, squared_length
-from dpcurves.mechanisms.streams.tree_counter import Counted, drawn
+from dpcurves.laws import Family, Noise
+from dpcurves.mechanisms import Sequential
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import HierarchyQuery, TickQuery
 from dpcurves.release import Plan
+from dpcurves_streams.laws import BufferedPrefixes, TreeCounts
+from dpcurves_streams.laws.buffered_prefixes import LATTICE
+from dpcurves_streams.laws.prefix_trees import Block, PrefixTree
+from dpcurves_streams.mechanisms import (
+    BufferedCounter,
+    Hierarchy,
+    Perturber,
+    TreeCounter,
+    buffered_counter,
+    hierarchy,
+    perturber,
+    tree_counter,
+)
+from dpcurves_streams.mechanisms.buffered_counter import BITS, buffers_for, squared_length
+from dpcurves_streams.mechanisms.tree_counter import Counted, drawn
 
 ANY, ONE = Randomness.from_seed(0), AddRemove(EACH_RECORD)
 LOSSES = [PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3")]

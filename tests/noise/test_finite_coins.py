@@ -11,9 +11,17 @@ import numpy as np
 import pytest
 
 from dpcurves.noise.exponential import decay
-from dpcurves.noise.finite_coins import FiniteLaplace, Flip, Lattice, Response, Rounded, ThreeAnswers, response_for
-from dpcurves.noise.finite_coins.rounded import FINEST
-from dpcurves.noise.finite_coins.wires import around, below, plus, times, total
+from dpcurves_parties.pairs.finite_coins import (
+    FiniteLaplace,
+    Flip,
+    Lattice,
+    Response,
+    Rounded,
+    ThreeAnswers,
+    response_for,
+)
+from dpcurves_parties.pairs.finite_coins.rounded import FINEST
+from dpcurves_parties.pairs.finite_coins.wires import around, below, plus, times, total
 
 EPSILONS = [
     Fraction(text)

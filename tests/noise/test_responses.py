@@ -13,7 +13,7 @@ import pytest
 from dpcurves.arguments import Refused, WrongKind
 from dpcurves.noise import Randomness
 from dpcurves.noise.exponential import decay
-from dpcurves.noise.responses import (
+from dpcurves_local.responses import (
     RANDOMISERS,
     Hadamard,
     KAry,
@@ -23,8 +23,8 @@ from dpcurves.noise.responses import (
     bit_rows,
     choose_randomiser,
 )
-from dpcurves.noise.responses.bit_rows import _sums_of_bits, bits_set, put_own
-from dpcurves.noise.responses.coins import (
+from dpcurves_local.responses.bit_rows import _sums_of_bits, bits_set, put_own
+from dpcurves_local.responses.coins import (
     WHOLE,
     _by_octets,
     _looked_up,
@@ -35,8 +35,8 @@ from dpcurves.noise.responses.coins import (
     places_of,
     rows_of_heads,
 )
-from dpcurves.noise.responses.even_sets import put_right
-from dpcurves.noise.responses.hadamard import walsh_hadamard
+from dpcurves_local.responses.even_sets import put_right
+from dpcurves_local.responses.hadamard import walsh_hadamard
 
 EPSILONS = (Fraction(1, 100), Fraction(1), Fraction(12))
 ANSWERS = (2, 3, 5, 12, 16)

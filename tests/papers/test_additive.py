@@ -11,8 +11,8 @@ from engines import ENGINES, PORTABLE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcurves.crypto.ring import Words
 from dpcurves.noise import Randomness
+from dpcurves_parties.crypto.ring import Words
 
 
 def opened(shares: tuple[AdditiveShare, ...]) -> Words:

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpcurves.noise import Randomness
 from dpcurves.noise.exponential import decay
-from dpcurves.noise.responses import Hadamard
+from dpcurves_local.responses import Hadamard
 
 PAPER = Path(__file__).resolve().parents[2] / "papers" / "u_statistics"
 sys.path.append(str(PAPER))

@@ -16,17 +16,17 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "processes"))  # where
 from free_ports import free_port
 
 import dpcurves as dp
-from dpcurves.mechanisms.pairs import Noise
 from dpcurves.noise import Randomness
-from dpcurves.parties import PairTask, Trust
-from dpcurves.parties.attendance import Attendance, Attended
-from dpcurves.parties.post import Post, show_seed
-from dpcurves.parties.relay_server import RelayServer
 from dpcurves.queries import Permutations, commitment
-from dpcurves.serving.identity import Identity
-from dpcurves.serving.launch import Address
-from dpcurves.serving.new_task import found
-from dpcurves.serving.ticket import Role, Ticket
+from dpcurves_parties.pairs import PairTask, Trust
+from dpcurves_parties.pairs.attendance import Attendance, Attended
+from dpcurves_parties.pairs.mechanisms import Noise
+from dpcurves_parties.pairs.post import Post, show_seed
+from dpcurves_parties.pairs.relay_server import RelayServer
+from dpcurves_parties.serving.identity import Identity
+from dpcurves_parties.serving.launch import Address
+from dpcurves_parties.serving.new_task import found
+from dpcurves_parties.serving.ticket import Role, Ticket
 
 SEED = bytes(range(32))
 LONG = 120

@@ -18,11 +18,11 @@ from typing import Any
 from people_at_home import SEED, Country, Village
 
 from dpcurves.noise import Randomness
-from dpcurves.parties import AGGREGATOR, Device, FolderMailbox, Meeting, Person, Place
-from dpcurves.parties.letters import opened_by
-from dpcurves.parties.person import SHARE
-from dpcurves.parties.post import Post
-from dpcurves.parties.relay_store import RelayStore
+from dpcurves_parties.pairs import AGGREGATOR, Device, FolderMailbox, Meeting, Person, Place
+from dpcurves_parties.pairs.letters import opened_by
+from dpcurves_parties.pairs.person import SHARE
+from dpcurves_parties.pairs.post import Post
+from dpcurves_parties.pairs.relay_store import RelayStore
 
 VALUES = ((1, 4), (3, 2))
 TURNS = 4

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from dpcurves.arguments import ProtocolAborted
-from dpcurves.crypto.circuits import traced
-from dpcurves.crypto.garbling import opened
-from dpcurves.crypto.two_party import Job, Owner, evaluate, garble
 from dpcurves.noise import Randomness
-from dpcurves.parties import Connection, conducted
-from dpcurves.serving.identity import CERTIFICATE, PROOF, Identity
+from dpcurves_parties.crypto.circuits import traced
+from dpcurves_parties.crypto.garbling import opened
+from dpcurves_parties.crypto.two_party import Job, Owner, evaluate, garble
+from dpcurves_parties.pairs import Connection, conducted
+from dpcurves_parties.serving.identity import CERTIFICATE, PROOF, Identity
 
 pytest.importorskip("rbcl")
 NAME = "127.0.0.1"

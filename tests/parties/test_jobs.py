@@ -12,15 +12,13 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.arguments import ProtocolAborted
-from dpcurves.crypto.circuits import evaluated
-from dpcurves.crypto.garbling import opened
-from dpcurves.crypto.two_party import evaluate, garble, together
 from dpcurves.ledger import QuestionBudget
-from dpcurves.mechanisms.pairs import noisy_circuit, response_of
 from dpcurves.noise import Randomness
-from dpcurves.noise.finite_coins import FiniteLaplace, response_for
-from dpcurves.pairs import KENDALL, Noise, Unsigned, pair_statistic
-from dpcurves.parties import (
+from dpcurves.queries import PairQuery
+from dpcurves_parties.crypto.circuits import evaluated
+from dpcurves_parties.crypto.garbling import opened
+from dpcurves_parties.crypto.two_party import evaluate, garble, together
+from dpcurves_parties.pairs import (
     AGGREGATOR,
     Collector,
     Device,
@@ -39,8 +37,10 @@ from dpcurves.parties import (
     shares_of,
     sum_of_pairs,
 )
-from dpcurves.queries import PairQuery
-from dpcurves.trust.pair_release import noise_of, of_answers, of_sum
+from dpcurves_parties.pairs.finite_coins import FiniteLaplace, response_for
+from dpcurves_parties.pairs.mechanisms import noisy_circuit, response_of
+from dpcurves_parties.pairs.release import noise_of, of_answers, of_sum
+from dpcurves_parties.pairs.statistics import KENDALL, Noise, Unsigned, pair_statistic
 
 pytest.importorskip("rbcl")
 PEOPLE, SEED = 200, bytes(range(32))

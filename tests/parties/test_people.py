@@ -20,10 +20,11 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 from dpcurves.arguments import ProtocolAborted
-from dpcurves.crypto.circuits import traced
-from dpcurves.crypto.two_party import Job, Owner
 from dpcurves.noise import Randomness
-from dpcurves.parties import (
+from dpcurves.queries import Permutations, commitment
+from dpcurves_parties.crypto.circuits import traced
+from dpcurves_parties.crypto.two_party import Job, Owner
+from dpcurves_parties.pairs import (
     AGGREGATOR,
     Collector,
     Device,
@@ -36,8 +37,7 @@ from dpcurves.parties import (
     meetings,
     promised_pairs,
 )
-from dpcurves.parties.letters import OVERHEAD, _require_key_of_its_own
-from dpcurves.queries import Permutations, commitment
+from dpcurves_parties.pairs.letters import OVERHEAD, _require_key_of_its_own
 
 pytest.importorskip("rbcl")
 TASK = sha256(b"a task").digest()

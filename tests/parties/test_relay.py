@@ -18,12 +18,12 @@ from people_crashes import Killed
 from dpcurves.arguments import ProtocolAborted
 from dpcurves.ledger import Ledger
 from dpcurves.noise import Randomness
-from dpcurves.parties import AGGREGATOR, Device, Place
-from dpcurves.parties.attendance import Attendance
-from dpcurves.parties.letters import OVERHEAD
-from dpcurves.parties.people_analyst import ask_people
-from dpcurves.parties.relay_store import RelayStore
-from dpcurves.serving.ticket import Role
+from dpcurves_parties.pairs import AGGREGATOR, Device, Place
+from dpcurves_parties.pairs.attendance import Attendance
+from dpcurves_parties.pairs.letters import OVERHEAD
+from dpcurves_parties.pairs.people_analyst import ask_people
+from dpcurves_parties.pairs.relay_store import RelayStore
+from dpcurves_parties.serving.ticket import Role
 
 pytest.importorskip("rbcl")
 PEOPLE = 7

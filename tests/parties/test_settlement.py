@@ -16,11 +16,11 @@ import pytest
 from at_once import at_once
 
 from dpcurves.arguments import ProtocolAborted
-from dpcurves.crypto.circuits import numbers_of, traced
-from dpcurves.crypto.two_party import Ending, Job, Owner, evaluate, garble, together
 from dpcurves.noise import Randomness
-from dpcurves.parties import Settlements, private_file, settled
-from dpcurves.parties.settlement import State
+from dpcurves_parties.crypto.circuits import numbers_of, traced
+from dpcurves_parties.crypto.two_party import Ending, Job, Owner, evaluate, garble, together
+from dpcurves_parties.pairs import Settlements, private_file, settled
+from dpcurves_parties.pairs.settlement import State
 
 pytest.importorskip("rbcl")
 PEOPLE = 40

@@ -10,9 +10,10 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.arrays import FloatArray, IntArray
-from dpcurves.laws import PairAnswers, PairSum, law_from_json
-from dpcurves.mechanisms.pairs import COLLISION, GINI, KENDALL, Kernel
-from dpcurves.postprocess.inference.pair_means import pair_interval, pair_mean
+from dpcurves.laws import law_from_json
+from dpcurves_parties.pairs.law import PairAnswers, PairSum
+from dpcurves_parties.pairs.mechanisms import COLLISION, GINI, KENDALL, Kernel
+from dpcurves_parties.pairs.pair_means import pair_interval, pair_mean
 
 PEOPLE, KINDS, RELEASES, LEVEL = 400, 64, 250, 0.8
 EACH, ON_SUM = dp.pairs.Noise.EACH, dp.pairs.Noise.ON_SUM

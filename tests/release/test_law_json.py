@@ -8,24 +8,10 @@ from typing import Any
 
 import pytest
 
-from dpcurves.laws import (
-    BufferedPrefixes,
-    Family,
-    GroupedCounts,
-    HaarSums,
-    HaarTensorSums,
-    HierarchyCounts,
-    IntervalSums,
-    Law,
-    Level,
-    Noise,
-    PrunedCounts,
-    Selection,
-    ToeplitzSums,
-    TreeCounts,
-)
-from dpcurves.laws.prefix_trees import Epoch, PrefixTree
+from dpcurves.laws import Family, HaarSums, HaarTensorSums, IntervalSums, Law, Level, Noise, Selection, ToeplitzSums
 from dpcurves.release import Evidence
+from dpcurves_streams.laws import BufferedPrefixes, GroupedCounts, HierarchyCounts, PrunedCounts, TreeCounts
+from dpcurves_streams.laws.prefix_trees import Epoch, PrefixTree
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 3)), Noise(Family.GAUSSIAN, Fraction(2**40 * 9, 2))
 LAWS: list[Law] = [

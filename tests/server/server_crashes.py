@@ -31,7 +31,7 @@ from sqlalchemy import select
 
 from dpcurves.ledger import Together
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 from dpcurves_server import MACHINE
 from dpcurves_server.asked import Asked, State
 from dpcurves_server.tables import QUESTIONS

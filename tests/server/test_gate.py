@@ -16,7 +16,7 @@ from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.data.models import Link, Power, Ranged, Scorecard, Term, predictor_from_json
 from dpcurves.data.predictor import Predictor
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 from dpcurves_server import MACHINE, Role
 from dpcurves_server.asked import State
 from dpcurves_server.front import address_of

@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from dpcurves.cli.app import build
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 from dpcurves_server import MACHINE, Role
 from dpcurves_server.app import create_app
 from dpcurves_server.front import COOKIE, Front

@@ -22,8 +22,8 @@ from dpcurves.arguments import Refused
 from dpcurves.curves.question_json import question_from_json
 from dpcurves.ledger import Member, Together
 from dpcurves.privacy import Neighbours, PrivacyLoss
-from dpcurves.serving.errors import ProtocolAborted
 from dpcurves.session import Session
+from dpcurves_parties.serving.errors import ProtocolAborted
 from dpcurves_server import MACHINE, Gate, awaiting, releases
 from dpcurves_server.archive import Archive
 from dpcurves_server.asked import State

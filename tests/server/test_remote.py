@@ -20,8 +20,8 @@ from scene import Scene, made
 
 import dpcurves as dp
 from dpcurves import remote
-from dpcurves.cli import remotes
-from dpcurves.serving.certificate import Pair
+from dpcurves_parties.serving.certificate import Pair
+from dpcurves_server.cli import remotes
 
 HISTOGRAM = dp.HistogramQuestion("delay", dp.Grid(-60, 600, cells=66))
 CDF = dp.CdfQuestion("delay", dp.Grid(-60, 600, cells=66))

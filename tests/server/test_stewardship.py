@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from scene import HISTOGRAM, LOSS, Scene, made
 
-from dpcurves.serving.errors import ProtocolAborted
 from dpcurves.session import Session
+from dpcurves_parties.serving.errors import ProtocolAborted
 from dpcurves_server.asked import State
 from dpcurves_server.counting import Counting
 from dpcurves_server.queue import Queue

@@ -23,8 +23,9 @@ from dpcurves.rehearsal import pay_and_converse, rehearse
 from dpcurves.release import ALL, Plan, Release, Setting, Step, UnsupportedQuery
 from dpcurves.strategies import adaptively, at_once
 from dpcurves.strategies.choice import ADAPTIVELY, AT_ONCE
-from dpcurves.trust import Central, FunctionShares
+from dpcurves.trust import Central
 from dpcurves.workloads import Counted, Prefixes, Strategy, Workload
+from dpcurves_parties.shares.function_shares import FunctionShares
 
 Answer = TypeVar("Answer")
 HUGE, WHO = PrivacyLoss.pure(10**7), ReplaceOne(EACH_RECORD, 900)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpcurves.stream_readings import Auto, AutoWindow, Plain, PlainWindow
-from dpcurves.stream_readings.bank import KEPT, RATES
+from dpcurves_streams.readings import Auto, AutoWindow, Plain, PlainWindow
+from dpcurves_streams.readings.bank import KEPT, RATES
 
 FloatArray = NDArray[np.float64]
 

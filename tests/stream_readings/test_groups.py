@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from dpcurves.data import Categories
-from dpcurves.laws import Family, GroupedCounts, Noise
-from dpcurves.mechanisms import STREAMS
+from dpcurves.laws import Family, Noise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.stream_readings import GroupReader, Groups, GroupWindow, Low, Smoother
-from dpcurves.stream_readings.groups import smoothed
-from dpcurves.stream_readings.medians import GroupsAtHand
+from dpcurves_streams.laws import GroupedCounts
+from dpcurves_streams.mechanisms import STREAMS
+from dpcurves_streams.readings import GroupReader, Groups, GroupWindow, Low, Smoother
+from dpcurves_streams.readings.groups import smoothed
+from dpcurves_streams.readings.medians import GroupsAtHand
 
 NOISE = Noise(Family.LAPLACE, Fraction(3))
 LAW = GroupedCounts(1, NOISE, NOISE, NOISE, 10)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dpcurves.data import Categories, Forest
-from dpcurves.mechanisms import STREAMS
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.stream_readings import Aggregated, Counts, Groups, PrunedStates, Smoothing, Totals
+from dpcurves_streams.mechanisms import STREAMS
+from dpcurves_streams.readings import Aggregated, Counts, Groups, PrunedStates, Smoothing, Totals
 
 ONE = AddRemove(EACH_RECORD)
 KEYS, TICKS, WIDTH, RUNS = 240, 12, 4, 8

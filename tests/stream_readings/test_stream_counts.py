@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dpcurves.data import Categories
-from dpcurves.mechanisms import Perturber
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.stream_readings import Counts, Event, Jump, Low, Smoothing, TickReading
+from dpcurves_streams.mechanisms import Perturber
+from dpcurves_streams.readings import Counts, Event, Jump, Low, Smoothing, TickReading
 
 STATES = (Categories("ap", ("a", "b")),)
 EVENTS = (Jump(2, 5), Low(3, 4), Event("rising", 2, lambda counts: counts[1] > counts[0]))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dpcurves.data import Categories, Forest
-from dpcurves.stream_readings import Aggregated, Counts, Groups, Jump, Low, PrunedStates
+from dpcurves_streams.readings import Aggregated, Counts, Groups, Jump, Low, PrunedStates
 
 AXES, FOREST = (Categories("at", ("a", "b")),), Forest.from_json({"all": ["a", "b"]})
 QUESTIONS: dict[str, Callable[..., Any]] = {

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from dpcurves.data import Categories
-from dpcurves.laws import IntervalSums, TreeCounts
-from dpcurves.mechanisms import STREAMS
+from dpcurves.laws import IntervalSums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.stream_readings import Counts, Totals
+from dpcurves_streams.laws import TreeCounts
+from dpcurves_streams.mechanisms import STREAMS
+from dpcurves_streams.readings import Counts, Totals
 
 STATES = (Categories("ap", ("a", "b")),)
 ONE, HUGE = AddRemove(EACH_RECORD), PrivacyLoss.pure(200)

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpcurves.crypto import PortableEngine, engine_of_task
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.laws import Family, IntervalSums, Level, Noise, PathSums
 from dpcurves.ledger import Allotment, QuestionBudget
@@ -25,9 +24,10 @@ from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Un
 from dpcurves.queries import CountQuery, Hint, PrefixQuery, Read, SumQuery
 from dpcurves.records import open_records
 from dpcurves.release import Plan, UnsupportedQuery
-from dpcurves.trust import Central, Curator, FunctionShares
-from dpcurves.trust.function_shares import RING, collect, masked
-from dpcurves.trust.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports, places_of
+from dpcurves.trust import Central, Curator
+from dpcurves_parties.crypto import PortableEngine, engine_of_task
+from dpcurves_parties.shares.function_shares import RING, FunctionShares, collect, masked
+from dpcurves_parties.shares.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
 
 ENGINE = PortableEngine.of_task(b"test")
 ONE = PrivacyLoss.pure(1)
@@ -143,7 +143,7 @@ def test_without_noise_the_answer_is_that_of_one_curator() -> None:
     loss, grid = PrivacyLoss.pure(10**6), Grid(-2, 2, cells=1000)
     asked = PrefixQuery((Axis("x", grid),), tuple(range(0, 1001, 50)))
     adjacency = ReplaceOne(EACH_RECORD, 500)
-    places = places_of(records, asked.axes)
+    places = records.places(asked.axes)
     both = servers(places, grid.slots)
     shared = FunctionShares().run(
         FunctionShares().turn(asked, loss, adjacency), both, allotment(loss), Randomness.system()
@@ -159,11 +159,11 @@ def test_each_record_has_the_place_that_the_central_model_counts_it_in() -> None
     table = {"x": [0.1, None, 0.9, float("nan"), 7.0, -3.0], "late": [1, 0, 0, 1, 2, 1]}
     records = open_records(table, unit=EACH_RECORD, key=bytes(32))
     score, label = Axis("x", Grid(0, 1, cells=4)), Categories("late", (0, 1))
-    assert places_of(records, (score,)).tolist() == [0, 4, 3, 4, 3, 0]
-    assert places_of(records, (label, score)).tolist() == [4, 8, 3, 8, 8, 4]
+    assert records.places((score,)).tolist() == [0, 4, 3, 4, 3, 0]
+    assert records.places((label, score)).tolist() == [4, 8, 3, 8, 8, 4]
     for axes in ((score,), (label, score)):
         counted = records.counts(axes)
-        assert np.bincount(places_of(records, axes), minlength=len(counted)).tolist() == counted.tolist()
+        assert np.bincount(records.places(axes), minlength=len(counted)).tolist() == counted.tolist()
 
 
 def test_plan_states_twice_the_variance_and_the_trust_model() -> None:

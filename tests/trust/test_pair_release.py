@@ -12,7 +12,7 @@ import dpcurves as dp
 from dpcurves.arrays import IntArray
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.release import Plan
-from dpcurves.trust.pair_release import noise_of, of_answers, of_sum
+from dpcurves_parties.pairs.release import noise_of, of_answers, of_sum
 
 SEED = bytes(range(32))
 KENDALL = dp.pairs.KENDALL.on(first=dp.pairs.Unsigned(4), second=dp.pairs.Unsigned(4))

@@ -23,20 +23,20 @@ from free_ports import free_port
 from dpcurves.data import Categories, Grid
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.serving.channel import Channel, trusting
-from dpcurves.serving.identity import Identity
-from dpcurves.serving.new_task import found
-from dpcurves.serving.ticket import Role, Ticket
-from dpcurves.shares.analyst import Analyst
-from dpcurves.shares.owner import read_places
-from dpcurves.shares.service import TaskService
-from dpcurves.shares.task import Counted, Task
-from dpcurves.trust import Owners
-from dpcurves.two_servers.batch import ID, NAME, Batch, Earlier, packed
-from dpcurves.two_servers.coordinator import Closed, close
-from dpcurves.two_servers.launch import Aggregator
-from dpcurves.two_servers.messages import VERSION
-from dpcurves.two_servers.owner import Contribution, Sent, bearer_of, sealed_reports
+from dpcurves_parties.serving.channel import Channel, trusting
+from dpcurves_parties.serving.identity import Identity
+from dpcurves_parties.serving.new_task import found
+from dpcurves_parties.serving.ticket import Role, Ticket
+from dpcurves_parties.serving.two_servers.batch import ID, NAME, Batch, Earlier, packed
+from dpcurves_parties.serving.two_servers.coordinator import Closed, close
+from dpcurves_parties.serving.two_servers.launch import Aggregator
+from dpcurves_parties.serving.two_servers.messages import VERSION
+from dpcurves_parties.serving.two_servers.owner import Contribution, Sent, bearer_of, sealed_reports
+from dpcurves_parties.shares.analyst import Analyst
+from dpcurves_parties.shares.function_shares import Owners
+from dpcurves_parties.shares.owner import read_places
+from dpcurves_parties.shares.service import TaskService
+from dpcurves_parties.shares.task import Counted, Task
 
 GRID = Grid(0, 1, cells=1000)
 MOST = 300
@@ -68,7 +68,7 @@ def command(arguments: Sequence[str], log: str, environment: Mapping[str, str]) 
 
 def of_next_version(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
     """Do what a dpcurves does whose servers speak another version of the protocol about the same task."""
-    from dpcurves.two_servers import messages
+    from dpcurves_parties.serving.two_servers import messages
 
     setattr(messages, "VERSION", VERSION + 1)  # noqa: B010
     command(arguments, log, environment)
@@ -76,9 +76,9 @@ def of_next_version(arguments: Sequence[str], log: str, environment: Mapping[str
 
 def mortal(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
     """Do what `dpcurves` does, but die at the step that stands in a file beside the log, as `before freeze`."""
-    from dpcurves.shares import aggregation
-    from dpcurves.trust.function_shares import masked
-    from dpcurves.two_servers.store import Store
+    from dpcurves_parties.serving.two_servers.store import Store
+    from dpcurves_parties.shares import aggregation
+    from dpcurves_parties.shares.function_shares import masked
 
     setattr(aggregation, "masked", dying("masked", masked, Path(f"{log}.dies")))  # noqa: B010
     for name in ("attempt", "freeze", "decide"):
@@ -88,7 +88,7 @@ def mortal(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -
 
 def in_one_minute(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
     """Do what `mortal` does, in a minute that does not end: how many ask in one is then no matter of the machine."""
-    from dpcurves.two_servers import app
+    from dpcurves_parties.serving.two_servers import app
 
     setattr(app, "time", SimpleNamespace(monotonic=lambda: 0.0))  # noqa: B010
     mortal(arguments, log, environment)

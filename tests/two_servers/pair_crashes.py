@@ -16,19 +16,19 @@ import numpy as np
 from federation import LONG, Federation, command
 
 from dpcurves.ledger import Ledger
-from dpcurves.mechanisms.pairs import Noise
-from dpcurves.parties import PairTask, Trust
-from dpcurves.parties.owner import read_values
-from dpcurves.parties.servers_analyst import ask_pairs
-from dpcurves.parties.session import PairSession
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.queries import Permutations, commitment
-from dpcurves.serving.new_task import found
-from dpcurves.serving.ticket import Role, Ticket
-from dpcurves.shares import ProtocolAborted
-from dpcurves.two_servers.coordinator import close
-from dpcurves.two_servers.owner import Contribution, bearer_of
-from dpcurves.two_servers.store import Store
+from dpcurves_parties.pairs import PairTask, Trust
+from dpcurves_parties.pairs.mechanisms import Noise
+from dpcurves_parties.pairs.owner import read_values
+from dpcurves_parties.pairs.servers_analyst import ask_pairs
+from dpcurves_parties.pairs.session import PairSession
+from dpcurves_parties.serving.new_task import found
+from dpcurves_parties.serving.ticket import Role, Ticket
+from dpcurves_parties.serving.two_servers.coordinator import close
+from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of
+from dpcurves_parties.serving.two_servers.store import Store
+from dpcurves_parties.shares import ProtocolAborted
 
 SEED = bytes(range(32))
 PEOPLE = 60
@@ -37,9 +37,9 @@ STEPS = ("send", "receive", "store", "confirm")
 
 def mortal(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
     """Do what `dpcurves` does, but die at the step of a talk that stands in a file beside the log."""
-    from dpcurves.parties import Connection
-    from dpcurves.parties.store import PairStore
-    from dpcurves.serving.line import Line
+    from dpcurves_parties.pairs import Connection
+    from dpcurves_parties.pairs.store import PairStore
+    from dpcurves_parties.serving.line import Line
 
     counts: Counter[str] = Counter()
 

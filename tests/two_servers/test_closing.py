@@ -8,12 +8,12 @@ from functools import partial
 
 import pytest
 
-from dpcurves.shares import ProtocolAborted
-from dpcurves.two_servers.batch import Earlier
-from dpcurves.two_servers.closing import Closing
-from dpcurves.two_servers.report_set import NAME, Told, named
-from dpcurves.two_servers.store import Frozen, Offer, Store, Stored
-from dpcurves.two_servers.tables import Standing, State
+from dpcurves_parties.serving.two_servers.batch import Earlier
+from dpcurves_parties.serving.two_servers.closing import Closing
+from dpcurves_parties.serving.two_servers.report_set import NAME, Told, named
+from dpcurves_parties.serving.two_servers.store import Frozen, Offer, Store, Stored
+from dpcurves_parties.serving.two_servers.tables import Standing, State
+from dpcurves_parties.shares import ProtocolAborted
 
 HELD = "a" * 64, "b" * 64
 WRITES = "attempt", "decide", "freeze"

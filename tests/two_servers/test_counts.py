@@ -17,11 +17,10 @@ import dpcurves as dp
 from dpcurves.cli.app import build
 from dpcurves.ledger import Ledger
 from dpcurves.release import UnsupportedQuery
-from dpcurves.shares import ProtocolAborted, Task
-from dpcurves.trust import Owners
-from dpcurves.trust.function_shares import RING
-from dpcurves.two_servers.launch import Aggregator
-from dpcurves.two_servers.messages import Asked
+from dpcurves_parties.serving.two_servers.launch import Aggregator
+from dpcurves_parties.serving.two_servers.messages import Asked
+from dpcurves_parties.shares import ProtocolAborted, Task
+from dpcurves_parties.shares.function_shares import RING, Owners
 
 RUN, APP = CliRunner(), build()
 GRID = dp.Grid(0, 1, cells=24)

@@ -12,11 +12,11 @@ import uvicorn
 from fastapi.responses import JSONResponse
 from uvicorn.server import ServerState
 
-from dpcurves.serving.channel import trusting
-from dpcurves.serving.door import Door, Limits
-from dpcurves.serving.entrance import Entrance, Guest, listening_at, proving
-from dpcurves.serving.identity import Identity
-from dpcurves.serving.memory_image import leave_no_image
+from dpcurves_parties.serving.channel import trusting
+from dpcurves_parties.serving.door import Door, Limits
+from dpcurves_parties.serving.entrance import Entrance, Guest, listening_at, proving
+from dpcurves_parties.serving.identity import Identity
+from dpcurves_parties.serving.memory_image import leave_no_image
 
 
 class Stranger:

@@ -33,19 +33,18 @@ from federation import (
 from free_ports import free_port
 from middlemen import TO_CLIENT, TO_SERVER, order, quietly, relay, spy
 
-from dpcurves.crypto import prefix_sums
 from dpcurves.curves import CDF, CdfQuestion
 from dpcurves.laws import ThresholdSums
 from dpcurves.ledger import Ledger
-from dpcurves.serving.ticket import Role
-from dpcurves.shares import ProtocolAborted, Task
-from dpcurves.trust import Owners
-from dpcurves.trust.function_shares import RING
-from dpcurves.two_servers.app import PER_MINUTE
-from dpcurves.two_servers.batch import ID, packed, unpacked
-from dpcurves.two_servers.messages import VERSION
-from dpcurves.two_servers.sealing import OVERHEAD
-from dpcurves.two_servers.store import Kept, Store
+from dpcurves_parties.crypto import prefix_sums
+from dpcurves_parties.serving.ticket import Role
+from dpcurves_parties.serving.two_servers.app import PER_MINUTE
+from dpcurves_parties.serving.two_servers.batch import ID, packed, unpacked
+from dpcurves_parties.serving.two_servers.messages import VERSION
+from dpcurves_parties.serving.two_servers.sealing import OVERHEAD
+from dpcurves_parties.serving.two_servers.store import Kept, Store
+from dpcurves_parties.shares import ProtocolAborted, Task
+from dpcurves_parties.shares.function_shares import RING, Owners
 
 NAMES = (
     "died",
@@ -585,7 +584,7 @@ def test_a_store_that_forgot_which_reports_failed_is_told_by_the_other_server(pa
 def test_servers_and_those_who_ask_them_refuse_a_certificate_that_has_expired(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpcurves.serving.certificate.DAYS", 0)
+    monkeypatch.setattr("dpcurves_parties.serving.certificate.DAYS", 0)
     made = Federation(tmp_path)
     task, log = made.task("late"), tmp_path / "said"
     made.listening = free_port(), made.ports[1]

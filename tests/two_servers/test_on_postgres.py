@@ -13,8 +13,8 @@ from federation import GRID, Federation, values
 from dpcurves.curves import CdfQuestion
 from dpcurves.laws import ThresholdSums
 from dpcurves.ledger import Ledger
-from dpcurves.shares import ProtocolAborted
-from dpcurves.trust import Owners
+from dpcurves_parties.shares import ProtocolAborted
+from dpcurves_parties.shares.function_shares import Owners
 
 QUESTION = CdfQuestion("x", GRID, at=(250, 500, 1000))
 

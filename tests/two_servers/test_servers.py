@@ -28,19 +28,19 @@ from dpcurves.laws import Family, Noise, PathSums, ThresholdSums
 from dpcurves.ledger import Ledger
 from dpcurves.noise.randomness import Randomness
 from dpcurves.release import UnsupportedQuery
-from dpcurves.serving.channel import trusting
-from dpcurves.serving.ticket import Role
-from dpcurves.shares import ProtocolAborted, Task
-from dpcurves.shares.analyst import Analyst
-from dpcurves.trust import Owners
-from dpcurves.two_servers.batch import ID, NAME, Batch, Earlier, Report, packed, unpacked
-from dpcurves.two_servers.collection import LARGEST_QUESTION
-from dpcurves.two_servers.launch import Aggregator
-from dpcurves.two_servers.messages import Asked
-from dpcurves.two_servers.noise_secret import NoiseSecret
-from dpcurves.two_servers.owner import sealed_reports
-from dpcurves.two_servers.sealing import OVERHEAD
-from dpcurves.two_servers.store import Store
+from dpcurves_parties.serving.channel import trusting
+from dpcurves_parties.serving.ticket import Role
+from dpcurves_parties.serving.two_servers.batch import ID, NAME, Batch, Earlier, Report, packed, unpacked
+from dpcurves_parties.serving.two_servers.collection import LARGEST_QUESTION
+from dpcurves_parties.serving.two_servers.launch import Aggregator
+from dpcurves_parties.serving.two_servers.messages import Asked
+from dpcurves_parties.serving.two_servers.noise_secret import NoiseSecret
+from dpcurves_parties.serving.two_servers.owner import sealed_reports
+from dpcurves_parties.serving.two_servers.sealing import OVERHEAD
+from dpcurves_parties.serving.two_servers.store import Store
+from dpcurves_parties.shares import ProtocolAborted, Task
+from dpcurves_parties.shares.analyst import Analyst
+from dpcurves_parties.shares.function_shares import Owners
 
 NAMES = (
     "open",
@@ -646,7 +646,9 @@ def test_a_release_that_draws_other_noise_answers_nothing_more(
         ProtocolAborted, match=r"^noise: server 0 has lost the key that it committed to .*, or is of an"
     ):
         half()
-    monkeypatch.setattr("dpcurves.two_servers.closing.Closing.require_kept", lambda closing, standing: None)
+    monkeypatch.setattr(
+        "dpcurves_parties.serving.two_servers.closing.Closing.require_kept", lambda closing, standing: None
+    )
     with pytest.raises(ProtocolAborted, match=r"^ledger: it refuses the charge of these reports with this noise"):
         half()
 

@@ -13,12 +13,12 @@ from federation import LONG, Federation
 from pair_crashes import SEED, Couple, killed_at, mortal, ratings
 
 from dpcurves.ledger import Ledger
-from dpcurves.mechanisms.pairs import Noise
 from dpcurves.noise import Randomness
-from dpcurves.parties.encoding import PairEncoding
-from dpcurves.parties.owner import read_values
-from dpcurves.parties.seed_file import write_seed
-from dpcurves.shares import ProtocolAborted
+from dpcurves_parties.pairs.encoding import PairEncoding
+from dpcurves_parties.pairs.mechanisms import Noise
+from dpcurves_parties.pairs.owner import read_values
+from dpcurves_parties.pairs.seed_file import write_seed
+from dpcurves_parties.shares import ProtocolAborted
 
 pytest.importorskip("rbcl")
 NAMES = ("sum", "each", "early", "killed0", "killed1", "killed2", "typed")

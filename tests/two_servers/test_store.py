@@ -14,12 +14,12 @@ import sqlalchemy as sql
 from at_once import at_once
 from sqlalchemy.dialects import postgresql, sqlite
 
-from dpcurves.parties.store import PairStore
-from dpcurves.shares import ProtocolAborted
-from dpcurves.two_servers.batch import Earlier
-from dpcurves.two_servers.report_set import ReportSet
-from dpcurves.two_servers.store import OTHER_CONTRIBUTION, Decision, Frozen, Offer, Store, Stored
-from dpcurves.two_servers.tables import TASKS, Standing, State
+from dpcurves_parties.pairs.store import PairStore
+from dpcurves_parties.serving.two_servers.batch import Earlier
+from dpcurves_parties.serving.two_servers.report_set import ReportSet
+from dpcurves_parties.serving.two_servers.store import OTHER_CONTRIBUTION, Decision, Frozen, Offer, Store, Stored
+from dpcurves_parties.serving.two_servers.tables import TASKS, Standing, State
+from dpcurves_parties.shares import ProtocolAborted
 
 TASK = "0" * 64
 REPORT = Stored(b"i" * 16, b"d" * 16, b"w" * 32, b"share")

@@ -14,17 +14,17 @@ from at_once import at_once
 from dpcurves.data import Categories, Grid
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.release import UnsupportedQuery
-from dpcurves.serving.certificate import Pair
-from dpcurves.serving.entrance import proving, proving_alone
-from dpcurves.serving.identity import Identity, read_server
-from dpcurves.serving.launch import Address
-from dpcurves.serving.new_task import found
-from dpcurves.serving.ticket import Role, Ticket, hash_of
-from dpcurves.shares import ProtocolAborted, Server, Task
-from dpcurves.shares.statement import statement
-from dpcurves.shares.task import Counted
-from dpcurves.trust import Owners
-from dpcurves.two_servers.report_set import common, named, packed, unpacked
+from dpcurves_parties.serving.certificate import Pair
+from dpcurves_parties.serving.entrance import proving, proving_alone
+from dpcurves_parties.serving.identity import Identity, read_server
+from dpcurves_parties.serving.launch import Address
+from dpcurves_parties.serving.new_task import found
+from dpcurves_parties.serving.ticket import Role, Ticket, hash_of
+from dpcurves_parties.serving.two_servers.report_set import common, named, packed, unpacked
+from dpcurves_parties.shares import ProtocolAborted, Server, Task
+from dpcurves_parties.shares.function_shares import Owners
+from dpcurves_parties.shares.statement import statement
+from dpcurves_parties.shares.task import Counted
 
 SERVERS = Server("https://a:1", "00" * 32, "pem 0"), Server("https://b:2", "11" * 32, "pem 1")
 PLAIN = Task("t", "x", Grid(0, 1, cells=1000), None, PrivacyLoss.pure("0.5"), 7, SERVERS, {}, "minutes")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import dpcurves.cli.app
 import dpcurves.display
 import dpcurves.records
-import dpcurves.shares.analyst
-import dpcurves.two_servers.app
-import dpcurves.two_servers.launch
-import dpcurves.two_servers.owner
-from dpcurves.crypto import engine_of_task
-from dpcurves.parties.session import warm
-from dpcurves.trust.shared_records import CheckedEncoding, Encoding
+import dpcurves_parties.serving.two_servers.app
+import dpcurves_parties.serving.two_servers.launch
+import dpcurves_parties.serving.two_servers.owner
+import dpcurves_parties.shares.analyst
+from dpcurves_parties.crypto import engine_of_task
+from dpcurves_parties.pairs.session import warm
+from dpcurves_parties.shares.shared_records import CheckedEncoding, Encoding
 
-dpcurves.two_servers.app.create_app({})
+dpcurves_parties.serving.two_servers.app.create_app({})
 dpcurves.cli.app.build()
 
 __all__ = ["dpcurves"]

@@ -8,24 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from .allowances import ALLOWANCE_COMMANDS
-from .ask_pairs import ASK_PAIRS
-from .ask_servers import SAID, asks_of
 from .commands import Commands, OneCommand
 from .comparisons import COMPARE_COMMANDS
-from .engines import ENGINE_COMMANDS
 from .ledgers import LEDGER_COMMANDS
-from .local_plans import LOCAL_PLANS
-from .local_serving import SERVING_COMMANDS
-from .local_tasks import LOCAL_COMMANDS
 from .one_table import QUESTIONS
 from .option_groups import NOTHING, Command, with_options
-from .pair import PAIR_COMMANDS
-from .pairs import PAIR_PLANS
 from .plans import STANDING, plans_of
 from .quantile_plots import QUANTILE_COMMANDS
-from .servers import SERVER_COMMANDS
-from .stream import STREAM_COMMANDS, STREAM_PLANS
-from .tasks import TASK_COMMANDS
 from .terminal import say_plainly
 from .wings import Group, Provided, provided
 
@@ -34,28 +23,13 @@ EXIT_STATUS = "Exit status: 0 done; 2 wrong usage; 3 budget exceeded; 4 unusable
 
 
 OWN = Provided(
-    commands={
-        **QUESTIONS,
-        **STREAM_COMMANDS,
-        **COMPARE_COMMANDS,
-        **QUANTILE_COMMANDS,
-        **SERVER_COMMANDS,
-        **PAIR_COMMANDS,
-    },
-    plans={**plans_of(QUESTIONS), **STREAM_PLANS, **LOCAL_PLANS, **PAIR_PLANS},
+    commands={**QUESTIONS, **COMPARE_COMMANDS, **QUANTILE_COMMANDS},
+    plans=plans_of(QUESTIONS),
     groups={
         "ledger": Group(
             "Privacy budgets, and what was spent of them.",
             LEDGER_COMMANDS,
             groups={"allowance": Group("What projects and analysts may spend of a budget.", ALLOWANCE_COMMANDS)},
-        ),
-        "task": Group("Tasks for two servers, neither of them trusted alone.", TASK_COMMANDS),
-        "engine": Group("Databases that count where records lie.", ENGINE_COMMANDS),
-        "local": Group("The local model: people who trust nobody.", {**LOCAL_COMMANDS, **SERVING_COMMANDS}),
-        "ask": Group(
-            "Questions to the two servers of a task. The first answer is paid with all of its loss; others are free.",
-            {**asks_of(QUESTIONS), **ASK_PAIRS},
-            said=SAID,
         ),
     },
 )

@@ -158,13 +158,15 @@ def _fault(error: BaseException) -> str:
 
 
 def _place(traceback: TracebackType | None) -> str:
-    """File and line in this package where an exception was raised: no message, no value."""
-    package = Path(__file__).parents[1]
+    """File and line in our packages where an exception was raised: no message, no value."""
+    core = Path(__file__).parents[1]
     place = "dpcurves"
     while traceback is not None:
         file = Path(traceback.tb_frame.f_code.co_filename)
-        if file.is_relative_to(package):
-            place = f"{file.relative_to(package).as_posix()}, line {traceback.tb_lineno}"
+        if file.is_relative_to(core):
+            place = f"{file.relative_to(core).as_posix()}, line {traceback.tb_lineno}"
+        elif str(file).startswith(f"{core}_"):
+            place = f"{file.relative_to(core.parent).as_posix()}, line {traceback.tb_lineno}"
         traceback = traceback.tb_next
     return place
 

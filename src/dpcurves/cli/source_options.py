@@ -43,8 +43,6 @@ class Source:
             return self.data
         if self.table is None:
             raise Misuse("table", "say which table or view of the database is asked, as in --table clinic.visits")
-        from ..records.engines import postgres, spark_at
+        from ..records.engines import table_at
 
-        if self.data.startswith(SPARK):
-            return spark_at(self.data, table=self.table)
-        return postgres(self.data, table=self.table)
+        return table_at(self.data, self.table)

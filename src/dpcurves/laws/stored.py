@@ -21,10 +21,6 @@ PLACES: Mapping[str, str] = {
     "levels": "interval_sums:IntervalSums", "contrasts": "haar_sums:HaarSums",
     "convolved": "toeplitz_sums:ToeplitzSums",
     "path": "path_sums:PathSums", "wavelets": "haar_tensor_sums:HaarTensorSums", "chosen": "selection:Selection",
-    "prefix trees": "prefix_trees:TreeCounts", "buffered": "buffered_prefixes:BufferedPrefixes",
-    "tallied": "tallied:Tallied", "grouped": "grouped_counts:GroupedCounts",
-    "hierarchy": "hierarchy_counts:HierarchyCounts", "pruned": "pruned_counts:PrunedCounts",
-    "pair_answers": "pair_law:PairAnswers", "pair_sum": "pair_law:PairSum",
 }  # fmt: skip
 """The `KEY` of each law in this room, its file and its class: a new law is its own file, and a word here."""
 

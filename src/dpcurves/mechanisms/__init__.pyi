@@ -7,13 +7,6 @@ from .selection.exponential_worst_box import ExponentialWorstBox
 from .selection.noisy_auc import NoisyAuc
 from .selection.noisy_medians import NoisyMedians
 from .sequential import Sequential, State
-from .streams.buffered_counter import BufferedCounter
-from .streams.choice import STREAMS, StreamChoice
-from .streams.hierarchy import Hierarchy
-from .streams.pegasus import Pegasus
-from .streams.perturber import Perturber
-from .streams.pruned import Pruned
-from .streams.tree_counter import TreeCounter
 from .sums.flat import Flat
 from .sums.haar import Haar
 from .sums.linear import Linear
@@ -28,8 +21,6 @@ from .thresholds.sparse_vector import SparseVector
 __all__ = [
     "AUTO",
     "LINEAR",
-    "STREAMS",
-    "BufferedCounter",
     "Choice",
     "Counter",
     "ExactTable",
@@ -38,7 +29,6 @@ __all__ = [
     "ExponentialWorstBox",
     "Flat",
     "Haar",
-    "Hierarchy",
     "Lazy",
     "LazyTree",
     "Linear",
@@ -47,17 +37,12 @@ __all__ = [
     "MergedCells",
     "NoisyAuc",
     "NoisyMedians",
-    "Pegasus",
-    "Perturber",
     "PrivTree",
     "Privelet",
-    "Pruned",
     "Regions",
     "Sequential",
     "SparseVector",
     "SquareRoot",
     "State",
-    "StreamChoice",
     "Tree",
-    "TreeCounter",
 ]  # fmt: skip

@@ -1,12 +1,8 @@
 from .base import Planner, TrustModel, conversation
 from .central import Central
-from .central_stream import CentralStream, Watcher
 from .curator import Curator
-from .function_shares import FunctionShares, Owners, ShareHolder
-from .local import Local
-from .person import Person
 
 __all__ = [
-    "Central", "CentralStream", "Curator", "FunctionShares", "Local", "Owners", "Person", "Planner", "ShareHolder",
-    "TrustModel", "Watcher", "conversation",
+    "Central", "Curator", "Planner",
+    "TrustModel", "conversation",
 ]  # fmt: skip

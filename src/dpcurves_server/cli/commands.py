@@ -162,9 +162,9 @@ def serve(keeping: Keeping, door: Door, authority: Authority) -> None:
     """
     require_extra()
     from dpcurves.cli.one_table import QUESTIONS
-    from dpcurves.serving.certificate import Pair
-    from dpcurves.serving.door import Limits
-    from dpcurves.serving.launch import Address
+    from dpcurves_parties.serving.certificate import Pair
+    from dpcurves_parties.serving.door import Limits
+    from dpcurves_parties.serving.launch import Address
 
     from ..launch import VerificationServer
     from .question_forms import forms_of

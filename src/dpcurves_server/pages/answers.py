@@ -10,7 +10,7 @@ from typing import Any
 
 from fastapi import Response
 
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 
 from ..asked import Asked, State
 from ..releases import DRAWN, Answer

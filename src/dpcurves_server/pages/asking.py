@@ -13,7 +13,7 @@ from dpcurves.curves.question_json import question_to_json
 from dpcurves.display.plan_lines import PlanLine, plan_lines
 from dpcurves.ledger import Amount
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 
 from ..asked import Asked, State
 from ..forms import Form, Given

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import Response
 from fastapi.responses import RedirectResponse
 
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 
 from ..front import COOKIE
 from ..issuer import Errand, Issuer

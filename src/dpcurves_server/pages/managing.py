@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import Response
 
 from dpcurves.ledger import AllowanceBalance, Together
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 
 from ..passwords import SHORTEST
 from ..seen import as_seen_by

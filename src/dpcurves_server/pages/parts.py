@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from starlette.datastructures import FormData, Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 
 MOST_FIELDS = 20
 MOST_AT_ONCE = 2**16

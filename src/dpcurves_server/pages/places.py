@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import Response
 
 from dpcurves.ledger import Balance
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 
 from ..datasets import Dataset
 from ..projects import Project

@@ -15,8 +15,8 @@ from starlette.routing import Route as Routed
 
 from dpcurves.arguments import Named
 from dpcurves.display import headless_axes, svg_text
-from dpcurves.serving.errors import ProtocolAborted, Trouble
-from dpcurves.serving.replies import body_of
+from dpcurves_parties.serving.errors import ProtocolAborted, Trouble
+from dpcurves_parties.serving.replies import body_of
 
 from ..awaiting import until_drawn
 from ..forms import Given

@@ -16,7 +16,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from markupsafe import Markup
 
 from dpcurves.arguments import Named
-from dpcurves.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.errors import ProtocolAborted
 
 from ..awaiting import until_made
 from ..forms import Form, Given

@@ -1,7 +1,3 @@
-from .handle import EngineTable
-from .postgres import postgres
-from .postgres_proof import checked_postgres
-from .spark import spark, spark_at
-from .spark_proof import checked_spark
+from .handle import EngineTable, table_at
 
-__all__ = ["EngineTable", "checked_postgres", "checked_spark", "postgres", "spark", "spark_at"]
+__all__ = ["EngineTable", "table_at"]

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from importlib.metadata import entry_points
 
+from ...arguments import NotInstalled
 from ...privacy import Unit
 from .engine import CountingEngine
+
+GROUP = "dpcurves.engines"
+"""Entry points of other packages: the scheme of a URL, and the function of it and a table that makes its handle."""
 
 
 class EngineTable(ABC):
@@ -28,3 +33,17 @@ class EngineTable(ABC):
         Raises:
             ValueError: it cannot be reached, or the table is not there.
         """
+
+
+def table_at(url: str, table: str) -> EngineTable:
+    """The table of the engine that a URL leads to.
+
+    Raises:
+        NotInstalled: no installed package knows URLs of this scheme.
+        ValueError: the URL or the table's name can not be taken.
+    """
+    scheme = url.partition("://")[0]
+    for each in entry_points(group=GROUP, name=scheme):
+        made: EngineTable = each.load()(url, table=table)
+        return made
+    raise NotInstalled("data", f"no installed package opens {scheme}://")

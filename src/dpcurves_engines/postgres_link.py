@@ -1,0 +1,230 @@
+"""SENSITIVE. The connection to PostgreSQL: encrypted off this machine, in one moment, and silent about what fails."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dpcurves.arguments import NotInstalled, Refused
+from dpcurves.arrays import FloatArray
+from dpcurves.records.hiding import hidden
+
+FAILED = (
+    "PostgreSQL did not answer, and its snapshot is gone (what it says is not shown: it may quote a record); "
+    "ask again in a new session"
+)
+GONE = "the connection to PostgreSQL and its snapshot are gone; ask again in a new session"
+OLDEST = 130000
+STRICT = ("require", "verify-ca", "verify-full")
+SECONDS_TO_CONNECT = 20
+SECONDS_FOR_LOCK = 10
+WAITING = {
+    "connect_timeout": SECONDS_TO_CONNECT,
+    "keepalives_idle": 60,
+    "keepalives_interval": 10,
+    "keepalives_count": 6,
+}
+
+# No row may make the server stop waiting, guess a name, or write a value otherwise.
+SETTINGS = {
+    "statement_timeout": "0", "idle_in_transaction_session_timeout": "0", "idle_session_timeout": "0",
+    "transaction_timeout": "0", "lock_timeout": f"{SECONDS_FOR_LOCK}s", "row_security": "off", "timezone": "UTC",
+    "datestyle": "ISO", "intervalstyle": "postgres", "extra_float_digits": "1", "jit": "off", "bytea_output": "hex",
+}  # fmt: skip
+NEWER = {"idle_session_timeout": 140000, "transaction_timeout": 170000}
+SAID = (
+    ("password authentication failed", "the password or the role is not right: give PGPASSWORD or a line of ~/.pgpass"),
+    ("no password supplied", "a password is needed: give PGPASSWORD or a line of ~/.pgpass"),
+    ("role", "there is no such role, or it may not log in: name one as in postgresql://reader@host/database"),
+    ("permission denied for database", "the role may not connect: GRANT CONNECT ON DATABASE ... TO it"),
+    ("database", "there is no such database: name one as in postgresql://reader@host/database"),
+    ("pg_hba.conf", "the server lets this role, database, address or lack of TLS not in: see its pg_hba.conf"),
+    ("server does not support SSL", "the server has no TLS, which is demanded off loopback: turn ssl on there"),
+    ("certificate", "the certificate of the server is not verified: give sslrootcert=FILE of who signed it"),
+    ("too many", "the server has no connection left: ask its administrator, or later"),
+    ("remaining connection slots", "the server has no connection left: ask its administrator, or later"),
+    ("refused", "nobody listens there: is the server running, and are host and port right?"),
+    ("No such file", "nobody listens there: is the server running, and are host and port right?"),
+    ("resolve", "there is no such host: name one as in postgresql://reader@host/database"),
+    ("translate host name", "there is no such host: name one as in postgresql://reader@host/database"),
+    ("timeout", f"it did not answer within {SECONDS_TO_CONNECT} seconds: are host, port and firewall right?"),
+)  # fmt: skip
+"""What libpq says, and what is said instead. The first that is found counts."""
+
+Result = TypeVar("Result")
+
+
+class Link:
+    """One connection, and one transaction that only reads: all that is asked through it sees one moment."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = _connected(url)
+        self.version = self._connection.info.server_version
+        if self.version < OLDEST:
+            self.close()
+            raise Refused("data", f"PostgreSQL {OLDEST // 10000} or newer is needed; this is {self.name}")
+        if self._connection.info.parameter_status("server_encoding") != "UTF8":
+            self.close()
+            raise Refused("data", "a database in UTF8 is needed; this one writes text in another encoding")
+        self._safe(self._settle, "it did not take the settings of a reader; is this a pooler, or no PostgreSQL?")
+
+    def __repr__(self) -> str:
+        return "Link(hidden)"
+
+    @property
+    def name(self) -> str:
+        """Product and version, as the server says."""
+        return f"PostgreSQL {self.version // 10000}.{self.version % 10000}"
+
+    def _settle(self) -> None:
+        for name, value in SETTINGS.items():
+            if self.version >= NEWER.get(name, 0):
+                self._connection.execute("SELECT set_config($1, $2, false)", (name, value))
+
+    def begin(self) -> None:
+        """Take the snapshot. Names of functions and operators mean the server's own from now on."""
+
+        def begun() -> None:
+            self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            self._connection.execute("SET LOCAL search_path = pg_catalog")
+
+        self._safe(begun)
+
+    def rows(
+        self, statement: str, parameters: Sequence[Any] = (), rule: str = FAILED, argument: str = "data"
+    ) -> list[tuple[Any, ...]]:
+        """All rows of an answer; if there is none the connection is let go, and `rule` is said of `argument`.
+
+        Raises:
+            ValueError: the server did not answer, now or before.
+        """
+        if self._connection.closed:
+            raise Refused("data", GONE)
+        return self._safe(lambda: self._fetched(statement, parameters), rule, argument)
+
+    def _fetched(self, statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        with self._connection.cursor(binary=True) as cursor:
+            found: list[tuple[Any, ...]] = cursor.execute(statement, parameters, prepare=False).fetchall()
+        return found
+
+    def _safe(self, action: Callable[[], Result], rule: str = FAILED, argument: str = "data") -> Result:
+        try:
+            return hidden(action, rule, argument)
+        except BaseException:  # interrupted, the answer to this question would be taken for that to the next
+            self.close()
+            raise
+
+    def batches(self, statement: str, rows: int, parameters: Sequence[Any] = ()) -> Iterator[list[tuple[Any, ...]]]:
+        """Rows of an answer, so many at a time.
+
+        Raises:
+            ValueError: the server did not answer, now or before.
+        """
+        if self._connection.closed:
+            raise Refused("data", GONE)
+        with self._connection.cursor("streamed", binary=True) as cursor:
+            self._safe(lambda: cursor.execute(statement, parameters))
+            while found := self._safe(lambda: cursor.fetchmany(rows)):
+                yield found
+
+    def close(self) -> None:
+        """End the transaction and the connection."""
+        hidden(self._connection.close, GONE)
+
+
+class Doubles:
+    """An array of doubles as a parameter. Shows nothing."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: FloatArray) -> None:
+        self.values = np.asarray(values, dtype=np.float64)
+
+    def __repr__(self) -> str:
+        return f"Doubles({len(self.values)})"
+
+    def to_bytes(self) -> bytes:
+        """PostgreSQL's binary form of a float8[]: the head, and before each double its length."""
+        body = np.empty(len(self.values), dtype=[("length", ">i4"), ("value", ">f8")])
+        body["length"], body["value"] = 8, self.values
+        dimensions = 1 if len(self.values) else 0
+        head = np.array([dimensions, 0, 701, *((len(self.values), 1) if dimensions else ())], dtype=">i4")
+        return head.tobytes() + body.tobytes()
+
+
+def _connected(url: str) -> Any:
+    try:
+        import psycopg
+        from psycopg.adapt import Dumper
+        from psycopg.pq import Format
+    except ImportError:
+        psycopg = None  # type: ignore[assignment]
+    if psycopg is None:
+        raise NotInstalled("data", "PostgreSQL needs an extra: pip install 'dpcurves[postgres]'")
+
+    class DoublesDumper(Dumper):
+        oid, format = 1022, Format.BINARY
+
+        def dump(self, obj: Any) -> bytes:
+            return bytes(obj.to_bytes())
+
+    parameters = _encrypted(_parsed(url))
+    said = ""
+    try:
+        connection = psycopg.connect(
+            **{**WAITING, **parameters, "client_encoding": "utf8"},
+            autocommit=True, cursor_factory=psycopg.RawCursor, prepare_threshold=None,
+        )  # fmt: skip
+        connection.server_cursor_factory = psycopg.RawServerCursor
+        connection.adapters.register_dumper(Doubles, DoublesDumper)
+        return connection
+    except (psycopg.Error, OSError, ValueError) as error:
+        said = str(error)
+    raise Refused("data", _reason(said))
+
+
+def _reason(said: str) -> str:
+    """One line of ours for what libpq says of a connection; it knows no record yet, but a password perhaps."""
+    found = (words for part, words in SAID if part.lower() in said.lower())
+    return f"PostgreSQL was not reached: {next(found, 'are host, port, database, role and TLS right?')}"
+
+
+def _parsed(url: str) -> dict[str, Any]:
+    from psycopg.conninfo import conninfo_to_dict
+
+    def parse() -> dict[str, Any]:
+        return dict(conninfo_to_dict(url))
+
+    return hidden(
+        parse, "a URL as postgresql://reader@host/database is needed (it is not shown: it may hold a password)"
+    )
+
+
+def _encrypted(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Demand TLS for what leaves this machine.
+
+    Raises:
+        ValueError: less was asked for.
+    """
+    if _is_here(parameters):
+        return parameters
+    mode = parameters.get("sslmode") or os.environ.get("PGSSLMODE") or "verify-full"
+    if mode not in STRICT:
+        raise Refused("data", "TLS is demanded off loopback: give sslmode=verify-full and sslrootcert=FILE")
+    return {**parameters, "sslmode": mode}
+
+
+def _is_here(parameters: dict[str, Any]) -> bool:
+    """Whether all hosts are this machine. What a service file says is not known, so it is none."""
+    if parameters.get("service") or os.environ.get("PGSERVICE"):
+        return False
+    hosts = (
+        parameters.get("hostaddr") or os.environ.get("PGHOSTADDR")
+        or parameters.get("host") or os.environ.get("PGHOST") or ""
+    )  # fmt: skip
+    return all(
+        host in ("", "localhost", "::1") or host.startswith(("/", "@", "127.")) for host in str(hosts).split(",")
+    )

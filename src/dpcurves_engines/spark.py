@@ -1,0 +1,131 @@
+"""A Spark data frame, classic or Connect, or a table of its catalogue: named, and not yet looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpcurves.arguments import WrongKind, require_kind
+from dpcurves.privacy import Unit
+from dpcurves.records.engines.engine import CountingEngine
+from dpcurves.records.engines.handle import EngineTable
+from dpcurves.records.hiding import hidden
+
+UNREACHED = (
+    "Spark was not reached, or has no such table: are the session, the table's name and the rights of its user right? "
+    "(Make a view of a query, and name that.)"
+)
+NO_VERSION = "Spark has no such version of the table: is it of Delta or Iceberg, and does its history have this one?"
+
+
+def spark(table: Any, *, spark: Any = None, version: int | None = None) -> SparkTable:
+    """A data frame of pyspark, counted by Spark; give it to a `Session` in the place of a file.
+
+    Args:
+        table: A data frame, classic or Connect; or the name of a table or view of the session `spark`. Its expressions
+            must not fail on any row, and must give the same rows each time: read a table of a fixed version.
+        spark: The session, for a name.
+        version: For a name of a Delta or Iceberg table, the version, or the number of the snapshot, that is read. The
+            `dataset` of the session ends with it, as in ``visits@12``.
+
+    Raises:
+        TypeError: it is no data frame, or a name without a session, or a frame with a version.
+        ValueError: there is no such table, or no such version of it.
+    """
+    _require_version(version)
+    if isinstance(table, str):
+        if not hasattr(spark, "table"):
+            raise WrongKind("spark", "the session that knows the table is needed, as in spark('visits', spark=session)")
+        return SparkTable(_found(spark, table, version), version)
+    if version is not None:
+        raise WrongKind("version", "it is one of a named table, as in spark('visits', spark=session, version=12)")
+    if not (hasattr(table, "mapInArrow") and hasattr(table, "selectExpr")):
+        raise WrongKind("table", f"a data frame of pyspark is needed, got {type(table).__name__}")
+    return SparkTable(table)
+
+
+def spark_at(url: str, *, table: str, version: int | None = None) -> RemoteSparkTable:
+    """A table or view of a Spark Connect server, counted there over a connection of its own.
+
+    Args:
+        url: ``sc://host:port``; off loopback with ``/;use_ssl=true``.
+        table: Its name in the server's catalogue.
+        version: The version of a Delta or Iceberg table: see `spark`.
+
+    Raises:
+        TypeError: one of them is no text, or the version no whole number.
+
+    >>> spark_at("sc://localhost:15002/;token=secret", table="clinic.visits")
+    spark_at(table='clinic.visits')
+    """
+    require_kind("data", url, str, "a URL, as sc://host:port,")
+    require_kind("table", table, str, "the name of a table or view, as clinic.visits,")
+    _require_version(version)
+    return RemoteSparkTable(url, table, version)
+
+
+def _require_version(version: object) -> None:
+    if version is not None and (type(version) is not int or version < 0):
+        raise WrongKind("version", "a whole number is needed: a version of Delta, or a snapshot of Iceberg")
+
+
+def _found(session: Any, name: str, version: int | None) -> Any:
+    """The frame of a table; a client of Connect looks for it only when its schema is asked."""
+
+    def found() -> Any:
+        frame = session.table(name)  # no name of a table, as a query is none, fails here
+        return frame if frame.schema is not None else None
+
+    def fixed() -> Any:
+        frame = session.sql(f"SELECT * FROM {name} VERSION AS OF {version}")
+        return frame if frame.schema is not None else None
+
+    newest = hidden(found, UNREACHED, "table")
+    return newest if version is None else hidden(fixed, NO_VERSION, "version")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SparkTable(EngineTable):
+    """A data frame, of which nothing is shown."""
+
+    frame: Any = field(repr=False)
+    version: int | None = None
+
+    def __repr__(self) -> str:
+        return "spark(a data frame)"
+
+    @property
+    def engine(self) -> str:
+        return "Spark"
+
+    def open(self, unit: Unit, key: bytes) -> CountingEngine:
+        from .spark_engine import SparkEngine
+
+        return SparkEngine(self.frame, unit, key, self.version)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RemoteSparkTable(EngineTable):
+    """Where a table lies. The URL, which may hold a token, is never shown."""
+
+    url: str = field(repr=False)
+    table: str
+    version: int | None = None
+
+    def __repr__(self) -> str:
+        return f"spark_at(table={self.table!r}{'' if self.version is None else f', version={self.version}'})"
+
+    @property
+    def engine(self) -> str:
+        return "Spark"
+
+    def open(self, unit: Unit, key: bytes) -> CountingEngine:
+        from .spark_engine import RemoteSparkEngine
+        from .spark_link import connected, end
+
+        session = connected(self.url)
+        try:
+            return RemoteSparkEngine(_found(session, self.table, self.version), unit, key, self.version)
+        except BaseException:
+            end(session)
+            raise

@@ -1,0 +1,153 @@
+"""What a column of Spark holds by its type, and the SQL that reads it and finds its slot. Total, under ANSI too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dpcurves.arrays import FloatArray
+from dpcurves.data.axis import Axis
+from dpcurves.data.grid import Grid
+from dpcurves.data.spacing import Outside
+from dpcurves.records.column import LONGEST_TEXT, Column, Kind
+from dpcurves.records.engines.engine import BoundAxis
+from dpcurves.records.engines.slot_text import (
+    Formula,
+    clipped_formula_of,
+    edge_above,
+    keys_of,
+    texts_and_numbers,
+    thresholds_of,
+)
+
+NUMBERS = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
+TIMES = {"date", "timestamp", "timestamp_ntz"}
+NO_UNIT = ""
+_UNIT_OF_DOUBLES = "CASE WHEN isnan({0}) THEN NULL WHEN {0} = 0 THEN CAST(0 AS DOUBLE) ELSE CAST({0} AS DOUBLE) END"
+_UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END"
+
+
+MOST_COMPARED = 4
+"""Thresholds up to this number are compared one after the other."""
+
+
+def double(value: float) -> str:
+    """SQL for exactly this double."""
+    return f"CAST('{float(value)!r}' AS DOUBLE)"
+
+
+def column_of(name: str, declared: str) -> Column:
+    """What the type, as Spark writes it, says of a column."""
+    if declared == "boolean":
+        return Column(name, Kind.NUMBERS, "CAST(CAST({0} AS INT) AS DOUBLE)", "CAST({0} AS STRING)")
+    if declared in NUMBERS:
+        unit = _UNIT_OF_DOUBLES if declared in {"float", "double"} else "{0}"
+        return Column(name, Kind.NUMBERS, "CAST({0} AS DOUBLE)", "CAST({0} AS STRING)", unit=unit)
+    if declared.startswith("decimal("):
+        # By way of text: not all engines round a decimal to the nearest double.
+        return Column(name, Kind.NUMBERS, "CAST(CAST({0} AS STRING) AS DOUBLE)", "CAST({0} AS STRING)")
+    if declared == "string" or declared.startswith(("varchar", "char")):
+        return Column(name, Kind.TEXT, "CAST(NULL AS DOUBLE)", "{0}", unit=_UNIT_OF_TEXT)
+    unit = "{0}" if declared in TIMES else NO_UNIT
+    return Column(name, Kind.TIMES if declared in TIMES else Kind.OTHER, "CAST(NULL AS DOUBLE)", "{0}", unit=unit)
+
+
+def quoted(name: str) -> str:
+    """A name as SQL takes it whatever stands in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def piece(column: Column, name: str) -> str:
+    """Text by which rows are ranked; a long one stands there by its hash."""
+    text = column.text.format(name)
+    if column.kind is Kind.NUMBERS:
+        return text
+    return f"CASE WHEN octet_length({text}) <= {LONGEST_TEXT} THEN {text} ELSE sha2({text}, 256) END"
+
+
+def guessed(bound: Sequence[BoundAxis]) -> list[str]:
+    """What is selected besides the columns, for `slot`: g0, g1, ..., for each axis whose cells a formula finds."""
+    found = []
+    for place, each in enumerate(bound):
+        grid = each.axis.grid if isinstance(each.axis, Axis) else None
+        formula = clipped_formula_of(grid) if grid and not _is_short(grid) else None
+        if grid and formula:
+            found.append(f"{_guess(grid, formula, _number(each))} AS g{place}")
+    return found
+
+
+def _guess(grid: Grid, formula: Formula, number: str) -> str:
+    """SQL for the cell of a double, or one above it. Total: what is computed was clipped to the inner edges before.
+
+    (NULL is clipped, too, and NaN on either side: `slot` tells them by the number itself.)
+    """
+    first, last = (double(each) for each in grid.edge(np.array([1, grid.cells - 1])).tolist())
+    rising = f"(greatest(least({number}, {last}), {first}) - {double(grid.lower)}) * {double(formula.scale)}"
+    return f"CAST({rising}{f' + {double(formula.shift)}' if formula.corrected else ''} AS INT)"
+
+
+def slot(bound: BoundAxis, place: int) -> str | None:
+    """SQL for the slot on the axis at `place`, NULL where it is missing; None: batches find it."""
+    if isinstance(bound.axis, Axis):
+        grid = bound.axis.grid
+        if _is_short(grid):
+            return _among(thresholds_of(grid), _number(bound))
+        return _by_formula(grid, _number(bound), f"g{place}") if clipped_formula_of(grid) else None
+    number, text = _number(bound), bound.column.text.format(f"c{bound.place}")
+    texts, numbers = texts_and_numbers(keys_of(bound.axis, bound.column.kind))
+    alike = [f"WHEN {text} = {_text(key)} THEN {place}" for place, key in enumerate(texts) if key is not None]
+    alike += [f"WHEN {number} = {double(key)} THEN {place}" for place, key in enumerate(numbers) if key is not None]
+    return f"CASE {' '.join(alike)} ELSE NULL END" if alike else "CAST(NULL AS INT)"
+
+
+def _is_short(grid: Grid) -> bool:
+    return grid.slots <= MOST_COMPARED + 1
+
+
+def _among(thresholds: FloatArray, number: str) -> str:
+    """SQL for how many of a few rising thresholds a double is at or above."""
+    cases = [f"WHEN {number} < {double(each)} THEN {below}" for below, each in enumerate(thresholds.tolist())]
+    return f"CASE WHEN {number} IS NULL OR isnan({number}) THEN NULL {' '.join(cases)} ELSE {len(thresholds)} END"
+
+
+def _by_formula(grid: Grid, number: str, guess: str) -> str:
+    """SQL for the slot of a double, whose cell is the guess or one below it, below all inner edges too.
+
+    Total: the edge is computed from a number of a cell alone. What compares with NULL is NULL.
+    """
+    cell = f"{guess} - CAST({number} < {edge_above(grid, guess, double)} AS INT)"
+    if grid.outside is Outside.CLAMPED:
+        return f"CASE WHEN isnan({number}) THEN NULL ELSE {cell} END"
+    outer = f"WHEN {number} < {double(grid.lower)} THEN 0 WHEN {number} > {double(grid.upper)} THEN {grid.cells + 1}"
+    return f"CASE WHEN isnan({number}) THEN NULL {outer} ELSE {cell} + 1 END"
+
+
+def value(bound: BoundAxis) -> str:
+    """SQL for the number on an axis, or the slot of a category, as a double; NULL or NaN: missing."""
+    found = None if isinstance(bound.axis, Axis) else slot(bound, 0)
+    return f"CAST({found or _number(bound)} AS DOUBLE)"
+
+
+def _number(bound: BoundAxis) -> str:
+    return bound.column.number.format(f"c{bound.place}")
+
+
+def joined(slots: list[str], sizes: list[int]) -> str:
+    """SQL for the place in the table, the last axis fastest; NULL where a slot is."""
+    place = slots[0]  # of one axis a number of 32 bits, which is grouped faster
+    for found, size in zip(slots[1:], sizes[1:], strict=True):
+        place = f"({place} * CAST({size} AS BIGINT) + {found})"
+    return place
+
+
+def _text(text: str) -> str:
+    return f"CAST(X'{text.encode('utf-8', 'backslashreplace').hex()}' AS STRING)"
+
+
+def type_of(field: Any) -> str:
+    """A type of a schema, as Spark writes it; text that is not compared byte by byte is another type."""
+    declared = str(field.dataType.simpleString())
+    compared = getattr(field.dataType, "collation", None) or "UTF8_BINARY"
+    return declared if compared == "UTF8_BINARY" else f"{declared} collate {compared}"

@@ -1,0 +1,21 @@
+"""The local model, deployed: tasks, what a person's device does, and what an aggregator does. Nobody is trusted."""
+
+from typing import Any
+
+from lazy_loader import attach_stub
+
+_own, _, __all__ = attach_stub(__name__, __file__)
+__all__ += ["Read"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name where it is used."""
+    if name == "Read":
+        from dpcurves.queries import Read
+
+        return Read
+    return _own(name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

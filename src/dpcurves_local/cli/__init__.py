@@ -1,0 +1,12 @@
+"""Commands of the local model."""
+
+from dpcurves.cli.wings import Group, Provided
+
+from .plans import LOCAL_PLANS
+from .serving import SERVING_COMMANDS
+from .tasks import LOCAL_COMMANDS
+
+PROVIDED = Provided(
+    plans=LOCAL_PLANS,
+    groups={"local": Group("The local model: people who trust nobody.", {**LOCAL_COMMANDS, **SERVING_COMMANDS})},
+)

@@ -1,0 +1,169 @@
+"""Local model over HTTPS: commands of the server that receives reports, and of the client that sends them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from dpcurves.cli.literals import certificate_and_key, whole
+from dpcurves.cli.refusal import Misuse
+from dpcurves.cli.source_options import Source
+from dpcurves.cli.terminal import say, terminal
+from dpcurves.cli.waiting import filling
+
+from .tasks import Document
+
+if TYPE_CHECKING:
+    from dpcurves.cli.option_groups import Command
+    from dpcurves_parties.serving.channel import Channel
+
+NEEDED = ("fastapi", "uvicorn")
+
+
+@dataclass(frozen=True)
+class Receiving:
+    """Options for the file of reports, and for the address, certificate and limits of the server."""
+
+    store: Annotated[
+        str, Option(help="The file of reports: made if it is not there, else it grows.", metavar="REPORTS")
+    ]
+    listen: Annotated[str, Option(help="Where to listen.", metavar="HOST:PORT")]
+    tls: Annotated[
+        str, Option(help="The server's certificate and its key: made if neither is there.", metavar="FILE,FILE")
+    ]
+    connections: Annotated[str, Option(help="How many connections are kept open at a time.", metavar="N")] = "512"
+    deadline: Annotated[str, Option(help="How long a connection may be silent at first.", metavar="SECONDS")] = "10"
+
+
+@dataclass(frozen=True)
+class Way:
+    """Options of the client's connection: the server's URL, its certificate, and the timeout."""
+
+    to: Annotated[str, Option(help="Where the server answers.", metavar="https://HOST:PORT")]
+    ca: Annotated[
+        str | None,
+        Option(help="The server's certificate; left out: the authorities that this machine believes.", metavar="FILE"),
+    ] = None
+    patience: Annotated[str, Option(help="How long to wait for an answer.", metavar="SECONDS")] = "60"
+
+    def channel(self) -> Channel:
+        """TLS channel to the server.
+
+        Raises:
+            Misuse: the URL is invalid, or the file holds no certificate.
+        """
+        import ssl
+
+        from dpcurves_parties.serving.certificate import host_of
+        from dpcurves_parties.serving.channel import Channel, trusting
+
+        host_of(self.to)
+        context = ssl.create_default_context()
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        if self.ca is not None:
+            try:
+                context = trusting(Path(self.ca).read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                raise Misuse("ca", f"{self.ca!r} can not be read, or is no certificate") from None
+        named_by = "--ca" if self.ca is not None else "a certificate that this machine believes"
+        return Channel(
+            self.to, context, whole("patience", self.patience), named_by=named_by, renewal="it needs a new one"
+        )
+
+
+@dataclass(frozen=True)
+class Reporter:
+    """Options for one person's report, where DATA is no file of reports."""
+
+    task: Annotated[str | None, Option(help="The task document, where DATA is no file of reports.", metavar="FILE")] = (
+        None
+    )
+    id: Annotated[str | None, Option(help="The person's name: DATA has this one row.", metavar="NAME")] = None
+    kept: Annotated[
+        str | None, Option(help="The file that keeps the report: sent again, it is the same one.", metavar="FILE")
+    ] = None
+
+    def report(self, source: Source) -> bytes:
+        """The person's first report, from the file that keeps it.
+
+        Raises:
+            Misuse: the task document, the person's name or the file that keeps the report is missing.
+        """
+        from .. import Kept
+
+        if self.task is None or self.id is None or self.kept is None:
+            raise Misuse(
+                "task, id, kept",
+                "one person's row needs all three, so that no second report is drawn; of more people, send the file"
+                " that dpcurves local randomize has written",
+            )
+        kept = Kept.at(self.kept)
+        return (
+            Document(self.task).read().randomize_one(source.records(), self.id, delimiter=source.delimiter, kept=kept)
+        )
+
+
+def serve(document: Document, receiving: Receiving) -> None:
+    """Take reports of one task over HTTPS, into a file that `dpcurves local aggregate` reads.
+
+    It runs until it is stopped. A report is on disk before it is acknowledged. It prints one line when it listens, and
+    one for each error of its own; never a report or a name.
+
+    Example: dpcurves local serve --task task.json --store reports.bin --listen 127.0.0.1:8443 --tls cert.pem,key.pem
+    """
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in NEEDED):
+        raise Misuse("serve", "a server needs more packages; install dpcurves[servers]")
+    from dpcurves_parties.serving.certificate import Pair
+    from dpcurves_parties.serving.door import Limits
+    from dpcurves_parties.serving.launch import Address
+
+    from ..report_server import ReportServer
+
+    asked, address = document.read(), Address.parse(receiving.listen)
+    limits = Limits(whole("connections", receiving.connections), whole("deadline", receiving.deadline))
+    certificate, key = certificate_and_key(receiving.tls)
+    if Pair.made(address.host, certificate, key):
+        say(terminal(), f"written: {certificate} (public: people send with --ca), and its key, which is secret")
+    console = terminal()
+    server = ReportServer(asked, Path(receiving.store), certificate, key, limits)
+    server.serve(address, lambda: say(console, f"task {asked.form.task.hex()} listens at {receiving.listen}"))
+
+
+def send(source: Source, reporter: Reporter, way: Way) -> None:
+    """Send reports to a server: those of a file, or the report of one person, which is kept before it is sent.
+
+    The command is idempotent: run again after any failure, it sends the same reports, and each counts once.
+
+    Example: dpcurves local send reports.bin --to https://127.0.0.1:8443 --ca cert.pem
+    """
+    from ..report_file import octets_of
+    from ..sending import send as sending
+
+    server = way.channel()
+    reports = octets_of(source.data) if _are_reports(source) else reporter.report(source)
+    try:
+        with filling("octets of reports are sent", len(reports)) as progress:
+            sent = sending(reports, server, progress)
+    finally:
+        server.close()
+    told = f"sent: {sent.new + sent.known} reports, {sent.new} of them new to the server"
+    say(terminal(), f"{told}; {sent.refused} refused")
+
+
+def _are_reports(source: Source) -> bool:
+    from ..report_file import MAGIC
+
+    try:
+        with Path(source.data).open("rb") as file:
+            return source.is_file and file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+SERVING_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"serve": serve, "send": send})

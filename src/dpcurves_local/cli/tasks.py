@@ -1,0 +1,329 @@
+"""Local model of differential privacy: commands that make a task, randomise values, and aggregate the reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from dpcurves.cli.ask_file import quietly
+from dpcurves.cli.column_views import HistogramView
+from dpcurves.cli.delivery import deliver, delivering
+from dpcurves.cli.literals import category, whole
+from dpcurves.cli.output import Input, Output
+from dpcurves.cli.planes import Histogram2DView
+from dpcurves.cli.promise_options import Price
+from dpcurves.cli.refusal import Misuse
+from dpcurves.cli.source_options import Source
+from dpcurves.cli.standard_streams import tell
+from dpcurves.cli.table_options import Cells, Column, TaskDocument
+from dpcurves.cli.terminal import say, terminal
+from dpcurves.cli.views import ResultView, RocView, View
+from dpcurves.cli.waiting import waiting
+
+from .kernels import COVERED, Kernel, Pair, required
+
+if TYPE_CHECKING:
+    from dpcurves.cli.option_groups import Command
+    from dpcurves.curves import Histogram2DQuestion, RocQuestion
+    from dpcurves.data import Grid
+    from dpcurves.privacy import PrivacyLoss
+
+    from .. import Collection, SecondRound, Task
+
+ASSUMED = (
+    "assumed: one report of each person, whose name is known; the number of reports is public; no shuffling",
+    "a person who lies can shift a count by the weight of one report",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted(Pair):
+    """Options for the curve of a task, the approximate number of people, and the randomiser."""
+
+    people: Annotated[str, Option(help="About how many people will report.", metavar="N")]
+    curve: Annotated[
+        str | None, Option(help="cdf (the default), histogram; with --label roc (the default).", metavar="WORD")
+    ] = None
+    label: Annotated[str | None, Option(help="The column of true labels, for scores.", metavar="NAME")] = None
+    pos_label: Annotated[
+        str | None, Option(help="The positive label (1, if it is not said); other labels are missing.", metavar="LABEL")
+    ] = None
+    neg_label: Annotated[str | None, Option(help="The negative label, where it is not clear.", metavar="LABEL")] = None
+    rounding: Annotated[
+        str,
+        Option(
+            help="For a histogram: simple (the default), or chance: rounds at random, without bias.", metavar="WORD"
+        ),
+    ] = "simple"
+    coins: Annotated[
+        str,
+        Option(
+            help="own (the default), or public: a report is one bit, and all else follows from the name.",
+            metavar="WORD",
+        ),
+    ] = "own"
+
+    def question(self, column: Column, cells: Cells) -> Any:
+        """Question of the task.
+
+        Raises:
+            Misuse: there is no such curve, or it does not go with labels.
+        """
+        from dpcurves.curves import CdfQuestion, HistogramQuestion
+
+        grid, name = cells.declared(), column.column
+        if self.kernel is not None and self.curve is not None:
+            raise Misuse("curve", "a kernel says which curve it is read from: leave one of them out")
+        if self.label is not None:
+            return self._of_scores(self.label, column, grid)
+        for option in ("pos_label", "neg_label"):
+            if getattr(self, option) is not None:
+                raise Misuse(option, "labels are those of a column: give --label, too")
+        if self.kernel == "kendall":
+            return self._of_two_columns(column, grid)
+        for option in ("and_column", "and_grid"):
+            if getattr(self, option) is not None:
+                raise Misuse(option, "two columns are those of --kernel kendall")
+        if self.kernel == "renyi2":
+            return HistogramQuestion(name, grid, measured_in=column.measured_in)
+        if self.curve not in (None, "cdf", "histogram"):
+            raise Misuse("curve", "cdf or histogram is needed; roc needs --label")
+        kind = HistogramQuestion if self.curve == "histogram" else CdfQuestion
+        return kind(name, grid, measured_in=column.measured_in)
+
+    def task(self, column: Column, cells: Cells, loss: PrivacyLoss) -> Task:
+        """The task. For an AUC, levels are chosen to suit it; without labels it asks for the scores of one class.
+
+        Raises:
+            Misuse: there is no such curve, or the kernel is not read from it.
+        """
+        from .. import Coins, Read, Rounding, Task
+
+        question, area = self.question(column, cells), self.kernel == "auc"
+        if not area:
+            required(self.kernel, question)
+        for option, words in (("coins", Coins), ("rounding", Rounding)):
+            if getattr(self, option) not in tuple(words):
+                raise Misuse(option, f"one of {', '.join(words)} is needed, got {getattr(self, option)!r}")
+        return Task(
+            question, loss, whole("people", self.people), aim=Read.AREA if area else None, coins=Coins(self.coins),
+            rounding=Rounding(self.rounding),
+        )  # fmt: skip
+
+    def _of_two_columns(self, column: Column, grid: Grid) -> Histogram2DQuestion:
+        from dpcurves.curves import Histogram2DQuestion
+        from dpcurves.data import Grid
+
+        if column.measured_in:
+            raise Misuse("measured_in", "two columns have no unit together: leave it out")
+        if self.and_column is None or self.and_grid is None:
+            raise Misuse("and_column", "kendall is of two columns: give --and-column and --and-grid")
+        return Histogram2DQuestion(column.column, self.and_column, grid, Grid.parse(self.and_grid))
+
+    def _of_scores(self, label: str, column: Column, grid: Grid) -> RocQuestion:
+        from dpcurves.curves import RocQuestion
+
+        if self.curve not in (None, "roc"):
+            raise Misuse("curve", "with labels it is roc")
+        for option, kind in (("and_column", None), ("and_grid", None), ("kernel", "auc")):
+            if getattr(self, option) not in (None, kind):
+                raise Misuse(option, "with labels the area of the ROC curve is told, no other statistic")
+        if column.measured_in:
+            raise Misuse("measured_in", "scores of a ROC curve have no unit: leave it out")
+        negative = None if self.neg_label is None else category(self.neg_label)
+        positive = category("1" if self.pos_label is None else self.pos_label)
+        return RocQuestion(label, column.column, grid, positive, negative)
+
+
+@dataclass(frozen=True)
+class NewFile:
+    """Option for the new file that is written."""
+
+    out: Annotated[str, Option(help="The file to write.", metavar="FILE")]
+
+    def write(self, made: bytes) -> None:
+        """Write the file.
+
+        Raises:
+            Misuse: it can not be written.
+        """
+        try:
+            Path(self.out).write_bytes(made)
+        except OSError as error:
+            raise Misuse("out", f"{self.out!r} can not be written ({error.strerror})") from None
+
+
+@dataclass(frozen=True)
+class Document(TaskDocument):
+    """Option for the document of a task in the local model."""
+
+    def read(self) -> Task:
+        """Read the task."""
+        from .. import read_task
+
+        return read_task(self.task)
+
+
+@dataclass(frozen=True)
+class Device:
+    """Options for a person's name, the file that keeps the first report, and the column of the value."""
+
+    id: Annotated[
+        str | None,
+        Option(help="The person's name, for a file with one row: one report of each name counts.", metavar="NAME"),
+    ] = None
+    kept: Annotated[
+        str | None, Option(help="A file that keeps the report: the next call gives the same one.", metavar="FILE")
+    ] = None
+    column: Annotated[
+        str | None,
+        Option(help="Where the value stands, if the file calls it otherwise than the task.", metavar="NAME"),
+    ] = None
+
+
+@dataclass(frozen=True)
+class FirstClass:
+    """Options of a second round: the class that reported its scores, and the size of the other class."""
+
+    of: Annotated[str, Option(help="Whose scores were reported: negatives or positives.", metavar="CLASS")]
+    people: Annotated[str, Option(help="About how many of the other class will report.", metavar="N")]
+    names: Annotated[bool, Option(help="Write hashes of who reported, so that nobody reports in both rounds.")] = True
+
+
+@dataclass(frozen=True)
+class Received:
+    """Argument for the files of reports that people sent."""
+
+    reports: Annotated[list[str], Argument(metavar="REPORTS...", help="Files of reports.")]
+
+    def added_up(self, asked: Task) -> Collection:
+        """Collection of all reports in these files."""
+        from .. import Collection
+
+        collection = Collection(asked)
+        with waiting("reports are added up"):
+            for name in self.reports:
+                collection.add_file(name)
+        return collection
+
+
+def task(column: Column, cells: Cells, wanted: Wanted, price: Price, new: NewFile) -> None:
+    """Make a task for people who trust nobody.
+
+    The document is public: it says what is asked, and what one report may lose.
+
+    With --kernel auc and no --label, it asks the people of one class, whose labels are public, for their scores.
+
+    Example: dpcurves local task --column age --grid 0:100:64 --people 100000 --epsilon 2 --out task.json
+    """
+    made = wanted.task(column, cells, price.loss())
+    made.write(new.out)
+    plan = made.plan
+    error = f"standard error: about {plan.error:.4g} of {made.people} people ({plan.error / made.people:.3%})"
+    say(terminal(), f"{made.question}: {made.loss}, {plan.made_by}", error, *ASSUMED, f"written: {new.out}")
+
+
+def randomize(source: Source, document: Document, device: Device, new: NewFile) -> None:
+    """Randomise the value of one person, or of the people of a file, a row each. Nothing else has to leave the device.
+
+    Example: dpcurves local randomize me.csv --task task.json --id anna --kept kept.db --out report.bin
+    """
+    from .. import Kept
+
+    asked, column, delimiter = document.read(), device.column, source.delimiter
+    if device.id is None:
+        if device.kept is not None:
+            raise Misuse("kept", "a report is kept for a person: give --id, too")
+        new.write(asked.randomize_table(source.records(), column=column, delimiter=delimiter))
+    else:
+        kept = None if device.kept is None else Kept.at(device.kept)
+        report = asked.randomize_one(source.records(), device.id, column=column, delimiter=delimiter, kept=kept)
+        new.write(report)
+    say(terminal(), f"written: {new.out}")
+
+
+def aggregate(received: Received, document: Document, kernel: Kernel, output: Output) -> None:
+    """Add up reports, one of each person, and compute the curve, and a statistic of pairs of people.
+
+    Example: dpcurves local aggregate reports.bin --task task.json --plot cdf.svg
+    """
+    from .. import SecondRound
+
+    files = [Input("the reports", Path(name)) for name in received.reports]
+    output.require_apart(Input("the task document", Path(document.task)), *files)
+    asked = document.read()
+    if isinstance(asked, SecondRound):
+        _say_area(asked, received, output)
+        return
+    required(kernel.kernel, asked.question)
+    view = _view(asked, output)
+    output.require_writable()
+    collection = received.added_up(asked)
+    with quietly():
+        curve = collection.curve()
+    with delivering() as part:
+        written = deliver(part, asked.question, curve, view, output)
+        with part():
+            say(output.terminal(), f"mechanism: {curve.privacy.mechanism}", told_of(collection), *ASSUMED)
+            say(output.terminal(), *kernel.said(curve, output))
+            say(output.terminal(), *(f"written: {name}" for name in written))
+        for note in curve.notes:
+            tell(note)
+
+
+def publish(received: Received, document: Document, first: FirstClass, new: NewFile) -> None:
+    """Read the scores that one class reported, and publish what the other class is asked: one bit of each person.
+
+    The document is public. `dpcurves plan local` says which class to ask first, or whether to ask both at once.
+
+    Example: dpcurves local publish reports.bin --task negatives.json --of negatives --people 500 --out round2.json
+    """
+    from .. import First
+    from .. import publish as published
+
+    if first.of not in tuple(First):
+        raise Misuse("of", f"one of {', '.join(First)} is needed, got {first.of!r}")
+    collection = received.added_up(document.read())
+    with quietly():
+        second = published(collection, First(first.of), whole("people", first.people), names=first.names)
+    second.write(new.out)
+    say(terminal(), f"round 2: {second.plan.made_by}", told_of(collection), *ASSUMED, f"written: {new.out}")
+
+
+def _say_area(asked: SecondRound, received: Received, output: Output) -> None:
+    """Print the AUC of a task of two rounds: a number without a plot."""
+    for option in ("json", "plot"):
+        if getattr(output, option) is not None:
+            raise Misuse(option, "of an area in two rounds a number is told, no curve: leave it out")
+    level, collection = output.simulated(), received.added_up(asked)
+    with quietly():
+        area = collection.curve()
+    who = (False, True) if output.population else (False,)
+    ends = (area.interval(level, population=population) for population in who)
+    words = (f"{low:.4f} to {high:.4f} ({level:.0%}, {whom})" for (low, high), whom in zip(ends, COVERED, strict=False))
+    area_said = f"AUC {area.value:.4f}: {', '.join(words)}"
+    say(terminal(), area_said, f"mechanism: {asked.plan.made_by}", told_of(collection), *area.said, *ASSUMED)
+
+
+def told_of(collection: Collection) -> str:
+    """Line with the numbers of reports: counted, repeated and refused."""
+    told = f"reports: {collection.reports} counted, {collection.repeated} repeated, {collection.refused} refused"
+    return f"{told}, {collection.met} of people who reported in the first round" if collection.met else told
+
+
+def _view(asked: Task, output: Output) -> View[Any]:
+    from dpcurves.curves import Histogram2DQuestion, HistogramQuestion, RocQuestion
+
+    if isinstance(asked.question, Histogram2DQuestion):
+        return Histogram2DView()
+    kinds: dict[type, type[ResultView]] = {RocQuestion: RocView, HistogramQuestion: HistogramView}
+    return kinds.get(type(asked.question), ResultView)(output.covering())
+
+
+LOCAL_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
+    {"task": task, "randomize": randomize, "aggregate": aggregate, "publish": publish}
+)

@@ -1,0 +1,181 @@
+"""What an aggregator does: add up reports, each person's once, and read the curve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurves.arrays import BoolArray, IntArray
+from dpcurves.compiled import loops_are_compiled
+from dpcurves.curves.notes import warn_of
+from dpcurves.ledger import Allotment
+from dpcurves.release import Release
+
+from .known_names import KnownNames, any_drawn, numbers_of
+from .report_file import NAME, Octets, Records, octets_of
+from .task import Task
+from .trust import Tables
+
+AT_ONCE = 2**14
+
+
+class Collection:
+    """The reports of one task. What is kept of them are tallies, and the names of people who were counted.
+
+    Attributes:
+        task: What they answer.
+        refused: How many were damaged, cut off, of another task, or no reports at all.
+        repeated: How many came from people who had been counted.
+        met: How many came from people of an earlier round whose names the task holds: they are left out, too.
+        any_drawn: Whether somebody who was counted has a name that was drawn, which no other round knows.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.refused, self.repeated = task, 0, 0
+        self.met, self.any_drawn = 0, False
+        self._tables, self._seen = Tables(task.plan), KnownNames(task.people) if loops_are_compiled() else Seen()
+
+    @property
+    def reports(self) -> int:
+        """How many people were counted."""
+        return sum(self._tables.reports)
+
+    def add_file(self, path: str | Path) -> None:
+        """Count the reports of a file.
+
+        Raises:
+            ValueError: the file can not be read.
+        """
+        self.add(octets_of(path))
+
+    def add(self, data: bytes | memoryview) -> None:
+        """Count reports as they were sent, one behind another."""
+        for records in self.task.form.read(data):
+            self._add(records)
+
+    def add_each(self, reports: Iterable[bytes]) -> None:
+        """Count reports one by one."""
+        for many in _batches(reports):
+            self.add(b"".join(many))
+
+    def _add(self, records: Records) -> None:
+        about, good = self._tables.sorted_out(self.task.heard(records))
+        whole = bool(good.all())
+        self.refused += records.damaged + int(len(good) - good.sum())
+        before = good & self.task.reported_before(records.names)
+        if before.any():
+            self.met, whole, good = self.met + int(before.sum()), False, good & ~before
+        self.any_drawn |= any_drawn(records.names[good])
+        fresh = self._seen.new(records.names if whole else records.names[good])
+        self.repeated += int(len(fresh) - fresh.sum())
+        good[good] = fresh
+        self._tables.count(about, good)
+
+    def names(self) -> bytes:
+        """Identifiers of the people who were counted, 8 octets each, in order: salted hashes, or drawn."""
+        return self._seen.all().astype(f"<u{NAME}").tobytes()
+
+    def release(self, allotment: Allotment) -> Release:
+        """Tallies of all reports. Raises `ValueError` if there is none."""
+        return self._tables.release(allotment, seeded=False)
+
+    def curve(self) -> Any:
+        """What the task asks, read from the reports so far.
+
+        Warns:
+            CurveWarning: each of the curve's `notes`.
+
+        Raises:
+            ValueError: there is no report.
+        """
+        met = None if self.any_drawn else self.met
+        curve = self.task.told(lambda step, allotment: self.release(allotment), met=met)
+        warn_of(curve)
+        return curve
+
+
+class Seen:
+    """Names of people who were counted, sorted: 8 octets each."""
+
+    def __init__(self) -> None:
+        self._runs: list[NDArray[np.uint64]] = []
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(map(len, self._runs))
+
+    def new(self, names: Octets) -> BoolArray:
+        """Which names are new, here and in this list; from now on they are known."""
+        first, run = self.looked_up(names)
+        self.keep(run)
+        return first
+
+    def looked_up(self, names: Octets) -> tuple[BoolArray, NDArray[np.uint64]]:
+        """Which names are new, here and in this list; and these as `keep` takes them."""
+        numbers = numbers_of(names)
+        order = _order(numbers)
+        ordered, first = numbers[order], np.zeros(len(numbers), dtype=np.bool_)
+        fresh = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+        for run in self._runs:  # looked for in their order, which is quick: what was read last is near
+            place = np.minimum(np.searchsorted(run, ordered), len(run) - 1)
+            fresh &= run[place] != ordered
+        first[order] = fresh
+        return first, ordered[fresh]
+
+    def all(self) -> NDArray[np.uint64]:
+        """Sorted names of everybody who is known."""
+        return np.sort(np.concatenate([np.zeros(0, dtype=np.uint64), *self._runs]))
+
+    def keep(self, run: NDArray[np.uint64]) -> None:
+        """Know these names from now on. Runs grow by merging with those that are no longer, so there are few."""
+        while run.size and self._runs and len(self._runs[-1]) <= 2 * len(run):
+            run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")
+        if run.size:
+            self._runs.append(run)
+
+
+def _order(numbers: NDArray[np.uint64]) -> IntArray:
+    """What sorts them; of equal ones, which are few, the first comes first."""
+    order = np.argsort(numbers)
+    ordered = numbers[order]
+    if np.any(ordered[1:] == ordered[:-1]):
+        return np.argsort(numbers, kind="stable")
+    return order
+
+
+def aggregate(reports: Iterable[bytes] | str | Path, task: Task) -> Any:
+    """Read the curve that a task asks for from what people sent.
+
+    Reports that are damaged or of another task are left out, and a person is counted once. How many there were says a
+    `Collection`, which also takes several files.
+
+    Args:
+        reports: What `Task.randomize` gave, each or one behind another; or the name of a file of them.
+        task: What they answer.
+
+    Raises:
+        ValueError: there is no report, or the file can not be read.
+
+    >>> import dpcurves as dp
+    >>> task = Task(dp.CdfQuestion("age", dp.Grid(0, 100, cells=4)), dp.PrivacyLoss.pure(8), people=400)
+    >>> aggregate([task.randomize(30) for _ in range(400)], task).quantile_cell(0.5).tolist()
+    [25.0, 50.0]
+    """
+    collection = Collection(task)
+    if isinstance(reports, str | Path):
+        collection.add_file(reports)
+    else:
+        collection.add_each(reports)
+    return collection.curve()
+
+
+def _batches(reports: Iterable[bytes]) -> Iterator[list[bytes]]:
+    each = iter(reports)
+    while many := list(islice(each, AT_ONCE)):
+        yield many

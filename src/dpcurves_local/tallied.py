@@ -1,0 +1,305 @@
+"""Tallies of randomised reports: what left people's hands, level by level of a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from dpcurves.arguments import Refused
+from dpcurves.arrays import FloatArray, IntArray
+from dpcurves.laws.interval_sums import IntervalSums
+from dpcurves.laws.law import VALUES_AT_ONCE, NoisySums, Part, over
+from dpcurves.laws.nested import Level
+from dpcurves.laws.noise import Family, Noise
+from dpcurves.laws.responses import Answered, Responses
+
+from .tally_errors import drawn_errors
+
+
+@dataclass(frozen=True, slots=True)
+class Tallied(NoisySums):
+    """How many reports support each answer. Each person is asked about one level, in whose intervals all cells lie.
+
+    Or about all of them, each report with a share of the person's loss: then no level asked a sample.
+
+    The answers of a level are its intervals in all rows, and that the value is missing. From the tally of an answer,
+    ``(tally - reports * other) / gain`` people of the level have it, without bias, and as many times more of all people
+    as there are of the level. Least squares puts the levels together; the number of all people is known.
+
+    What the counts are off by has two parts. Reports are randomised, as `Responses` says. And each level asked some of
+    the people, drawn without regard to their values: a sample without replacement, whose error at one level is made
+    good by the others.
+
+    The order of values: level by level, in it row by row, in it from left to right; then the tallies of missing values,
+    level by level.
+
+    Attributes:
+        rows: How many cells the axes before the last have together.
+        cells: How many cells the last axis has.
+        levels: From coarse to fine. Every interval is a union of intervals of the next level.
+        whole: Whether all answers are included. If not, the tallies are those of some rows of a larger table.
+        shares: The share of the people in each cell, and of those whose value is missing, as far as they are known:
+            only through these does the simulation depend on what was released. None: not known, and taken to be the
+            same in all cells.
+        about_all: Whether each person reported about all levels, and not about one.
+
+    Raises:
+        ValueError: there is no report.
+    """
+
+    KEY: ClassVar[str] = "tallied"
+
+    rows: int
+    cells: int
+    levels: tuple[Responses, ...]
+    whole: bool = True
+    shares: tuple[float, ...] | None = None
+    about_all: bool = False
+
+    def __post_init__(self) -> None:
+        if self.people < 1:
+            raise Refused("reports", "there is none: nothing can be read")
+
+    @property
+    def people(self) -> int:
+        """How many people reported, at all levels together."""
+        reports = [level.reports for level in self.levels]
+        return max(reports) if self.about_all else sum(reports)
+
+    @property
+    def told(self) -> tuple[Responses, ...]:
+        """The levels that at least one person reported about."""
+        return tuple(level for level in self.levels if level.reports)
+
+    @property
+    def size(self) -> int:
+        return self.rows * sum(len(level.starts) for level in self.levels) + self.whole * len(self.levels)
+
+    def blank(self) -> tuple[int, ...]:
+        """Tallies of answers that nobody has."""
+        tallies = [np.full(self.rows * len(level.starts), round(level.offset)) for level in self.levels]
+        missing = [round(level.offset) for level in self.levels] if self.whole else []
+        return (*np.concatenate(tallies).tolist(), *missing)
+
+    @property
+    def missing(self) -> Noise | None:
+        """The approximate noise of the count of people whose value is missing."""
+        if not self.whole:
+            return None
+        return Noise(Family.GAUSSIAN, Fraction(1 / sum(self._precisions)))
+
+    @property
+    def nested(self) -> IntervalSums:
+        """The law of debiased counts of all people: sums over intervals, as if noises were independent and Gaussian.
+
+        Their variances are those of intervals that are all equally frequent, and of values that are never missing. The
+        largest part of them is that of reports that support an answer by chance, which depends on no frequency.
+        """
+        shares = [1 / (self.rows * len(level.starts)) for level in self.told]
+        variances = [self._variance(level, share) for level, share in zip(self.told, shares, strict=True)]
+        noises = [Noise(Family.GAUSSIAN, Fraction(variance)) for variance in variances]
+        levels = tuple(Level(level.starts, noise) for level, noise in zip(self.told, noises, strict=True))
+        return IntervalSums(self.rows, self.cells, levels, self.missing)
+
+    def debiased(self, values: FloatArray) -> FloatArray:
+        """Unbiased counts of all people, in the order of `nested`: (..., size) to (..., nested.size)."""
+        if values.shape[-1:] != (self.size,):
+            raise Refused("values", f"{self.size} are needed to fit the law, got an array of shape {values.shape}")
+        ends = np.cumsum([self.rows * len(level.starts) for level in self.levels])
+        *parts, last = np.split(np.asarray(values, dtype=np.float64), ends, axis=-1)
+        missing = np.split(last, last.shape[-1], axis=-1) if self.whole else [last] * len(parts)
+        told = [place for place, level in enumerate(self.levels) if level.reports]
+        return self.debiased_of_told([parts[place] for place in told], [missing[place] for place in told])
+
+    def debiased_of_told(self, tallies: Sequence[FloatArray], missing: Sequence[FloatArray]) -> FloatArray:
+        """Unbiased counts of all people from the tallies of the levels that anybody reported about."""
+        scales = [self.people / level.reports / float(level.gain) for level in self.told]
+        counts, apart = (
+            [(part - level.offset) * scale for level, part, scale in zip(self.told, parts, scales, strict=True)]
+            for parts in (tallies, missing)
+        )
+        return self.joined(counts, apart)
+
+    def joined(self, counts: Sequence[FloatArray], missing: Sequence[FloatArray]) -> FloatArray:
+        """Counts of all levels, and the best count of missing values from those of all levels: as `nested` has them."""
+        if not self.whole:
+            return np.concatenate(list(counts), axis=-1)
+        precisions = self._precisions
+        best = sum(part * each for part, each in zip(precisions, missing, strict=True)) / sum(precisions)
+        return np.concatenate([*counts, np.asarray(best)], axis=-1)
+
+    @property
+    def is_nested(self) -> bool:
+        """They are, once they are debiased."""
+        return True
+
+    def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
+        """Least squares of debiased counts. The number of people is that of the reports, whatever `total` is."""
+        return self.nested.reconstruct(self.debiased(values), self._known)
+
+    def prefix_variances(self, total_is_public: bool) -> FloatArray:
+        """Variances where people are spread evenly over all cells.
+
+        Levels that asked samples *with* replacement would have independent errors. What they asked is a sample without,
+        of all people together, so whatever weights make the estimate unbiased, it is better by the variance of a sample
+        of all people.
+        """
+        row = self.nested.prefix_variances(self.whole)
+        if not self.whole or self.about_all:
+            return row
+        share = np.arange(self.cells + 1) / (self.cells * self.rows)
+        return np.maximum(row - self.people * share * (1 - share), 0.0)
+
+    def mean_prefix_variance(self, total_is_public: bool) -> float:
+        """The mean of `prefix_variances`, which is quick where there are few kinds of intervals."""
+        mean = self.nested.mean_prefix_variance(self.whole)
+        share = np.arange(1, self.cells) / (self.cells * self.rows)
+        known = self.whole and not self.about_all and self.cells > 1
+        sampled = self.people * float((share * (1 - share)).mean()) if known else 0.0
+        return max(mean - sampled, 0.0)
+
+    def area_variance(self) -> float:
+        """The variance of the mean of the prefixes of a row, given its total, where people are spread evenly.
+
+        Least squares of nested sums of equal intervals has the eigenvectors that are constant on the intervals of one
+        level and add up to 0 in those of the level above; on them its precision is that of all levels from this one on,
+        each the size of its intervals over their variance. So the variance is a sum over levels: of what the places
+        of cells differ by between the intervals of a level, within those above: a twelfth of ``1 - sum(width**3)``
+        between all of one level, in parts of the row. (The last interval of a level
+        may be smaller; it is taken for one as large as the others.) What levels asked together is no sample: see
+        `prefix_variances`.
+        """
+        shared = [1.0, *(_in_one_interval(level.starts, self.cells) for level in self.told)]
+        noises = (float(level.noise.variance) for level in self.nested.levels)
+        precision = [self.cells / len(level.starts) / noise for level, noise in zip(self.told, noises, strict=True)]
+        from_here = np.cumsum(precision[::-1])[::-1]
+        found = self.cells * float((-np.diff(shared) / 12 / from_here).sum())
+        known = self.whole and not self.about_all
+        return max(found - (self.people / self.rows * (1 - shared[-1]) / 12 if known else 0.0), 0.0)
+
+    def given(self, values: Sequence[int]) -> Tallied:
+        """This law with the shares of cells that the values tell: none is negative, and parts add up to their whole."""
+        if not self.whole or self.shares is not None:
+            return self
+        cells, missing = self.reconstruct(np.asarray(values, dtype=np.float64), None)
+        apart = min(max(float(missing), 0.0), float(self.people)) / self.people
+        known, begin = np.array([1 - apart]), np.zeros(1, dtype=np.int64)
+        for level in self.told:
+            first = (np.arange(self.rows)[:, None] * self.cells + level.first).ravel()
+            known = _divided(known, over(cells, level.first).ravel(), np.searchsorted(first, begin))
+            begin = first
+        width = np.diff(np.append(self.told[-1].first, self.cells))
+        even = np.repeat(known.reshape(self.rows, -1) / width, width, axis=-1)
+        return replace(self, shares=(*even.ravel().tolist(), apart))
+
+    def simulate(
+        self, total: int | None, draws: int, generator: np.random.Generator
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Errors of the unbiased estimate: of false reports, and of levels that asked some of the people."""
+        nested, chunk = self.nested, max(1, VALUES_AT_ONCE // (2 * max(self.size, self.rows * self.cells)))
+        for start in range(0, draws, chunk):
+            errors = drawn_errors(self, min(chunk, draws - start), generator)
+            yield nested.reconstruct(errors, None if self._known is None else 0)
+
+    @property
+    def _precisions(self) -> list[float]:
+        """One over the variances of the counts of missing values, where there are none."""
+        return [1 / self._variance(level, 0.0) for level in self.told]
+
+    @property
+    def cell_shares(self) -> FloatArray:
+        """The share of each cell, and of missing values, which come last; those of some rows need not add up to 1."""
+        if self.shares is not None:
+            return np.array(self.shares)
+        cells = self.rows * self.cells
+        return np.append(np.full(cells, 1 / cells), 0.0)
+
+    def over(self, level: Responses, cells: Any) -> Any:
+        """Sums over the answers of a level: (..., all cells, missing) to (..., answers)."""
+        table = cells[..., :-1].reshape(*cells.shape[:-1], self.rows, self.cells)
+        sums = np.add.reduceat(table, level.first, axis=-1)
+        return np.concatenate([sums.reshape(*cells.shape[:-1], -1), cells[..., -1:]], axis=-1)
+
+    def _variance(self, level: Responses, share: float) -> float:
+        """The variance of a debiased count of all people, from a sample with replacement, or from all of them."""
+        sampled = 0.0 if self.about_all else share
+        return self.people**2 / level.reports * (float(level.scatter(share, together=self.whole)) + sampled)
+
+    @property
+    def _known(self) -> int | None:
+        return self.people if self.whole else None
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The levels, with the noise of a debiased count."""
+        noises = iter(self.nested.levels)
+        none = Noise(Family.GAUSSIAN, Fraction(0))
+        return tuple(Part(len(level.starts), next(noises).noise if level.reports else none) for level in self.levels)
+
+    @property
+    def bounds(self) -> IntArray:
+        """The ends of the intervals of the finest level that anybody reported about."""
+        return self.nested.bounds
+
+    def sums(self, cells: Any) -> list[Any]:
+        """Sums over the intervals of each level."""
+        return [over(cells, level.first) for level in self.levels]
+
+    def of_rows(self, rows: int) -> Tallied:
+        return replace(self, rows=rows, whole=False, shares=None)
+
+    def noise_by_source(self, total: int | None) -> FloatArray:
+        """The noise by source if debiased counts were independent; see `nested`."""
+        return self.nested.noise_by_source(self._known)
+
+    def answered(self, values: Sequence[int]) -> Answered | None:
+        """Where all reported about one level, whose intervals are the cells of one row, and may have been missing."""
+        told = self.levels[0]
+        if len(self.levels) > 1 or not self.whole or self.rows > 1 or len(told.starts) < self.cells:
+            return None
+        return told.answered(np.asarray(values, dtype=np.float64))
+
+    def counted(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
+        if not self.whole:
+            return None
+        missing = float(self.reconstruct(np.asarray(values, dtype=np.float64), None)[1])
+        return missing, self.people - missing
+
+    def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
+        """A release under this law as plain objects: of missing values the levels say all."""
+        return {**NoisySums.to_json(self, values, total), "missing": None}
+
+    def _own_json(self) -> dict[str, Any]:
+        told = {"tallied": [level.to_json() for level in self.levels], "whole": self.whole}
+        return {**told, "about_all": True} if self.about_all else told
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        levels = tuple(Responses.from_json(level) for level in stored["tallied"])
+        rows, cells, whole = int(stored["rows"]), int(stored["cells"]), bool(stored["whole"])
+        return cls(rows, cells, levels, whole, about_all=bool(stored.get("about_all", False)))
+
+
+def _in_one_interval(starts: range | tuple[int, ...], cells: int) -> float:
+    """How often three places that are spread evenly lie in one interval."""
+    if isinstance(starts, range):
+        return ((len(starts) - 1) * starts.step**3 + (cells - starts[-1]) ** 3) / cells**3
+    return float(((np.diff(np.append(starts, cells)) / cells) ** 3).sum())
+
+
+def _divided(known: FloatArray, counts: FloatArray, first: IntArray) -> FloatArray:
+    """Shares of parts, in proportion to their counts where any is above zero: else all parts of an interval are alike.
+
+    Args:
+        known: Shares of the intervals that are divided.
+        counts: Unbiased counts of all parts, in their order.
+        first: The number of the first part of each interval.
+    """
+    positive, parts = np.maximum(counts, 0.0), np.diff(np.append(first, len(counts)))
+    sums = np.repeat(np.add.reduceat(positive, first), parts)
+    even = np.repeat(1 / parts, parts)
+    return np.asarray(np.repeat(known, parts) * np.divide(positive, sums, out=even, where=sums > 0))

@@ -1,0 +1,311 @@
+"""The task: all that people and the aggregator have to agree on, in one public document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, Self
+
+import numpy as np
+
+from dpcurves.arguments import Refused, chosen, make_whole, require_kind, require_known
+from dpcurves.arrays import BoolArray, IntArray
+from dpcurves.curves.quantised import ROUNDED
+from dpcurves.curves.question_json import question_from_json, question_to_json
+from dpcurves.data import Axis, Categories
+from dpcurves.ledger import Allotment, QuestionBudget
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+from dpcurves.queries import Read
+from dpcurves.records import open_records
+from dpcurves.rehearsal import pay_and_converse, rehearse
+from dpcurves.release import Plan, Release, Step, UnsupportedQuery
+from dpcurves_parties.serving.task_document import Document
+
+from .kept import Kept
+from .known_names import folded, marked
+from .public_coins import PublicCoins
+from .report_file import NAME, Form, Octets, Records
+from .reported_tree import Coins
+from .rounding import ByChance, Rounding
+from .slots import slot_of
+from .trust import Local, contributions, octets
+
+VERSION = 1
+MOST_PEOPLE = 2**31
+
+
+@dataclass(frozen=True)
+class Task(Document):
+    """The public document of a local-model survey: what is asked, and the loss of one report. Its hash identifies it.
+
+    Formal guarantees: whatever the aggregator, the network and all other people do and know, one report of this task
+    loses at most `loss`, where neighbours are two values of one person. Two reports of one person lose twice as much:
+    a person's `Kept` gives the first one again.
+
+    Attributes:
+        question: Any question that is answered from one table of counts, as `CdfQuestion` and `RocQuestion` are.
+        loss: The privacy loss of one report.
+        people: About how many will report: the levels of the tree, and the randomisers, are chosen for so many.
+        aim: What of the curve will be read, `Read.AREA` where it is an area under a ROC curve: levels and their numbers
+            of people are chosen for it. The curve can be read all the same, less exactly. None: the whole curve.
+        coins: `Coins.PUBLIC`: a report is one bit, of a Hadamard response whose level and index follow from the task
+            and the person's name. `Coins.OWN`: the person draws and sends them; other randomisers may err less.
+        rounding: `Rounding.CHANCE`: the device rounds a number to the middle of a cell before or behind it, so that it
+            is kept on average: for means over pairs that are read from a histogram. See `ByChance`.
+
+    Raises:
+        UnsupportedQuery: the question asks several times, or for something that people can not report; or an area is
+            aimed at, and it asks for no curve; or numbers are rounded by chance of something else than a histogram.
+        ValueError: `people` is not from 1 to 2**31; or `aim`, `coins` or `rounding` is something else.
+        TypeError: `loss` is no `PrivacyLoss`, or `people` no whole number.
+
+    >>> import dpcurves as dp
+    >>> task = Task(dp.CdfQuestion("age", dp.Grid(0, 100, cells=64)), dp.PrivacyLoss.pure(2), people=10_000)
+    >>> len(task.randomize(41, person="anna"))
+    54
+    """
+
+    question: Any
+    loss: PrivacyLoss
+    people: int
+    aim: Read | None = field(default=None, kw_only=True)
+    coins: Coins = field(default=Coins.OWN, kw_only=True)
+    rounding: Rounding = field(default=Rounding.SIMPLE, kw_only=True)
+
+    def __post_init__(self) -> None:
+        require_kind("loss", self.loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(1),")
+        make_whole(self, people="people")
+        if self.aim not in (None, Read.AREA):
+            raise Refused("aim", "it is an area, Read.AREA, or none")
+        require_kind("coins", self.coins, Coins, "Coins.OWN or Coins.PUBLIC")
+        require_kind("rounding", self.rounding, Rounding, "Rounding.SIMPLE or Rounding.CHANCE")
+        if not 1 <= self.people <= MOST_PEOPLE:
+            raise Refused("people", f"from 1 to {MOST_PEOPLE} report, got {self.people}")
+        _ = self.plan, self._by_chance
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan of a report, which everybody derives from this document alone."""
+        plans = rehearse(self.question, self.loss, ReplaceOne(EACH_RECORD, self.people), self._trust)
+        if len(plans) != 1:
+            raise UnsupportedQuery("question", "people report once, and it asks several times")
+        return plans[0]
+
+    @property
+    def _trust(self) -> Local:
+        return Local(self.aim, self.coins)
+
+    @cached_property
+    def form(self) -> Form:
+        """How reports of this task look in files."""
+        long = octets(self.plan) if self._public is None else self._public.OCTETS
+        return Form(VERSION, bytes.fromhex(self.hash)[: Form.TASK], long)
+
+    @cached_property
+    def _public(self) -> PublicCoins | None:
+        return PublicCoins(self.plan) if self.coins is Coins.PUBLIC else None
+
+    @property
+    def account(self) -> str:
+        """Under which name a device keeps a person's one report: rounds of one question share it."""
+        return self.hash
+
+    @property
+    def axes(self) -> Sequence[Axis | Categories]:
+        """Where values lie, as finely as a device has to know."""
+        return self.plan.query.axes if self._by_chance is None else (self._by_chance.fine,)
+
+    @cached_property
+    def _by_chance(self) -> ByChance | None:
+        return ByChance.of(self.question, self.plan.query.axes) if self.rounding is Rounding.CHANCE else None
+
+    def told(self, reply: Callable[[Step, Allotment], Release], *, met: int | None = None) -> Any:
+        """The curve that is asked for, computed from the tallies.
+
+        Args:
+            reply: Gives the tallies.
+            met: In a second round, how many people of the first reported again, and were left out; None: not known.
+        """
+        budget = QuestionBudget.told(self.hash, self.loss.of_one_release())
+        curve = pay_and_converse(self.question, self.plan.adjacency, self._trust, budget, reply)
+        return curve if self._by_chance is None else replace(curve, privacy=curve.privacy.noted(ROUNDED))
+
+    def _answers(self, slots: IntArray, source: Randomness) -> IntArray:
+        """SECRET argument. What of the slots of values is reported."""
+        return slots if self._by_chance is None else self._by_chance.rounded(slots, source.expanded())
+
+    def said(self, names: Octets, slots: IntArray, source: Randomness) -> Octets:
+        """SECRET argument `slots`. The messages of these people, as they are sent."""
+        answers = self._answers(slots, source)
+        if self._public is None:
+            return contributions(self.plan, answers, source)
+        return self._public.said(names, answers, source)
+
+    def heard(self, records: Records) -> Octets:
+        """The messages of people in full, with the level and index that follow from public coins."""
+        return records.messages if self._public is None else self._public.written_out(records.names, records.messages)
+
+    def reported_before(self, names: Octets) -> BoolArray:
+        """A mask of the names of people who reported in an earlier round; here there is none."""
+        return np.zeros(len(names), dtype=np.bool_)
+
+    def randomize(
+        self,
+        value: Any,
+        *,
+        person: str | None = None,
+        kept: Kept | None = None,
+        randomness: Randomness | None = None,
+    ) -> bytes:
+        """SECRET argument. What one person sends: nothing else leaves the device.
+
+        Args:
+            value: For a question about one column, the value; about several, a mapping from columns to values. What is
+                no number, or no declared category, is missing.
+            person: By which name the aggregator knows the person, who is counted once; case, spaces and compatible
+                characters make no other name. None: a name that is drawn, which no other round knows.
+            kept: Where the first report of this person is kept and found again.
+            randomness: Where noise comes from. None: the operating system.
+
+        Raises:
+            ValueError: reports are kept for a person, and none is named.
+        """
+        return self._sent(slot_of(self.axes, value), person, kept, randomness or Randomness.system())
+
+    def randomize_table(
+        self,
+        table: Any,
+        *,
+        column: str | None = None,
+        delimiter: str = ",",
+        randomness: Randomness | None = None,
+    ) -> bytes:
+        """SECRET argument. What the people of a table send, a row each, under names that are drawn: a file of reports.
+
+        Args:
+            table: The records.
+            column: Where the value stands, if the table calls it otherwise than the task.
+            delimiter: What stands between two columns of a file.
+            randomness: Where noise comes from. None: the operating system.
+
+        Raises:
+            ValueError: a column is not there, or of the wrong type; or one is named and the task asks about several.
+        """
+        source, slots = randomness or Randomness.system(), self._slots_of(table, column, delimiter)
+        names = np.frombuffer(source.expanded().octets(NAME * len(slots)), dtype=np.uint8).reshape(-1, NAME)
+        names = marked(names, drawn=True)
+        return self.form.written_all(names, self.said(names, slots, source))
+
+    def randomize_one(
+        self, table: Any, person: str, *, column: str | None = None, delimiter: str = ",", kept: Kept | None = None
+    ) -> bytes:
+        """SECRET argument. What the one person of a table sends; see `randomize` and `randomize_table`.
+
+        Raises:
+            ValueError: as in `randomize_table`; or there is not one row.
+        """
+        slots = self._slots_of(table, column, delimiter)
+        if len(slots) != 1:
+            raise Refused("data", "one row is needed where a person is named")
+        return self._sent(int(slots[0]), person, kept, Randomness.system())
+
+    def _slots_of(self, table: Any, column: str | None, delimiter: str) -> IntArray:
+        axes = self.axes if column is None else self._axes_in(column)
+        with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
+            return records.places(axes)
+
+    def _axes_in(self, column: str) -> Sequence[Axis | Categories]:
+        if len(self.axes) != 1:
+            raise Refused("column", "the task asks about several: the table has to call them as the task does")
+        return (replace(self.axes[0], column=column),)
+
+    def _sent(self, slot: int, person: str | None, kept: Kept | None, source: Randomness) -> bytes:
+        if kept is not None and person is None:
+            raise Refused("person", "a report is kept for a person: name one")
+        drawn = person is None
+        name = source.octets(NAME) if person is None else self.name_of(person)
+        alone = marked(np.frombuffer(name, dtype=np.uint8)[None], drawn)
+        if self.reported_before(alone).any():
+            raise Refused("person", "this person has reported in the first round, and reports once")
+
+        def fresh() -> bytes:
+            return self.form.written_all(alone, self.said(alone, np.array([slot], dtype=np.int64), source))
+
+        if kept is None or person is None:
+            return fresh()
+        report = kept.first(self.account, person, fresh)
+        if not report.startswith(self.form.head):
+            raise Refused("person", "this person has reported in the other round, and reports once")
+        return report
+
+    def name_of(self, person: str) -> bytes:
+        """What stands for a person in the reports of this task: public, and anybody who knows the name can write it.
+
+        A hash of the folded name, salted with the account, which rounds that know each other's names share.
+
+        Raises:
+            TypeError: `person` is no text.
+            ValueError: it is empty, or no text of Unicode characters.
+        """
+        require_kind("person", person, str, "the name of a person")
+        try:
+            told = f"{self._salt}\n{folded(person)}".encode()
+        except UnicodeEncodeError:
+            raise Refused("person", "a text of Unicode characters is needed, without lone surrogates") from None
+        if not folded(person):
+            raise Refused("person", "a person needs a name; leave it out to have one drawn")
+        short = np.frombuffer(sha256(told).digest()[:NAME], dtype=np.uint8)
+        return marked(short[None], drawn=False).tobytes()
+
+    @property
+    def _salt(self) -> str:
+        return self.hash
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The inverse of what `write` writes.
+
+        Raises:
+            ValueError: it is of no task, or of another version.
+        """
+        try:
+            stored = json.loads(text)
+            version, loss = stored["local_task"], stored["loss"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise Refused("task", "this is no task of the local model") from None
+        if version != VERSION:
+            raise Refused("task", f"it is of another version than {VERSION}")
+        require_known(stored, _FIELDS)
+        if not isinstance(loss, Mapping) or len(loss) != 1 or not isinstance(stored.get("people"), int):
+            raise Refused("task", "it says no loss, or no number of people")
+        ((currency, amount),) = loss.items()
+        if currency not in _LOSSES or not isinstance(amount, str):
+            raise Refused("task", "its loss is an epsilon or a rho, written as a text")
+        asked, aim = question_from_json(stored.get("question", {})), _aim_of(stored.get("aim"))
+        coins = chosen("coins", stored.get("coins", Coins.OWN), Coins)
+        rounding = chosen("rounding", stored.get("rounding", Rounding.SIMPLE), Rounding)
+        return cls(asked, _LOSSES[currency](amount), stored["people"], aim=aim, coins=coins, rounding=rounding)
+
+    def to_json(self) -> str:
+        """The document: its octets decide its hash."""
+        pure = self.loss.epsilon is not None
+        loss = {"epsilon": str(self.loss.epsilon)} if pure else {"rho": str(self.loss.rho)}
+        told = {"local_task": VERSION, "people": self.people, "loss": loss, "question": question_to_json(self.question)}
+        aim = {} if self.aim is None else {"aim": self.aim.name.lower()}
+        coins = {} if self.coins is Coins.OWN else {"coins": str(self.coins)}
+        rounding = {} if self.rounding is Rounding.SIMPLE else {"rounding": str(self.rounding)}
+        return json.dumps({**told, **aim, **coins, **rounding}, sort_keys=True)
+
+
+def _aim_of(word: object) -> Read | None:
+    if word not in (None, Read.AREA.name.lower()):
+        raise Refused("aim", "it is an area, or none")
+    return None if word is None else Read.AREA
+
+
+_FIELDS = "local_task", "people", "loss", "question", "aim", "coins", "rounding"
+_LOSSES = {"epsilon": PrivacyLoss.pure, "rho": PrivacyLoss.zcdp}

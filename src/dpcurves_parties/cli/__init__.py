@@ -1,0 +1,24 @@
+"""Commands of two servers, of people in pairs, and of those who ask them."""
+
+from dpcurves.cli.one_table import QUESTIONS
+from dpcurves.cli.wings import Group, Provided
+
+from .ask_pairs import ASK_PAIRS
+from .ask_servers import SAID, asks_of
+from .pair import PAIR_COMMANDS
+from .pair_plans import PAIR_PLANS
+from .servers import SERVER_COMMANDS
+from .tasks import TASK_COMMANDS
+
+PROVIDED = Provided(
+    commands={**SERVER_COMMANDS, **PAIR_COMMANDS},
+    plans=PAIR_PLANS,
+    groups={
+        "task": Group("Tasks for two servers, neither of them trusted alone.", TASK_COMMANDS),
+        "ask": Group(
+            "Questions to the two servers of a task. The first answer is paid with all of its loss; others are free.",
+            {**asks_of(QUESTIONS), **ASK_PAIRS},
+            said=SAID,
+        ),
+    },
+)

@@ -1,0 +1,86 @@
+"""Options for the participants of a task, and for its documents and tickets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from dpcurves.cli.literals import chosen, whole
+from dpcurves.cli.refusal import Misuse
+
+if TYPE_CHECKING:
+    from ..serving.identity import Server
+    from ..shares.function_shares import Owners
+
+
+@dataclass(frozen=True)
+class Parties:
+    """Options for the servers, owners and analysts of a new task, and for its files."""
+
+    servers: Annotated[
+        str, Option(help="Files server.json of party 0, party 1; with people in pairs, one file.", metavar="FILE,FILE")
+    ]
+    out: Annotated[str, Option(help="The task document: a new file.", metavar="FILE")]
+    tickets: Annotated[str, Option(help="A folder for the tickets of all who take part.", metavar="FOLDER")]
+    owners: Annotated[str, Option(help="How many owners there are; with --pairs, how many people.", metavar="N")]
+    reports_per_owner: Annotated[
+        str | None, Option(help="How many reports one owner may send at most; of pairs, 1 if not said.", metavar="K")
+    ] = None
+    analysts: Annotated[str, Option(help="How many analysts there are.", metavar="N")] = "1"
+    name: Annotated[str, Option(help="A name for people to read.", metavar="NAME")] = "task"
+    check: Annotated[
+        str,
+        Option(
+            help="owners: servers drop reports that count more than once; nobody: reports are not checked.",
+            metavar="WHOM",
+        ),
+    ] = "nobody"
+
+    def checked(self) -> Owners:
+        """Choice of whether servers check owners' reports."""
+        from ..shares.function_shares import Owners
+
+        return chosen("check", self.check, {"owners": Owners.CHECKED, "nobody": Owners.UNCHECKED})
+
+    def known(self, number: int) -> tuple[Server, ...]:
+        """Public descriptions of the servers, read from their files.
+
+        Raises:
+            Misuse: the number of files is not `number`.
+        """
+        from ..serving.identity import read_server
+
+        files = self.servers.split(",")
+        if len(files) != number:
+            one, two = (
+                "one file is needed, as in a0/server.json",
+                "two files with a comma between them are needed, as in",
+            )
+            raise Misuse("servers", one if number == 1 else f"{two} a0/server.json,a1/server.json")
+        return tuple(read_server(Path(file)) for file in files)
+
+    def reports(self) -> int:
+        """Most reports that an owner may send.
+
+        Raises:
+            Misuse: the number was not given.
+        """
+        if self.reports_per_owner is None:
+            raise Misuse("reports-per-owner", "say how many reports one owner may send at most; there is no default")
+        return whole("reports-per-owner", self.reports_per_owner)
+
+
+@dataclass(frozen=True)
+class Bearer:
+    """Options for a ticket (bearer token) and the timeout."""
+
+    ticket: Annotated[str, Option(help="The ticket, from the folder that was made with the task.", metavar="FILE")]
+    patience: Annotated[str, Option(help="How long to wait for an answer.", metavar="SECONDS")] = "60"
+
+    @property
+    def seconds(self) -> float:
+        """Timeout in seconds."""
+        return float(whole("patience", self.patience))

@@ -1,0 +1,259 @@
+"""Commands for tasks: make a server's keys, create a task, show it, and close its collection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from dpcurves.cli.literals import category, whole
+from dpcurves.cli.option_groups import values_of
+from dpcurves.cli.promise_options import Price
+from dpcurves.cli.refusal import Misuse
+from dpcurves.cli.split_options import Split
+from dpcurves.cli.table_options import Cells, TaskDocument
+from dpcurves.cli.terminal import say, terminal
+from dpcurves.cli.waiting import waiting
+
+from .pair_tasks import OfPairs, create_of_pairs
+from .people import close as close_people
+from .task_parties import Bearer, Parties
+
+if TYPE_CHECKING:
+    from dpcurves.cli.option_groups import Command
+    from dpcurves.data import Categories
+
+    from ..pairs import PairTask
+    from ..shares import Task
+
+NEEDED = ("fastapi", "uvicorn", "cryptography.hazmat.primitives.hpke")
+EXTRA = "two servers need more packages than one curator; install dpcurves[servers]"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Options for a server's folder of keys, and for its URL."""
+
+    folder: Annotated[str, Argument(metavar="FOLDER", help="Where its keys are kept; made if it is not there.")]
+    url: Annotated[str, Option(help="Where it answers: https://host:port.", metavar="URL")]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Options for the column of numbers that is counted."""
+
+    column: Annotated[
+        str | None, Option(help="A column of numbers, whose values are counted; or ask --pairs.", metavar="NAME")
+    ] = None
+    measured_in: Annotated[str, Option(help="Its unit of measurement, for the picture.", metavar="UNIT")] = ""
+
+    def named(self) -> str:
+        """Name of the column.
+
+        Raises:
+            Misuse: no column was given.
+        """
+        if self.column is None:
+            raise Misuse("column", "name with --column what is counted, or ask pairs of people with --pairs")
+        return self.column
+
+
+@dataclass(frozen=True)
+class Classes(Split):
+    """Options for labels of two classes, for curves of a score, or for categories."""
+
+    label: Annotated[str | None, Option(help="The column of true labels of the scores.", metavar="NAME")] = None
+    pos_label: Annotated[str, Option(help="The positive label; other labels are missing.", metavar="LABEL")] = "1"
+    neg_label: Annotated[
+        str | None,
+        Option(
+            help="The negative label; not needed where the positive one is 1, 0, -1, true or false.", metavar="LABEL"
+        ),
+    ] = None
+
+    def declared(self) -> Categories | None:
+        """The two classes, or the categories; None: neither.
+
+        Raises:
+            Misuse: both are given.
+        """
+        from dpcurves.curves.turns.labels import labels
+
+        by = super().declared()
+        if isinstance(by, tuple):
+            raise Misuse("by", "a task has one column of categories")
+        if self.label is None:
+            return by
+        if by is not None:
+            raise Misuse("by", "a task has two classes or categories, not both; leave --label or --by out")
+        return labels(
+            self.label, category(self.pos_label), None if self.neg_label is None else category(self.neg_label)
+        )
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Options for the counts of two servers: column, grid and classes."""
+
+    counted: Counted
+    cells: Cells
+    classes: Classes
+
+    @classmethod
+    def unsaid(cls) -> Counts:
+        """Options with no value given."""
+        return cls(Counted(), Cells(), Classes())
+
+
+@dataclass(frozen=True)
+class Document(TaskDocument):
+    """Option for the document of a task of two servers, or of people in pairs."""
+
+    def read(self) -> Task:
+        """Read the task, which asks for counts of two servers."""
+        from ..shares import Task
+
+        return Task.read(self.task)
+
+    @property
+    def is_of_people(self) -> bool:
+        """True if the task is of people in pairs, each with a device."""
+        from ..pairs import Trust
+
+        return self.is_of_pairs and self.of_pairs().trust is Trust.PEOPLE
+
+    @property
+    def is_of_pairs(self) -> bool:
+        """True if the task is of pairs, computed by people or by two servers."""
+        from ..pairs import PairTask
+        from ..serving.task_document import kind_of, text_of
+
+        return kind_of(text_of(self.task)) == PairTask.KIND
+
+    def of_pairs(self) -> PairTask:
+        """Read the task, which is of pairs."""
+        from ..pairs import PairTask
+
+        return PairTask.read(self.task)
+
+
+def identity(place: Place) -> None:
+    """Make the keys of a server.
+
+    Its public keys and address are written to FOLDER/server.json: give that file to whoever makes the task.
+
+    Example: dpcurves task identity a0 --url https://127.0.0.1:8701
+    """
+    require_extra()
+    from ..serving.identity import PUBLIC, Identity
+
+    made = Identity.found(Path(place.folder), place.url)
+    say(terminal(), f"written: {made.folder / PUBLIC} (public); the keys beside it are secret")
+
+
+def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) -> None:
+    """Make a task for two servers, or for people in pairs.
+
+    Two servers count all cells of the grid, by class or category if there are any; or, where these are too many to be
+    laid out, thresholds one after the other. With --pairs, the mean of a kernel over pairs of people is asked instead.
+
+    The document is public. Each owner, each analyst and the coordinator, who closes the task, gets a ticket.
+
+    Example: dpcurves task create --column arr_delay --grid -100:1300:4096 --epsilon 1 --reports-per-owner 5000
+    --servers a0/server.json,a1/server.json --owners 5 --out task.json --tickets tickets
+    """
+    require_extra()
+    if of_pairs.pairs is not None:
+        require_unsaid("a task of pairs reads --columns: leave it out", counts, Counts.unsaid())
+        create_of_pairs(of_pairs, price, parties)
+        return
+    require_unsaid("it belongs to tasks of pairs: say with --pairs in how many a person is", of_pairs, OfPairs())
+    from ..serving.new_task import found
+    from ..serving.ticket import Role
+    from ..shares import Task
+    from ..shares.statement import statement
+
+    first, second = parties.known(2)
+    draft = Task(
+        parties.name, counts.counted.named(), counts.cells.declared(), counts.classes.declared(), price.loss(),
+        parties.reports(), (first, second), {}, counts.counted.measured_in, owners=parties.checked(),
+    )  # fmt: skip
+    numbers = {
+        Role.OWNER: whole("owners", parties.owners), Role.ANALYST: whole("analysts", parties.analysts),
+        Role.COORDINATOR: 1,
+    }  # fmt: skip
+    task = found(draft, numbers, Path(parties.out), Path(parties.tickets))
+    say(terminal(), *statement(task), f"written: {parties.out}, and tickets in {parties.tickets}")
+
+
+def require_unsaid(rule: str, given: Any, nothing: Any) -> None:
+    """Refuse options of a group that do not apply but were given.
+
+    Raises:
+        Misuse: one was given.
+    """
+    usual = values_of(nothing)
+    said = next((name for name, value in values_of(given).items() if value != usual[name]), None)
+    if said is not None:
+        raise Misuse(said.replace("_", "-"), rule)
+
+
+def show(document: Document) -> None:
+    """Show the guarantee of a task, and its trust assumptions.
+
+    Example: dpcurves task show --task task.json
+    """
+    require_extra()
+    if document.is_of_pairs:
+        from ..pairs.statement import statement as statement_of_pairs
+
+        say(terminal(), *statement_of_pairs(document.of_pairs()))
+        return
+    from ..shares.statement import statement
+
+    say(terminal(), *statement(document.read()))
+
+
+def close(document: Document, bearer: Bearer) -> None:
+    """End the collection: both servers agree on the reports that count.
+
+    No more are taken; those that reached one server only are dropped. Questions are answered from now on. Of a task of
+    pairs, servers are shown the seed that lies beside the coordinator's ticket: who meets whom follows from it.
+
+    Example: dpcurves task close --task task.json --ticket tickets/coordinator-1
+    """
+    require_extra()
+    if document.is_of_people:
+        close_people(document.of_pairs(), bearer)
+        return
+    from ..pairs import PairTask, read_seed
+    from ..serving.ticket import Role, Ticket
+    from ..serving.two_servers.coordinator import close as close_task
+
+    ticket = Ticket.read(bearer.ticket, Role.COORDINATOR)
+    task: Task | PairTask = document.of_pairs() if document.is_of_pairs else document.read()
+    seed = read_seed(Path(bearer.ticket), task) if isinstance(task, PairTask) else None
+    with waiting("the servers agree on the reports"):
+        closed = close_task(task, ticket, patience=bearer.seconds, seed=seed)
+    senders = f"from {closed.owners} of {len(task.tokens[Role.OWNER])} owners"
+    say(terminal(), f"closed: {closed.reports} reports reached both servers, {senders}; their hash is {closed.set}")
+
+
+def require_extra() -> None:
+    """Refuse if the optional packages of the extra ``servers`` are missing.
+
+    Raises:
+        Misuse: a package is missing.
+    """
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in NEEDED):
+        raise Misuse("task", f"{EXTRA}")
+
+
+TASK_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
+    {"identity": identity, "create": create, "show": show, "close": close}
+)

@@ -1,0 +1,299 @@
+"""Whole numbers whose bits are wires: kernels are written in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from dpcurves.arguments import Refused, WrongKind, whole
+
+from .circuit import Number
+from .wiring import ONE, ZERO, Wiring
+
+
+def width(low: int, high: int) -> int:
+    """Bits of the numbers from `low` to `high`: of a two's complement, where some are negative.
+
+    >>> width(0, 255), width(-1, 1), width(-128, 127)
+    (8, 2, 8)
+    """
+    return high.bit_length() if low >= 0 else 1 + max(max(high, 0).bit_length(), (~low).bit_length())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bits:
+    """Symbolic whole number, of which only the range is known while the circuit is made. No result is ever too large.
+
+    Numbers are combined by ``+ - * < <= > >= == != & | ^ ~ abs``, with each other and with Python's integers, and by
+    `mux`, `sign`, `total` and the built-in `sum`. There is no truth value: no `if`, no `min`, no `max`.
+
+    Attributes:
+        wiring: Builder of the circuit that has its wires.
+        wires: The lowest bit first; a two's complement where `low` is negative.
+        low: No value is below it.
+        high: No value is above it.
+    """
+
+    wiring: Wiring
+    wires: tuple[int, ...]
+    low: int
+    high: int
+
+    @classmethod
+    def input(cls, wiring: Wiring, number: int) -> Bits:
+        """An input: a number without a sign."""
+        wires = wiring.input(number)
+        return cls(wiring, wires, 0, (1 << len(wires)) - 1)
+
+    @classmethod
+    def of_places(cls, places: Sequence[Bits]) -> Bits:
+        """The number without a sign whose bits these are, the lowest first.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if not places:
+            raise Refused("places", "at least one is needed")
+        wires = tuple(place.wires[0] if place.wires else ZERO for place in places)
+        return cls(places[0].wiring, wires, 0, (1 << len(wires)) - 1)
+
+    def places(self, size: int | None = None) -> list[Bits]:
+        """The bits, the lowest first, each a number of its own; of a negative one, those of its two's complement.
+
+        Args:
+            size: Number of wires; of a number that does not fit, the lowest ones.
+        """
+        return [self._bit(wire) for wire in self._extended(len(self.wires) if size is None else size)]
+
+    @property
+    def number(self) -> Number:
+        """Description of this number as a circuit's output: its wires and its range."""
+        return Number(self.wires, self.low, self.high)
+
+    def __add__(self, other: Bits | int) -> Bits:
+        return self._sum(self._like(other), subtract=ZERO)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Bits | int) -> Bits:
+        return self._sum(self._like(other), subtract=ONE)
+
+    def __rsub__(self, other: int) -> Bits:
+        return self._like(other) - self
+
+    def __neg__(self) -> Bits:
+        return 0 - self
+
+    def __mul__(self, other: Bits | int) -> Bits:
+        one, many = sorted((self, self._like(other)), key=lambda each: (each.high - each.low, each.low))
+        if one.low >= -1 and one.high <= 1:
+            return one._signed(many)
+        ends = [a * b for a in (one.low, one.high) for b in (many.low, many.high)]
+        squared = one.wires == many.wires and (one.low < 0) == (many.low < 0)  # else the same wires are other numbers
+        low = max(0, min(ends)) if squared else min(ends)
+        found = total(one._partial_products(many))
+        return self._within(found._extended(width(low, max(ends))), low, max(ends))
+
+    __rmul__ = __mul__
+
+    def __lt__(self, other: Bits | int) -> Bits:
+        """1 where it is less; one AND a bit."""
+        right = self._like(other)
+        size = width(min(self.low, right.low), max(self.high, right.high))
+        signed = min(self.low, right.low) < 0
+        first, second = list(self._extended(size)), list(right._extended(size))
+        if signed:  # numbers with a sign are in the order of those without, once their top bits are turned
+            first[-1], second[-1] = self.wiring.negation(first[-1]), self.wiring.negation(second[-1])
+        carry = ONE
+        for a, b in zip(first, second, strict=True):
+            carry = self.wiring.carry(a, self.wiring.negation(b), carry)
+        return self._bit(self.wiring.negation(carry))
+
+    def __gt__(self, other: Bits | int) -> Bits:
+        return self._like(other) < self
+
+    def __le__(self, other: Bits | int) -> Bits:
+        return ~(self > other)
+
+    def __ge__(self, other: Bits | int) -> Bits:
+        return ~(self < other)
+
+    def __eq__(self, other: Bits | int) -> Bits:  # type: ignore[override]
+        """1 where they are equal; one AND less than bits."""
+        right = self._like(other)
+        size = width(min(self.low, right.low), max(self.high, right.high))
+        pairs = zip(self._extended(size), right._extended(size), strict=True)
+        return self._bit(self._all([self.wiring.negation(self.wiring.xor(a, b)) for a, b in pairs]))
+
+    def __ne__(self, other: Bits | int) -> Bits:  # type: ignore[override]
+        return ~(self == other)
+
+    def __and__(self, other: Bits | int) -> Bits:
+        return self._bitwise(other, self.wiring.conjunction)
+
+    def __or__(self, other: Bits | int) -> Bits:
+        return self._bitwise(other, self.wiring.disjunction)
+
+    def __xor__(self, other: Bits | int) -> Bits:
+        return self._bitwise(other, self.wiring.xor)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Bits:
+        """Complement of all bits: for a single bit b, 1 - b."""
+        top = (1 << len(self._unsigned.wires)) - 1
+        return self._within(map(self.wiring.negation, self.wires), top - self.high, top - self.low)
+
+    def __abs__(self) -> Bits:
+        """The number without its sign."""
+        if self.low >= 0:
+            return self
+        high = max(-self.low, self.high)
+        return self._negated_where(self.wires[-1], 0, high)
+
+    def __bool__(self) -> NoReturn:
+        raise WrongKind("kernel", "a number in a circuit is neither true nor false while it is made: write mux")
+
+    def __hash__(self) -> int:
+        return hash((id(self.wiring), self.wires))
+
+    @property
+    def _unsigned(self) -> Bits:
+        if self.low < 0:
+            raise Refused("kernel", f"bit by bit, a number from 0 on is needed, got one from {self.low} on")
+        return self
+
+    def _like(self, other: Bits | int) -> Bits:
+        if isinstance(other, Bits):
+            if other.wiring is not self.wiring:
+                raise Refused("kernel", "numbers of two circuits do not go together")
+            return other
+        return constant(self.wiring, other)
+
+    def _bit(self, wire: int) -> Bits:
+        return Bits(self.wiring, (wire,), 0, 1)
+
+    def _extended(self, size: int) -> tuple[int, ...]:
+        """The wires of the same number with so many bits: fewer only where its range allows it."""
+        top = self.wires[-1] if self.low < 0 else ZERO
+        return (*self.wires, *([top] * (size - len(self.wires))))[:size]
+
+    def _within(self, wires: Iterable[int], low: int, high: int) -> Bits:
+        return Bits(self.wiring, tuple(wires)[: width(low, high)], low, high)
+
+    def _sum(self, right: Bits, subtract: int) -> Bits:
+        ends = (-right.high, -right.low) if subtract == ONE else (right.low, right.high)
+        low, high = self.low + ends[0], self.high + ends[1]
+        size, carry, wires = width(low, high), subtract, []
+        turned = [self.wiring.xor(wire, subtract) for wire in right._extended(size)]
+        for a, b in zip(self._extended(size), turned, strict=True):
+            wires.append(self.wiring.xor(self.wiring.xor(a, b), carry))
+            carry = self.wiring.carry(a, b, carry)
+        return Bits(self.wiring, tuple(wires), low, high)
+
+    def _negated_where(self, condition: int, low: int, high: int) -> Bits:
+        """The number, or minus it where the condition is 1: one AND a bit but for the highest."""
+        carry, wires = condition, []
+        for wire in self._extended(width(low, high)):
+            turned = self.wiring.xor(wire, condition)
+            wires.append(self.wiring.xor(turned, carry))
+            carry = self.wiring.conjunction(turned, carry)
+        return Bits(self.wiring, tuple(wires), low, high)
+
+    def _signed(self, many: Bits) -> Bits:
+        """The product, where this number is -1, 0 or 1."""
+        ends = [one * other for one in (self.low, self.high) for other in (many.low, many.high)]
+        low, high = min(0, *ends), max(0, *ends)
+        if (self.low, self.high) == (many.low, many.high) == (-1, 1):
+            return self._product_of_signs(many)
+        odd = self.wires[0] if self.wires else ZERO
+        kept = tuple(self.wiring.conjunction(odd, wire) for wire in many.wires)
+        kept_number = Bits(self.wiring, kept, min(0, many.low), max(0, many.high))
+        return kept_number if self.low >= 0 else kept_number._negated_where(self.wires[-1], low, high)
+
+    def _product_of_signs(self, other: Bits) -> Bits:
+        """The product of two signs, each with two bits: whether it is odd, and whether it is negative."""
+        odd = self.wiring.conjunction(self.wires[0], other.wires[0])
+        negative = self.wiring.conjunction(odd, self.wiring.xor(self.wires[1], other.wires[1]))
+        return Bits(self.wiring, (odd, negative), -1, 1)
+
+    def _partial_products(self, many: Bits) -> Iterator[Bits]:
+        for place, wire in enumerate(self.wires):
+            part = self._bit(wire)._signed(many)
+            weight = -(1 << place) if self.low < 0 and place == len(self.wires) - 1 else 1 << place
+            yield -part._moved(place) if weight < 0 else part._moved(place)
+
+    def _moved(self, places: int) -> Bits:
+        """The number times a power of two."""
+        return Bits(self.wiring, (*([ZERO] * places), *self.wires), self.low << places, self.high << places)
+
+    def _bitwise(self, other: Bits | int, gate: Callable[[int, int], int]) -> Bits:
+        first, second = self._unsigned, self._like(other)._unsigned
+        size = max(len(first.wires), len(second.wires))
+        pairs = zip(first._extended(size), second._extended(size), strict=True)
+        return Bits(self.wiring, tuple(gate(a, b) for a, b in pairs), 0, (1 << size) - 1)
+
+    def _all(self, wires: list[int]) -> int:
+        """Wire of the AND of all wires, computed by a balanced tree."""
+        while len(wires) > 1:
+            odd = wires[len(wires) // 2 * 2 :]
+            wires = [self.wiring.conjunction(a, b) for a, b in zip(wires[::2], wires[1::2], strict=False)] + odd
+        return wires[0] if wires else ONE
+
+
+def constant(wiring: Wiring, value: int) -> Bits:
+    """A number that everybody knows.
+
+    Raises:
+        TypeError: it is no whole number.
+    """
+    found = whole("kernel", value)
+    wires = tuple(ONE if found >> place & 1 else ZERO for place in range(width(found, found)))
+    return Bits(wiring, wires, found, found)
+
+
+def mux(condition: Bits, one: Bits | int, other: Bits | int) -> Bits:
+    """The one where the condition is 1, else the other: one AND a bit.
+
+    Raises:
+        ValueError: the condition may be something else than 0 or 1.
+    """
+    if condition.low < 0 or condition.high > 1:
+        raise Refused("condition", f"a bit is needed, got a number from {condition.low} to {condition.high}")
+    first, second = condition._like(one), condition._like(other)
+    if not condition.wires:
+        return second
+    low, high = min(first.low, second.low), max(first.high, second.high)
+    pairs = zip(first._extended(width(low, high)), second._extended(width(low, high)), strict=True)
+    wires = tuple(condition.wiring.choice(condition.wires[0], a, b) for a, b in pairs)
+    return Bits(condition.wiring, wires, low, high)
+
+
+def sign(number: Bits) -> Bits:
+    """-1, 0 or 1: of a difference of two numbers, two ANDs a bit but one.
+
+    >>> from dpcurves_parties.crypto.circuits import traced
+    >>> traced(lambda x, y: sign(x - y), 32, 32).ands
+    63
+    """
+    signed, wires = number.low < 0, number.wires
+    if signed and number.low > -(1 << len(wires) - 1):
+        wires = wires[:-1]  # the top bit is never the only one
+    turned = [number.wiring.negation(wire) for wire in wires]
+    odd = number.wiring.negation(number._all(turned))
+    return Bits(number.wiring, (odd, number.wires[-1]), -1, 1) if signed else number._bit(odd)
+
+
+def total(numbers: Iterable[Bits]) -> Bits:
+    """The sum of all, by a tree: fewer ANDs than the built-in `sum`.
+
+    Raises:
+        ValueError: there is none.
+    """
+    left = list(numbers)
+    if not left:
+        raise Refused("numbers", "at least one is needed")
+    while len(left) > 1:
+        left = [a + b for a, b in zip(left[::2], left[1::2], strict=False)] + left[len(left) // 2 * 2 :]
+    return left[0]

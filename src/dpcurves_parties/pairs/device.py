@@ -1,0 +1,205 @@
+"""SECRET. File of one person: its secret, the meetings that it has entered, and the messages received in each."""
+
+from __future__ import annotations
+
+import hmac
+import sqlite3
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurves.arguments import ProtocolAborted
+from dpcurves.noise import Randomness
+
+from ..crypto.two_party import Job, Owner, Talk, evaluate_one, garble_one
+from .letters import Writer
+from .meetings import Meeting
+from .private_file import changing
+from .values import whole
+
+SECRET_SIZE = 32
+Bits = NDArray[np.bool_]
+_WORD = 64
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS facts (one INTEGER PRIMARY KEY, task BLOB, secret BLOB, most INTEGER)",
+    "CREATE TABLE IF NOT EXISTS meetings (name BLOB PRIMARY KEY, value BLOB, dropped INTEGER)",
+    "CREATE TABLE IF NOT EXISTS heard (name BLOB, step INTEGER, message BLOB, PRIMARY KEY (name, step))",
+)
+
+
+@dataclass(slots=True, repr=False, eq=False)
+class Device:
+    """Persistent state of a person's device for one task. It has no repr.
+
+    Formal guarantees: a meeting's loss is written here, and is on the disk, before anything of it is said; the device
+    enters so many meetings and no more. All that it ever says in one follows from its secret, from the value it entered
+    with, and from the letters it kept; each letter is kept before it is answered, and no second one for its step is. So
+    who is killed and goes on says the same again, and no coin is thrown twice for one loss. What is worked out, and
+    with whom, `Person` holds to what was agreed on. Not covered: a file that is copied, or put back as it was before.
+
+    Attributes:
+        path: The file, an SQLite database that its owner alone may read.
+        task: The hash of the task.
+        most: Most meetings that may be entered.
+    """
+
+    path: Path
+    task: bytes
+    most: int
+    _secret: bytes = field(default=b"", init=False)
+
+    @classmethod
+    def of(cls, path: Path, task: bytes, most: int, randomness: Randomness) -> Device:
+        """The device in the file at a path, or in a new file.
+
+        Raises:
+            ProtocolAborted: it is of another task, or for another number of meetings, or can not be read. Nothing of it
+                is shown.
+        """
+        device = cls(path, task, most)
+        with device._changing() as base:
+            fresh = (task, randomness.octets(SECRET_SIZE), most)
+            base.execute("INSERT OR IGNORE INTO facts VALUES (1, ?, ?, ?)", fresh)
+            stored, device._secret, agreed = base.execute("SELECT task, secret, most FROM facts").fetchone()
+        if stored != task:
+            raise ProtocolAborted("device", f"{str(path)!r} is of another task")
+        if agreed != most:
+            raise ProtocolAborted("device", f"{str(path)!r} is for {agreed} meetings, not for {most}")
+        return device
+
+    @property
+    def writer(self) -> Writer:
+        """SECRET: the keys of this person."""
+        return Writer.of(self._secret)
+
+    @property
+    def entered(self) -> int:
+        """Number of meetings entered: their loss is spent, even if they fail."""
+        with self._changing() as base:
+            return int(base.execute("SELECT count(*) FROM meetings").fetchone()[0])
+
+    def spent(self, each: Fraction) -> Fraction:
+        """The loss that was spent so far, at this loss for each meeting."""
+        return each * self.entered
+
+    def enter(self, meeting: Meeting, value: Sequence[int]) -> None:
+        """Enter a meeting with a value, or go on with one that was entered with the same value; see `said`.
+
+        Raises:
+            ProtocolAborted: it is of another task, or was entered with another value, or there were enough, or it was
+                dropped. The value is not shown.
+        """
+        if meeting.task != self.task:
+            raise ProtocolAborted("meeting", "it is of another task")
+        mark = self._mark(meeting, value)
+        with self._changing() as base:
+            base.execute(
+                "INSERT OR IGNORE INTO meetings SELECT ?, ?, 0 WHERE (SELECT count(*) FROM meetings) < ?",
+                (meeting.name, mark, self.most),
+            )
+            found = base.execute("SELECT value FROM meetings WHERE name = ?", (meeting.name,)).fetchone()
+        if found is None:
+            raise ProtocolAborted("meeting", f"{self.most} were entered, and no more may be")
+        if not hmac.compare_digest(found[0], mark):
+            raise ProtocolAborted("meeting", "it was entered with another value")
+        self._require_open(meeting)
+
+    def keep(self, meeting: Meeting, step: int, message: bytes) -> None:
+        """Keep what the partner said at a step, before it is answered. What was kept for the step first, stays.
+
+        Raises:
+            ProtocolAborted: the meeting was not entered, or was dropped.
+        """
+        self._require_open(meeting)
+        with self._changing() as base:
+            base.execute("INSERT OR IGNORE INTO heard VALUES (?, ?, ?)", (meeting.name, step, message))
+
+    def drop(self, meeting: Meeting) -> None:
+        """Abandon a meeting. Its loss stays spent."""
+        with self._changing() as base:
+            base.execute("UPDATE meetings SET dropped = 1 WHERE name = ?", (meeting.name,))
+
+    def heard(self, meeting: Meeting) -> list[bytes]:
+        """Messages of the partner that were kept, in order."""
+        with self._changing() as base:
+            rows = base.execute("SELECT message FROM heard WHERE name = ? ORDER BY step", (meeting.name,)).fetchall()
+        return [row[0] for row in rows]
+
+    def said(self, meeting: Meeting, job: Job, value: Sequence[int], person: int) -> tuple[list[bytes], bytes | None]:
+        """Messages of this person in a meeting, given the partner's that were kept, and its output share if it has one.
+
+        Args:
+            job: Job that is computed; the first of both people is the garbler.
+            value: This person's own inputs, in order: whatever they are, each counts as a whole number of as many bits
+                as were declared, for who takes part must not depend on values. One too large counts as the largest, and
+                what is not a number as 0. Where there are more inputs, these are uniform, and drawn here.
+
+        Raises:
+            ProtocolAborted: what the partner said is not the next message. Then the meeting is dropped.
+        """
+        role = _role(meeting, person)
+        self.enter(meeting, value)
+        told = [whole(each, width) for each, width in zip(value, _own(job, role), strict=False)]
+        given = iter([*told, *self.thrown(meeting, job, person, len(told))])
+        values = [np.array([next(given)], np.uint64) if owner in (role, Owner.SHARED) else None for owner in job.owners]
+        randomness = Randomness.keyed(self._secret, "coins of " + meeting.name.hex())
+        talk = (garble_one if role is Owner.GARBLER else evaluate_one)(job, values, randomness)
+        try:
+            said, share = _said(talk, self.heard(meeting))
+        except ProtocolAborted:
+            self.drop(meeting)
+            raise
+        return said, None if share is None else np.packbits(np.concatenate(share), bitorder="little").tobytes()
+
+    def thrown(self, meeting: Meeting, job: Job, person: int, values: int) -> tuple[int, ...]:
+        """SECRET: the uniform numbers that this person brings to a meeting behind so many values; they never change."""
+        coins = Randomness.keyed(self._secret, "thrown in " + meeting.name.hex())
+        return tuple(coins.below(1 << width) for width in _own(job, _role(meeting, person))[values:])
+
+    def _require_open(self, meeting: Meeting) -> None:
+        with self._changing() as base:
+            found = base.execute("SELECT dropped FROM meetings WHERE name = ?", (meeting.name,)).fetchone()
+        if found is None or found[0]:
+            raise ProtocolAborted("meeting", "it was dropped" if found else "it was not entered")
+
+    def _mark(self, meeting: Meeting, value: Sequence[int]) -> bytes:
+        """Keyed hash (HMAC) that distinguishes a value from others, only for a holder of the secret."""
+        text = ",".join([str(whole(each, _WORD)) for each in value])
+        return hmac.digest(self._secret, b"value\n" + meeting.name + b"\n" + text.encode(), "sha256")
+
+    def _changing(self) -> AbstractContextManager[sqlite3.Connection]:
+        return changing(self.path, "device", _TABLES)
+
+
+def _role(meeting: Meeting, person: int) -> Owner:
+    return (Owner.GARBLER, Owner.EVALUATOR)[meeting.people.index(person)]
+
+
+def _own(job: Job, role: Owner) -> list[int]:
+    """Numbers of bits of the inputs that this role supplies, alone or shared."""
+    owned = zip(job.circuit.inputs, job.owners, strict=True)
+    return [width for width, owner in owned if owner in (role, Owner.SHARED)]
+
+
+def _said(talk: Talk[list[Bits]], heard: Sequence[bytes]) -> tuple[list[bytes], list[Bits] | None]:
+    """Messages sent by a protocol that received these, and its result."""
+    said: list[bytes] = []
+    inbox = iter(heard)
+    try:
+        message = next(talk)
+        while True:
+            if message is not None:
+                said.append(message)
+                message = talk.send(b"")
+            elif (letter := next(inbox, None)) is not None:
+                message = talk.send(letter)
+            else:
+                return said, None
+    except StopIteration as end:
+        share: list[Bits] = end.value
+        return said, share

@@ -1,0 +1,166 @@
+"""What was told about pairs of people: answers of each, or one noisy sum of all."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import exp, expm1
+from typing import Any, ClassVar, Self
+
+from dpcurves.arguments import Refused
+from dpcurves.laws.law import Law
+from dpcurves.queries import Overlaps
+
+MOST_PAIRS = 2**40
+_COUNTED = ("people", "pairs", "one", "both", "least", "most")
+
+
+@dataclass(frozen=True, slots=True)
+class PairLaw(Law):
+    """The distribution of released values around the mean of a kernel over all pairs.
+
+    Attributes:
+        people: How many people there are.
+        pairs: How many pairs came.
+        one: How many ordered couples of these have exactly one person in common.
+        both: How many have both: each pair with itself, and with its repetitions.
+        least: The smallest value of the kernel.
+        most: The largest one.
+        step: What one of these whole numbers stands for.
+
+    Raises:
+        ValueError: there are too few people, or numbers of pairs do not go together.
+    """
+
+    people: int
+    pairs: int
+    one: int
+    both: int
+    least: int
+    most: int
+    step: Fraction
+
+    def __post_init__(self) -> None:
+        if self.people < 2 or not 0 <= self.pairs <= min(self.both, MOST_PAIRS) or self.one < 0:
+            raise Refused("pairs", "there are at least two people, and pairs overlap at least with themselves")
+        if self.least >= self.most or self.step <= 0:
+            raise Refused("kernel", "its values are more than one")
+
+    @property
+    def missing(self) -> None:
+        """Nobody was counted."""
+        return None
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether each pair answered on its own; else one noise was added to the sum of all."""
+        return False
+
+    def debiased(self, told: float) -> float:
+        """The kernel's mean, without bias, from the mean of what pairs told."""
+        return told
+
+    @property
+    def overlaps(self) -> Overlaps:
+        """How often pairs have people in common."""
+        return Overlaps(self.pairs, self.one, self.both)
+
+    @property
+    def span(self) -> int:
+        """The range of the kernel's values."""
+        return self.most - self.least
+
+    def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
+        known = {name: getattr(self, name) for name in _COUNTED} | {"step": str(self.step)}
+        return {self.KEY: known | self._own_json(), "values": list(values), "total": total}
+
+    @abstractmethod
+    def _own_json(self) -> dict[str, Any]:
+        """What is to be said beside what all such laws have."""
+
+    @staticmethod
+    def _known(stored: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: int(stored[name]) for name in _COUNTED} | {"step": Fraction(stored["step"])}
+
+
+@dataclass(frozen=True, slots=True)
+class PairAnswers(PairLaw):
+    """Each pair answered on its own. The values: sums of answers, of their squares, and of products.
+
+    Products are of couples of pairs, each couple once, that have exactly one person in common. They estimate the
+    covariance of the answers of such pairs, which the variance depends on.
+
+    Attributes:
+        offset: The mean answer for a value of 0.
+        gain: The increase of the mean answer when the value grows by 1.
+    """
+
+    KEY: ClassVar[str] = "pair_answers"
+
+    offset: Fraction
+    gain: Fraction
+
+    @property
+    def is_answered(self) -> bool:
+        return True
+
+    def debiased(self, told: float) -> float:
+        return (told - float(self.offset)) / float(self.gain)
+
+    @property
+    def size(self) -> int:
+        """Three sums."""
+        return 3
+
+    def blank(self) -> tuple[int, ...]:
+        """Answers as they would be about values in the middle, rounded."""
+        middle = float(self.offset + self.gain * Fraction(self.least + self.most, 2))
+        return round(self.pairs * middle), round(self.pairs * middle), round(self.one / 2 * middle**2)
+
+    def _own_json(self) -> dict[str, Any]:
+        return {"offset": str(self.offset), "gain": str(self.gain)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The law of what `to_json` wrote."""
+        told = stored[cls.KEY]
+        return cls(**cls._known(told), offset=Fraction(told["offset"]), gain=Fraction(told["gain"]))
+
+
+@dataclass(frozen=True, slots=True)
+class PairSum(PairLaw):
+    """All pairs' values were added up, and one noise to their sum: the one value.
+
+    Attributes:
+        rate: One over the scale of the Laplace noise.
+    """
+
+    KEY: ClassVar[str] = "pair_sum"
+
+    rate: Fraction
+
+    @property
+    def size(self) -> int:
+        """One sum."""
+        return 1
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise: ``2 r / (1 - r)**2``, r being ``exp(-rate)``."""
+        rate = float(self.rate)
+        return 2 * exp(-rate) / expm1(-rate) ** 2
+
+    def blank(self) -> tuple[int, ...]:
+        """The sum of values in the middle."""
+        return (self.pairs * (self.least + self.most) // 2,)
+
+    def _own_json(self) -> dict[str, Any]:
+        return {"rate": str(self.rate)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The law of what `to_json` wrote."""
+        told = stored[cls.KEY]
+        return cls(**cls._known(told), rate=Fraction(told["rate"]))

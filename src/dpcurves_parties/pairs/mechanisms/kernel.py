@@ -1,0 +1,136 @@
+"""Functions of two people's values, as circuits: what the mean over pairs is taken of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from hashlib import sha256, shake_256
+from typing import Any, Self
+
+import numpy as np
+
+from dpcurves.arguments import Refused, WrongKind, exact, make_whole, shown
+from dpcurves.arrays import IntArray
+from dpcurves.queries import KernelForm
+
+from ...crypto.circuits import Circuit, evaluated, to_bristol, traced
+
+MOST_BITS = 48
+MOST_OUTPUT = 62
+TRIED = 256
+"""Pairs for which it is looked whether a function is symmetric."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsigned:
+    """Whole numbers from 0 to ``2**bits - 1``.
+
+    Raises:
+        ValueError: there are less than 1 or more than 48 bits.
+        TypeError: `bits` is no whole number.
+    """
+
+    bits: int
+
+    def __post_init__(self) -> None:
+        make_whole(self, bits="bits")
+        if not 1 <= self.bits <= MOST_BITS:
+            raise Refused("bits", f"a number of 1 to {MOST_BITS} bits is needed, got {self.bits}")
+
+
+class Kernel:
+    """A symmetric function of two people's values, written once in Python and made a circuit.
+
+    Args:
+        function: Takes two people, whose values are their attributes, and returns a whole number: see
+            `dpcurves_parties.crypto.circuits.Bits` for what may be done with values.
+        values: What it reads of a person, by name.
+
+    Attributes:
+        function: What was given.
+        bits: How many bits each value has, by the name that the function has for it.
+        columns: What these are called in a table, in the same order.
+        step: What one of the whole numbers stands for that the function returns.
+        circuit: The circuit of the function alone, without noise: all values of one person, then those of the other.
+
+    Raises:
+        TypeError: it is no function of such values.
+        ValueError: it reads nothing, is not symmetric, or has one value alone.
+
+    >>> kernel = Kernel(lambda x, y: abs(x.income - y.income), income=Unsigned(16))
+    >>> kernel.form.most, kernel.circuit.ands
+    (65535, 31)
+    """
+
+    step: Fraction = Fraction(1)
+
+    def __init__(self, function: Callable[[Any, Any], Any], /, **values: Unsigned) -> None:
+        if not callable(function):
+            raise WrongKind("kernel", f"a function of two people is needed, got {shown(function)}")
+        if not values or not all(isinstance(each, Unsigned) for each in values.values()):
+            raise WrongKind("kernel", "say what it reads of a person, as in income=dp.pairs.Unsigned(16)")
+        self.function, self.columns = function, tuple(values)
+        self.bits = {name: each.bits for name, each in values.items()}
+        self.circuit: Circuit = traced(function, self.bits, self.bits)
+        self._require_symmetric()
+
+    def on(self, **columns: Unsigned) -> Self:
+        """Read other columns by the same function, in the order in which the function's values were named.
+
+        Raises:
+            ValueError: there are not as many.
+        """
+        if len(columns) != len(self.bits):
+            raise Refused("columns", f"{len(self.bits)} are needed, for {', '.join(self.bits)}")
+        made = type(self)(self.function, **dict(zip(self.bits, columns.values(), strict=True)))
+        made.columns, made.step = tuple(columns), self.step
+        return made
+
+    def in_steps_of(self, step: Any) -> Self:
+        """Give the same function, where each whole step that it returns stands for so much: 1/2, for halves.
+
+        Raises:
+            ValueError: it is no number above 0.
+        """
+        made = copy(self)
+        made.step = exact("step", step)
+        made.__dict__.pop("form", None)
+        return made
+
+    @cached_property
+    def form(self) -> KernelForm:
+        """What is public about it."""
+        (found,) = self.circuit.outputs
+        digest = sha256(to_bristol(self.circuit).encode()).hexdigest()
+        columns = tuple(zip(self.columns, self.bits.values(), strict=True))
+        return KernelForm(digest, columns, found.low, found.high, self.step)
+
+    def evaluated(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> IntArray:
+        """The function of known values, arrays by the names of columns: what the circuit says.
+
+        Raises:
+            ValueError: something is no whole number of so many bits.
+        """
+        given = [person[column] for person in (one, other) for column in self.columns]
+        return np.asarray(evaluated(self.circuit, *given)[0], dtype=np.int64)
+
+    def _require_symmetric(self) -> None:
+        outputs = self.circuit.outputs
+        if len(outputs) != 1 or outputs[0].low >= outputs[0].high:
+            raise Refused("kernel", "it has to return one whole number, which is not the same for all pairs")
+        if not -(2**MOST_OUTPUT) < outputs[0].low <= outputs[0].high < 2**MOST_OUTPUT:
+            raise Refused("kernel", f"its values have to lie within 2**{MOST_OUTPUT}: read fewer bits")
+        one, other = self._made_up("one"), self._made_up("other")
+        if (self.evaluated(one, other) != self.evaluated(other, one)).any():
+            raise Refused("kernel", "it has to be symmetric: the same for two people in either order")
+
+    def _made_up(self, who: str) -> dict[str, Any]:
+        """People whose values are small and large alike, for their numbers of bits differ."""
+        made = {}
+        for name, bits in self.bits.items():
+            words = np.frombuffer(shake_256(f"{who} {name}".encode()).digest(8 * TRIED), dtype="<u8")
+            made[name] = words >> np.uint64(64 - bits) >> (words % np.uint64(bits))
+        return made

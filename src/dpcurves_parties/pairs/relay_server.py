@@ -1,0 +1,106 @@
+"""HTTP application and process of the server of people in pairs. Errors are one line; only faults are logged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fastapi import FastAPI, Request, Response
+
+from dpcurves.ledger import Ledger
+
+from ..serving.door import USUAL, Door, Limits
+from ..serving.entrance import proving
+from ..serving.errors import ProtocolAborted
+from ..serving.identity import Identity
+from ..serving.launch import Address, serve
+from ..serving.replies import body_of, told
+from ..serving.task_app import bearer_of, service_of, task_app
+from ..serving.ticket import Role
+from .relay import LARGEST_QUESTION, OF_PERSON, Relay
+from .relay_store import RelayStore
+from .task import PairTask
+
+
+def create_app(relays: Mapping[str, Relay]) -> FastAPI:
+    """The app of one server, with a relay for each task: paths are those of two servers, and ``people/...``."""
+    front = _Front(relays)
+    return task_app(front.standing, {"close": front.close, "answers": front.answers, "people/{what}": front.people})
+
+
+class _Front:
+    """Router: authorises requests, and forwards each to the relay of the task."""
+
+    def __init__(self, relays: Mapping[str, Relay]) -> None:
+        self._relays = relays
+
+    async def standing(self, task: str) -> Response:
+        """Respond to anybody with the state of the task."""
+        return await told(self._relay(task).standing)
+
+    async def close(self, task: str, request: Request) -> Response:
+        """Close the task with the coordinator's seed."""
+        relay = self._relay(task)
+        bearer_of(relay.task, request, Role.COORDINATOR)
+        message = await body_of(request, LARGEST_QUESTION)
+        return await told(lambda: relay.close(message))
+
+    async def answers(self, task: str, request: Request) -> Response:
+        """Respond to an analyst's question."""
+        relay = self._relay(task)
+        bearer_of(relay.task, request, Role.ANALYST)
+        message = await body_of(request, LARGEST_QUESTION)
+        return await told(lambda: relay.answer(message))
+
+    async def people(self, task: str, what: str, request: Request) -> Response:
+        """Let a person enter, or leave a letter, or take one."""
+        relay = self._relay(task)
+        person = bearer_of(relay.task, request, Role.OWNER)
+        if what not in OF_PERSON:
+            raise ProtocolAborted("letter", "a person asks what this server does not know", 404)
+        work, most = OF_PERSON[what]
+        message = await body_of(request, most(relay))
+        return await told(lambda: work(relay, person, message))
+
+    def _relay(self, task: str) -> Relay:
+        return service_of(self._relays, task)
+
+
+@dataclass(frozen=True, slots=True)
+class RelayServer:
+    """The server of tasks of people in pairs, before it runs.
+
+    Attributes:
+        tasks: Tasks that it serves.
+        identity: Identity of the server.
+        store: The URL of its database.
+        limits: Limits of the resources of unauthenticated clients.
+    """
+
+    tasks: Sequence[PairTask]
+    identity: Identity
+    store: str
+    limits: Limits = USUAL
+
+    def relays(self) -> dict[str, Relay]:
+        """A relay for each task.
+
+        Raises:
+            ValueError: a task names another server, or the database can not be opened.
+        """
+        for task in self.tasks:
+            if task.servers[0] != self.identity.public:
+                raise ProtocolAborted("identity", f"task {task.name!r} names another server")
+        self.identity.require_valid()
+        Ledger.open(self.store)  # makes the file, where there is none
+        store = RelayStore(self.store)
+        return {task.hash: Relay(task, self.identity.sealing, store) for task in self.tasks}
+
+    def serve(self, address: Address, ready: Callable[[], object]) -> None:
+        """Serve until stopped. `ready` is called once it listens.
+
+        Raises:
+            ValueError: as `relays`; or the address can not be had.
+        """
+        relays, context = self.relays(), proving(self.identity.certificate, self.identity.proof, ())
+        serve(create_app(relays), address, Door(self.limits), context, ready)

@@ -1,0 +1,287 @@
+"""SECRET. Service of one task of pairs at one server: takes shares of people, closes, and computes one noisy answer."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+from dpcurves.arguments import Refused
+from dpcurves.ledger import Allotment
+from dpcurves.noise.randomness import Randomness
+from dpcurves.queries import commitment
+from dpcurves.release import Release
+
+from ..serving.errors import ProtocolAborted
+from ..serving.json_messages import facts_of
+from ..serving.json_messages import opened as read
+from ..serving.line import PROTOCOL
+from ..serving.two_servers import report_set
+from ..serving.two_servers.collection import CLOSES, LARGEST_QUESTION, Collection, OfPeer, Place
+from ..serving.two_servers.kinds import Kind
+from ..serving.two_servers.messages import Asked, require_set
+from ..serving.two_servers.tables import Standing
+from .connection import Connection, End, conducted
+from .session import PairSession, PairsOf, warm
+from .store import PairStore
+from .task import PairTask
+
+LEADS = 0
+DRAWN_AS = "coins that both servers throw, in a circuit"
+
+
+def numbers_of(task: PairTask) -> int:
+    """Number of values in the answer, for any number of people."""
+    return len(task.plan(max(task.people, task.pairing.each + 1)).law.blank())
+
+
+@dataclass(frozen=True)
+class PairQuestions:
+    """Questions to a task of pairs: its single answer, which has no thresholds.
+
+    Attributes:
+        task: The task.
+    """
+
+    task: PairTask
+
+    @property
+    def hash(self) -> str:
+        """The hash of the task."""
+        return self.task.hash
+
+    def thresholds(self, at: object) -> tuple[int, ...]:
+        """Thresholds of the question: none.
+
+        Raises:
+            ProtocolAborted: some were asked for.
+        """
+        if at != []:
+            raise ProtocolAborted("at", "a task of pairs has one answer, without thresholds")
+        return ()
+
+    def numbers(self, at: object) -> int:
+        """Number of values in the answer."""
+        return numbers_of(self.task)
+
+
+@dataclass(frozen=True, repr=False)
+class Road:
+    """Client that connects to the other server, for a session of two-party computation.
+
+    Attributes:
+        url: URL of the other server.
+        context: TLS context by which both servers authenticate.
+        patience: Seconds that it may be silent.
+    """
+
+    url: str
+    context: ssl.SSLContext
+    patience: float
+
+    def opened(self) -> Connection:
+        """A connection.
+
+        Raises:
+            ProtocolAborted: the other server can not be reached, or is somebody else.
+        """
+        place = urlsplit(self.url)
+        try:
+            raw = socket.create_connection((place.hostname or "", place.port or 0), self.patience)
+        except OSError:
+            raise ProtocolAborted("peer", f"nobody answers at {self.url}", 502) from None
+        return Connection.over(raw, self.context, place.hostname or "", self.patience)
+
+
+@dataclass(frozen=True, repr=False)
+class Ready:
+    """SECRET. Party of a two-party session that was paid for."""
+
+    session: PairSession
+    allotment: Allotment
+
+    def conducted(self, shelf: PairStore, end: End) -> Release:
+        """Run the computation, or open its stored result.
+
+        Raises:
+            ProtocolAborted: the talk was cut off. Nothing was told.
+        """
+        bits = conducted(self.session.talk(shelf, Randomness.system()), end)
+        return self.session.pairs.release(bits, self.allotment)
+
+
+@dataclass(repr=False)
+class PairService(Collection[PairTask]):
+    """SECRET. Service of one server for one task of pairs. It has no repr.
+
+    Formal guarantees: each server has one XOR share of each value, a uniform one. Nothing of them leaves but messages
+    of `PairSession`: after both ledgers have charged the task's loss, once, for one set of people. Server 0 leads; each
+    server keeps its share of the one run that counts in the database of its ledger, so what is asked again, or after a
+    crash, has the same answer: see `settled`. A server that has lost its store is told so: see `Closing`. The seed of
+    the pairs was promised in the task, and is shown to the servers when it is closed, so who is paired with whom is
+    nobody's choice.
+
+    Attributes:
+        shelf: Storage of seeds and shares of runs.
+        road: The way to the other server, for the session.
+    """
+
+    OF_PEER: ClassVar[OfPeer] = MappingProxyType({
+        **CLOSES,
+        "seed": (lambda service, message: service.take_seed(message), LARGEST_QUESTION),
+        "lead": (lambda service, message: service.lead(message), LARGEST_QUESTION),
+    })  # fmt: skip
+
+    shelf: PairStore = field(kw_only=True)
+    road: Road = field(kw_only=True)
+    _told: Release | None = field(default=None, init=False)
+
+    @property
+    def drawn_as(self) -> str:
+        """Name of the noise: it is drawn once, and kept."""
+        return DRAWN_AS
+
+    @property
+    def askable(self) -> PairQuestions:
+        """Questions that may be asked: the single answer."""
+        return PairQuestions(self.task)
+
+    def warm(self) -> None:
+        """Compile the loops over gates, so that the first answer does not wait for them."""
+        warm()
+
+    def close(self, message: bytes) -> bytes:
+        """Close the task, and then send both servers the seed of the pairs. The operation is idempotent.
+
+        Raises:
+            ProtocolAborted: as `Closing.close`; or it is not the seed that was promised: nothing was closed.
+        """
+        self._seed_in(message)
+        agreed = self.closing.close()
+        self.take_seed(message)
+        self._post("seed", message)
+        return agreed
+
+    def take_seed(self, message: bytes) -> bytes:
+        """Keep the seed of the pairs.
+
+        Raises:
+            ProtocolAborted: it is not the seed that was promised, or the task is not closed.
+        """
+        seed = self._seed_in(message)
+        self._closed()
+        self.shelf.keep_seed(self.task.hash, seed)
+        return b"{}"
+
+    def _seed_in(self, message: bytes) -> bytes:
+        try:
+            seed = bytes.fromhex(str(facts_of(message, "task", seed=str)["seed"]))
+            fits = commitment(seed) == self.task.commitment
+        except (Refused, ValueError):
+            fits = False
+        if not fits:
+            raise ProtocolAborted("seed", "it is not the one that the task has promised", 409)
+        return seed
+
+    def standing(self) -> bytes:
+        """State of the task, and the seed of its pairs once it is closed, as JSON: public."""
+        seed = self.shelf.seed(self.task.hash)
+        return json.dumps({**json.loads(super().standing()), "seed": None if seed is None else seed.hex()}).encode()
+
+    def answer(self, message: bytes) -> bytes:
+        """Both servers' answer to an analyst: the same for all.
+
+        Raises:
+            ProtocolAborted: it can not be asked, or the other server does not answer. Nothing was told.
+        """
+        asked = Asked.from_json(message, self.askable)
+        standing = self._closed()
+        if self._told is None:
+            own = Asked.fresh(self.askable, (), asked.question)
+            if self.party == LEADS:
+                self._lead(own)
+            else:
+                own.echoed(self._post("lead", own.to_json(**standing.named)), "peer")
+        with self._lock:  # the other server may have heard the end of the session first
+            release = self._told
+        if release is None:
+            raise ProtocolAborted("peer", "the session with it was cut off; ask again", 502)
+        return asked.answered(release.values, {"set": standing.set, "reports": standing.reports})
+
+    def lead(self, message: bytes) -> bytes:
+        """Open a session with the other server, which has no answer yet.
+
+        Raises:
+            ProtocolAborted: it can not be asked, or this is server 1.
+        """
+        asked = self._asked_by_peer(message)
+        if self.party != LEADS:
+            raise ProtocolAborted("peer", f"server {LEADS} leads", 409)
+        self._lead(asked)
+        return asked.answered((), self._closed().named)
+
+    def _lead(self, asked: Asked) -> None:
+        with self._lock:
+            standing = self._closed()
+            told = asked.echoed(self._post("agree", asked.to_json(**standing.named)), "peer")
+            require_set(told, standing.named, report_set.OTHER)
+            ready, end = self._ready(standing), self.road.opened()
+            try:
+                end.send(asked.to_json(**standing.named))
+                _require_ready(end.receive())
+                self._told = ready.conducted(self.shelf, end)
+            finally:
+                end.close()
+
+    def follow(self, message: bytes, line: End) -> None:
+        """Take part in a session that the other server has opened with this message.
+
+        Raises:
+            ProtocolAborted: it can not be asked, which the other server hears; or the talk was cut off.
+        """
+        with self._lock:
+            try:
+                self._asked_by_peer(message)
+                ready = self._ready(self._closed())
+            except ProtocolAborted as error:
+                line.send(json.dumps({"error": str(error)}).encode())
+                raise
+            line.send(b"{}")
+            self._told = ready.conducted(self.shelf, line)
+
+    def _ready(self, standing: Standing) -> Ready:
+        """Charge the ledger, so that this server may take part."""
+        pairs, shares = self._pairs(standing), self._shares(standing)
+        session = PairSession(pairs, standing, self.party, self.task.encoding.columns(shares))
+        return Ready(session, self._charged(standing))
+
+    def _pairs(self, standing: Standing) -> PairsOf:
+        seed = self.shelf.seed(self.task.hash)
+        if seed is None:
+            raise ProtocolAborted("seed", f"server {self.party} was not told it yet: dpcurves task close", 409)
+        pairs = PairsOf(self.task, standing.reports, seed)
+        if pairs.plan and not len(pairs.pairs):
+            raise ProtocolAborted("reports", "there are no pairs of so few people", 409)
+        return pairs
+
+
+def _require_ready(message: bytes) -> None:
+    refusal = read(message, "peer").get("error")
+    if refusal is not None:
+        raise ProtocolAborted.heard(str(refusal), 502)
+
+
+def _served(task: PairTask, place: Place) -> PairService:
+    url, talking = place.other(task)
+    talking.set_alpn_protocols([PROTOCOL])
+    own = place.party, place.identity, place.store, place.ledger, place.channel(task)
+    shelf = PairStore(place.url, f"server {place.party}")
+    return PairService(task, *own, shelf=shelf, road=Road(url, talking, place.patience))
+
+
+PAIRS = Kind(PairTask, _served)
+"""Tasks of pairs, registered as an entry point."""

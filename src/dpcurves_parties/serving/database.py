@@ -1,0 +1,59 @@
+"""The database that a server of tasks keeps things in: what fails there is the server's trouble."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from sqlalchemy import Connection
+
+from dpcurves.arguments import Refused
+from dpcurves.ledger.location import place_of
+
+from .errors import ProtocolAborted, Trouble
+
+Result = TypeVar("Result")
+Work = Callable[[Connection], Result]
+
+
+class ServerDatabase:
+    """The database at a URL, as durable as a ledger.
+
+    Attributes:
+        database: The ways into it.
+
+    Args:
+        url: Where it is.
+        who: What the server is called where the database fails.
+
+    Raises:
+        ValueError: the URL names no database.
+    """
+
+    def __init__(self, url: str, who: str) -> None:
+        self.database = place_of(url).database()
+        self._who = who
+
+    def read(self, work: Work[Result]) -> Result:
+        """What `work` makes of one moment of the database.
+
+        Raises:
+            ProtocolAborted: `work` says so, or the database fails.
+        """
+        return self._told(self.database.read, work)
+
+    def write(self, work: Work[Result]) -> Result:
+        """Do all of `work`, durably, or nothing.
+
+        Raises:
+            ProtocolAborted: `work` says so, or the database fails.
+        """
+        return self._told(self.database.write, work)
+
+    def _told(self, way: Callable[[Work[Result]], Result], work: Work[Result]) -> Result:
+        try:
+            return way(work)
+        except ProtocolAborted:
+            raise
+        except Refused as error:
+            raise Trouble.of_database(self._who, error) from None

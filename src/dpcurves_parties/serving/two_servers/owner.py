@@ -1,0 +1,160 @@
+"""SECRET. Client of an owner: reads the cells of its records, makes shares, encrypts them, and sends them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from dpcurves.arrays import IntArray
+from dpcurves.ledger.key import make_key
+from dpcurves.noise.randomness import Randomness
+
+from ..channel import PATIENCE, Channel
+from ..errors import ProtocolAborted
+from ..json_messages import facts_of
+from ..ticket import Role, Ticket
+from .batch import ID, NAME, Batch, Earlier, Report, packed
+from .kinds import SharedTask, Sharing
+from .sealing import place_of, public_key, sealed
+
+AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Outcome of a contribution: the number of reports, and of those that a server had not seen before."""
+
+    reports: int
+    new: int
+
+    def and_so(self, coming: Future[Sent] | None) -> Sent:
+        """Add the outcome of a batch that is on its way."""
+        if coming is None:
+            return self
+        more = coming.result()
+        return Sent(self.reports + more.reports, self.new + more.new)
+
+
+def _posted(path: str, token: str, server: Channel, message: bytes) -> Sent:
+    told = facts_of(server.post(path, message, token), "server", new=int, known=int)
+    return Sent(told["new"] + told["known"], told["new"])
+
+
+def _once(taken: Future[Sent], post: Callable[[], Sent]) -> Sent:
+    """Outcome of a batch at both servers, sent to the second one after the first."""
+    first = taken.result()
+    return Sent(first.reports, max(first.new, post().new))
+
+
+@dataclass(repr=False)
+class Contribution:
+    """SECRET. The reports of one owner. It has no repr.
+
+    Reports are made from the owner's secret and the records: an owner that dies on the way sends the very same ones
+    again, and the servers know them. Other records have other reports, whose keys share nothing with those, and another
+    name, which tells nothing of them. Under one ticket both servers take reports of one name: a file that was corrected
+    or cut short would else count beside the first one, and its records lose their epsilon twice.
+
+    Attributes:
+        task: Task of the reports.
+        places: The places of the records; of people in pairs their whole numbers, a column for each value.
+        secret: 32 bytes that this owner alone has; never sent.
+        earlier: Policy for another contribution under the same ticket.
+    """
+
+    task: SharedTask
+    places: IntArray
+    secret: bytes
+    earlier: Earlier = Earlier.STAYS
+
+    @classmethod
+    def of(cls, task: SharedTask, places: IntArray, ticket: Path, earlier: Earlier = Earlier.STAYS) -> Contribution:
+        """The contribution under a ticket; its secret lies in a file beside it, and is made when it is needed first.
+
+        Raises:
+            ValueError: the file can not be read or made.
+        """
+        return cls(task, places, make_key(ticket.with_name(ticket.name + ".secret")).of_dataset(task.hash), earlier)
+
+    def batches(self) -> Iterator[tuple[bytes, bytes]]:
+        """Batches of the contribution, each with its part for server 0 and its part for server 1."""
+        places = self.places[np.lexsort(np.atleast_2d(self.places.T))]
+        digest = sha256(places.astype("<i8").tobytes()).hexdigest()
+        name = Randomness.keyed(self.secret, f"contribution of {digest}").octets(NAME)
+        stream = Randomness.keyed(self.secret, f"reports of {digest}")
+        # The order in which reports are sent tells nothing of the records.
+        places = places[np.argsort(stream.words(len(places)))]
+        encoding = self.task.encoding
+        for start in range(0, len(places), AT_ONCE):
+            yield self._batch(encoding, places[start : start + AT_ONCE], name, stream)
+
+    def _batch(self, encoding: Sharing, places: IntArray, name: bytes, stream: Randomness) -> tuple[bytes, bytes]:
+        shares = encoding.shared(places, stream)
+        ids = [stream.octets(ID) for _ in shares]
+        first, second = (
+            sealed_reports(self.task, party, name, zip(ids, (share[party] for share in shares), strict=True))
+            for party in (0, 1)
+        )
+        return self._packed(0, name, first), self._packed(1, name, second)
+
+    def _packed(self, party: int, name: bytes, reports: Sequence[Report]) -> bytes:
+        return packed(self.task.hash, party, Batch(name, self.earlier, reports))
+
+    def send(self, ticket: Ticket, progress: Callable[[int], object], patience: float = PATIENCE) -> Sent:
+        """Send all batches to both servers. `progress` is called with the number of reports sent.
+
+        Server 1 is sent a batch once server 0 has taken it: what server 0 refuses, as reports of a task that is closed,
+        reaches neither. Meanwhile the next batch is sealed, and sent to server 0.
+
+        Raises:
+            ProtocolAborted: a server refuses or can not be reached. Sent again, nothing counts twice.
+        """
+        servers = [Channel.to(server.url, server.certificate, patience) for server in self.task.servers]
+        sent, way = Sent(0, 0), partial(_posted, f"/tasks/{self.task.hash}/reports", ticket.token)
+        try:
+            with ThreadPoolExecutor(len(servers)) as beside:
+                coming: Future[Sent] | None = None
+                for batch in self.batches():
+                    taken = beside.submit(way, servers[0], batch[0])
+                    sent = sent.and_so(coming)
+                    progress(sent.reports)
+                    coming = beside.submit(_once, taken, partial(way, servers[1], batch[1]))
+                sent = sent.and_so(coming)
+                progress(sent.reports)
+        finally:
+            for server in servers:
+                server.close()
+        return sent
+
+
+def sealed_reports(task: SharedTask, party: int, name: bytes, shares: Iterable[tuple[bytes, bytes]]) -> list[Report]:
+    """Reports of the contribution `name`, from an id and a share for each, sealed to one server."""
+    key = public_key(task.servers[party].sealing)
+    return [Report(one, sealed(share, key, place_of(task.hash, party, name, one))) for one, share in shares]
+
+
+def bearer_of(task: SharedTask, ticket: Path) -> Ticket:
+    """The ticket of an owner of this task.
+
+    Raises:
+        ValueError: the file holds none.
+    """
+    bearer = Ticket.read(ticket, Role.OWNER)
+    require_task(bearer, task)
+    return bearer
+
+
+def require_task(ticket: Ticket, task: SharedTask) -> None:
+    """Refuse a ticket of another task.
+
+    Raises:
+        ProtocolAborted: it is one.
+    """
+    if ticket.task != task.hash:
+        raise ProtocolAborted("ticket", "it is of another task")

@@ -1,0 +1,289 @@
+"""SECRET. Storage of one server: the shares that owners sent, and the set that counts. As durable as its ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from functools import partial
+from hashlib import sha256
+from typing import NamedTuple
+
+import sqlalchemy as sql
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from dpcurves.ledger.database import alone, make_tables
+
+from ..database import ServerDatabase
+from ..errors import ProtocolAborted
+from .batch import Earlier
+from .report_set import Listing, ReportSet
+from .tables import CONTRIBUTIONS, METADATA, REPORTS, TASKS, Standing, State, lock, standing_of, write_of
+
+OTHER_CONTRIBUTION = (
+    "other records were sent with it before, and one ticket is good for one file; to put these in their place,"
+    " contribute with --earlier replace"
+)
+
+
+class Stored(NamedTuple):
+    """Stored report: `digest` identifies its public half, `whole` is a hash of all of its `share`: SECRET."""
+
+    id: bytes
+    digest: bytes
+    whole: bytes
+    share: bytes
+
+
+class Offer(NamedTuple):
+    """Reports that an owner wants to store, of one contribution; `earlier` is the policy for its others."""
+
+    owner: int
+    contribution: bytes
+    earlier: Earlier
+    reports: Sequence[Stored]
+
+
+class Kept(NamedTuple):
+    """SECRET: a share, and what was written down beside it of all its bytes."""
+
+    share: bytes
+    whole: bytes
+
+
+class Decision(NamedTuple):
+    """Decision that binds both servers: the set of reports that count, and both commitments to noise."""
+
+    reports: ReportSet
+    commitments: tuple[str, str]
+
+
+class Frozen(ProtocolAborted):
+    """Error while the task is frozen: no reports are taken until an attempt to close it has ended."""
+
+    def __init__(self) -> None:
+        super().__init__("reports", "the task is being closed; if it should stay open, send again in a minute", 503)
+
+
+class Store:
+    """Storage of the reports of all tasks of one server, in its ledger's database; `who` is its name in errors."""
+
+    def __init__(self, url: str, who: str = "") -> None:
+        self._database = ServerDatabase(url, who)
+        self._database.write(partial(make_tables, tables=METADATA))
+
+    def begin(self, task: str) -> None:
+        """Create the row of a task, if it is new."""
+
+        def work(connection: Connection) -> None:
+            alone(connection, task)
+            if connection.execute(select(TASKS.c.task).where(TASKS.c.task == task)).first() is None:
+                connection.execute(insert(TASKS), {"task": task, "state": State.OPEN.value, "reports": 0})
+
+        self._database.write(work)
+
+    def standing(self, task: str) -> Standing:
+        """Current state of the task."""
+        return self._database.read(lambda connection: standing_of(connection, task))
+
+    def add(self, task: str, most: int, offer: Offer) -> int:
+        """Keep reports of one owner, all or none; those whose id is known are passed over. How many were new.
+
+        Raises:
+            ProtocolAborted: the task takes no more reports, or none now, or no more of this owner, or the owner has
+                contributed something else.
+        """
+
+        def work(connection: Connection) -> int:
+            lock(connection, task)
+            _require_open(connection, task)
+            kept = _bound(connection, task, offer)
+            new = _new(connection, task, offer.reports)
+            if kept + len(new) > most:
+                raise ProtocolAborted("reports", f"at most {most} of one owner are taken; {kept} are here", 409)
+            if new:
+                connection.execute(
+                    insert(REPORTS), [{"task": task, "owner": offer.owner, **one._asdict()} for one in new]
+                )
+                _count(connection, task, offer.owner, len(new))
+            return len(new)
+
+        return self._database.write(work)
+
+    def owners(self, task: str) -> int:
+        """Number of owners who have sent reports; once the task is closed, reports that count."""
+        found = select(func.count(REPORTS.c.owner.distinct())).where(REPORTS.c.task == task)
+        return self._database.read(lambda connection: int(connection.execute(found).scalar_one()))
+
+    def listing(self, task: str) -> tuple[Standing, Listing]:
+        """State of the task, and all reports stored at that moment, read consistently."""
+        return self._database.read(lambda connection: (standing_of(connection, task), _listing(connection, task)))
+
+    def attempt(self, task: str, attempt: str) -> None:
+        """Record an attempt to close the task. Reports are taken as before.
+
+        Raises:
+            ProtocolAborted: there are none.
+        """
+
+        def work(connection: Connection) -> None:
+            lock(connection, task)
+            if not standing_of(connection, task).reports:
+                raise ProtocolAborted(
+                    "reports", "there is none yet; a task is closed once owners have sent theirs", 409
+                )
+            write_of(connection, task, attempt=attempt)
+
+        self._database.write(work)
+
+    def give_up(self, task: str, attempt: str) -> State:
+        """Cancel an attempt to close the task, unless it has ended in a decision; return the task's state."""
+
+        def work(connection: Connection) -> State:
+            lock(connection, task)
+            standing = standing_of(connection, task)
+            if standing.attempt == attempt:
+                write_of(connection, task, attempt=None)
+            return standing.state
+
+        return self._database.write(work)
+
+    def freeze(self, task: str, attempt: str) -> tuple[Standing, Listing]:
+        """Take no reports as long as this attempt to close lasts, unless the task is closed; and the reports here."""
+
+        def work(connection: Connection) -> tuple[Standing, Listing]:
+            lock(connection, task)
+            standing = standing_of(connection, task)
+            if standing.state is not State.CLOSED:
+                write_of(connection, task, state=State.FROZEN.value, attempt=attempt)
+            return standing, _listing(connection, task)
+
+        return self._database.write(work)
+
+    def thaw(self, task: str, attempt: str | None) -> None:
+        """Take reports again, if it was for this attempt that none were taken."""
+
+        def work(connection: Connection) -> None:
+            lock(connection, task)
+            standing = standing_of(connection, task)
+            if (standing.state, standing.attempt) == (State.FROZEN, attempt):
+                write_of(connection, task, state=State.OPEN.value, attempt=None)
+
+        self._database.write(work)
+
+    def decide(self, task: str, decide: Callable[[Listing], Decision], attempt: str | None = None) -> None:
+        """Write down what is decided of the reports that are here, once, and forget the others.
+
+        Args:
+            task: Which.
+            decide: Function that decides on the set of reports.
+            attempt: Under which it is decided, if here; None: it was, at the other server.
+
+        Raises:
+            ProtocolAborted: something else was decided before, or the attempt was given up.
+        """
+
+        def work(connection: Connection) -> None:
+            lock(connection, task)
+            standing = standing_of(connection, task)
+            if attempt not in (None, standing.attempt):
+                raise ProtocolAborted("task", "this attempt to close it was given up; close it again", 409)
+            (ids, name), commitments = decide(_listing(connection, task))
+            if standing.state is State.CLOSED and (standing.set, standing.commitments) != (name, commitments):
+                raise ProtocolAborted("reports", "another set of them, or other noise, was agreed on before", 409)
+            _forget_others(connection, task, frozenset(ids))
+            facts = {"set": name, "reports": len(ids), "commitments": " ".join(commitments)}
+            write_of(connection, task, state=State.CLOSED.value, attempt=None, **facts)
+
+        self._database.write(work)
+
+    def drop(self, task: str, bits: bytes) -> bytes:
+        """Never count these reports again: a bit for each. All bits that were ever given.
+
+        Raises:
+            ProtocolAborted: those that were given before were damaged.
+        """
+
+        def work(connection: Connection) -> bytes:
+            lock(connection, task)
+            before = _marks(connection, task, len(bits))
+            union = bytes(one | other for one, other in zip(bits, before, strict=True))
+            if union != before:
+                write_of(connection, task, dropped=union + _hash_of_marks(task, union))
+            return union
+
+        return self._database.write(work)
+
+    def shares(self, task: str) -> dict[bytes, Kept]:
+        """SECRET: all shares, by id."""
+
+        def work(connection: Connection) -> dict[bytes, Kept]:
+            columns = REPORTS.c.id, REPORTS.c.share, REPORTS.c.whole
+            rows = connection.execute(select(*columns).where(REPORTS.c.task == task))
+            return {row.id: Kept(row.share, row.whole) for row in rows}
+
+        return self._database.read(work)
+
+
+def _require_open(connection: Connection, task: str) -> None:
+    state = standing_of(connection, task).state
+    if state is State.CLOSED:
+        raise ProtocolAborted("reports", "the task is closed; it takes no more", 409)
+    if state is State.FROZEN:
+        raise Frozen
+
+
+def _bound(connection: Connection, task: str, offer: Offer) -> int:
+    """Number of the owner's reports here, once its ticket is bound to this contribution alone."""
+    ours = CONTRIBUTIONS.c.task == task, CONTRIBUTIONS.c.owner == offer.owner
+    row = connection.execute(select(CONTRIBUTIONS.c.contribution, CONTRIBUTIONS.c.reports).where(*ours)).first()
+    if row is None:
+        facts = {"contribution": offer.contribution, "reports": 0}
+        connection.execute(insert(CONTRIBUTIONS), {"task": task, "owner": offer.owner, **facts})
+        return 0
+    if row.contribution == offer.contribution:
+        return int(row.reports)
+    if offer.earlier is Earlier.STAYS:
+        raise ProtocolAborted("ticket", OTHER_CONTRIBUTION, 409)
+    connection.execute(delete(REPORTS).where(REPORTS.c.task == task, REPORTS.c.owner == offer.owner))
+    _count(connection, task, offer.owner, -row.reports)
+    connection.execute(update(CONTRIBUTIONS).where(*ours).values(contribution=offer.contribution))
+    return 0
+
+
+def _new(connection: Connection, task: str, reports: Sequence[Stored]) -> list[Stored]:
+    ids = [report.id for report in reports]
+    found = select(REPORTS.c.id).where(REPORTS.c.task == task, REPORTS.c.id.in_(ids))
+    known = set(connection.execute(found).scalars())
+    return list({report.id: report for report in reports if report.id not in known}.values())
+
+
+def _count(connection: Connection, task: str, owner: int, more: int) -> None:
+    """So many more reports are stored, of the task and of the owner."""
+    ours = CONTRIBUTIONS.c.task == task, CONTRIBUTIONS.c.owner == owner
+    connection.execute(update(CONTRIBUTIONS).where(*ours).values(reports=CONTRIBUTIONS.c.reports + more))
+    write_of(connection, task, reports=TASKS.c.reports + more)
+
+
+def _listing(connection: Connection, task: str) -> Listing:
+    rows = connection.execute(select(REPORTS.c.id, REPORTS.c.digest).where(REPORTS.c.task == task))
+    return {row.id: row.digest for row in rows}
+
+
+def _forget_others(connection: Connection, task: str, counted: Container[bytes]) -> None:
+    kept = select(REPORTS.c.number, REPORTS.c.id).where(REPORTS.c.task == task)
+    others = [{"gone": row.number} for row in connection.execute(kept) if row.id not in counted]
+    if others:
+        connection.execute(delete(REPORTS).where(REPORTS.c.number == sql.bindparam("gone")), others)
+
+
+def _marks(connection: Connection, task: str, size: int) -> bytes:
+    kept = connection.execute(select(TASKS.c.dropped).where(TASKS.c.task == task)).scalar_one()
+    if kept is None:
+        return bytes(size)
+    # A mark more would drop an honest report between two answers of one noise, and so tell on which side it lies.
+    if len(kept) < size or kept[size:] != _hash_of_marks(task, kept[:size]):
+        raise ProtocolAborted("store", "its marks of reports that failed were damaged; nothing is answered", 500)
+    return bytes(kept[:size])
+
+
+def _hash_of_marks(task: str, bits: bytes) -> bytes:
+    return sha256(b"dpcurves dropped\n" + bytes.fromhex(task) + bits).digest()

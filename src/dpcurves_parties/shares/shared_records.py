@@ -1,0 +1,253 @@
+"""Secret sharing of records between two servers: owners' encoding, and the servers' shares of all reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurves.arguments import Refused
+from dpcurves.mechanisms.prefixes.keyed_noise import NoiseKey
+from dpcurves.noise.randomness import Randomness
+
+from ..crypto import (
+    Z64,
+    CheckedKeys,
+    CheckedShare,
+    ComparisonKeys,
+    Domain,
+    Engine,
+    PublicShare,
+    SeedShare,
+    checked_values,
+    prefix_sums,
+    share_cells,
+    share_checked_cells,
+)  # fmt: skip
+from ..crypto.checked_keys import checked_record_words
+
+Words = NDArray[np.uint64]
+SEED = 16
+RING = 2**64
+VALUES_AT_ONCE = 2**22
+"""Values of checked reports that are held in memory together: 32 MB."""
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Encoding of the reports of one task: the same for owners and servers.
+
+    Attributes:
+        slots: A record is in one of these, or behind them if it is missing.
+        engine: Engine that expands seeds, with the keys of the task.
+    """
+
+    slots: int
+    engine: Engine
+
+    @property
+    def domain(self) -> Domain:
+        """The domain of the slots, and the place behind them."""
+        return Domain(self.slots.bit_length(), Z64)
+
+    @property
+    def public_size(self) -> int:
+        """Bytes of the half of a report that both servers get."""
+        return 8 * self.domain.record_words
+
+    @property
+    def size(self) -> int:
+        """Bytes of a report for one server."""
+        return self.public_size + SEED
+
+    def shared(self, places: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
+        """SECRET: shares of each record for server 0 and for server 1.
+
+        Formal guarantees: what one server gets tells it nothing about the record (see `share_cells`).
+
+        Raises:
+            ValueError: a place is none of the slots, nor the one behind them.
+        """
+        shares = share_cells(_cells(places, self.slots), self.domain, self.engine, randomness)
+        return _halves(shares.public.records(), shares.seeds)
+
+    def warm(self) -> None:
+        """Let the engine compile what it needs, so that the first answer does not wait for it."""
+        (share, _), *_ = self.shared(np.zeros(1, dtype=np.int64), Randomness.system())
+        prefix_sums(self.keys(0, [share]), [0, self.slots], self.engine)
+
+    def require(self, party: int, shares: Sequence[bytes]) -> None:
+        """Refuse what are no keys.
+
+        Raises:
+            ValueError: a share is not of this encoding and party.
+        """
+        self.keys(party, shares)
+
+    def keys(self, party: int, shares: Sequence[bytes]) -> ComparisonKeys:
+        """SECRET: the keys in the shares of some reports, for one server.
+
+        Raises:
+            ValueError: a share is not of this encoding and party.
+        """
+        public, seeds = _parts(shares, self.public_size)
+        keys = ComparisonKeys(PublicShare.from_records(self.domain, public), SeedShare(party, seeds))
+        return ComparisonKeys.joined([keys])  # each part in one piece of memory, as engines read it fastest
+
+
+@dataclass(frozen=True)
+class CheckedEncoding(Encoding):
+    """Encoding of reports that servers can check: an owner counts once, or is dropped."""
+
+    @property
+    def public_size(self) -> int:
+        return 8 * checked_record_words(self.domain)
+
+    def shared(self, places: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
+        """SECRET: of each record, what server 0 and what server 1 gets; see `share_checked_cells`.
+
+        Raises:
+            ValueError: as `Encoding.shared`.
+        """
+        shares = share_checked_cells(_cells(places, self.slots), self.domain, self.engine, randomness)
+        return _halves(shares.public.records(), shares.seeds)
+
+    def checked_keys(self, party: int, shares: Sequence[bytes]) -> CheckedKeys:
+        """SECRET: the keys in the shares of some reports, for one server.
+
+        Raises:
+            ValueError: as `Encoding.keys`.
+        """
+        public, seeds = _parts(shares, self.public_size)
+        return CheckedKeys.joined(
+            [CheckedKeys(CheckedShare.from_records(self.domain, public), SeedShare(party, seeds))]
+        )
+
+    def warm(self) -> None:
+        (share, _), *_ = self.shared(np.zeros(1, dtype=np.int64), Randomness.system())
+        checked_values(self.checked_keys(0, [share]), [0, self.slots], self.engine, bytes(32))
+
+    def require(self, party: int, shares: Sequence[bytes]) -> None:
+        """Refuse what are no keys."""
+        self.checked_keys(party, shares)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Reports:
+    """SECRET. A `ShareHolder`: one server's shares of a set of reports that never changes. It has no repr.
+
+    Attributes:
+        keys: The keys of all reports.
+        engine: Engine that expands their seeds.
+        noise: The key of this server's noise, for this set alone.
+    """
+
+    keys: ComparisonKeys
+    engine: Engine
+    noise: NoiseKey
+
+    def below(self, at: Sequence[int]) -> tuple[int, ...]:
+        """SECRET: shares, modulo 2**64, of how many reports lie in the first slots, for each of `at`."""
+        return prefix_sums(self.keys, [slots - 1 for slots in at], self.engine)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class CheckedReports:
+    """SECRET. One server's shares of a set of checked reports that never changes. It has no repr.
+
+    Attributes:
+        keys: The keys of all reports.
+        engine: Engine that expands their seeds.
+        noise: The key of this server's noise, for this set alone.
+        verification: 32 bytes that both servers have, and no owner.
+    """
+
+    keys: CheckedKeys
+    engine: Engine
+    noise: NoiseKey
+    verification: bytes
+
+    def evaluated(self, at: Sequence[int]) -> Evaluation:
+        """SECRET: the sums over all reports, and what has to be compared before any of them counts."""
+        thresholds = tuple(sorted({slots for slots in at if slots}))
+        return Evaluation(thresholds, self, *self.summed(self.keys, thresholds))
+
+    def summed(self, keys: CheckedKeys, at: Sequence[int]) -> tuple[tuple[int, ...], NDArray[np.uint8]]:
+        """SECRET: sums over these keys, for each threshold, and a digest of each key at all of them.
+
+        A few keys at a time: memory does not grow with their number times that of the thresholds.
+        """
+        totals, digests, asked = [0] * len(at), [], [slots - 1 for slots in at]
+        few = max(1, min(1024, VALUES_AT_ONCE // max(len(at), 1)))
+        for start in range(0, len(keys), few):
+            found = checked_values(keys[start : start + few], asked, self.engine, self.verification)
+            sums = found.sums(np.ones(len(found.digests), dtype=np.bool_))
+            totals = [(total + more) % RING for total, more in zip(totals, sums, strict=True)]
+            digests.append(found.digests)
+        return tuple(totals), np.concatenate(digests)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Evaluation:
+    """SECRET. Evaluation of some thresholds at one server, before it knows which reports count.
+
+    Attributes:
+        at: The thresholds.
+        reports: Reports that may count.
+        sums: Its shares over all of them, modulo 2**64.
+        digests: Digests shown to the other server, ``(reports, 16)`` bytes.
+    """
+
+    at: tuple[int, ...]
+    reports: CheckedReports
+    sums: tuple[int, ...]
+    digests: NDArray[np.uint8]
+
+    def accepted(self, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Mask of the reports that may count: their digests equal the other server's at all thresholds."""
+        return np.asarray((self.digests == digests).all(axis=1))
+
+    def among(self, accepted: NDArray[np.bool_]) -> Accepted:
+        """Sums of this server over the accepted reports. The others are evaluated once more, and subtracted."""
+        sums = self.sums
+        if not accepted.all():
+            failed, _ = self.reports.summed(self.reports.keys[~accepted], self.at)
+            sums = tuple((total - less) % RING for total, less in zip(sums, failed, strict=True))
+        return Accepted(dict(zip(self.at, sums, strict=True)), self.reports.noise)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Accepted:
+    """SECRET. A `ShareHolder` for thresholds at which keys were evaluated: its shares of the reports that passed."""
+
+    sums: Mapping[int, int]
+    noise: NoiseKey
+
+    def below(self, at: Sequence[int]) -> tuple[int, ...]:
+        """SECRET: shares, modulo 2**64, of how many accepted reports lie in the first slots, for each of `at`."""
+        return tuple(self.sums[slots] for slots in at)
+
+
+def _cells(places: NDArray[np.int64], slots: int) -> Words:
+    if np.any((places < 0) | (places > slots)):
+        raise Refused("places", f"slots from 0 to {slots} are needed")
+    return places.astype(np.uint64)
+
+
+def _halves(public: Words, seeds: tuple[SeedShare, SeedShare]) -> list[tuple[bytes, bytes]]:
+    first, second = (_rows(np.hstack([public, each.words])) for each in seeds)
+    return list(zip(first, second, strict=True))
+
+
+def _rows(words: Words) -> list[bytes]:
+    return [row.tobytes() for row in np.ascontiguousarray(words, dtype="<u8")]
+
+
+def _parts(shares: Sequence[bytes], public_size: int) -> tuple[Words, Words]:
+    """The public halves and the seeds."""
+    if any(len(share) != public_size + SEED for share in shares):
+        raise Refused("shares", f"{public_size + SEED} bytes are needed")
+    words = np.frombuffer(b"".join(shares), dtype="<u8").astype(np.uint64, copy=False).reshape(len(shares), -1)
+    return words[:, : public_size // 8], words[:, public_size // 8 :].copy()

@@ -1,0 +1,213 @@
+"""The task: all that owners, servers and analysts have to agree on, in one public document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+from math import prod
+from typing import Any, ClassVar, Self
+
+from dpcurves.arguments import Refused
+from dpcurves.curves.turns.declared_grid import grid_from_json, grid_to_json
+from dpcurves.data import Axis, Categories, Grid, Outside
+from dpcurves.laws import CountLaw
+from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
+from dpcurves.queries import CountQuery, PrefixQuery, Query, Read
+from dpcurves.release import Plan, UnsupportedQuery
+
+from ..crypto import engine_of_task
+from ..serving.errors import ProtocolAborted
+from ..serving.identity import Server
+from ..serving.task_document import loss_from_json, loss_to_json
+from ..serving.ticket import Role
+from ..serving.two_servers.kinds import SharedTask
+from .function_shares import FunctionShares, Owners
+from .shared_records import CheckedEncoding, Encoding
+
+CELLS_ONLY = "the task counts all cells at once: ask for whole curves, not at some edges"
+APART_ONLY = "values outside of the grid have to be counted apart; the task clamps them into its end cells"
+CLAMPED_ONLY = "values outside of the grid have to be clamped into its end cells; the task counts them apart"
+PREFIXES_ONLY = "the task counts below edges, for its grid is too fine: ask at some of them, or for quantiles"
+CLASSES = 2
+MOST_AT_ONCE = 4096
+MOST_CHECKED_AT_ONCE = 64
+"""Thresholds in one message. Of checked reports each has a value of its own, until it is known which count."""
+
+
+class Counted(Enum):
+    """Kind of the counts that a task pays for, once. Everything that can be read from them is free.
+
+    - `CELLS`: the counts of all cells at once: distribution functions, quantiles, histograms, ROC and calibration
+      curves are read from them, by category where there are categories.
+    - `PREFIXES`: counts below thresholds, one after the other: for grids too fine to be laid out.
+    """
+
+    CELLS = "cells"
+    PREFIXES = "prefixes"
+
+
+@dataclass(frozen=True)
+class Task(SharedTask):
+    """Task of two servers: its counts, privacy loss and participants. Public; it never changes: its hash is its name.
+
+    Attributes:
+        name: Name for people to read.
+        column: The column that the owners' values are of; for a labelled task, the score.
+        grid: Public cells.
+        label: Declared categories: two classes, negative first, where the column is a score; None: values have none.
+        loss: The privacy loss of all answers together, for each report.
+        reports_per_owner: Most reports that one owner may send: an owner loses at most so many times `loss`.
+        servers: Party 0 and party 1.
+        tokens: Hashes of the tokens of each role. Their order numbers owners and analysts.
+        measured_in: The measuring unit of the column.
+        owners: Choice of whether the servers check reports. Checked ones are larger, and answers take longer.
+        counted: Kind of the counts paid for; left out: all cells, where they are few enough to be laid out.
+    """
+
+    KIND: ClassVar[str] = "task"
+    VERSION: ClassVar[int] = 3
+
+    name: str
+    column: str
+    grid: Grid
+    label: Categories | None
+    loss: PrivacyLoss
+    reports_per_owner: int
+    servers: tuple[Server, Server]
+    tokens: Mapping[Role, tuple[str, ...]]
+    measured_in: str = ""
+    owners: Owners = Owners.UNCHECKED
+    counted: Counted | None = None
+
+    def __post_init__(self) -> None:
+        if self.counted is None:
+            few = self.slots <= self.owners.few_slots
+            object.__setattr__(self, "counted", Counted.CELLS if few else Counted.PREFIXES)
+        if self.reports_per_owner < 1:
+            raise Refused("reports_per_owner", f"at least 1 is needed, got {self.reports_per_owner}")
+        first, second = self.servers
+        if first.sealing == second.sealing or first.certificate == second.certificate:
+            raise Refused("servers", "two different servers are needed; one alone would know every record")
+        self.plan((), 1)  # refuses what can not be answered
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """Encoding of reports: the same for owners and servers."""
+        kind = Encoding if self.owners is Owners.UNCHECKED else CheckedEncoding
+        return kind(self.slots, engine_of_task(bytes.fromhex(self.hash)))
+
+    @property
+    def axes(self) -> tuple[Axis | Categories, ...]:
+        """The columns that an owner reads from each record."""
+        value = Axis(self.column, self.grid)
+        return (value,) if self.label is None else (self.label, value)
+
+    @property
+    def query(self) -> CountQuery | PrefixQuery:
+        """Query for all counts that can be asked for. Each category has its own slots, those of the first one first."""
+        if self.counted is Counted.CELLS:
+            return CountQuery(self.axes, Read.PREFIXES)
+        if self.label is not None and len(self.label.values) != CLASSES:
+            raise UnsupportedQuery("label", f"more than {CLASSES} categories need fewer slots; take a coarser grid")
+        return PrefixQuery(self.axes, at=())
+
+    @property
+    def slots(self) -> int:
+        """Number of slots that a record can be in; a missing one has an extra slot behind them all."""
+        return prod(axis.slots for axis in self.axes)
+
+    @property
+    def bits(self) -> int:
+        """The bits of the number of a slot, the one behind all included."""
+        return self.slots.bit_length()
+
+    def adjacency(self, reports: int) -> Adjacency:
+        """The adjacency: one report is replaced, and the number of reports is public."""
+        return Neighbours.REPLACE_ONE.among(EACH_RECORD, reports)
+
+    def plan(self, at: Sequence[int], reports: int) -> Plan:
+        """Plan of the servers for these thresholds; all cells have none. Raises `UnsupportedQuery`."""
+        query = self.query
+        if isinstance(query, PrefixQuery):
+            query = replace(query, at=tuple(at))
+        return FunctionShares(self.owners).turn(query, self.loss.of_one_release(), self.adjacency(reports))
+
+    def law(self, reports: int) -> CountLaw:
+        """The noise of all answers, whatever is asked: the same for any number of reports."""
+        return self.plan((), reports).law.required(CountLaw)  # type: ignore[type-abstract]
+
+    def numbers(self, at: Sequence[int]) -> int:
+        """Number of values in the response to a message that asks for these thresholds."""
+        return self.plan(at, 1).law.required(CountLaw).size  # type: ignore[type-abstract]
+
+    def answering(self, query: Query, reports: int) -> Plan:
+        """The plan of the release from which a query is answered: other counts of what is paid for are free.
+
+        Raises:
+            UnsupportedQuery: it is about something else than the task counts.
+        """
+        paid = self.query
+        if isinstance(query, PrefixQuery) and query.paid_as == paid:
+            return self.plan(query.at, reports)
+        if isinstance(query, CountQuery) and isinstance(paid, CountQuery) and query.axes == paid.axes:
+            return self.plan((), reports)
+        if not isinstance(query, CountQuery | PrefixQuery):
+            raise UnsupportedQuery("question", f"two servers count; they cannot answer {type(query).__name__}")
+        if type(paid) is not type(query) and query.axes == self.axes:
+            raise UnsupportedQuery("question", CELLS_ONLY if isinstance(paid, CountQuery) else PREFIXES_ONLY)
+        if _all_apart(query.axes) == _all_apart(self.axes):
+            raise UnsupportedQuery("question", APART_ONLY if self.grid.outside is Outside.CLAMPED else CLAMPED_ONLY)
+        raise UnsupportedQuery("question", "the task counts another column, grid or label")
+
+    @property
+    def most_at_once(self) -> int:
+        """Most thresholds that a message may ask for; none, where all cells are counted."""
+        if self.counted is Counted.CELLS:
+            return 0
+        return MOST_AT_ONCE if self.owners is Owners.UNCHECKED else MOST_CHECKED_AT_ONCE
+
+    def thresholds(self, at: object) -> tuple[int, ...]:
+        """The thresholds of a message, once they are checked.
+
+        Raises:
+            ProtocolAborted: they are no numbers of slots, or too many, or one is there twice.
+        """
+        asked, most = at if isinstance(at, list) else [], self.most_at_once
+        if most == 0 and at == []:
+            return ()
+        if not 1 <= len(asked) <= most or any(type(each) is not int for each in asked):
+            raise ProtocolAborted("at", f"a list of 1 to {most} whole numbers is needed")
+        if len(set(asked)) < len(asked) or any(not 0 <= each <= self.slots for each in asked):
+            raise ProtocolAborted("at", f"numbers from 0 to {self.slots} are needed, each once")
+        return tuple(asked)
+
+    def facts(self) -> dict[str, Any]:
+        """Content of the document, without its kind, version and tokens, as plain objects."""
+        classes = None if self.label is None else {"column": self.label.column, "values": list(self.label.values)}
+        return {
+            "name": self.name, "column": self.column, "measured_in": self.measured_in, "grid": grid_to_json(self.grid),
+            "label": classes, "loss": loss_to_json(self.loss), "adjacency": Neighbours.REPLACE_ONE.value,
+            "unit": "one report", "reports_per_owner": self.reports_per_owner, "bits": self.bits,
+            "servers": [server.to_json() for server in self.servers], "owners": self.owners.value,
+            "counted": Counted(self.counted).value,
+        }  # fmt: skip
+
+    @classmethod
+    def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, tuple[str, ...]]) -> Self:
+        """The inverse of `facts`."""
+        label = stored["label"]
+        first, second = (Server.from_json(server) for server in stored["servers"])
+        return cls(
+            stored["name"], stored["column"], grid_from_json(stored["grid"]),
+            None if label is None else Categories(label["column"], tuple(label["values"])),
+            loss_from_json(stored["loss"]), int(stored["reports_per_owner"]), (first, second), tokens,
+            stored["measured_in"], Owners(stored["owners"]), Counted(stored["counted"]),
+        )  # fmt: skip
+
+
+def _all_apart(axes: tuple[Axis | Categories, ...]) -> tuple[Axis | Categories, ...]:
+    return tuple(
+        Axis(axis.column, axis.grid.with_outside(Outside.APART)) if isinstance(axis, Axis) else axis for axis in axes
+    )

@@ -1,0 +1,7 @@
+"""Commands of streams."""
+
+from dpcurves.cli.wings import Provided
+
+from .stream import STREAM_COMMANDS, STREAM_PLANS
+
+PROVIDED = Provided(commands=STREAM_COMMANDS, plans=STREAM_PLANS)

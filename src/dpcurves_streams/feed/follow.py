@@ -1,0 +1,315 @@
+"""The loop: a window closes, noise is added, answer and state are stored together, and then it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from os import PathLike
+from typing import Any, Protocol, get_args, runtime_checkable
+
+from dpcurves.arguments import Refused, WrongKind, require_kind
+from dpcurves.fingerprints import fingerprint
+from dpcurves.ledger import Account, Currency, Grant, Ledger, QuestionBudget
+from dpcurves.mechanisms import Sequential
+from dpcurves.noise.randomness import LEAST_SECRET, Randomness
+from dpcurves.privacy import Neighbours, PrivacyLoss
+from dpcurves.release import ALL, Plan, PrivacyStatement, Release
+
+from ..mechanisms import STREAMS
+from ..trust import CentralStream
+from .arriving import Arriving
+from .at_rest import AtRest
+from .clocks import Clock, SystemClock
+from .dropped import Dropped
+from .files import JSON_LINES, JsonLinesTuples
+from .intake import Intake
+from .reading import Question, StepReading, states_of
+from .schedule import Fields, Schedule
+from .window import Window, Windows
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Something that becomes windows once it is known what is counted."""
+
+    def windows(self, intake: Intake) -> Windows:
+        """The windows of a stream. Refuses, by header or schema alone, what cannot be counted."""
+        ...
+
+
+class Following:
+    """A stream that is followed: an iterator over what is shown of each step, from the first one on.
+
+    Formal guarantees: everything that is ever shown of the stream together loses at most its loss, under add-remove of
+    what `Fields` protects. The loss is charged once, before the first tuple is read. A step is shown only after its
+    noisy counts were stored together with the state behind it; what is stored is what is shown, in every process that
+    follows the stream, and after every crash. When a step is shown depends on clocks, not on tuples. A tuple of a pipe
+    or an iterable arrives when it is read: neighbouring streams are those whose other tuples arrive alike, so whoever
+    can send so many that others are read late should send them to Redis, whose entries say when they came: as long as
+    Redis itself gives them their ids (``XADD`` with ``*``). An id of the future that somebody gave by hand pushes those
+    of all later entries ahead of the clock; after a pause these count as read late.
+
+    Attributes:
+        plan: What is released at each step, and how noisy it is.
+        dropped: CONFIDENTIAL. How many tuples do not count, and why.
+    """
+
+    def __init__(self, stream: _Stream, windows: Windows, ledger: Ledger, grant: Grant) -> None:
+        self.plan, self.dropped = stream.plan, stream.intake.dropped
+        self._stream, self._windows, self._ledger, self._grant = stream, windows, ledger, grant
+        self._allotment = QuestionBudget(grant).pay(stream.plan.query, ALL)
+        self._readings = self._read()
+
+    def __iter__(self) -> Iterator[StepReading]:
+        return self
+
+    def __next__(self) -> StepReading:
+        return next(self._readings)
+
+    def __repr__(self) -> str:
+        return f"Following({self._stream.name!r})"
+
+    def _read(self) -> Iterator[StepReading]:
+        reader, stream = self._stream.counts.reader(self.plan), self._stream
+        states, privacy = states_of(stream.counts), stream.privacy
+        for tick, release in self._releases():
+            yield StepReading(
+                stream.name, stream.schedule.begins(tick), states, release.values, reader.read(release.values),
+                privacy,
+            )  # fmt: skip
+
+    def _releases(self) -> Iterator[tuple[int, Release]]:
+        """Those that are stored, and then those to come."""
+        stream, standing = self._stream, self._ledger.standing(self._grant)
+        last = 0 if standing is None else standing.tick
+        for ticks in stream.intake.batches(1, last):
+            yield from self._stored(ticks)
+        watcher = stream.trust.watch(self.plan, standing)
+        for windows in self._windows.after(last):
+            while fresh := [window for window in windows if window.tick > last]:
+                stepped, texts = self._stepped(watcher, fresh)
+                shown = self._ledger.advance(self._grant, texts, stream.trust.kept(stepped))
+                if shown is texts:
+                    watcher = stepped
+                else:  # another process was first, and it goes on from its state
+                    watcher, shown = self._of_the_first(fresh[0].tick)
+                last = max(shown)
+                stream.intake.dropped.write(last)
+                self._windows.done(last)
+                for tick, text in shown.items():
+                    yield tick, self._read_again(text)
+
+    def _of_the_first(self, tick: int) -> tuple[Any, Mapping[int, str]]:
+        """Where the stream stands for who was first, and the answers from this tick on."""
+        standing = self._ledger.standing(self._grant)
+        ahead = 0 if standing is None else standing.tick
+        watcher = self._stream.trust.watch(self.plan, standing)
+        return watcher, self._ledger.answered(self._grant, range(tick, ahead + 1))
+
+    def _stepped(self, watcher: Any, windows: Sequence[Window]) -> tuple[Any, dict[int, str]]:
+        texts, trust = {}, self._stream.trust
+        for window in windows:
+            trust.require_next(watcher, window.tick)
+            counts, randomness = window.checked(self._stream.intake.cells), self._stream.randomness_of(window.tick)
+            release, watcher = trust.step(self.plan, watcher, counts, self._allotment, randomness)
+            texts[window.tick] = release.to_json()
+        return watcher, texts
+
+    def _stored(self, ticks: range) -> Iterator[tuple[int, Release]]:
+        for tick, text in self._ledger.answered(self._grant, ticks).items():
+            yield tick, self._read_again(text)
+
+    def _read_again(self, text: str) -> Release:
+        release = Release.from_json(text, self.plan, self._allotment)
+        if release.seeded != self._stream.randomness.seeded:
+            raise Refused("randomness", "this stream began with another kind, seeded or not; go on with the same kind")
+        return release
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class _Stream:
+    """All that is declared of a stream, and where its noise comes from."""
+
+    name: str
+    counts: Question
+    intake: Intake
+    plan: Plan
+    trust: CentralStream
+    randomness: Randomness
+    seed: bytes
+
+    def randomness_of(self, tick: int) -> Randomness:
+        """Where the noise of a step comes from: the system; or, of what was seeded, a part that no other step has.
+
+        So a run that goes on with the seed of the first one does not add noise to its counts that others have got.
+        """
+        if not self.randomness.seeded:
+            return self.randomness
+        return Randomness(Randomness.keyed(self.seed, f"{self.name} {self.former_binding} {tick}").octets, seeded=True)
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.intake.schedule
+
+    @property
+    def binding(self) -> str:
+        """What the name of the stream stands for in the ledger."""
+        return fingerprint(self.plan.fingerprint, self.schedule, self.intake.fields)
+
+    @property
+    def former_binding(self) -> str:
+        """What it stood for in ledgers of before."""
+        facts = (self.plan.former_fingerprint, repr(self.schedule), repr(self.intake.fields))
+        return sha256("\n".join(facts).encode()).hexdigest()
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """What is written on whatever is shown of it."""
+        trust, _, mechanism = self.plan.made_by.partition(": ")
+        return PrivacyStatement.of(
+            self.plan.loss, self.plan.adjacency, trust=trust, mechanism=mechanism, seeded=self.randomness.seeded,
+            grant=self.request, model="",
+        )  # fmt: skip
+
+    @property
+    def request(self) -> str:
+        """Under which the ledger charged."""
+        return f"stream {self.name}"
+
+    def charged(self, ledger: Ledger) -> Grant:
+        """One charge for the whole stream; if it was followed before, that one.
+
+        Raises:
+            ValueError: the store has another stream of this name.
+        """
+        loss = self.plan.loss
+        cap = Currency.of(loss).budget(loss)
+        ledger.create(Account(self.name, Neighbours.ADD_REMOVE, self.plan.adjacency.unit, cap))
+        purpose = f"a stream of {self.intake.cells} counts, {self.schedule}"
+        try:
+            return ledger.charge(
+                self.name, loss, purpose=purpose, request=self.request, binding=self.binding, units=None,
+                before=(self.former_binding,),
+            )  # fmt: skip
+        except Refused as refused:
+            if refused.argument != "request":
+                raise
+        rule = "the store has a stream of this name with other states, steps, fields or readings; give another name"
+        raise Refused("name", rule)
+
+
+def follow(
+    source: Any,
+    counts: Question,
+    *,
+    loss: PrivacyLoss,
+    store: str | Ledger,
+    start: Any,
+    every: Any,
+    end: Any = None,
+    grace: Any = 0,
+    time: str = "time",
+    user: str | None = None,
+    tuples_per_user: int | None = None,
+    name: str = "stream",
+    mechanism: Sequential[Any] | None = None,
+    confidential_log: str | PathLike[str] | None = None,
+    randomness: Randomness | None = None,
+    clock: Clock | None = None,
+) -> Following:
+    """Follow a stream: release its counts step by step, under one loss, and read them.
+
+    Arguments:
+        source: What gives tuples: a path to a .csv, .parquet or .jsonl file, `CsvFile` or `JsonLinesTuples`, a data
+            frame, a DuckDB relation or a mapping of columns, which are finished; an iterable or an async iterable of
+            mappings, `CsvLines` or `JsonLines` of a pipe, or a `RedisStream`, which go on; or your own `Windows`, exact
+            counts of closed windows.
+        counts: What is counted and read: `Counts`, `Totals` so far, `Groups` (PeGaSus), or `Aggregated` and
+            `PrunedStates` (hierarchies).
+        loss: What the whole stream loses, charged once before the first tuple.
+        store: A ledger: the URL of one (``sqlite:///s.db``, ``postgresql+psycopg://...``) or an opened one. A second
+            run over the same store repeats each number, and costs nothing.
+        start: When step 1 begins: a `datetime`, a text of ISO 8601 or seconds since 1970.
+        every: How long a step is: a `timedelta`, a text as ``5m``, or seconds.
+        end: When the last step ends. What is finished needs one.
+        grace: How long a step waits for tuples that come late.
+        time: The field that says when; ISO 8601, in UTC where it does not say, or seconds since 1970.
+        user: The field that says whose tuple it is. Without it, each tuple is protected on its own.
+        tuples_per_user: How many tuples of one user in one step are used.
+        name: What tells this stream from others in the store.
+        mechanism: How noise is added; that which fits the question is the default.
+        confidential_log: A file for how many tuples were dropped and why: exact, and for nobody but the operator.
+        randomness: Where noise comes from. What is seeded is for tests alone: it says so on whatever is shown.
+        clock: When windows close; the system's clock is the default.
+
+    Raises:
+        ValueError: what is declared does not fit, a field is not there, or the store holds another stream under this
+            name; nothing was charged.
+    """
+    require_kind("counts", counts, get_args(Question), "a Counts, as in Counts((Categories(...),)),")
+    require_kind("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.1),")
+    schedule, fields = Schedule(start, every, end, grace), Fields(time, user, tuples_per_user)
+    counts = _with_ticks(counts, schedule)
+    trust = CentralStream(STREAMS if mechanism is None else mechanism)
+    plan = trust.plan(counts.query, loss, fields.adjacency)
+    ledger = store if isinstance(store, Ledger) else Ledger.open(store)
+    intake = Intake(
+        schedule, fields, counts.query.axes, Dropped(confidential_log), ledger.dataset_key(name), clock or SystemClock()
+    )
+    windows = _windows(source, intake)
+    windows.check()
+    noise = Randomness.system() if randomness is None else randomness
+    stream = _Stream(name, counts, intake, plan, trust, noise, noise.octets(LEAST_SECRET))
+    return Following(stream, windows, ledger, stream.charged(ledger))
+
+
+def planned(
+    counts: Question,
+    loss: PrivacyLoss,
+    *,
+    start: Any,
+    every: Any,
+    end: Any = None,
+    grace: Any = 0,
+    time: str = "time",
+    user: str | None = None,
+    tuples_per_user: int | None = None,
+) -> Plan:
+    """What `follow` would release at each step, and how noisy: no source, and no store, is opened."""
+    schedule, fields = Schedule(start, every, end, grace), Fields(time, user, tuples_per_user)
+    return CentralStream(STREAMS).plan(_with_ticks(counts, schedule).query, loss, fields.adjacency)
+
+
+def _with_ticks(counts: Question, schedule: Schedule) -> Question:
+    if counts.ticks is None:
+        return replace(counts, ticks=schedule.ticks)
+    if counts.ticks != schedule.ticks:
+        raise Refused(
+            "end", f"it is {schedule.ticks} steps after start, and the counts are declared for {counts.ticks}"
+        )
+    return counts
+
+
+def _windows(source: Any, intake: Intake) -> Windows:
+    if isinstance(source, Source):
+        return source.windows(intake)
+    if all(hasattr(source, part) for part in ("check", "after", "done")):
+        own: Windows = source
+        return own
+    if isinstance(source, str | PathLike) and str(source).endswith(JSON_LINES):
+        return JsonLinesTuples(source).windows(intake)
+    if isinstance(source, str | PathLike | Mapping) or _is_table(source):
+        return AtRest(source, intake)
+    if isinstance(source, Iterable | AsyncIterable):
+        return Arriving(source, intake)
+    raise WrongKind(
+        "source", f"a file, a table, an iterable of mappings or Windows is needed, got {type(source).__name__}"
+    )
+
+
+def _is_table(source: Any) -> bool:
+    return any(
+        hasattr(source, part)
+        for part in ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__", "to_arrow_reader", "collect_schema")
+    )

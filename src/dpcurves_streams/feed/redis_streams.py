@@ -1,0 +1,277 @@
+"""Redis Streams, as a source that loses nothing in a crash, and as a sink that has each step once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from secrets import token_hex
+from time import sleep
+from typing import Any, TypeVar
+
+from dpcurves.arguments import NotInstalled, Refused
+
+from .intake import Intake
+from .open_windows import OpenWindows
+from .reading import StepReading
+from .window import Window, Windows
+
+AT_ONCE = 10_000
+LONGEST_WAIT = 1000
+"""Milliseconds after which the server is asked for the time again."""
+_TROUBLE = "Redis cannot be reached, or does not answer as a stream does (what it says is not shown)"
+
+LEASE_SECONDS = 10.0
+"""After so long another process may take the place of one that does not say that it is still there."""
+POLL_SECONDS = 0.25
+_HOLD = """
+local holder = redis.call('get', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+"""
+_LEAVE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
+
+Result = TypeVar("Result")
+Entry = tuple[bytes, Mapping[bytes, bytes] | None]
+
+
+class RedisStream:
+    """Tuples in a Redis stream, each an entry with the fields of a tuple, read by a consumer group.
+
+    An entry arrived when its id says, by the clock of the server; so what is late does not depend on when it was read.
+    Ids that were given by hand may lie in the future, and then those after them do, too: such an entry arrived when it
+    was read. It is acknowledged after the noisy counts of its step were stored, or once it is dropped: after a crash
+    what was read and not stored is delivered again.
+
+    One process at a time reads a group: it holds a key, ``STREAM:GROUP:reader``, that lapses after `LEASE_SECONDS`. Any
+    other waits, and goes on in its place once it is gone, with what it has left, and with the same numbers. (The ledger
+    has one answer for each step whoever reads.)
+
+    Args:
+        url: ``redis://host:6379/0``, ``rediss://...`` or ``unix:///socket``.
+        stream: The key of the stream.
+        group: The consumer group; one for each stream that is followed.
+        consumer: The consumer.
+    """
+
+    def __init__(self, url: str, stream: str, *, group: str = "dpcurves", consumer: str = "dpcurves") -> None:
+        self._url, self._stream, self._group, self._consumer = url, stream, group, consumer
+
+    def __repr__(self) -> str:
+        return f"RedisStream({self._stream!r})"
+
+    def windows(self, intake: Intake) -> Windows:
+        """The windows of the stream."""
+        return RedisWindows(_Entries(_client(self._url), self._stream, self._group, self._consumer), intake)
+
+
+class RedisWindows:
+    """Counts entries into windows that close by the clock of the server."""
+
+    def __init__(self, entries: _Entries, intake: Intake) -> None:
+        self._entries, self._intake = entries, intake
+        self._unsettled: dict[int, list[bytes]] = {}
+        self._dropped: list[bytes] = []
+
+    def check(self) -> None:
+        """Make the group, unless it is there."""
+        self._entries.join()
+
+    def after(self, tick: int) -> Iterator[Sequence[Window]]:
+        """All later windows, as they close.
+
+        Raises:
+            ValueError: another process went on in this one's place.
+        """
+        while not self._entries.holds():
+            sleep(POLL_SECONDS)
+        try:
+            yield from self._held(tick)
+        finally:
+            self._entries.leave()
+
+    def done(self, tick: int) -> None:
+        """Acknowledge what windows up to this one were counted from, and what was dropped."""
+        settled, self._dropped = self._dropped, []
+        for step in [step for step in self._unsettled if step <= tick]:
+            settled += self._unsettled.pop(step)
+        self._entries.acknowledge(settled)
+
+    def _held(self, tick: int) -> Iterator[Sequence[Window]]:
+        schedule, windows = self._intake.schedule, self._intake.open_windows(tick)
+        for batch in self._entries.delivered():
+            self._take(windows, batch)
+        while tick != schedule.ticks:
+            now, newest = self._entries.now(), self._entries.newest()
+            self._drain(windows, newest)
+            last = schedule.closed_by(now)
+            for ticks in self._intake.batches(tick + 1, last):
+                yield windows.close(ticks[-1])
+            if last <= tick:
+                self._take(windows, self._entries.new(max(1, (schedule.closes(tick + 1) - now) // 1000)))
+            tick = max(tick, last)
+
+    def _drain(self, windows: OpenWindows, newest: bytes) -> None:
+        """Take all entries up to this one."""
+        while batch := self._entries.new(None):
+            self._take(windows, batch)
+            if _order(batch[-1][0]) >= _order(newest):
+                return
+
+    def _take(self, windows: OpenWindows, batch: Sequence[Entry]) -> None:
+        if not self._entries.holds():
+            raise Refused("source", "another process reads this stream now, and goes on with the same numbers")
+        now = self._entries.now() if batch else 0
+        for name, fields in batch:
+            step = windows.take(_decoded(fields), min(_order(name)[0] * 1000, now))
+            (self._dropped if step is None else self._unsettled.setdefault(step, [])).append(name)
+
+
+class RedisSink:
+    """A Redis stream with one entry a step, whose id is the step's number: what is there is not written again.
+
+    Args:
+        url: The server.
+        stream: The key of the stream.
+    """
+
+    def __init__(self, url: str, stream: str) -> None:
+        self._client, self._stream = _client(url), stream
+
+    def write(self, reading: StepReading) -> None:
+        """Write one step, unless it is there.
+
+        Raises:
+            ValueError: there is another one in its place.
+        """
+        fields = {"lines": json.dumps(reading.lines())}
+        there = self._step(reading.step)
+        if there is None:
+            try:
+                _said(lambda: self._client.xadd(self._stream, fields, id=f"{reading.step}-0"))
+            except Refused:  # another process may have written it meanwhile
+                there = self._step(reading.step)
+                if there is None:
+                    raise
+        if there not in (None, fields):
+            raise Refused("sink", f"{self._stream!r} has another step {reading.step}; write to another stream")
+
+    def _step(self, step: int) -> dict[str, str] | None:
+        """What stands there for a step; None: nothing."""
+        there = _said(lambda: self._client.xrange(self._stream, f"{step}-0", f"{step}-0"))
+        return _decoded(there[0][1]) if there else None
+
+
+class _Entries:
+    """One consumer of a group."""
+
+    def __init__(self, client: Any, stream: str, group: str, consumer: str) -> None:
+        self._client, self._stream, self._group, self._consumer = client, stream, group, consumer
+        self._reader, self._name = f"{stream}:{group}:reader", token_hex(16)
+
+    def join(self) -> None:
+        """Make stream and group, unless they are there. Another process may make them at the same moment."""
+        if self._is_there():
+            return
+        try:
+            _said(lambda: self._client.xgroup_create(self._stream, self._group, id="0", mkstream=True))
+        except Refused:
+            if not self._is_there():
+                raise
+
+    def holds(self) -> bool:
+        """Whether this process reads the group, from now on for a while; not if another one does."""
+        lease = int(LEASE_SECONDS * 1000)
+        return bool(_said(lambda: self._client.eval(_HOLD, 1, self._reader, self._name, lease)))
+
+    def leave(self) -> None:
+        """Let another process read the group. Where the server is gone, the key lapses by itself."""
+        with suppress(Refused):
+            _said(lambda: self._client.eval(_LEAVE, 1, self._reader, self._name))
+        with suppress(Refused):
+            _said(self._client.close)
+
+    def newest(self) -> bytes:
+        """The id of the newest entry there ever was."""
+        newest: bytes = _said(lambda: self._client.xinfo_stream(self._stream))["last-generated-id"]
+        return newest
+
+    def now(self) -> int:
+        """Microseconds since 1970, by the server's clock."""
+        seconds, microseconds = _said(self._client.time)
+        return int(seconds) * 1_000_000 + int(microseconds)
+
+    def delivered(self) -> Iterator[list[tuple[bytes, Any]]]:
+        """What was delivered before, to any consumer of the group, and not acknowledged."""
+        start: bytes | str = "0"
+        while True:
+            start, *_ = _said(lambda start=start: self._claimed(start))  # type: ignore[misc]
+            if start in (b"0-0", "0-0"):
+                break
+        name: bytes | str = "0"
+        while batch := self._read(name, None):
+            yield batch
+            name = batch[-1][0]
+
+    def new(self, wait: int | None) -> list[tuple[bytes, Any]]:
+        """What was not delivered yet; for so many milliseconds, if there is nothing."""
+        return self._read(">", None if wait is None else min(wait, LONGEST_WAIT))
+
+    def acknowledge(self, names: Sequence[bytes]) -> None:
+        """These are settled."""
+        for start in range(0, len(names), AT_ONCE):
+            some = names[start : start + AT_ONCE]
+            _said(lambda some=some: self._client.xack(self._stream, self._group, *some))  # type: ignore[misc]
+
+    def _is_there(self) -> bool:
+        groups = _said(lambda: self._client.xinfo_groups(self._stream) if self._client.exists(self._stream) else [])
+        return self._group.encode() in [group["name"] for group in groups]
+
+    def _claimed(self, start: bytes | str) -> Any:
+        return self._client.xautoclaim(
+            self._stream, self._group, self._consumer, 0, start_id=start, count=AT_ONCE, justid=False
+        )
+
+    def _read(self, name: bytes | str, wait: int | None) -> list[tuple[bytes, Any]]:
+        streams = {self._stream: name}
+        found = _said(lambda: self._client.xreadgroup(self._group, self._consumer, streams, count=AT_ONCE, block=wait))
+        if isinstance(found, Mapping):  # the newer protocol
+            return [entry for batches in found.values() for batch in batches for entry in batch]
+        return [entry for _, entries in found or () for entry in entries]
+
+
+def _client(url: str) -> Any:
+    try:
+        import redis
+    except ImportError:
+        raise NotInstalled("source", "Redis needs an extra: pip install 'dpcurves[redis]'") from None
+    try:
+        return redis.Redis.from_url(url)
+    except ValueError:
+        trouble = "a URL like redis://host:6379/0 or unix:///socket is needed"
+    raise Refused("source", trouble)
+
+
+def _said(action: Callable[[], Result]) -> Result:
+    """What the server answers. What it says when it fails is not told: it may quote an entry."""
+    import redis
+
+    try:
+        return action()
+    except redis.RedisError:
+        pass
+    raise Refused("source", _TROUBLE)
+
+
+def _order(name: bytes) -> tuple[int, int]:
+    """The time in an entry's id, in milliseconds, and its number within."""
+    time, _, number = name.partition(b"-")
+    return int(time), int(number or 0)
+
+
+def _decoded(fields: Mapping[bytes, bytes] | None) -> dict[str, str] | None:
+    """The fields as text; None for an entry that was deleted meanwhile."""
+    if not fields:
+        return None
+    return {name.decode(errors="replace"): value.decode(errors="replace") for name, value in fields.items()}

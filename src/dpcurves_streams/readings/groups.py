@@ -1,0 +1,169 @@
+"""Counts of a stream read within groups of like ticks: the Smoothers of PeGaSus."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+
+from dpcurves.arguments import Refused
+from dpcurves.arrays import FloatArray, IntArray
+from dpcurves.data import Axis, Categories, Forest
+from dpcurves.queries import GroupedTickQuery
+from dpcurves.release import Plan
+
+from ..laws import GroupedCounts
+from .counts import CountsReader, Known
+from .events import Event, Jump, Low
+from .medians import GroupsAtHand
+from .question import StreamQuestion
+from .reader import row
+
+
+class Smoother(Enum):
+    """What a count is estimated by, from the noisy counts of its group so far (Chen 2018, section 5.3.3)."""
+
+    MEDIAN = "median"
+    AVERAGE = "average"
+    JAMES_STEIN = "James-Stein"
+
+
+@dataclass(frozen=True, slots=True)
+class Groups(StreamQuestion):
+    """How many tuples are in each state at every tick, smoothed within groups that were found with a part of the loss.
+
+    Attributes:
+        axes: The states: a column of categories, or several columns, or a grid.
+        ticks: The number of ticks, which is public; None: without end.
+        windows: Widths, in ticks, of sliding sums.
+        events: The events to look for: `Jump`, `Low` or `Event`.
+        smoother: How counts are estimated.
+        share: The part of the loss that is spent on grouping.
+        deviation: The deviation of counts from which on they are not one group, in units of one over the epsilon of
+            grouping. With the 5 of the paper noise alone ends a group every few ticks: in these units the noise of n
+            tests stays within ``8 * log(n)``, so a quiet group of n ticks needs as much. That is 50 for n of 500.
+        forest: Aggregations of the states of the one axis, each grouped on its own with an equal part of the loss for
+            each level (HS-PGS, section 5.5.1); None: states alone. They are read before the states.
+    """
+
+    axes: tuple[Axis | Categories, ...]
+    ticks: int | None = None
+    windows: tuple[int, ...] = ()
+    events: tuple[Jump | Low | Event, ...] = ()
+    smoother: Smoother = Smoother.MEDIAN
+    share: Fraction = Fraction(1, 5)
+    deviation: Fraction = Fraction(50)
+    forest: Forest | None = None
+
+    @property
+    def query(self) -> GroupedTickQuery:
+        """The query on the stream, which is paid for once."""
+        return GroupedTickQuery(
+            self.axes, self.ticks, self.windows, share=self.share, deviation=self.deviation, forest=self.forest
+        )
+
+    def reader(self, plan: Plan) -> CountsReader:
+        """The reader of the releases of the plan, from the first tick on."""
+        law = plan.law.required(GroupedCounts)
+        sums = {width: GroupWindow(law, width) for width in self.widths}
+        known = Known(law.noise.family, sqrt(law.noise.variance))
+        return CountsReader(self, law.keys, GroupReader(law, self.smoother), sums, known)
+
+
+class GroupReader:
+    """Estimates of the newest counts, each from its group so far, and not below 0.
+
+    Args:
+        law: What the released values are.
+        smoother: How counts are estimated.
+    """
+
+    __slots__ = ("_groups", "_noise", "_smoother")
+
+    def __init__(self, law: GroupedCounts, smoother: Smoother) -> None:
+        self._groups, self._noise, self._smoother = _Followed(law.keys), law.noise.variance, smoother
+
+    def read(self, counts: Sequence[float]) -> FloatArray:
+        """The estimates, (keys,), after the counts and decisions of one more tick."""
+        values, found, _ = self._groups.after(counts)
+        estimates: FloatArray = np.maximum(smoothed(values, found, self._noise, self._smoother), 0.0)
+        return estimates
+
+
+class GroupWindow:
+    """Sums over the newest ticks, each tick by the median of its group as far as it is known (Algorithm 17).
+
+    Until `width` ticks have passed, the window has all ticks so far.
+
+    Args:
+        law: What the released values are.
+        width: How many ticks a window has.
+    """
+
+    __slots__ = ("_closed", "_groups", "_last", "_width")
+
+    def __init__(self, law: GroupedCounts, width: int) -> None:
+        if width < 1:
+            raise Refused("width", f"at least 1 tick is needed, got {width}")
+        self._groups, self._width = _Followed(law.keys), width
+        self._closed: list[deque[tuple[int, float]]] = [deque() for _ in range(law.keys)]
+        self._last = np.zeros((law.keys, 4))
+
+    def read(self, counts: Sequence[float]) -> FloatArray:
+        """The estimates of the sums, (keys,), after the counts and decisions of one more tick."""
+        _, found, joined = self._groups.after(counts)
+        for key in np.flatnonzero(joined == 0):
+            self._closed[key].appendleft((int(self._last[key, 0]), float(self._last[key, 3])))
+        self._last = found
+        sums = [self._sum(key) for key in range(len(found))]
+        return np.maximum(sums, 0.0)
+
+    def _sum(self, key: int) -> float:
+        length, median = int(self._last[key, 0]), float(self._last[key, 3])
+        total, left = median * min(length, self._width), self._width - length
+        closed = self._closed[key]
+        for number, (length, median) in enumerate(closed):
+            if left <= 0:
+                while len(closed) > number:
+                    closed.pop()
+                break
+            total += median * min(length, left)
+            left -= length
+        return total
+
+
+class _Followed:
+    """Lengths, means, squares and medians of the groups at hand."""
+
+    __slots__ = ("_groups", "keys")
+
+    def __init__(self, keys: int) -> None:
+        self.keys, self._groups = keys, GroupsAtHand(keys)
+
+    def after(self, counts: Sequence[float]) -> tuple[FloatArray, FloatArray, IntArray]:
+        """The noisy counts, (keys,), what is known of their groups, (keys, 4), and what joined, (keys,)."""
+        values = row(counts, 2 * self.keys)
+        joined = values[:, self.keys :].astype(np.int64)
+        return values[0, : self.keys], self._groups.follow(values[:, : self.keys], joined)[0], joined[0]
+
+
+def smoothed(values: FloatArray, found: FloatArray, variance: float, smoother: Smoother) -> FloatArray:
+    """Estimates of the newest counts from what is known of their groups, (..., 4): see `GroupsAtHand`.
+
+    James-Stein estimates shrink a count towards its group's mean by ``1 - (n - 3) * variance / squares``, not below
+    nothing, from 4 counts on. (The paper has n - 1, adds the count where the mean belongs, and may turn the distance
+    round: worse than the noisy count itself.)
+    """
+    length, mean, squares, median = (found[..., column] for column in range(4))
+    if smoother is Smoother.MEDIAN:
+        return median
+    if smoother is Smoother.AVERAGE:
+        return mean
+    shrunk = np.maximum(1 - (length - 3) * variance / np.where(squares > 0, squares, np.inf), 0.0)
+    estimates: FloatArray = np.where(length >= 4, mean + shrunk * (values - mean), values)
+    return estimates

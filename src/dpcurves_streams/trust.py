@@ -1,0 +1,86 @@
+"""Central model of streams: a curator sees the tuples, and adds noise to their counts, tick by tick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dpcurves.arguments import Refused
+from dpcurves.ledger import Allotment
+from dpcurves.mechanisms import ExactTable, Sequential, State
+from dpcurves.mechanisms.sequential import require_next
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import Adjacency, PrivacyLoss
+from dpcurves.queries import TickQuery
+from dpcurves.release import Plan, Release
+from dpcurves.trust.base import require
+
+if TYPE_CHECKING:
+    from dpcurves.ledger import Standing
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Watcher:
+    """SECRET. State of a stream, from which its next answer is made. It has no repr."""
+
+    state: Any
+
+
+@dataclass(frozen=True, slots=True)
+class CentralStream:
+    """The curator runs a mechanism on one closed window after the other.
+
+    Formal guarantees: all releases of one stream together lose at most ``plan.loss`` under ``plan.adjacency``, if each
+    tick's release and the state behind it are stored together, once, before the release is shown and the next tick is
+    stepped. Whoever calls `step` does that: a release that was not stored is shown to nobody, and is made again.
+    """
+
+    mechanism: Sequential[Any]
+
+    def plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Plan of the curator for a query of a stream.
+
+        Raises:
+            UnsupportedQuery: the mechanism cannot answer.
+        """
+        plan = self.mechanism.plan(query, loss, adjacency)
+        return replace(plan, made_by=f"one curator: {plan.made_by}")
+
+    def watch(self, plan: Plan, standing: Standing | None) -> Watcher:
+        """Open the stream: at its beginning, or resumed from a saved state.
+
+        Raises:
+            ValueError: the state is not that of the last tick, or of another mechanism or plan.
+        """
+        if standing is None:
+            return Watcher(self.mechanism.begin(plan))
+        state: State = self.mechanism.restored(standing.state, plan)
+        if state.tick != standing.tick:
+            raise Refused("state", f"it is of tick {state.tick}, and tick {standing.tick} was the last one answered")
+        return Watcher(state)
+
+    def require_next(self, watcher: Watcher, tick: int) -> None:
+        """Refuse a window that is not the next one: its counts would be answered under another tick.
+
+        Raises:
+            ValueError: the stream stands elsewhere.
+        """
+        require_next(tick, watcher.state)
+
+    def step(
+        self, plan: Plan, watcher: Watcher, table: ExactTable, allotment: Allotment, randomness: Randomness
+    ) -> tuple[Release, Watcher]:
+        """Release the next tick, with the state of the stream after it: to be stored together, or neither.
+
+        Raises:
+            ValueError: the payment is for another loss.
+        """
+        require(allotment, plan)
+        before: State = watcher.state
+        values, state = self.mechanism.step(table, before.tick + 1, before, plan, randomness)
+        return Release(plan, values, allotment, randomness.seeded), Watcher(state)
+
+    def kept(self, watcher: Watcher) -> bytes:
+        """SECRET. The state as it is stored."""
+        stored: bytes = watcher.state.to_bytes()
+        return stored
