@@ -25,6 +25,8 @@ import release
 import yaml
 from readme_renderer import markdown
 
+import dpcurves
+
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = "import setuptools.build_meta as backend; backend.build_sdist('.'); backend.build_wheel('.')"
 NAME = re.compile(r"^[A-Za-z0-9._-]+")
@@ -84,6 +86,22 @@ def test_the_wheel_has_the_package_and_nothing_else(archive: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         held = {name for name in opened.namelist() if ".dist-info/" not in name}
     assert held == {name.removeprefix("src/") for name in tracked() if name.startswith("src/")}
+
+
+def test_names_of_packages_beside_the_core_are_declared_with_the_extras_that_they_need() -> None:
+    project = settings()
+    declared = project["entry-points"]["dpcurves.wings"]
+    assert set(declared) == set(dpcurves._WINGS)
+    assert set(dpcurves._WINGS.values()) <= set(project["optional-dependencies"])
+    assert {place.partition(":")[0].partition(".")[0] for place in declared.values()} == {
+        file.parent.name for file in (ROOT / "src").glob("dpcurves_*/__init__.py")
+    }
+
+
+def test_a_name_of_a_package_that_is_not_installed_says_which_extra_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
+    with pytest.raises(ImportError, match=r"^streams: it needs more packages; install dpcurves\[streams\]$"):
+        _ = dpcurves.streams
 
 
 def first_page(python: Path) -> Iterator[list[str]]:
