@@ -20,7 +20,7 @@ from dpcurves.noise import Randomness
 from dpcurves_parties.crypto.circuits import numbers_of, traced
 from dpcurves_parties.crypto.two_party import Ending, Job, Owner, evaluate, garble, together
 from dpcurves_parties.pairs import Settlements, private_file, settled
-from dpcurves_parties.pairs.settlement import State
+from dpcurves_parties.pairs.settlement import RunState
 
 pytest.importorskip("rbcl")
 PEOPLE = 40
@@ -201,4 +201,4 @@ def store_and_confirm(number: int, path: str) -> None:
 def test_of_eight_processes_that_begin_at_once_one_has_its_run_confirmed(tmp_path: Path) -> None:
     at_once(store_and_confirm, str(tmp_path / "shares"))
     kept = [Settlements(tmp_path / "shares").kept(bytes([job])) for job in range(8)]
-    assert {(each.state, each.share) for each in kept} == {(State.CONFIRMED, b"share")}
+    assert {(each.state, each.share) for each in kept} == {(RunState.CONFIRMED, b"share")}

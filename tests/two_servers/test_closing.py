@@ -12,7 +12,7 @@ from dpcurves_parties.serving.two_servers.batch import Earlier
 from dpcurves_parties.serving.two_servers.closing import Closing
 from dpcurves_parties.serving.two_servers.report_set import NAME, Told, named
 from dpcurves_parties.serving.two_servers.store import Frozen, Offer, Store, Stored
-from dpcurves_parties.serving.two_servers.tables import Standing, State
+from dpcurves_parties.serving.two_servers.tables import Standing, TaskState
 from dpcurves_parties.shares import ProtocolAborted
 
 HELD = "a" * 64, "b" * 64
@@ -150,7 +150,7 @@ def test_a_close_that_fails_at_any_step_leaves_the_task_open_or_decided_and_is_d
             two.hear(nothing)
             if ends is KeyboardInterrupt:
                 two.begin_anew(HELD)
-            is_decided = two.stand()[0].state is State.CLOSED
+            is_decided = two.stand()[0].state is TaskState.CLOSED
             assert two.upload(2) is not is_decided, place
             told = two.servers[party].close()
             assert two.servers[1 - party].close() == told

@@ -42,7 +42,7 @@ from dpcurves_parties.serving.two_servers.app import PER_MINUTE
 from dpcurves_parties.serving.two_servers.batch import ID, packed, unpacked
 from dpcurves_parties.serving.two_servers.messages import VERSION
 from dpcurves_parties.serving.two_servers.sealing import OVERHEAD
-from dpcurves_parties.serving.two_servers.store import Kept, Store
+from dpcurves_parties.serving.two_servers.store import KeptShare, Store
 from dpcurves_parties.shares import ProtocolAborted, Task
 from dpcurves_parties.shares.function_shares import RING, Owners
 
@@ -652,7 +652,7 @@ def secrets(pair: Watched) -> Iterator[bytes]:
             pair.token(task, "analyst-1", Role.ANALYST).encode(),
         )
         for party in (0, 1):
-            kept: Sequence[Kept] = list(Store(pair.store(party)).shares(task.hash).values())
+            kept: Sequence[KeptShare] = list(Store(pair.store(party)).shares(task.hash).values())
             yield from (one.share[-16:] for one in kept[:200])
     for party in (0, 1):
         yield bytes.fromhex((pair.folder / f"a{party}" / "sealing.key").read_text())

@@ -18,7 +18,7 @@ from dpcurves_parties.pairs.store import PairStore
 from dpcurves_parties.serving.two_servers.batch import Earlier
 from dpcurves_parties.serving.two_servers.report_set import ReportSet
 from dpcurves_parties.serving.two_servers.store import OTHER_CONTRIBUTION, Decision, Frozen, Offer, Store, Stored
-from dpcurves_parties.serving.two_servers.tables import TASKS, Standing, State
+from dpcurves_parties.serving.two_servers.tables import TASKS, Standing, TaskState
 from dpcurves_parties.shares import ProtocolAborted
 
 TASK = "0" * 64
@@ -104,7 +104,7 @@ def test_neither_an_upload_nor_a_look_takes_longer_the_more_reports_are_stored()
 
 
 def look(store: Store) -> None:
-    assert store.standing(TASK).state is State.OPEN
+    assert store.standing(TASK).state is TaskState.OPEN
 
 
 def test_owners_are_those_whose_reports_count() -> None:
@@ -132,7 +132,7 @@ def test_a_report_is_kept_until_the_task_is_frozen_and_again_once_it_thaws(store
     for attempt in ("1", "2"):
         assert store.freeze(TASK, attempt)[1] == {REPORT.id: REPORT.digest}
     store.thaw(TASK, "1")
-    assert store.standing(TASK) == Standing(State.FROZEN, 1, attempt="2")
+    assert store.standing(TASK) == Standing(TaskState.FROZEN, 1, attempt="2")
     with pytest.raises(Frozen, match=r"^reports: the task is being closed; if it should stay open, send again in a"):
         store.add(TASK, 7, offer(1, REPORT))
     store.thaw(TASK, "2")
@@ -144,13 +144,13 @@ def test_nothing_is_decided_under_an_attempt_that_was_given_up(store: Store) -> 
         store.attempt(TASK, "1")
     store.add(TASK, 7, offer(1, REPORT))
     store.attempt(TASK, "1")
-    assert (store.give_up(TASK, "2"), store.standing(TASK).attempt) == (State.OPEN, "1")
-    assert (store.give_up(TASK, "1"), store.standing(TASK).attempt) == (State.OPEN, None)
+    assert (store.give_up(TASK, "2"), store.standing(TASK).attempt) == (TaskState.OPEN, "1")
+    assert (store.give_up(TASK, "1"), store.standing(TASK).attempt) == (TaskState.OPEN, None)
     with pytest.raises(ProtocolAborted, match=r"^task: this attempt to close it was given up; close it again"):
         store.decide(TASK, lambda listing: decided("1", REPORT.id), "1")
     store.attempt(TASK, "3")
     store.decide(TASK, lambda listing: decided("1", *listing), "3")
-    assert store.give_up(TASK, "3") is State.CLOSED
+    assert store.give_up(TASK, "3") is TaskState.CLOSED
 
 
 def test_a_ticket_is_good_for_one_contribution_or_for_the_one_that_takes_its_place(store: Store) -> None:
@@ -195,7 +195,7 @@ def test_reports_that_do_not_count_are_forgotten_when_the_task_is_closed(store: 
     for other in (decided("2", reports[1].id), final._replace(commitments=("a" * 64, "c" * 64))):
         with pytest.raises(ProtocolAborted, match=r"^reports: another set of them, or other noise, was agreed on befo"):
             store.decide(TASK, lambda listing, other=other: other)  # type: ignore[misc]
-    assert store.freeze(TASK, "1")[0] == store.standing(TASK) == (State.CLOSED, 3, "1" * 64, COMMITMENTS, None)
+    assert store.freeze(TASK, "1")[0] == store.standing(TASK) == (TaskState.CLOSED, 3, "1" * 64, COMMITMENTS, None)
     assert store.shares(TASK) == {report.id: (report.share, report.whole) for report in reports[1:4]}
     store.begin(TASK)  # a server that is started again
     assert store.standing(TASK).reports == 3

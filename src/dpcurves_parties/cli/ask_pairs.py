@@ -18,7 +18,7 @@ from dpcurves.cli.waiting import waiting
 
 from .pair_tasks import require_extra
 from .task_parties import Bearer
-from .tasks import Document
+from .tasks import TaskFile
 
 if TYPE_CHECKING:
     from dpcurves.cli.option_groups import Command
@@ -31,7 +31,7 @@ COVERED = MappingProxyType({"for_these_records": False, "for_the_population": Tr
 
 
 @dataclass(frozen=True)
-class Told:
+class AnswerOptions:
     """Options for the JSON output file and the confidence level."""
 
     json: Annotated[
@@ -45,7 +45,7 @@ class Told:
         return Output(self.json, level=self.level)
 
 
-def pairs(document: Document, bearer: Bearer, told: Told) -> None:
+def pairs(document: TaskFile, bearer: Bearer, told: AnswerOptions) -> None:
     """Ask for the mean over pairs of people. Asked again, it is the same, and free.
 
     Example: dpcurves ask pairs --task task.json --ticket tickets/analyst-1 --json out.json

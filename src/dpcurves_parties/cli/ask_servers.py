@@ -20,7 +20,7 @@ from dpcurves.cli.terminal import say
 from dpcurves.cli.waiting import waiting
 
 from .task_parties import Bearer
-from .tasks import Document, require_extra
+from .tasks import TaskFile, require_extra
 
 if TYPE_CHECKING:
     from dpcurves.cli.option_groups import Command
@@ -43,7 +43,7 @@ ADDRESS = "--task task.json --ticket tickets/analyst-1"
 class Servers:
     """Options for a task and an analyst's ticket, which replace those for a file, a privacy loss and a guarantee."""
 
-    document: Document
+    document: TaskFile
     bearer: Bearer
 
     def task(self, output: Output) -> Task:
@@ -74,7 +74,7 @@ class Servers:
 
 
 @dataclass(frozen=True)
-class OfTask:
+class TaskTerms:
     """Terms of a question to the two servers of a task."""
 
     task: Task
@@ -108,7 +108,7 @@ def _ask_of(name: str, command: Command) -> Command:
         task = servers.task(output)
         said = words_of(task, names_of(asked.values()))
         told = {each: filled(type(group), values_of(group) | said) for each, group in groups.items()}
-        command(**told, terms=OfTask(task, servers), output=output)
+        command(**told, terms=TaskTerms(task, servers), output=output)
 
     ask.__name__, ask.__doc__ = command.__name__, _told(name, command.__doc__ or "", asked.values())
     ask.__annotations__ = {"servers": Servers, **asked, "output": Output}

@@ -11,10 +11,10 @@ from dpcurves.cli.terminal import say, terminal
 from dpcurves.cli.waiting import filling
 
 from .pair_tasks import require_extra
-from .people import Meeting, take_part
+from .people import MeetingOptions, take_part
 from .servers import Before
 from .task_parties import Bearer
-from .tasks import Document, require_unsaid
+from .tasks import TaskFile, require_unsaid
 
 if TYPE_CHECKING:
     from dpcurves.cli.option_groups import Command
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..pairs import PairTask
 
 
-def pair(source: Source, document: Document, bearer: Bearer, meeting: Meeting, before: Before) -> None:
+def pair(source: Source, document: TaskFile, bearer: Bearer, meeting: MeetingOptions, before: Before) -> None:
     """Take part in a task of pairs with the values of a file.
 
     With two servers, each gets a share of each value, and you are done. With people in pairs, the file has one row,
@@ -39,7 +39,9 @@ def pair(source: Source, document: Document, bearer: Bearer, meeting: Meeting, b
 
     task = document.of_pairs()
     if task.trust is Trust.TWO_SERVERS:
-        require_unsaid("it belongs to people in pairs; the task is of two servers: leave it out", meeting, Meeting())
+        require_unsaid(
+            "it belongs to people in pairs; the task is of two servers: leave it out", meeting, MeetingOptions()
+        )
         _send_shares(task, source, bearer, before)
         return
     require_unsaid("it belongs to shares; what people in pairs have said stays said: leave it out", before, Before())

@@ -27,7 +27,7 @@ LONGEST_PAUSE = 5.0
 
 
 @dataclass(frozen=True)
-class Meeting:
+class MeetingOptions:
     """Options for the URL of the relay server, and for the time to wait for partners."""
 
     relay: Annotated[
@@ -40,7 +40,7 @@ class Meeting:
     ] = "0"  # fmt: skip
 
 
-def take_part(task: PairTask, source: Source, bearer: Bearer, meeting: Meeting) -> None:
+def take_part(task: PairTask, source: Source, bearer: Bearer, meeting: MeetingOptions) -> None:
     """Send the messages due in each of a person's pairs, and poll for partners' messages as long as asked for."""
     from dpcurves.noise import Randomness
 

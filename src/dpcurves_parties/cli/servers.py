@@ -19,7 +19,7 @@ from dpcurves.cli.waiting import filling
 
 from .people import serve as serve_people
 from .task_parties import Bearer
-from .tasks import Document, require_extra
+from .tasks import TaskFile, require_extra
 
 if TYPE_CHECKING:
     from dpcurves.cli.option_groups import Command
@@ -116,7 +116,7 @@ def aggregator(running: Running) -> None:
 
     require_lasting(running.store)
     limits = Limits(whole("connections", running.connections), whole("deadline", running.deadline))
-    people = [Document(file) for file in running.task.split(",")]
+    people = [TaskFile(file) for file in running.task.split(",")]
     if any(each.is_of_people for each in people):
         _serve_people(people, running, limits)
         return
@@ -132,7 +132,7 @@ def aggregator(running: Running) -> None:
     server.serve(Address.parse(listen), lambda: say(console, f"party {party} of {names} listens at {listen}"))
 
 
-def _serve_people(documents: Sequence[Document], running: Running, limits: Limits) -> None:
+def _serve_people(documents: Sequence[TaskFile], running: Running, limits: Limits) -> None:
     from ..pairs.relay_server import RelayServer
     from ..serving.identity import Identity
 
@@ -142,7 +142,7 @@ def _serve_people(documents: Sequence[Document], running: Running, limits: Limit
     serve_people(RelayServer(tasks, Identity.read(Path(running.identity)), running.store, limits), running.listen)
 
 
-def contribute(source: Source, document: Document, bearer: Bearer, renamed: Renamed, before: Before) -> None:
+def contribute(source: Source, document: TaskFile, bearer: Bearer, renamed: Renamed, before: Before) -> None:
     """Send the records of a file to both servers, each a share that alone tells nothing.
 
     Done again with the same file and ticket, nothing counts twice: begin again if it was stopped. Another file is

@@ -34,7 +34,7 @@ EXTRA = "two servers need more packages than one curator; install dpcurves[serve
 
 
 @dataclass(frozen=True)
-class Place:
+class ServerPlace:
     """Options for a server's folder of keys, and for its URL."""
 
     folder: Annotated[str, Argument(metavar="FOLDER", help="Where its keys are kept; made if it is not there.")]
@@ -42,7 +42,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedColumn:
     """Options for the column of numbers that is counted."""
 
     column: Annotated[
@@ -98,18 +98,18 @@ class Classes(Split):
 class Counts:
     """Options for the counts of two servers: column, grid and classes."""
 
-    counted: Counted
+    counted: CountedColumn
     cells: Cells
     classes: Classes
 
     @classmethod
     def unsaid(cls) -> Counts:
         """Options with no value given."""
-        return cls(Counted(), Cells(), Classes())
+        return cls(CountedColumn(), Cells(), Classes())
 
 
 @dataclass(frozen=True)
-class Document(TaskDocument):
+class TaskFile(TaskDocument):
     """Option for the document of a task of two servers, or of people in pairs."""
 
     def read(self) -> Task:
@@ -140,7 +140,7 @@ class Document(TaskDocument):
         return PairTask.read(self.task)
 
 
-def identity(place: Place) -> None:
+def identity(place: ServerPlace) -> None:
     """Make the keys of a server.
 
     Its public keys and address are written to FOLDER/server.json: give that file to whoever makes the task.
@@ -201,7 +201,7 @@ def require_unsaid(rule: str, given: Any, nothing: Any) -> None:
         raise Misuse(said.replace("_", "-"), rule)
 
 
-def show(document: Document) -> None:
+def show(document: TaskFile) -> None:
     """Show the guarantee of a task, and its trust assumptions.
 
     Example: dpcurves task show --task task.json
@@ -217,7 +217,7 @@ def show(document: Document) -> None:
     say(terminal(), *statement(document.read()))
 
 
-def close(document: Document, bearer: Bearer) -> None:
+def close(document: TaskFile, bearer: Bearer) -> None:
     """End the collection: both servers agree on the reports that count.
 
     No more are taken; those that reached one server only are dropped. Questions are answered from now on. Of a task of

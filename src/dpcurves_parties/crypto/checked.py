@@ -137,7 +137,7 @@ def checked_values(
     """
     if len(verification_key) != VERIFICATION_KEY_SIZE:
         raise Refused("verification_key", f"{VERIFICATION_KEY_SIZE} bytes are needed, got {len(verification_key)}")
-    ring, walk = keys.domain.ring, _Walk(keys.domain, keys.domain.in_order(thresholds), engine)
+    ring, walk = keys.domain.ring, _CheckedWalk(keys.domain, keys.domain.in_order(thresholds), engine)
     values = np.empty((len(thresholds), len(keys), ring.words), np.uint64)
     digests = np.empty((len(keys), DIGEST_SIZE), np.uint8)
     fingerprints = keys.public.fingerprints()
@@ -168,7 +168,7 @@ class _Node:
 
 
 @dataclass(frozen=True, slots=True)
-class _Walk:
+class _CheckedWalk:
     """Depth-first walk along the paths of all thresholds, in order; both children of a node are looked at."""
 
     domain: Domain

@@ -21,8 +21,8 @@ from ..serving.json_messages import facts_of
 from ..serving.json_messages import opened as read
 from ..serving.line import PROTOCOL
 from ..serving.two_servers import report_set
-from ..serving.two_servers.collection import CLOSES, LARGEST_QUESTION, Collection, OfPeer, Place
-from ..serving.two_servers.kinds import Kind
+from ..serving.two_servers.collection import CLOSES, LARGEST_QUESTION, Collection, OfPeer, Resources
+from ..serving.two_servers.kinds import TaskKind
 from ..serving.two_servers.messages import Asked, require_set
 from ..serving.two_servers.tables import Standing
 from .connection import Connection, End, conducted
@@ -275,7 +275,7 @@ def _require_ready(message: bytes) -> None:
         raise ProtocolAborted.heard(str(refusal), 502)
 
 
-def _served(task: PairTask, place: Place) -> PairService:
+def _served(task: PairTask, place: Resources) -> PairService:
     url, talking = place.other(task)
     talking.set_alpn_protocols([PROTOCOL])
     own = place.party, place.identity, place.store, place.ledger, place.channel(task)
@@ -283,5 +283,5 @@ def _served(task: PairTask, place: Place) -> PairService:
     return PairService(task, *own, shelf=shelf, road=Road(url, talking, place.patience))
 
 
-PAIRS = Kind(PairTask, _served)
+PAIRS = TaskKind(PairTask, _served)
 """Tasks of pairs, registered as an entry point."""

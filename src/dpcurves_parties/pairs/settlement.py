@@ -27,7 +27,7 @@ NOTHING = bytes(RUN_SIZE)
 _TABLE = "CREATE TABLE IF NOT EXISTS runs (job BLOB PRIMARY KEY, state INTEGER, run BLOB, share BLOB)"
 
 
-class State(IntEnum):
+class RunState(IntEnum):
     """State of a job at a server."""
 
     NOTHING = 0
@@ -41,7 +41,7 @@ class State(IntEnum):
 class Kept:
     """SECRET: record of a server for a job."""
 
-    state: State
+    state: RunState
     run: bytes
     share: bytes
 
@@ -73,7 +73,7 @@ class Settlements:
         """The stored share of a job, if there is one."""
         with self._changing() as base:
             found = base.execute("SELECT state, run, share FROM runs WHERE job = ?", (job,)).fetchone()
-        return Kept(State(found[0]), found[1], found[2]) if found else Kept(State.NOTHING, NOTHING, b"")
+        return Kept(RunState(found[0]), found[1], found[2]) if found else Kept(RunState.NOTHING, NOTHING, b"")
 
     def store(self, job: bytes, run: bytes, share: bytes) -> None:
         """Keep a share, in place of one that was never confirmed.
@@ -82,8 +82,8 @@ class Settlements:
             ProtocolAborted: one was.
         """
         with self._changing() as base:
-            base.execute("DELETE FROM runs WHERE job = ? AND state < ?", (job, State.CONFIRMED))
-            fresh = (job, State.STORED, run, share)
+            base.execute("DELETE FROM runs WHERE job = ? AND state < ?", (job, RunState.CONFIRMED))
+            fresh = (job, RunState.STORED, run, share)
             found = base.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?)", fresh).rowcount
         if found != 1:
             raise ProtocolAborted("settlement", "another session of this job was confirmed", 409)
@@ -95,7 +95,9 @@ class Settlements:
             ProtocolAborted: another session has stored another run in the meantime.
         """
         with self._changing() as base:
-            changed = base.execute("UPDATE runs SET state = ? WHERE job = ? AND run = ?", (State.CONFIRMED, job, run))
+            changed = base.execute(
+                "UPDATE runs SET state = ? WHERE job = ? AND run = ?", (RunState.CONFIRMED, job, run)
+            )
             found = changed.rowcount
         if found != 1:
             raise ProtocolAborted("settlement", "another session of this job has taken its place", 409)
@@ -130,16 +132,16 @@ def settled(
     kept, nonce = own.kept(job), randomness.octets(RUN_SIZE)
     yield bytes([kept.state]) + kept.run + nonce
     told = _told((yield None))
-    if State.NOTHING in (kept.state, told.state) or kept.run != told.run:
-        if State.CONFIRMED in (kept.state, told.state):
+    if RunState.NOTHING in (kept.state, told.state) or kept.run != told.run:
+        if RunState.CONFIRMED in (kept.state, told.state):
             raise ProtocolAborted("settlement", "one server has lost its share of the run that counts", 409)
         run = sha256(b"run 1\n" + job + min(nonce, told.share) + max(nonce, told.share)).digest()[:RUN_SIZE]
         share = _packed((yield from session()))
         own.store(job, run, share)
-        kept = Kept(State.STORED, run, share)
+        kept = Kept(RunState.STORED, run, share)
         yield bytes([kept.state]) + run + nonce
         told = _told((yield None))
-        if told.run != run or told.state is State.NOTHING:
+        if told.run != run or told.state is RunState.NOTHING:
             raise ProtocolAborted("settlement", "the other server has not stored this run", 409)
     own.confirm(job, kept.run)
     yield kept.share
@@ -148,9 +150,9 @@ def settled(
 
 def _told(message: bytes) -> Kept:
     """Parse the other server's message; its nonce is in place of a share."""
-    if len(message) != 1 + 2 * RUN_SIZE or message[0] not in set(State):
+    if len(message) != 1 + 2 * RUN_SIZE or message[0] not in set(RunState):
         raise ProtocolAborted("settlement", "a state, a run and a nonce are needed")
-    return Kept(State(message[0]), message[1 : 1 + RUN_SIZE], message[1 + RUN_SIZE :])
+    return Kept(RunState(message[0]), message[1 : 1 + RUN_SIZE], message[1 + RUN_SIZE :])
 
 
 def _packed(share: list[Bits]) -> bytes:

@@ -12,7 +12,7 @@ from dpcurves.ledger.database import alone, make_tables
 
 from ..serving.database import ServerDatabase
 from ..serving.errors import ProtocolAborted
-from .settlement import NOTHING, Kept, State
+from .settlement import NOTHING, Kept, RunState
 from .shown_seeds import keep_seed, seeds_in, shown_seed
 
 METADATA = sql.MetaData()
@@ -57,7 +57,7 @@ class PairStore:
         """Stored state of a job."""
         asked = select(PAIR_RUNS).where(PAIR_RUNS.c.job == job)
         row = self._database.read(lambda connection: connection.execute(asked).first())
-        return Kept(State.NOTHING, NOTHING, b"") if row is None else Kept(State(row.state), row.run, row.share)
+        return Kept(RunState.NOTHING, NOTHING, b"") if row is None else Kept(RunState(row.state), row.run, row.share)
 
     def store(self, job: bytes, run: bytes, share: bytes) -> None:
         """Keep a share, in place of one that was never confirmed.
@@ -65,12 +65,12 @@ class PairStore:
         Raises:
             ProtocolAborted: one was.
         """
-        fresh = {"job": job, "state": State.STORED.value, "run": run, "share": share}
+        fresh = {"job": job, "state": RunState.STORED.value, "run": run, "share": share}
 
         def work(connection: Connection) -> None:
             alone(connection, f"run {job.hex()}")
             connection.execute(
-                delete(PAIR_RUNS).where(PAIR_RUNS.c.job == job, PAIR_RUNS.c.state < State.CONFIRMED.value)
+                delete(PAIR_RUNS).where(PAIR_RUNS.c.job == job, PAIR_RUNS.c.state < RunState.CONFIRMED.value)
             )
             if connection.execute(select(PAIR_RUNS.c.job).where(PAIR_RUNS.c.job == job)).first() is not None:
                 raise ProtocolAborted("settlement", "another session of this job was confirmed", 409)
@@ -87,7 +87,7 @@ class PairStore:
         changed = (
             update(PAIR_RUNS)
             .where(PAIR_RUNS.c.job == job, PAIR_RUNS.c.run == run)
-            .values(state=State.CONFIRMED.value)
+            .values(state=RunState.CONFIRMED.value)
         )  # fmt: skip
         found = self._database.write(lambda connection: connection.execute(changed).rowcount)
         if found != 1:

@@ -13,8 +13,8 @@ from dpcurves.release import Plan
 
 from ..serving.errors import ProtocolAborted
 from ..serving.two_servers import report_set
-from ..serving.two_servers.collection import CLOSES, LARGEST_LISTING, LARGEST_QUESTION, Collection, OfPeer, Place
-from ..serving.two_servers.kinds import Kind
+from ..serving.two_servers.collection import CLOSES, LARGEST_LISTING, LARGEST_QUESTION, Collection, OfPeer, Resources
+from ..serving.two_servers.kinds import TaskKind
 from ..serving.two_servers.messages import Asked, require_set
 from ..serving.two_servers.noise_secret import derived
 from ..serving.two_servers.sealing import public_key
@@ -120,9 +120,9 @@ class TaskService(Collection[Task]):
         return CheckedCounting(self.task.hash, reports, allotment, standing, self.store)
 
 
-def _served(task: Task, place: Place) -> TaskService:
+def _served(task: Task, place: Resources) -> TaskService:
     return TaskService(task, place.party, place.identity, place.store, place.ledger, place.channel(task))
 
 
-COUNTS = Kind(Task, _served)
+COUNTS = TaskKind(Task, _served)
 """Tasks that count, registered as an entry point."""

@@ -3,7 +3,7 @@
 from dpcurves.cli.wings import Group, Provided
 
 from .commands import SERVE_COMMANDS, SERVER_STORE_COMMANDS
-from .remotes import REMOTE_COMMANDS, Gated, Planned, through
+from .remotes import REMOTE_COMMANDS, Gated, PlanTerms, through
 
 PROVIDED = Provided(
     commands=SERVE_COMMANDS,
@@ -14,7 +14,7 @@ PROVIDED = Provided(
             REMOTE_COMMANDS,
             groups={
                 "ask": Group("Questions that the server charges and answers.", through(Gated)),
-                "plan": Group("What a question would cost there, and its errors.", through(Planned)),
+                "plan": Group("What a question would cost there, and its errors.", through(PlanTerms)),
             },
         ),
     },

@@ -113,7 +113,7 @@ class Protected:
 
 
 @dataclass(frozen=True)
-class OneProject:
+class ProjectName:
     """Options for a project and its members."""
 
     name: Annotated[str, Argument(metavar="NAME", help="What the project is called.")]
@@ -247,7 +247,7 @@ def synthetic(table: SyntheticTable, keeping: Keeping) -> None:
     say(terminal(), f"beside {dataset.name}, version {dataset.version}: {table.file}")
 
 
-def project(project: OneProject, keeping: Keeping) -> None:
+def project(project: ProjectName, keeping: Keeping) -> None:
     """Make a project of a dataset, or admit people to an existing one.
 
     Example: dpcurves server project delays --dataset flights --admit ann,bob --store sqlite:///server.db

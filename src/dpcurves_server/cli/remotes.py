@@ -95,7 +95,7 @@ class Gated:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlanTerms:
     """Terms of a question that the server plans without a charge: a privacy loss and a project."""
 
     price: Price
@@ -206,15 +206,15 @@ def export(release: OneRelease, asking: OneProject) -> None:
     say(terminal(), f"written: {path}")
 
 
-def through(terms: type[Gated | Planned]) -> dict[str, Command]:
+def through(terms: type[Gated | PlanTerms]) -> dict[str, Command]:
     """Commands for all questions to one table, with terms of a server in place of a file's."""
     return {
         name: _on(command, terms) for name, command in QUESTIONS.items() if groups_of(command).get("terms") is Terms
     }
 
 
-def _on(command: Command, kind: type[Gated | Planned]) -> Command:
-    plans = kind is Planned
+def _on(command: Command, kind: type[Gated | PlanTerms]) -> Command:
+    plans = kind is PlanTerms
     asked = {name: group for name, group in groups_of(command).items() if group is not Terms}
     asked = {name: group for name, group in asked.items() if not (plans and group is Output)}
 

@@ -43,14 +43,14 @@ def evaluate(job: Job, values: Given, randomness: Octets, ending_values: Given =
     trees, sent = Trees.all(job.levels, keys, randomness)
     yield frames.sealed(sent)
     stream = LabelStream.of(answer[NONCE_SIZE : NONCE_SIZE + SEED_SIZE])
-    side = _Side(Evaluator(gates_here(job.count), GateKeys(frames.salt)), ChoosingSide(trees), stream)
+    side = _EvaluatingSide(Evaluator(gates_here(job.count), GateKeys(frames.salt)), ChoosingSide(trees), stream)
     if job.ending is None:
         return (yield from _each(job, inputs, side, frames))
     return (yield from _summed(job, job.ending, inputs, ending_values, side, frames))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class _Side:
+class _EvaluatingSide:
     """SECRET: what labels come from."""
 
     machine: Evaluator
@@ -71,7 +71,7 @@ class _Side:
         return [next(labels) for _ in range(width)]
 
 
-def _each(job: Job, inputs: Inputs, side: _Side, frames: Frames) -> Talk[list[Bits]]:
+def _each(job: Job, inputs: Inputs, side: _EvaluatingSide, frames: Frames) -> Talk[list[Bits]]:
     shares: list[list[Bits]] = []
 
     def take(labels: list[Words]) -> None:
@@ -82,7 +82,7 @@ def _each(job: Job, inputs: Inputs, side: _Side, frames: Frames) -> Talk[list[Bi
 
 
 def _summed(  # noqa: PLR0917
-    job: Job, ending: Ending, inputs: Inputs, values: Given, side: _Side, frames: Frames
+    job: Job, ending: Ending, inputs: Inputs, values: Given, side: _EvaluatingSide, frames: Frames
 ) -> Talk[list[Bits]]:
     last = Inputs(ending.circuit.inputs[1:], ending.owners, values, Owner.EVALUATOR, inputs.randomness)
     last.require(1)
@@ -101,7 +101,7 @@ def _summed(  # noqa: PLR0917
 
 
 def _pipelined(
-    todo: Iterable[tuple[Inputs, slice, Callable[[list[Words]], None]]], side: _Side, frames: Frames
+    todo: Iterable[tuple[Inputs, slice, Callable[[list[Words]], None]]], side: _EvaluatingSide, frames: Frames
 ) -> Talk[None]:
     """Send what gets labels for each part, and evaluate it when its tables come: meanwhile the garbler has the next."""
     ahead: deque[tuple[list[Words], Callable[[list[Words]], None]]] = deque()

@@ -49,14 +49,14 @@ def garble(job: Job, values: Given, randomness: Octets, ending_values: Given = (
     sent = frames.opened((yield None), 32 * LABEL_BITS)
     trees = Trees.all_but_one(job.levels, receiver.keys(frames.session), bits_of_offset(offset), bytes(sent))
     machine = Garbler(gates_here(job.count), GateKeys(frames.salt), offset)
-    side = _Side(machine, OffsetSide(trees, offset), LabelStream.of(seed))
+    side = _GarblingSide(machine, OffsetSide(trees, offset), LabelStream.of(seed))
     if job.ending is None:
         return (yield from _each(job, inputs, side, frames))
     return (yield from _summed(job, job.ending, inputs, ending_values, side, frames))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class _Side:
+class _GarblingSide:
     """SECRET: what labels come from."""
 
     machine: Garbler
@@ -78,7 +78,7 @@ class _Side:
         return [zero ^ masked(bit, self.machine.offset) for zero, bit in zip(zeros, bits, strict=True)]
 
 
-def _each(job: Job, inputs: Inputs, side: _Side, frames: Frames) -> Talk[list[Bits]]:
+def _each(job: Job, inputs: Inputs, side: _GarblingSide, frames: Frames) -> Talk[list[Bits]]:
     shares: list[list[Bits]] = []
     for part in chunks(job.count, job.chunk):
         sent = frames.opened((yield None))
@@ -89,7 +89,7 @@ def _each(job: Job, inputs: Inputs, side: _Side, frames: Frames) -> Talk[list[Bi
 
 
 def _summed(  # noqa: PLR0917
-    job: Job, ending: Ending, inputs: Inputs, values: Given, side: _Side, frames: Frames
+    job: Job, ending: Ending, inputs: Inputs, values: Given, side: _GarblingSide, frames: Frames
 ) -> Talk[list[Bits]]:
     last = Inputs(ending.circuit.inputs[1:], ending.owners, values, Owner.GARBLER, inputs.randomness)
     last.require(1)

@@ -14,7 +14,7 @@ from ..json_messages import facts_of
 from .noise_secret import lost
 from .report_set import OTHER, Listing, ReportSet, Told, common
 from .store import Decision, Store
-from .tables import Standing, State
+from .tables import Standing, TaskState
 
 DECIDES, FOLLOWS = 0, 1
 NOBODY = None, None
@@ -86,7 +86,7 @@ class Closing:
         """
         self._require_party(DECIDES)
         with self._alone():
-            if self.store.standing(self.task).state is not State.CLOSED:
+            if self.store.standing(self.task).state is not TaskState.CLOSED:
                 self._decide()
             standing, listing = self.store.listing(self.task)
             self.require_kept(standing)
@@ -102,7 +102,7 @@ class Closing:
         """
         self._require_party(DECIDES)
         attempt = str(facts_of(message, "peer", attempt=str)["attempt"])
-        state = State.FROZEN if self._leading.locked() else self.store.give_up(self.task, attempt)
+        state = TaskState.FROZEN if self._leading.locked() else self.store.give_up(self.task, attempt)
         return json.dumps({"state": state.value}).encode()
 
     @contextmanager
@@ -173,7 +173,7 @@ class Closing:
         """
         attempt = self.store.standing(self.task).attempt
         told = facts_of(self.post("outcome", json.dumps({"attempt": attempt}).encode()), "peer", state=str)
-        if told["state"] == State.OPEN.value:
+        if told["state"] == TaskState.OPEN.value:
             self.store.thaw(self.task, attempt)
 
     def _require_party(self, party: int) -> None:

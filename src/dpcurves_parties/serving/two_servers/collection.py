@@ -30,7 +30,7 @@ from .messages import VERSION, Askable, Asked, require_set
 from .noise_secret import NoiseSecret
 from .sealing import OVERHEAD, opened, place_of
 from .store import Frozen, Offer, Store, Stored
-from .tables import Standing, State
+from .tables import Standing, TaskState
 
 LARGEST_QUESTION = 2**18
 """Bytes: more than the most thresholds that one message may ask for."""
@@ -48,7 +48,7 @@ CLOSES: OfPeer = MappingProxyType({
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Place:
+class Resources:
     """SECRET. Resources of one server for the service of a task. It has no repr.
 
     Attributes:
@@ -209,7 +209,7 @@ class Collection(ABC, Generic[Of]):
     def _closed(self) -> Standing:
         """State of the task, which must be closed."""
         standing = self.store.standing(self.task.hash)
-        if standing.state is not State.CLOSED:
+        if standing.state is not TaskState.CLOSED:
             raise ProtocolAborted("task", f"it is not closed yet at server {self.party}: dpcurves task close", 409)
         self.closing.require_kept(standing)
         return standing

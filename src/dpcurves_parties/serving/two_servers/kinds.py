@@ -1,7 +1,7 @@
 """Tasks of two servers, whatever they compute from shares: the interface of a task, and the registry of their kinds.
 
 A kind of task is registered as an entry point of the group `GROUP`, under the name in the first field of its documents,
-with ``-`` for spaces: a `Kind`. So the servers' program knows none of them by import.
+with ``-`` for spaces: a `TaskKind`. So the servers' program knows none of them by import.
 """
 
 from __future__ import annotations
@@ -99,27 +99,27 @@ class SharedTask(TaskDocument, ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class TaskKind:
     """Kind of task of two servers.
 
     Attributes:
         task: Class of its documents.
         service: Function that makes the service of one server for one task, from the task and its
-            `dpcurves_parties.serving.two_servers.collection.Place`.
+            `dpcurves_parties.serving.two_servers.collection.Resources`.
     """
 
     task: type[SharedTask]
     service: Callable[[Any, Any], Any]
 
 
-def kind_named(name: str) -> Kind:
+def kind_named(name: str) -> TaskKind:
     """The registered kind of task whose documents have this name in their first field.
 
     Raises:
         ProtocolAborted: there is none.
     """
     for each in entry_points(group=GROUP, name=name.replace(" ", "-")):
-        kind: Kind = each.load()
+        kind: TaskKind = each.load()
         return kind
     raise ProtocolAborted("task", "this is no task document")
 

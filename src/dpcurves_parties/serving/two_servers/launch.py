@@ -15,7 +15,7 @@ from ..errors import ProtocolAborted
 from ..identity import Identity
 from ..launch import Address, serve
 from .app import AnyService, create_app, sessions_of
-from .collection import Place
+from .collection import Resources
 from .kinds import SharedTask, kind_named
 from .store import Store
 
@@ -54,7 +54,7 @@ class Aggregator:
         self.identity.require_valid()
         ledger = Ledger.open(self.store)
         store = Store(self.store, f"server {self.party}")
-        place = Place(self.party, self.identity, store, ledger, self.store, self.peer, self.patience)
+        place = Resources(self.party, self.identity, store, ledger, self.store, self.peer, self.patience)
         return {task.hash: kind_named(task.KIND).service(task, place) for task in self.tasks}
 
     def serve(self, address: Address, ready: Any) -> None:

@@ -16,7 +16,7 @@ from ..database import ServerDatabase
 from ..errors import ProtocolAborted
 from .batch import Earlier
 from .report_set import Listing, ReportSet
-from .tables import CONTRIBUTIONS, METADATA, REPORTS, TASKS, Standing, State, lock, standing_of, write_of
+from .tables import CONTRIBUTIONS, METADATA, REPORTS, TASKS, Standing, TaskState, lock, standing_of, write_of
 
 OTHER_CONTRIBUTION = (
     "other records were sent with it before, and one ticket is good for one file; to put these in their place,"
@@ -42,7 +42,7 @@ class Offer(NamedTuple):
     reports: Sequence[Stored]
 
 
-class Kept(NamedTuple):
+class KeptShare(NamedTuple):
     """SECRET: a share, and what was written down beside it of all its bytes."""
 
     share: bytes
@@ -76,7 +76,7 @@ class Store:
         def work(connection: Connection) -> None:
             alone(connection, task)
             if connection.execute(select(TASKS.c.task).where(TASKS.c.task == task)).first() is None:
-                connection.execute(insert(TASKS), {"task": task, "state": State.OPEN.value, "reports": 0})
+                connection.execute(insert(TASKS), {"task": task, "state": TaskState.OPEN.value, "reports": 0})
 
         self._database.write(work)
 
@@ -134,10 +134,10 @@ class Store:
 
         self._database.write(work)
 
-    def give_up(self, task: str, attempt: str) -> State:
+    def give_up(self, task: str, attempt: str) -> TaskState:
         """Cancel an attempt to close the task, unless it has ended in a decision; return the task's state."""
 
-        def work(connection: Connection) -> State:
+        def work(connection: Connection) -> TaskState:
             lock(connection, task)
             standing = standing_of(connection, task)
             if standing.attempt == attempt:
@@ -152,8 +152,8 @@ class Store:
         def work(connection: Connection) -> tuple[Standing, Listing]:
             lock(connection, task)
             standing = standing_of(connection, task)
-            if standing.state is not State.CLOSED:
-                write_of(connection, task, state=State.FROZEN.value, attempt=attempt)
+            if standing.state is not TaskState.CLOSED:
+                write_of(connection, task, state=TaskState.FROZEN.value, attempt=attempt)
             return standing, _listing(connection, task)
 
         return self._database.write(work)
@@ -164,8 +164,8 @@ class Store:
         def work(connection: Connection) -> None:
             lock(connection, task)
             standing = standing_of(connection, task)
-            if (standing.state, standing.attempt) == (State.FROZEN, attempt):
-                write_of(connection, task, state=State.OPEN.value, attempt=None)
+            if (standing.state, standing.attempt) == (TaskState.FROZEN, attempt):
+                write_of(connection, task, state=TaskState.OPEN.value, attempt=None)
 
         self._database.write(work)
 
@@ -187,11 +187,11 @@ class Store:
             if attempt not in (None, standing.attempt):
                 raise ProtocolAborted("task", "this attempt to close it was given up; close it again", 409)
             (ids, name), commitments = decide(_listing(connection, task))
-            if standing.state is State.CLOSED and (standing.set, standing.commitments) != (name, commitments):
+            if standing.state is TaskState.CLOSED and (standing.set, standing.commitments) != (name, commitments):
                 raise ProtocolAborted("reports", "another set of them, or other noise, was agreed on before", 409)
             _forget_others(connection, task, frozenset(ids))
             facts = {"set": name, "reports": len(ids), "commitments": " ".join(commitments)}
-            write_of(connection, task, state=State.CLOSED.value, attempt=None, **facts)
+            write_of(connection, task, state=TaskState.CLOSED.value, attempt=None, **facts)
 
         self._database.write(work)
 
@@ -212,22 +212,22 @@ class Store:
 
         return self._database.write(work)
 
-    def shares(self, task: str) -> dict[bytes, Kept]:
+    def shares(self, task: str) -> dict[bytes, KeptShare]:
         """SECRET: all shares, by id."""
 
-        def work(connection: Connection) -> dict[bytes, Kept]:
+        def work(connection: Connection) -> dict[bytes, KeptShare]:
             columns = REPORTS.c.id, REPORTS.c.share, REPORTS.c.whole
             rows = connection.execute(select(*columns).where(REPORTS.c.task == task))
-            return {row.id: Kept(row.share, row.whole) for row in rows}
+            return {row.id: KeptShare(row.share, row.whole) for row in rows}
 
         return self._database.read(work)
 
 
 def _require_open(connection: Connection, task: str) -> None:
     state = standing_of(connection, task).state
-    if state is State.CLOSED:
+    if state is TaskState.CLOSED:
         raise ProtocolAborted("reports", "the task is closed; it takes no more", 409)
-    if state is State.FROZEN:
+    if state is TaskState.FROZEN:
         raise Frozen
 
 

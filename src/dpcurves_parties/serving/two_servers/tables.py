@@ -47,7 +47,7 @@ CONTRIBUTIONS = Table(
 )
 
 
-class State(Enum):
+class TaskState(Enum):
     """State of a task at a server."""
 
     OPEN = "open"
@@ -66,7 +66,7 @@ class Standing(NamedTuple):
         attempt: To close the task, that may still end in a decision.
     """
 
-    state: State
+    state: TaskState
     reports: int
     set: str | None = None
     commitments: tuple[str, str] | None = None
@@ -87,7 +87,7 @@ def standing_of(connection: Connection, task: str) -> Standing:
     """State of a task."""
     columns = TASKS.c.state, TASKS.c.reports, TASKS.c.set, TASKS.c.commitments, TASKS.c.attempt
     row = connection.execute(select(*columns).where(TASKS.c.task == task)).one()
-    return Standing(State(row.state), row.reports, row.set, _pair(row.commitments), row.attempt)
+    return Standing(TaskState(row.state), row.reports, row.set, _pair(row.commitments), row.attempt)
 
 
 def _pair(written: str | None) -> tuple[str, str] | None:
