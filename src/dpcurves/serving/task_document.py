@@ -45,7 +45,7 @@ class TaskDocument(ABC):
 
     @abstractmethod
     def facts(self) -> Mapping[str, Any]:
-        """What such a document says beside its kind, its version and its tokens, as plain objects."""
+        """The fields of a task document besides kind, version and tokens, as plain objects."""
 
     @classmethod
     @abstractmethod
@@ -107,7 +107,7 @@ def text_of(path: str | Path) -> str:
 
 
 def kind_of(text: str) -> str:
-    """What a document is called in its first field; empty: it is no document."""
+    """The kind in the first field of a document; empty if it is no task document."""
     try:
         found = json.loads(text)["dpcurves"]
     except (ValueError, KeyError, TypeError, RecursionError):
