@@ -9,7 +9,7 @@ from .engine import CountingEngine
 
 
 class EngineTable(ABC):
-    """What a session is given instead of a file. Its repr shows no password."""
+    """A handle of a table on a server, given to a session in place of a file. Its repr shows no password."""
 
     @property
     @abstractmethod
