@@ -38,7 +38,7 @@ def postgres(url: str, *, table: str, ranking: str = THERE) -> PostgresTable:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PostgresTable(EngineTable):
-    """Where a table lies. The URL, which may hold a password, is never shown."""
+    """The location of a PostgreSQL table. The URL, which may hold a password, is never shown."""
 
     url: str = field(repr=False)
     table: str

@@ -1,4 +1,4 @@
-"""What a server must not do while it counts: stop because of rows, or write a secret key into its log."""
+"""Server settings that must hold while it counts: it must not stop because of rows, nor log a secret key."""
 
 from __future__ import annotations
 

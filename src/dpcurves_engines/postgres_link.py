@@ -58,7 +58,7 @@ Result = TypeVar("Result")
 
 
 class Link:
-    """One connection, and one transaction that only reads: all that is asked through it sees one moment."""
+    """A connection with one read-only transaction: everything that is read through it is one snapshot."""
 
     def __init__(self, url: str) -> None:
         self._connection = _connected(url)
@@ -96,7 +96,7 @@ class Link:
     def rows(
         self, statement: str, parameters: Sequence[Any] = (), rule: str = FAILED, argument: str = "data"
     ) -> list[tuple[Any, ...]]:
-        """All rows of an answer; if there is none the connection is let go, and `rule` is said of `argument`.
+        """The rows of an answer; if there is none the connection is closed, and `rule` is the refusal of `argument`.
 
         Raises:
             ValueError: the server did not answer, now or before.
@@ -187,7 +187,7 @@ def _connected(url: str) -> Any:
 
 
 def _reason(said: str) -> str:
-    """One line of ours for what libpq says of a connection; it knows no record yet, but a password perhaps."""
+    """A message of our own for a connection error of libpq, which knows no record yet, but perhaps a password."""
     found = (words for part, words in SAID if part.lower() in said.lower())
     return f"PostgreSQL was not reached: {next(found, 'are host, port, database, role and TLS right?')}"
 
@@ -218,7 +218,7 @@ def _encrypted(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_here(parameters: dict[str, Any]) -> bool:
-    """Whether all hosts are this machine. What a service file says is not known, so it is none."""
+    """Tell whether all hosts are this machine. What a service file says is not known, so it is none."""
     if parameters.get("service") or os.environ.get("PGSERVICE"):
         return False
     hosts = (

@@ -1,4 +1,4 @@
-"""Where PostgreSQL puts public numbers: asked of constants, with no table in sight."""
+"""Conformance check of PostgreSQL: the cells of public constants, with no table involved."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class PostgresProver:
 
 
 def checked_postgres(url: str) -> Checked:
-    """All that is tried on the server at this URL.
+    """Run every check on the server at this URL.
 
     Raises:
         ValueError: it is not reached, or fails on a public number.

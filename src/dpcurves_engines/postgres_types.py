@@ -1,4 +1,4 @@
-"""What a column of PostgreSQL holds by its type, and the SQL that reads it. Total: whatever a row holds, none fails."""
+"""PostgreSQL types, and the SQL that reads their columns. Total: no value of a row makes it fail."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Typed(NamedTuple):
 
 
 def column_of(typed: Typed) -> Column:
-    """What the type says of a column."""
+    """The column that the type declares."""
     name, oid, sort = typed
     if oid == BOOLEAN:
         return Column(name, Kind.NUMBERS, "{0}::int::float8", "{0}::text")

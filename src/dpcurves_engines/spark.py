@@ -106,7 +106,7 @@ class SparkTable(EngineTable):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RemoteSparkTable(EngineTable):
-    """Where a table lies. The URL, which may hold a token, is never shown."""
+    """The location of a Spark table. The URL, which may hold a token, is never shown."""
 
     url: str = field(repr=False)
     table: str

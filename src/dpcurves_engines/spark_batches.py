@@ -74,7 +74,7 @@ def placing(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> C
 
 
 def _places(values: Sequence[Any], axes: Sequence[tuple[Any, int]]) -> tuple[Any, Any, Any]:
-    """Where each row is counted, -1 where it is missing; its slot on the last axis; and whether it is missing."""
+    """The cell index of each row, -1 where it is missing; its slot on the last axis; and whether it is missing."""
     import numpy as np
 
     place, missing = np.zeros(len(values[0]), dtype=np.int64), np.zeros(len(values[0]), dtype=bool)
@@ -88,7 +88,7 @@ def _places(values: Sequence[Any], axes: Sequence[tuple[Any, int]]) -> tuple[Any
 
 
 def _amount(values: Any, slot: Any, missing: Any, amounts: Sequence[Any]) -> Any:
-    """What each row adds, operation by operation as `Grid.offset_of` computes it."""
+    """The amount that each row adds, operation by operation as `Grid.offset_of` computes it."""
     import numpy as np
 
     middle, width, half, below, squared, lower, upper = amounts

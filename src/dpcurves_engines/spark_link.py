@@ -64,7 +64,7 @@ def _options() -> list[tuple[str, int]]:
 
 
 def _is_reached(builder: Any) -> bool:
-    """Whether somebody who speaks as Spark does answers in time."""
+    """Tell whether somebody who speaks as Spark does answers in time."""
     from grpc import ChannelConnectivity
 
     channel, states = builder.toChannel(), Queue[Any]()

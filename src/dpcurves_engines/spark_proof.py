@@ -1,4 +1,4 @@
-"""Where Spark puts public numbers: asked of rows that are sent, with no table in sight."""
+"""Conformance check of Spark: the cells of public rows that are sent, with no table involved."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def fetched(frame: Any) -> dict[str, Any]:
 
 
 def mapped(frame: Any, work: Callable[[Any], Any], schema: str) -> Any:
-    """What the workers make of a frame. They are sent code and no name of it, for they may not know dpcurves."""
+    """The result of the workers on a frame. They are sent code without names, for they may not have dpcurves."""
     from pyspark import cloudpickle
 
     cloudpickle.register_pickle_by_value(spark_batches)
@@ -80,7 +80,7 @@ def mapped(frame: Any, work: Callable[[Any], Any], schema: str) -> Any:
 
 
 def amounts_of(grid: Grid, half: int, *, squared: bool) -> Sequence[Any]:
-    """What `spark_batches.counting` needs of a grid, to add offsets up."""
+    """Constants of a grid that `spark_batches.counting` needs to add offsets up."""
     middle, width, _ = Offsets.of(grid)
     return middle, width, half, (grid.slots - grid.cells) // 2, squared, grid.lower, grid.upper
 
@@ -90,7 +90,7 @@ def _in_order(values: Any, at: Any) -> NDArray[Any]:
 
 
 def checked_spark(url: str) -> Checked:
-    """All that is tried on the server at this URL.
+    """Run every check on the server at this URL.
 
     Raises:
         ValueError: it is not reached, or fails on a public number.

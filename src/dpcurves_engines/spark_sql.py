@@ -1,4 +1,4 @@
-"""What a column of Spark holds by its type, and the SQL that reads it and finds its slot. Total, under ANSI too."""
+"""Spark types, and the SQL that reads their columns and finds their slots. Total, under ANSI mode too."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def double(value: float) -> str:
 
 
 def column_of(name: str, declared: str) -> Column:
-    """What the type, as Spark writes it, says of a column."""
+    """The column that the type declares, as Spark writes it."""
     if declared == "boolean":
         return Column(name, Kind.NUMBERS, "CAST(CAST({0} AS INT) AS DOUBLE)", "CAST({0} AS STRING)")
     if declared in NUMBERS:
@@ -68,7 +68,7 @@ def piece(column: Column, name: str) -> str:
 
 
 def guessed(bound: Sequence[BoundAxis]) -> list[str]:
-    """What is selected besides the columns, for `slot`: g0, g1, ..., for each axis whose cells a formula finds."""
+    """Columns selected besides, for `slot`: g0, g1, ..., for each axis whose cells a formula finds."""
     found = []
     for place, each in enumerate(bound):
         grid = each.axis.grid if isinstance(each.axis, Axis) else None

@@ -1,4 +1,4 @@
-"""What an aggregator does: add up reports, each person's once, and read the curve."""
+"""The aggregator: counts reports, one a person, and reads the curve from them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Collection:
 
     @property
     def reports(self) -> int:
-        """How many people were counted."""
+        """The number of people who were counted."""
         return sum(self._tables.reports)
 
     def add_file(self, path: str | Path) -> None:
@@ -85,7 +85,7 @@ class Collection:
         return self._tables.release(allotment, seeded=False)
 
     def curve(self) -> Any:
-        """What the task asks, read from the reports so far.
+        """The curve of the task's question, read from the reports so far.
 
         Warns:
             CurveWarning: each of the curve's `notes`.
@@ -107,17 +107,17 @@ class Seen:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of known names."""
         return sum(map(len, self._runs))
 
     def new(self, names: Octets) -> BoolArray:
-        """Which names are new, here and in this list; from now on they are known."""
+        """Mark the names that are neither known nor earlier in this list; from now on they are known."""
         first, run = self.looked_up(names)
         self.keep(run)
         return first
 
     def looked_up(self, names: Octets) -> tuple[BoolArray, NDArray[np.uint64]]:
-        """Which names are new, here and in this list; and these as `keep` takes them."""
+        """Mark the names that are new, here and in this list; and encode them for `keep`."""
         numbers = numbers_of(names)
         order = _order(numbers)
         ordered, first = numbers[order], np.zeros(len(numbers), dtype=np.bool_)
@@ -141,7 +141,7 @@ class Seen:
 
 
 def _order(numbers: NDArray[np.uint64]) -> IntArray:
-    """What sorts them; of equal ones, which are few, the first comes first."""
+    """The indices that sort numbers; of equal ones, which are few, the first comes first."""
     order = np.argsort(numbers)
     ordered = numbers[order]
     if np.any(ordered[1:] == ordered[:-1]):

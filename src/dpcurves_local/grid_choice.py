@@ -1,4 +1,4 @@
-"""How many cells people report about, for a kernel of pairs: more leave less open, and noise is larger."""
+"""The number of cells for reports about a kernel of pairs: more leave less open, with larger noise."""
 
 from __future__ import annotations
 

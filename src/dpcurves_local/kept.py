@@ -1,4 +1,4 @@
-"""What a person's device keeps: the first report for each task, so that no second one is ever made."""
+"""Reports kept on a device: the first one of each task is sent again, so that no second one is made."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class KnownNames:
         self._table = np.zeros(min(max(places, _FIRST), _MOST_AT_FIRST) + 1, dtype=np.uint64)
 
     def new(self, names: Octets) -> BoolArray:
-        """Which names are new, here and in this table; from now on they are known."""
+        """Mark the names that are new, here and in this table; from now on they are known."""
         numbers = np.ascontiguousarray(names.view(f"<u{NAME}").reshape(-1), dtype=np.uint64)
         while 4 * (self.count + len(numbers)) > 3 * (len(self._table) - 1):
             self._grow()

@@ -41,7 +41,7 @@ class Records(NamedTuple):
 
 @dataclass(frozen=True)
 class Form:
-    """How reports of one task look. All numbers are little-endian.
+    """The binary format of a task's reports. Integers are little-endian.
 
     A part is a header and so many records. The header is ``DPLR``, the version (1 octet), the length of a message (3),
     the first octets of the hash of the task (16), how many records follow (4), and a check of that (4). A record is the
@@ -79,11 +79,11 @@ class Form:
 
     @property
     def record(self) -> int:
-        """How long a record is."""
+        """The length of a record in bytes."""
         return NAME + self.octets + CHECK
 
     def written(self, name: bytes, message: bytes) -> bytes:
-        """What one person sends."""
+        """The bytes that one person sends."""
         one = np.frombuffer(name, dtype=np.uint8)[None], np.frombuffer(message, dtype=np.uint8)[None]
         return self.written_all(*one)
 
@@ -102,7 +102,7 @@ class Form:
         return np.concatenate([told, checks], axis=1)
 
     def read(self, data: bytes | memoryview) -> Iterator[Records]:
-        """All records of a file that are whole and of this task, some at a time.
+        """Iterate over whole records of this task, in chunks.
 
         Where no header of the task stands, the next one is looked for: what lies between counts as one that is damaged.
         """
@@ -133,7 +133,7 @@ class Form:
             yield Records(np.zeros((0, NAME), np.uint8), np.zeros((0, self.octets), np.uint8), damaged)
 
     def _said(self, view: memoryview, place: int) -> int | None:
-        """How many records the header at this place says; None: there is none that is whole and of this task."""
+        """The number of records in the header at this place; None: no whole header of this task is there."""
         told = bytes(view[place : place + len(self.head) + COUNT])
         many = int.from_bytes(told[len(self.head) : len(self.head) + 4], "little")
         return many if told == self.head + counted(many) else None
@@ -143,7 +143,7 @@ class Form:
         return flat.reshape(records, self.record)
 
     def _singles(self, view: memoryview, place: int) -> int:
-        """How many parts of one record each stand here one behind another: what people sent, as it came."""
+        """The number of consecutive one-record parts that begin here, as people sent them."""
         alone = self.alone
         stride = len(alone) + self.record
         parts = min((len(view) - place) // stride, MOST_AT_ONCE)
@@ -154,7 +154,7 @@ class Form:
         return int(other.argmax()) if other.any() else parts
 
     def _next(self, view: memoryview, place: int) -> int:
-        """Where the next header of this task stands, or the end."""
+        """The position of the next header of this task, or the end."""
         while place < len(view):
             found = bytes(view[place : place + WINDOW + len(self.head)]).find(self.head)
             if found >= 0:
@@ -204,7 +204,7 @@ def _add_weighted(told: Octets, weights: NDArray[np.uint32], found: NDArray[np.u
 
 
 def octets_of(path: str | Path) -> memoryview:
-    """What a file of reports holds, read when it is looked at.
+    """The bytes of a file of reports, mapped and read on access.
 
     Raises:
         ValueError: the file can not be read.
@@ -219,5 +219,5 @@ def octets_of(path: str | Path) -> memoryview:
 
 
 def counted(records: int) -> bytes:
-    """How many records follow, and a check that fails if one octet was changed."""
+    """A header: the number of records that follow, and a checksum that detects one changed byte."""
     return records.to_bytes(4, "little") + (records * 2654435761 + 1 & 0xFFFFFFFF).to_bytes(4, "little")

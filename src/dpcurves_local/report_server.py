@@ -29,7 +29,7 @@ THREADS = 64
 
 
 class Reception:
-    """What comes in for one task: good reports to the store, and how many were refused or known.
+    """The receiver of a task's reports: stores good ones, counts refused and repeated ones.
 
     Attributes:
         task: The task.
@@ -48,11 +48,11 @@ class Reception:
 
     @property
     def largest(self) -> int:
-        """How many bytes one message may have."""
+        """The largest message in bytes."""
         return max(LARGEST, len(self.task.form.alone) + self.task.form.record)
 
     def standing(self) -> bytes:
-        """How many reports are kept, those of people of an earlier round among them: public."""
+        """The number of stored reports, those of people of an earlier round among them: public."""
         facts = {"task": self.name, "reports": self._store.reports}
         return json.dumps({**facts, "repeated": self.repeated, "refused": self.refused}).encode()
 

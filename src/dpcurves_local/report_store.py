@@ -71,7 +71,7 @@ class ReportStore:
 
     @property
     def reports(self) -> int:
-        """How many are kept, each of another name."""
+        """The number of stored reports, each of another name."""
         return self._seen.count
 
     def add(self, names: Octets, messages: Octets) -> int:
@@ -112,7 +112,7 @@ class ReportStore:
             offer.new = int(new.sum())
 
     def _written(self, offers: Sequence[Offer]) -> BoolArray:
-        """Which of these names are new: their reports are on disk now, and the names known."""
+        """Mark the names that are new: their reports are on disk now, and the names known."""
         if self._broken:
             raise OSError(EIO, "an earlier report failed halfway: start the server again")
         names = np.concatenate([offer.names for offer in offers])

@@ -35,7 +35,7 @@ _INDEX = 4
 
 
 class Coins(StrEnum):
-    """Who throws the coins that do not depend on the value: for the level, and for the index of a Hadamard response.
+    """The party that draws the coins that do not depend on the value: the level, and the index of a Hadamard response.
 
     `OWN`: each person, and they are sent along. `PUBLIC`: they follow from what stands for the person's name in
     reports, so that the one bit of a Hadamard response is all that the person says.
@@ -46,7 +46,7 @@ class Coins(StrEnum):
 
 
 def planned(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: Coins = Coins.OWN) -> Plan:
-    """Which levels are reported about, by how many people and how: with the least predicted error of what is read.
+    """Plan the reported levels, their people and randomisers: with the least predicted error of what is read.
 
     Formal guarantees: each person sends one report about one level, which the person draws without regard to the value.
     Whatever the level, the report is one of a randomiser that loses at most epsilon; so a person's whole message does,
@@ -80,7 +80,7 @@ def planned(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: Coins 
 
 
 def epsilon_of(loss: PrivacyLoss) -> Fraction:
-    """What one report may lose, purely."""
+    """The pure privacy loss of one report."""
     if loss.epsilon is not None:
         return loss.epsilon
     doubled = 2 * loss.rho * _FINE**2
@@ -120,7 +120,7 @@ _WAYS: dict[Coins, tuple[type[Randomiser], ...]] = {Coins.OWN: RANDOMISERS, Coin
 
 
 class _Table(NamedTuple):
-    """What people report about one level of.
+    """The table of one level that people report about.
 
     Attributes:
         rows: How many cells the axes before the last have together.
@@ -164,7 +164,7 @@ def tree_about_all(rows: int, cells: int, widths: tuple[int, ...], loss: Privacy
 
 
 def _parts(people: int, levels: int, tilt: Fraction) -> list[int]:
-    """How many people report about each level: at least one."""
+    """The number of people who report about each level: at least one."""
     weights = [tilt**level for level in range(levels)]
     ends = [round((people - levels) * sum(weights[:level], Fraction(0)) / sum(weights)) for level in range(levels + 1)]
     return [1 + after - before for before, after in pairwise(ends)]

@@ -30,7 +30,7 @@ class Road:
 
     @property
     def rounds(self) -> int:
-        """How often somebody is asked, though each person only once."""
+        """The number of rounds, though each person is asked in one of them only."""
         return 1 if self.first is None else 2
 
     def __str__(self) -> str:
@@ -40,7 +40,8 @@ class Road:
 
 
 def area_roads(grid: Grid, loss: PrivacyLoss, *, positives: int, negatives: int) -> tuple[Road, ...]:
-    """All ways, the one with the least error first. What is forecast is of tasks whose `aim` is ``Read.AREA``.
+    """Protocols for an area, the one with the least forecast error first. Forecasts are of tasks whose `aim` is
+    ``Read.AREA``.
 
     Args:
         grid: Public cells of scores.

@@ -1,4 +1,4 @@
-"""How a device rounds a number to a cell: the one that it lies in, or by chance the one whose middle is near."""
+"""Rounding of a number to a cell on a device: to the cell that holds it, or at random to one with a near middle."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FINEST = 2**20
 
 
 class Rounding(StrEnum):
-    """How a number becomes a cell.
+    """The rule by which a number becomes a cell.
 
     `SIMPLE`: the cell that it lies in. `CHANCE`: one of the two cells whose middles it lies between, the nearer one the
     more often, so that on average it stays where it is.
@@ -63,7 +63,7 @@ class ByChance:
 
     @classmethod
     def of(cls, question: object, axes: Sequence[Axis | Categories]) -> ByChance:
-        """What the question asks is rounded. Raises `UnsupportedQuery` if it is not of one column of numbers."""
+        """The rounding of what a question asks. Raises `UnsupportedQuery` if it is not of one column of numbers."""
         axis = axes[-1]
         if not isinstance(question, HistogramQuestion) or len(axes) != 1 or not isinstance(axis, Axis):
             raise UnsupportedQuery("rounding", "numbers of a histogram are rounded by chance, no others")

@@ -151,7 +151,7 @@ class SecondRound(Task):
 
     @cached_property
     def plan(self) -> Plan:
-        """One randomised bit of each person."""
+        """A plan of one randomised bit of each person."""
         axis = Axis(self.question.column, Grid(0, 1, cells=1))
         adjacency = ReplaceOne(EACH_RECORD, self.people)
         return Local().turn(CountQuery((axis,), Read.CELLS), self.loss.of_one_release(), adjacency)

@@ -1,4 +1,4 @@
-"""How reports get to an aggregator over HTTPS: as they were made, so that what is sent again counts once."""
+"""Client that sends reports to an aggregator over HTTPS, unchanged, so that a repeat counts once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LARGEST = 2**20
 
 
 class Sent(NamedTuple):
-    """What became of reports: those that were new to the server, those that it had, and those that are none."""
+    """Counts of sent reports: new to the server, known before, and invalid."""
 
     new: int = 0
     known: int = 0

@@ -22,7 +22,8 @@ from .tally_errors import drawn_errors
 
 @dataclass(frozen=True, slots=True)
 class Tallied(NoisySums):
-    """How many reports support each answer. Each person is asked about one level, in whose intervals all cells lie.
+    """Counts of reports that support each answer. Each person is asked about one level, in whose intervals all cells
+    lie.
 
     Or about all of them, each report with a share of the person's loss: then no level asked a sample.
 
@@ -66,7 +67,7 @@ class Tallied(NoisySums):
 
     @property
     def people(self) -> int:
-        """How many people reported, at all levels together."""
+        """The number of people who reported, at all levels together."""
         reports = [level.reports for level in self.levels]
         return max(reports) if self.about_all else sum(reports)
 
@@ -207,7 +208,7 @@ class Tallied(NoisySums):
 
     @property
     def _precisions(self) -> list[float]:
-        """One over the variances of the counts of missing values, where there are none."""
+        """Reciprocal variances of the counts of missing values, where there are none."""
         return [1 / self._variance(level, 0.0) for level in self.told]
 
     @property
@@ -257,7 +258,9 @@ class Tallied(NoisySums):
         return self.nested.noise_by_source(self._known)
 
     def answered(self, values: Sequence[int]) -> Answered | None:
-        """Where all reported about one level, whose intervals are the cells of one row, and may have been missing."""
+        """The answers, where all reported about one level, whose intervals are the cells of one row, and may have been
+        missing.
+        """
         told = self.levels[0]
         if len(self.levels) > 1 or not self.whole or self.rows > 1 or len(told.starts) < self.cells:
             return None
@@ -285,7 +288,7 @@ class Tallied(NoisySums):
 
 
 def _in_one_interval(starts: range | tuple[int, ...], cells: int) -> float:
-    """How often three places that are spread evenly lie in one interval."""
+    """The chance that three evenly spread places lie in one interval."""
     if isinstance(starts, range):
         return ((len(starts) - 1) * starts.step**3 + (cells - starts[-1]) ** 3) / cells**3
     return float(((np.diff(np.append(starts, cells)) / cells) ** 3).sum())

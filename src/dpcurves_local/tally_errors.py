@@ -17,7 +17,7 @@ MOST_DRAWN = 10**9
 
 
 class Asked(Protocol):
-    """What is needed of `Tallied`, whose attributes these are."""
+    """Attributes of `Tallied` that are needed here."""
 
     @property
     def rows(self) -> int: ...
@@ -76,7 +76,7 @@ def apportioned(people: int, shares: FloatArray) -> IntArray:
 
 
 def _asked(law: Asked, people: IntArray, draws: int, generator: np.random.Generator) -> list[IntArray]:
-    """How many people of each cell every level asked, (draws, cells): samples without replacement, or all of them."""
+    """The number of people of each cell that every level asked, (draws, cells): samples without replacement, or all."""
     if law.about_all:
         return [np.repeat(people[None], draws, axis=0) for _ in law.told]
     there = np.flatnonzero(people)
@@ -136,7 +136,7 @@ def _normal(law: Asked, draws: int, generator: np.random.Generator) -> FloatArra
 
 
 def _sampling(law: Asked, draws: int, generator: np.random.Generator) -> list[FloatArray]:
-    """How far the answers of each level are from those of all people, as counts of all: none if all were asked.
+    """Deviations of the answers of each level from those of all people, as counts of all: none if all were asked.
 
     Each level asked some of those whom finer levels left, a sample without replacement. Where n of m people are drawn,
     and those m are off by d, the n are off by ``n / m * d``, and by noise of ``n * (1 - n / m)`` times the covariance

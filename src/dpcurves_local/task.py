@@ -101,7 +101,7 @@ class Task(Document):
 
     @cached_property
     def form(self) -> Form:
-        """How reports of this task look in files."""
+        """The binary format of this task's reports."""
         long = octets(self.plan) if self._public is None else self._public.OCTETS
         return Form(VERSION, bytes.fromhex(self.hash)[: Form.TASK], long)
 
@@ -116,7 +116,7 @@ class Task(Document):
 
     @property
     def axes(self) -> Sequence[Axis | Categories]:
-        """Where values lie, as finely as a device has to know."""
+        """The axes on which a device places its values, at the resolution that it needs."""
         return self.plan.query.axes if self._by_chance is None else (self._by_chance.fine,)
 
     @cached_property
@@ -243,7 +243,7 @@ class Task(Document):
         return report
 
     def name_of(self, person: str) -> bytes:
-        """What stands for a person in the reports of this task: public, and anybody who knows the name can write it.
+        """The public pseudonym of a person in this task; anybody who knows the name can compute it.
 
         A hash of the folded name, salted with the account, which rounds that know each other's names share.
 

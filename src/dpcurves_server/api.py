@@ -34,7 +34,7 @@ LARGEST_ENTRY = 2**60
 
 
 def who_asks(request: Request) -> Visitor:
-    """Who asks.
+    """The authenticated visitor of a request (a dependency of routes).
 
     Raises:
         ProtocolAborted: nobody is recognised.
@@ -54,7 +54,7 @@ Open = Annotated[Gate, Depends(gate_of)]
 
 
 class Route(NamedTuple):
-    """One route of programs.
+    """A route of the HTTP API, which programs call.
 
     Attributes:
         method: GET or POST.
@@ -70,7 +70,7 @@ class Route(NamedTuple):
 
 
 def me(who: Who) -> dict[str, Any]:
-    """Who one is here, and what one may ask."""
+    """The signed-in account, its roles and its rights."""
     return plain.of_visitor(who)
 
 
@@ -80,22 +80,22 @@ def datasets(who: Who, gate: Open) -> list[dict[str, Any]]:
 
 
 def dataset_(dataset: str, who: Who, gate: Open) -> dict[str, Any]:
-    """One dataset."""
+    """Public facts of a dataset."""
     return plain.of_dataset(gate.datasets.get(who, dataset))
 
 
 def published(dataset: str, who: Who, gate: Open) -> list[dict[str, Any]]:
-    """What was published of a dataset."""
+    """The published answers of a dataset."""
     return [plain.of_asked(who, each) for each in gate.releases.published(who, dataset)]
 
 
 def queue(dataset: str, who: Who, gate: Open) -> list[dict[str, Any]]:
-    """All questions of a dataset: its steward's, and an auditor's."""
+    """The question queue of a dataset: for its steward and for auditors."""
     return [plain.of_asked(who, each) for each in gate.questions.queue(who, dataset)]
 
 
 def statement(dataset: str, who: Who, gate: Open) -> dict[str, Any]:
-    """All that was spent of a dataset: its steward's, and an auditor's."""
+    """The ledger's charges for a dataset: for its steward and for auditors."""
     return plain.of_statement(gate.datasets.statement(who, dataset))
 
 
@@ -105,18 +105,18 @@ def projects(who: Who, gate: Open) -> list[dict[str, Any]]:
 
 
 def project_(project: str, who: Who, gate: Open) -> dict[str, Any]:
-    """One project, and what is left to one of it."""
+    """A project, and the privacy budget that is left to a member."""
     return _project(gate, who, project)
 
 
 def remaining(project: str, who: Who, gate: Open) -> dict[str, Any]:
-    """What is left to one: of one's own allowance, the project's, and the dataset's cap."""
+    """The budget left to an analyst: of the own allowance, of the project's, and of the dataset's cap."""
     found = gate.projects.remaining(who, project)
     return {"left": plain.of_remaining(found)}
 
 
 def plan(project: str, message: QuestionMessage, who: Who, gate: Open) -> dict[str, Any]:
-    """What a question would cost, and how well it would be answered. Nothing is charged, and no record is read."""
+    """The cost of a question and its expected error. Nothing is charged, and no record is read."""
     return plain.of_planned(who, gate.questions.plan(who, project, message.stored(), message.loss()))
 
 
@@ -133,7 +133,7 @@ def questions(project: str, who: Who, gate: Open) -> list[dict[str, Any]]:
 
 
 def question(id: str, who: Who, gate: Open) -> dict[str, Any]:
-    """Where a question stood when the public clock struck last."""
+    """The status of a question at the last publication time."""
     return plain.of_asked(who, gate.questions.get(who, id))
 
 
@@ -185,7 +185,7 @@ def audit(
     most: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = MOST_AT_ONCE,
     dataset: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Who did what: all of it for an auditor, that of one dataset for its steward."""
+    """The audit log: whole for an auditor, of one dataset for its steward."""
     return [line_of(each) for each in gate.audit.events(who, after, most, dataset)]
 
 
@@ -196,7 +196,7 @@ def verify(message: HeadMessage, who: Who, gate: Open) -> dict[str, Any]:
 
 
 def health(request: Request) -> dict[str, str]:
-    """Whether the server answers: anybody's."""
+    """Liveness check, open to everybody."""
     return {"health": "it answers"}
 
 
@@ -245,7 +245,7 @@ ROUTES = (
 
 
 def router_of() -> APIRouter:
-    """All routes."""
+    """The router of the HTTP API."""
     router = APIRouter(prefix=PREFIX, responses=ERRORS)
     for method, path, work, status in ROUTES:
         form = Response if work is release else JSONResponse

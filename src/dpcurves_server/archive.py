@@ -1,4 +1,4 @@
-"""What the server keeps, and the log of who changed it: both in the database of the ledger, in one transaction."""
+"""Persistent state of the server and its audit log: both in the database of the ledger, written in one transaction."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ WITH_RELEASES = select(QUESTIONS, RELEASES.c.published_at).outerjoin(RELEASES, R
 
 
 class State(Enum):
-    """Where a question stands. What was counted is shown when the public clock strikes, not before."""
+    """Status of a question. Counted answers are shown at the next publication time, not before."""
 
     QUEUED = "queued"
     PAID = "paid"
@@ -68,7 +68,7 @@ class Asked:
 
     @property
     def subject(self) -> Subject:
-        """What rights speak of."""
+        """The subject that access rights are checked against."""
         return Subject(self.dataset, self.project)
 
 
@@ -87,7 +87,7 @@ def loss_from(epsilon: str | None, rho: str | None) -> PrivacyLoss:
 
 
 def find_asked(connection: Connection, id: str) -> Asked | None:
-    """One question, whoever asks; None: there is none."""
+    """Look up a question of any analyst; None if there is none."""
     row = connection.execute(WITH_RELEASES.where(QUESTIONS.c.id == id)).first()
     return None if row is None else asked_of(row)
 

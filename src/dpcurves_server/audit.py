@@ -25,7 +25,7 @@ class Audit:
     def events(
         self, who: Visitor, after: int = 0, most: int = MOST_AT_ONCE, dataset: str | None = None
     ) -> tuple[Entered, ...]:
-        """What was done, from first to last: an auditor sees all, a steward what concerns one of their datasets.
+        """The audit log in order of time: whole for an auditor; for a steward the events of the own datasets.
 
         Raises:
             ProtocolAborted: it is not theirs to see.
@@ -37,7 +37,7 @@ class Audit:
         return self._archive.ledger.events(after, min(max(most, 1), MOST_AT_ONCE), dataset)
 
     def latest(self, who: Visitor, most: int, dataset: str) -> tuple[Entered, ...]:
-        """What was done last to one dataset, at most so much, from first to last.
+        """The last events of a dataset, at most so many, in order of time.
 
         Raises:
             ProtocolAborted: it is not theirs to see.

@@ -1,4 +1,4 @@
-"""One worker's part: it charges questions, or counts what they ask with an engine of its own, and draws the answers."""
+"""Steps of a worker: charge a question, count with an engine of its own, or draw the answer."""
 
 from __future__ import annotations
 

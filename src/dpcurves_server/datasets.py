@@ -24,7 +24,7 @@ from .visitors import Right, Subject, Visitor, require, unknown
 
 
 class Relation(Enum):
-    """What a version has to do with the one before it."""
+    """The relation of a dataset version to the version before it."""
 
     FIRST = "the first version"
     SAME_PEOPLE = "the same people: one account pays for both"
@@ -33,7 +33,7 @@ class Relation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """One version of a dataset: public facts alone.
+    """A version of a dataset: public facts alone.
 
     Attributes:
         name: What it is called.
@@ -76,7 +76,7 @@ class Source:
     delimiter: str = ","
 
     def records(self) -> object:
-        """What a session opens."""
+        """The table that a session opens."""
         if not self.table:
             return self.data
         from dpcurves.records.engines import table_at
@@ -93,7 +93,7 @@ class Source:
 
 
 class Datasets:
-    """All datasets of a server, and what they have spent."""
+    """The registered datasets of a server, and the budget each has spent."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -159,7 +159,7 @@ class Datasets:
         return tuple(self._public(row) for row in latest.values())
 
     def get(self, who: Visitor, name: str, version: int | None = None) -> Dataset:
-        """One version of a dataset; None: the present one.
+        """A version of a dataset; None stands for the current one.
 
         Raises:
             ProtocolAborted: they may not, or there is none.
@@ -168,7 +168,7 @@ class Datasets:
         return self._public(self._archive.read(lambda connection: _require_version(connection, name, version)))
 
     def balance(self, who: Visitor, name: str) -> Balance:
-        """What the account of a dataset has spent, and what is left.
+        """The spent and the remaining budget of a dataset's account.
 
         Raises:
             ProtocolAborted: they may not, or there is none.
@@ -177,7 +177,7 @@ class Datasets:
         return self._archive.ledger.balance(self._account(name))
 
     def statement(self, who: Visitor, name: str) -> Statement:
-        """All charges of a dataset's account, and its allowances.
+        """Every charge of a dataset's account, and its allowances.
 
         Raises:
             ProtocolAborted: they may not, or there is none.

@@ -1,4 +1,4 @@
-"""Whether records have what is declared of them: asked when a dataset is registered, of the schema alone."""
+"""Schema check: a registered table has the columns and types that were declared. Reads the schema alone."""
 
 from __future__ import annotations
 

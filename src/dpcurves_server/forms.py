@@ -21,7 +21,7 @@ Given = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One thing that a question needs to know.
+    """An input field of a question form.
 
     Attributes:
         name: How it is called where it is declared.
@@ -47,7 +47,7 @@ class Field:
 
     @property
     def label(self) -> str:
-        """What stands above it."""
+        """The label of the field."""
         return self.name.replace("_", " ").capitalize()
 
 
@@ -71,12 +71,12 @@ class Form:
 
     @property
     def first(self) -> tuple[Field, ...]:
-        """What has to be said."""
+        """Required fields."""
         return tuple(field for field in self.fields if field.needed or field.name in ("grid", "above", "below"))
 
     @property
     def others(self) -> tuple[Field, ...]:
-        """What may be left as it is."""
+        """Optional fields."""
         return tuple(field for field in self.fields if field not in self.first)
 
     def question(self, given: Given, models: Mapping[str, Predictor]) -> Any:

@@ -1,4 +1,4 @@
-"""Who comes to the door: a program with a token, a person with a session, or a stranger; and how often."""
+"""Authentication of requests: bearer token, session cookie or anonymous; with rate limits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Front:
     strangers: Rate = field(default_factory=lambda: Rate(STRANGERS_PER_MINUTE))
 
     def visitor(self, request: Request) -> Visitor:
-        """Who asks a route of programs. A session that changes something proves that its own page asks.
+        """The authenticated visitor of an API route. A session that changes something proves same origin.
 
         Raises:
             ProtocolAborted: nobody is recognised, or they ask too often.
@@ -84,7 +84,7 @@ def token_of(request: Request) -> str | None:
 
 
 def address_of(request: Request) -> str:
-    """Where a request comes from: of addresses of version 6 the network, which one visitor may have all of."""
+    """The client address of a request; for IPv6 the /64 network, which one client may hold whole."""
     host = request.client.host if request.client else ""
     try:
         found = ip_address(host.partition("%")[0])

@@ -71,17 +71,17 @@ class Errand:
 
     @property
     def state(self) -> str:
-        """What the issuer sends back with the browser: it came from here."""
+        """The OAuth state parameter: the provider returns it, which shows that this browser began the sign-in."""
         return self._derived("state")
 
     @property
     def nonce(self) -> str:
-        """What stands in the token: it was made for this errand."""
+        """The nonce inside the ID token, which binds the token to this sign-in."""
         return self._derived("nonce")
 
     @property
     def verifier(self) -> str:
-        """What the issuer is shown last, and had the hash of first: nobody else takes the token."""
+        """The PKCE verifier: the provider got its hash first, so nobody else can redeem the code."""
         return self._derived("verifier")
 
     def _derived(self, word: str) -> str:
@@ -89,7 +89,7 @@ class Errand:
 
 
 class Issuer:
-    """Who says who people are.
+    """An OpenID Connect provider, which authenticates people.
 
     Args:
         url: Its name, exactly as it calls itself: over https, or on loopback.
@@ -109,7 +109,7 @@ class Issuer:
         self._lock, self._turns = Lock(), BoundedSemaphore(AT_ONCE)
 
     def place(self, errand: Errand, back: str) -> str:
-        """Where a browser goes to be recognised, and comes `back` from.
+        """The authorization URL of the provider, which redirects to `back`.
 
         Raises:
             ProtocolAborted: the issuer can not be asked now.
@@ -178,7 +178,7 @@ class Issuer:
             return jwt.decode(text, KeySet.import_key_set(self._keys()), registry=registry)
 
     def _facts(self) -> Any:
-        """What the issuer says of itself."""
+        """The discovery document of the provider."""
         facts = self._had("facts", get_well_known_url(self.url, external=True))
         if facts["issuer"] != self.url:
             raise ValueError("it calls itself otherwise")
@@ -190,7 +190,7 @@ class Issuer:
         return self._had("jwks_uri", self._facts()["jwks_uri"])
 
     def _had(self, name: str, url: str) -> Any:
-        """What stands at an address of the issuer; for an hour it is not asked again."""
+        """A document of the provider, cached for an hour."""
         with self._lock:
             kept = self._known.get(name)
         if kept is not None and time.monotonic() < kept[0]:

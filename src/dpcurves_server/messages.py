@@ -1,4 +1,4 @@
-"""What programs send: objects of JSON, bounded in depth, and texts that every database can hold."""
+"""Request bodies of the API: JSON objects of bounded depth, with texts that every database can hold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Number = str | int | float | None
 
 
 class Loss(BaseModel):
-    """What a question may lose: one of the two. A text is taken exactly, as "0.1" or "1/3"."""
+    """The privacy loss of a question: epsilon or rho. A text is taken exactly, as "0.1" or "1/3"."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     epsilon: Number = None

@@ -118,7 +118,7 @@ class Models:
         return self._archive.enter(Event(who.name, "handed in model", words, found.dataset), work)
 
     def get(self, who: Visitor, project: str, digest: str) -> Kept:
-        """One model.
+        """Look up a model.
 
         Raises:
             ProtocolAborted: there is none, or it is not theirs to see.

@@ -76,7 +76,7 @@ def _parquet(octets: bytes, columns: Sequence[Declared]) -> Any:
 
 
 def _csv(octets: bytes, columns: Sequence[Declared]) -> Any:
-    """All fields as texts: nothing is guessed from rows."""
+    """Read every field of a CSV file as text: no type is guessed from rows."""
     (head,) = octets[: 2**20].splitlines()[:1] or [b""]
     _require_columns(csv.read_csv(BytesIO(head + b"\n")).column_names, columns)
     names = [str(each.column) for each in columns]

@@ -36,7 +36,7 @@ class Passwords:
         return self._pool.submit(self._hasher.hash, password).result()
 
     def fits(self, hashed: str | None, password: str) -> bool:
-        """Whether this password was hashed; None: nobody has the name, which takes as long to say.
+        """Check a password against its hash; None for an unknown account, in the same time.
 
         Raises:
             ProtocolAborted: too many people sign in at once.

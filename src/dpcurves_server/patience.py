@@ -1,4 +1,4 @@
-"""How often strangers may try: counted in memory, bounded, and of each for itself."""
+"""Rate limiters: failed sign-ins and requests a minute, per client, in memory, bounded."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ MINUTE = 60.0
 
 @dataclass
 class Patience:
-    """Who was wrong lately waits, each time twice as long, up to five minutes; others do not."""
+    """Exponential back-off per client: each failure doubles the wait, up to five minutes."""
 
     _wrong: OrderedDict[Hashable, tuple[int, float]] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     def count(self, who: Hashable) -> None:
-        """One tries, and is held to be wrong until `forget` says otherwise: tries at the same time count, too.
+        """Count an attempt as a failure until `forget` clears it: concurrent attempts count, too.
 
         Raises:
             ProtocolAborted: they have to wait. Says for how long.
@@ -38,7 +38,7 @@ class Patience:
         raise ProtocolAborted("sign-in", f"too many wrong tries; try again in {left:.0f} seconds", 429)
 
     def forget(self, who: Hashable) -> None:
-        """One was right."""
+        """Clear the failures of a client that succeeded."""
         with self._lock:
             self._wrong.pop(who, None)
 
@@ -60,7 +60,7 @@ class Rate:
     _lock: Lock = field(default_factory=Lock)
 
     def count(self, who: Hashable) -> None:
-        """One request more.
+        """Count a request.
 
         Raises:
             ProtocolAborted: there were too many in this minute.

@@ -1,4 +1,4 @@
-"""Who has an account, and which roles."""
+"""Accounts and their roles."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEEPERS = frozenset({Role.STEWARD.value, Role.AUDITOR.value})
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """One account.
+    """An account.
 
     Attributes:
         name: What they sign in with.
@@ -174,7 +174,7 @@ class People:
         self._archive.enter(Event(who.name, f"took role {role.value}", name, dataset), work)
 
     def all(self, who: Visitor) -> tuple[Person, ...]:
-        """All accounts, by name.
+        """Every account, sorted by name.
 
         Raises:
             ProtocolAborted: they may not.
@@ -196,7 +196,7 @@ class People:
 
 
 def visitor_of(connection: Connection, name: str) -> Visitor | None:
-    """What somebody may do at this moment; None: they are locked out, or there is nobody of this name."""
+    """The current rights of an account; None if it is disabled or does not exist."""
     person = connection.execute(select(PEOPLE.c.locked).where(PEOPLE.c.name == name)).first()
     if person is None or person.locked:
         return None

@@ -1,4 +1,4 @@
-"""What programs are told: plain objects of what the services return."""
+"""Serialisers of the API: plain objects made of what the services return."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .visitors import Visitor
 
 
 def of_visitor(who: Visitor) -> dict[str, Any]:
-    """Who one is here."""
+    """The signed-in account."""
     return {
         "name": who.name, "roles": [role.value for role in who.roles], "stewards": sorted(who.stewards),
         "projects": sorted(who.projects),
@@ -48,7 +48,7 @@ def of_project(project: Project, remaining: Remaining | None) -> dict[str, Any]:
 
 
 def of_remaining(remaining: Remaining | None) -> dict[str, Any] | None:
-    """What is left: to the analyst, who also needs the others'. None: no allowance was set yet."""
+    """Remaining budgets of the dataset, the project and the analyst. None: no allowance was set yet."""
     if remaining is None:
         return None
     parts: dict[str, Balance | AllowanceBalance] = {
@@ -60,7 +60,7 @@ def of_remaining(remaining: Remaining | None) -> dict[str, Any] | None:
 
 
 def of_balance(balance: Balance | AllowanceBalance) -> dict[str, Any]:
-    """What is spent and left of a budget."""
+    """The spent and the remaining part of a budget."""
     limit = balance.account.limit if isinstance(balance, Balance) else balance.limit
     return {"limit": of_amount(limit), "spent": of_amount(balance.spent), "left": of_amount(balance.left)}
 
@@ -78,7 +78,7 @@ def of_loss(loss: PrivacyLoss) -> dict[str, str | None]:
 
 
 def of_asked(who: Visitor, asked: Asked) -> dict[str, Any]:
-    """Where a question stands, with names that its visitor may see; where there is none: nothing."""
+    """The status of a question, with the names that its visitor may see; empty if there is none."""
     asked = as_seen_by(who, asked)
     return {
         "id": asked.id, "project": asked.project or None, "dataset": asked.dataset, "version": asked.version,
@@ -89,7 +89,7 @@ def of_asked(who: Visitor, asked: Asked) -> dict[str, Any]:
 
 
 def of_planned(who: Visitor, planned: Planned) -> dict[str, Any]:
-    """What a question would cost, and how well it would be answered."""
+    """The cost and the expected error of a question."""
     return {
         "id": planned.id, "purpose": str(planned.question), "loss": of_loss(planned.loss), "price": planned.price,
         "turns": [_of_turn(plan) for plan in planned.plans], "notes": list(planned.notes),
@@ -105,7 +105,7 @@ def of_model(model: Kept) -> dict[str, Any]:
 
 
 def of_statement(statement: Statement) -> dict[str, Any]:
-    """All charges of an account."""
+    """Every charge of an account."""
     return {
         "dataset": statement.account.dataset, "cap": of_amount(statement.account.limit),
         "spent": of_amount(statement.spent), "left": of_amount(statement.left),

@@ -27,7 +27,7 @@ class HasGone(ProtocolAborted):
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """One project.
+    """A project: analysts who share an allowance on a dataset.
 
     Attributes:
         name: What it is called.
@@ -45,7 +45,7 @@ class Project:
 
     @property
     def subject(self) -> Subject:
-        """What rights speak of."""
+        """The subject that access rights are checked against."""
         return Subject(self.dataset, self.name)
 
 
@@ -103,7 +103,7 @@ class Projects:
         self._archive.enter(event, lambda connection: connection.execute(delete(MEMBERS).where(*mine)).rowcount)
 
     def all(self, who: Visitor) -> tuple[Project, ...]:
-        """All projects that they may see."""
+        """Projects that the visitor may see."""
 
         def work(connection: Connection) -> list[Project]:
             names = connection.execute(select(PROJECTS.c.name).order_by(PROJECTS.c.name)).scalars().all()
@@ -113,7 +113,7 @@ class Projects:
         return tuple(_shown(who, each) for each in found if may(who, Right.SEE_PROJECT, each.subject))
 
     def get(self, who: Visitor, project: str) -> Project:
-        """One project.
+        """Look up a project.
 
         Raises:
             ProtocolAborted: there is none, or none that they may see.
@@ -142,7 +142,7 @@ class Projects:
         self._archive.ledger.allow(Allowance(self._account(of), project, most, analyst), together, event)
 
     def remaining(self, who: Visitor, project: str, analyst: str | None = None) -> Remaining | None:
-        """What is left to an analyst of a project, or to oneself; None: no allowance was set yet.
+        """The budget left to an analyst of a project, or to the visitor; None: no allowance was set.
 
         Raises:
             ProtocolAborted: it is not theirs to see.
@@ -190,7 +190,7 @@ class Projects:
 
 
 def project_of(connection: Connection, name: str) -> Project:
-    """One project, with everybody in it, whoever asks.
+    """Look up a project with its members, for any visitor.
 
     Raises:
         ProtocolAborted: there is none.

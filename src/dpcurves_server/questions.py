@@ -35,7 +35,7 @@ PAID = "the project has paid this for what is looked at: nothing more is charged
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What a question would cost, and how well it would be answered: from public facts alone.
+    """The cost and the expected error of a question, from public facts alone.
 
     Attributes:
         project: Who would pay.
@@ -72,7 +72,7 @@ class Planned:
 
     @property
     def is_affordable(self) -> bool:
-        """Whether what is left pays for it now; what was asked before is paid."""
+        """Tell whether the remaining budget covers it; a request that was charged before is covered."""
         price = self.dataset.account.currency.price(self.loss)
         return (
             self.asked is not None
@@ -90,7 +90,7 @@ class Questions:
         self._archive, self._datasets, self._projects, self._call = archive, datasets, projects, call
 
     def plan(self, who: Visitor, project: str, stored: Mapping[str, Any], loss: PrivacyLoss) -> Planned:
-        """What a question would cost a project, and how well it would be answered. Touches no records.
+        """The cost and the expected error of a question for a project. Touches no records.
 
         Arguments:
             who: An analyst of the project.
@@ -153,7 +153,7 @@ class Questions:
         return self.get(who, planned.id)
 
     def get(self, who: Visitor, id: str) -> Asked:
-        """One question, as it stood when the public clock struck last.
+        """A question and its status at the last publication time.
 
         Raises:
             ProtocolAborted: there is none, or none that they may see.
@@ -176,7 +176,7 @@ class Questions:
         return listed(self._archive, QUESTIONS.c.project == project)
 
     def queue(self, who: Visitor, dataset: str) -> tuple[Asked, ...]:
-        """All questions of a dataset, the last one first.
+        """The questions of a dataset, newest first.
 
         Raises:
             ProtocolAborted: it is not theirs to see.
@@ -192,12 +192,12 @@ def request_id(member: Member, dataset: Dataset, question: Any, loss: PrivacyLos
 
 
 def question_id(request: str, question: Any) -> str:
-    """What a question is called: one request may pay for several that look at the same thing in other places."""
+    """The identifier of a question: one paid request may answer several that read it at other places."""
     return sha256(json.dumps([request, _json(question)]).encode()).hexdigest()
 
 
 def same_as(dataset: Dataset, question: Any) -> str:
-    """What a question has in common with all that one release answers, whatever it cost."""
+    """The key that questions share which one release answers, whatever they cost."""
     return sha256(json.dumps([dataset.name, dataset.version, _json(question)]).encode()).hexdigest()
 
 
@@ -216,7 +216,7 @@ def _earlier(connection: Connection, id: str, same: str) -> tuple[Asked | None, 
 
 
 def _is_paid(connection: Connection, request: str) -> bool:
-    """Whether something was charged under a request, as far as the public clock has shown."""
+    """Tell whether a request was charged, as of the last publication time."""
     paid = QUESTIONS.c.shown.in_([State.PAID.value, State.ANSWERED.value])
     return connection.execute(select(QUESTIONS.c.id).where(QUESTIONS.c.request == request, paid)).first() is not None
 

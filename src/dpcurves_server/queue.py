@@ -163,7 +163,7 @@ class Queue:
         return self._archive.read(lambda connection: [str(each) for each in connection.execute(query).scalars()])
 
     def claim_drawing(self, worker: str, id: str) -> bool:
-        """Whether this worker may draw an answer: nobody else does."""
+        """Claim the drawing of an answer; False if another worker has it."""
         now = int(time.time())
         claim = update(QUESTIONS).where(QUESTIONS.c.id == id, _is_free(now)).values(worker=worker, claimed=now)
         return bool(self._archive.write(lambda connection: connection.execute(claim).rowcount))
@@ -214,7 +214,7 @@ _UNDRAWN = select(RELEASES.c.id).join(QUESTIONS, QUESTIONS.c.id == RELEASES.c.id
 
 
 def _is_free(now: int) -> ColumnElement[bool]:
-    """Whether no worker has claimed a question, or only long ago."""
+    """Tell whether a question is unclaimed, or its lease has expired."""
     return or_(QUESTIONS.c.worker.is_(None), QUESTIONS.c.claimed < now - STALE)
 
 

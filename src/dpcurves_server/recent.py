@@ -25,7 +25,7 @@ class Recent(Generic[Result]):
     _lock: Lock = field(default_factory=Lock)
 
     def find(self, key: Hashable) -> Result | None:
-        """What was made for this key, if it is kept still."""
+        """The cached value of a key, or None."""
         with self._lock:
             if key not in self._kept:
                 return None
@@ -33,7 +33,7 @@ class Recent(Generic[Result]):
             return self._kept[key]
 
     def get(self, key: Hashable, make: Callable[[], Result]) -> Result:
-        """What was made for this key, or is made now."""
+        """The cached value of a key, computed if it is absent."""
         found = self.find(key)
         if found is not None:
             return found

@@ -29,7 +29,7 @@ _HERE = BoundedSemaphore(1)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was released for a question.
+    """The released answer of a question.
 
     Attributes:
         asked: The question.
@@ -55,7 +55,7 @@ class Answer:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether a worker has made its picture and its table."""
+        """Tell whether a worker has made its picture and its table."""
         return bool(self.kept_svg)
 
     @property
@@ -80,7 +80,7 @@ class Releases:
         self._archive = archive
 
     def get(self, who: Visitor, id: str) -> Answer:
-        """One release.
+        """Look up a release.
 
         Raises:
             ProtocolAborted: there is none, or none that they may see, or the public clock has not struck yet.
@@ -91,12 +91,12 @@ class Releases:
         return found
 
     def is_drawn(self, id: str) -> bool:
-        """Whether nobody has to wait for the picture of an answer: it is there, or there is no such answer."""
+        """Tell whether the picture of an answer is ready, or there is no such answer: nobody has to wait."""
         query = select(RELEASES.c.id).where(RELEASES.c.id == id, RELEASES.c.svg == "")
         return self._archive.read(lambda connection: connection.execute(query).first()) is None
 
     def drawn(self, who: Visitor, id: str) -> Answer:
-        """One release with its picture and its table. What no worker has drawn is drawn here, one at a time.
+        """A release with its picture and its table. Those that no worker has drawn are drawn here, one at a time.
 
         Raises:
             ProtocolAborted: as of `get`; or another one is drawn here just now.
@@ -122,7 +122,7 @@ class Releases:
         return listed(self._archive, QUESTIONS.c.project == project, ANSWERED)
 
     def published(self, who: Visitor, dataset: str) -> tuple[Asked, ...]:
-        """What was published of a dataset, the last question first.
+        """The published answers of a dataset, newest question first.
 
         Raises:
             ProtocolAborted: it is not theirs to see.

@@ -1,4 +1,4 @@
-"""Who stands behind a question or a model, for those alone who may see people."""
+"""Author names of questions and models, shown to visitors who may see people."""
 
 from __future__ import annotations
 

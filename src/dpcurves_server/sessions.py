@@ -1,4 +1,4 @@
-"""Who is signed in: sessions of people, and tokens of their programs. Only hashes of both are kept."""
+"""Sessions of people and tokens of their programs. Only hashes of both are stored."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ class Tokens:
 
 
 def digest_of(secret: str) -> str:
-    """What is kept of a secret that nobody can guess."""
+    """The stored hash of a secret with enough entropy that nobody can guess it."""
     return sha256(secret.encode(errors="replace")).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""What stands before every route: bounded bodies, one origin, and the headers that tell browsers what is not done."""
+"""Middleware in front of every route: bounded bodies, same origin, security headers."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Shield:
 
 
 def _wrong(scope: Scope) -> tuple[str, int] | None:
-    """What is refused before anybody looks at it, and why."""
+    """The refusal of a malformed or oversized request, before any route sees it; None if there is none."""
     headers = Headers(scope=scope)  # type: ignore[arg-type]
     path = str(scope["path"])
     if len(path) > LONGEST_PATH or not path.isprintable():
@@ -76,7 +76,7 @@ def _wrong(scope: Scope) -> tuple[str, int] | None:
 
 
 def _is_own(scope: Scope, headers: Headers) -> bool:
-    """Whether what changes something comes from a page of this server, or from a program that bears a token."""
+    """Tell whether a changing request is of the same origin, or bears a token."""
     if headers.get("authorization", "").lower().startswith("bearer "):
         return True
     origin = headers.get("origin")

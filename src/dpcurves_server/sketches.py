@@ -65,7 +65,7 @@ class Drawn:
 
 
 def of_sketch(planned: Planned) -> Facts:
-    """What a sketch of the answer to a question is made from: public facts alone."""
+    """Inputs of the sketch of an answer: public facts alone."""
     dataset, account = planned.dataset, planned.dataset.account
     return {
         "draw": SKETCH, "question": question_to_json(planned.question), "loss": of_loss(planned.loss),
@@ -77,12 +77,12 @@ def of_sketch(planned: Planned) -> Facts:
 
 
 def of_comparison(release: Answer) -> Facts:
-    """What a curve beside that of a synthetic table is made from: what was released."""
+    """Inputs of a comparison with the curve of a synthetic table: released numbers alone."""
     return {"draw": BESIDE, "question": dict(release.asked.question), "curve": release.json}
 
 
 def is_compared(release: Answer) -> bool:
-    """Whether curves of this kind are compared with those of synthetic tables."""
+    """Tell whether curves of this kind are compared with those of synthetic tables."""
     return _COMPARED.get(release.id, lambda: isinstance(curve_from_json(release.json), tuple(MEASURES)))
 
 

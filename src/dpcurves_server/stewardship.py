@@ -1,4 +1,4 @@
-"""What a steward does about questions that wait: takes them back before they are charged, or has them counted again.
+"""Actions of a steward on queued questions: withdraw one before it is charged, or have it counted again.
 
 What is done is seen when the public clock strikes, and whoever does it is told the same before, whatever became of it:
 else one could learn when a worker is done, which may tell of rows.
@@ -84,7 +84,7 @@ def _of(id: str, state: State) -> Update:
 
 
 def _is_charged(connection: Connection, asked: Asked) -> bool:
-    """Whether its request was charged, for this question or for another one that it answers, too."""
+    """Tell whether its request was charged, for this question or for another one that it answers."""
     version = {"name": asked.dataset, "version": asked.version}
     account = connection.execute(select(DATASETS.c.account).filter_by(**version)).scalars().first()
     if account is None:

@@ -1,4 +1,4 @@
-"""Where a verification server keeps what it knows: the database of its ledger."""
+"""Tables of a verification server in the database of its ledger."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Store:
         self.write(partial(make_tables, tables=METADATA))
 
     def read(self, work: Work[Result]) -> Result:
-        """What `work` makes of one moment of the database."""
+        """The result of `work` on a consistent snapshot of the database."""
         return told(self._database.read, work)
 
     def write(self, work: Work[Result]) -> Result:

@@ -1,4 +1,4 @@
-"""Where sketches and comparisons are drawn: in a process of its own, one at a time, and kept for who asks again."""
+"""A process of its own that draws sketches and comparisons, one at a time, and caches them."""
 
 from __future__ import annotations
 
@@ -139,6 +139,6 @@ class Studio:
 
 
 def _key(facts: Facts, table: Synthetic | None) -> bytes:
-    """What tells a picture from others: of a synthetic table its digest, and not the table."""
+    """The cache key of a picture; a synthetic table enters by its digest."""
     known = "" if table is None else table.digest
     return sha256(f"{known}\n{json.dumps(facts)}".encode()).digest()

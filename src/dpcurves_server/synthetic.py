@@ -56,7 +56,7 @@ class Synthetic:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What stands beside a synthetic table.
+    """Description of a synthetic table.
 
     Attributes:
         statement: How private it is, as whoever made it says.
@@ -100,7 +100,7 @@ class SyntheticTables:
         self._archive.enter(event, work)
 
     def said(self, who: Visitor, dataset: str, version: int) -> Said | None:
-        """What is said of the table of a version; None: it has none. The table is not read.
+        """The description of the synthetic table of a version; None: it has none. The table is not read.
 
         Raises:
             ProtocolAborted: they may not see datasets.

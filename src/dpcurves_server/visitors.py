@@ -1,4 +1,4 @@
-"""Who asks the server for something, and what people of each role may do."""
+"""Visitors, roles, and the rights of each role (access control)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpcurves_parties.serving.errors import ProtocolAborted
 
 
 class Role(Enum):
-    """What a person is to the server; an analyst is who was admitted to a project."""
+    """The role of an account; an analyst is a member of a project."""
 
     OPERATOR = "operator"
     STEWARD = "steward"
@@ -43,7 +43,7 @@ class Visitor:
 
     @property
     def roles(self) -> tuple[Role, ...]:
-        """All roles, in the order in which they are listed."""
+        """The roles, in the order in which they are listed."""
         held = (self.operator, bool(self.stewards), bool(self.projects), self.auditor)
         return tuple(role for role, has in zip(Role, held, strict=True) if has)
 
@@ -52,7 +52,7 @@ MACHINE = Visitor("the machine", machine=True)
 
 
 class Right(Enum):
-    """What may be done; of what, is said beside it."""
+    """A permission; its subject is passed beside it."""
 
     KEEP_PEOPLE = "make and lock accounts of people"
     NAME_KEEPERS = "name stewards and auditors, or give them passwords: that is done on the machine"
@@ -79,7 +79,7 @@ class Right(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What an action is about: a project and its dataset, or a dataset alone, or neither."""
+    """The object of a permission: a project and its dataset, a dataset alone, or neither."""
 
     dataset: str = ""
     project: str = ""
@@ -136,7 +136,7 @@ OF_TOKENS = frozenset(
 
 
 def may(who: Visitor, right: Right, of: Subject = NOTHING) -> bool:
-    """Whether a visitor may do this."""
+    """Tell whether a visitor has this right."""
     if who.machine:
         return True
     return (not who.by_token or right in OF_TOKENS) and RULES[right](who, of)
@@ -156,5 +156,5 @@ def require(who: Visitor, right: Right, of: Subject = NOTHING) -> None:
 
 
 def unknown(what: str) -> ProtocolAborted:
-    """What is not there, or is nothing that this visitor may see: both have these words."""
+    """The refusal of an object that is absent, or hidden from this visitor: both have the same words."""
     return ProtocolAborted(what, "there is none of this name that is open to you", 404)

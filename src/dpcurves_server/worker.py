@@ -55,7 +55,7 @@ def ready_to_draw() -> None:
 
 
 def _stepped(counting: Counting) -> bool:
-    """One question more; of errors that may speak of what records have, only type and place are told."""
+    """Process one more question; of errors that may quote records, type and place alone are logged."""
     try:
         return counting.step()
     except Exception as error:
@@ -64,7 +64,7 @@ def _stepped(counting: Counting) -> bool:
 
 
 def told(error: Exception) -> str:
-    """What the operator reads of an error: its words where it speaks of the store or of public facts alone."""
+    """The log line of an error: its message where it speaks of the store or of public facts alone."""
     if isinstance(error, PUBLIC) or (isinstance(error, Named) and error.argument in STORE):
         return str(error)
     return f"{type(error).__name__} in {extract_tb(error.__traceback__)[-1].name}"

@@ -1,4 +1,4 @@
-"""What may be asked, in public; and, in `records` alone, what must not be seen."""
+"""Public grids, categories and models: the cells that a table is counted in."""
 
 from lazy_loader import attach_stub
 

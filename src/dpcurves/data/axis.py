@@ -1,4 +1,4 @@
-"""One side of a table: a column, and the public cells that it is read in."""
+"""An axis of a table: a column, and the public cells that it is read in."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Axis:
 
     @property
     def slots(self) -> int:
-        """How many cells are counted."""
+        """The number of counted cells."""
         return self.grid.slots
 
 
@@ -74,17 +74,17 @@ class Categories:
 
     @property
     def slots(self) -> int:
-        """How many cells are counted."""
+        """The number of counted cells."""
         return len(self.values)
 
     @property
     def named(self) -> tuple[str, ...]:
-        """What each category is called in a refusal."""
+        """The name of each category in a refusal."""
         return self.arguments or ("categories",) * len(self.values)
 
 
 def category(name: str, given: Any) -> Category:
-    """What `given` declares, as Python's text, number or truth value. `name` is what it is called where it is declared.
+    """The declared category, as Python's text, number or truth value; `name` is the argument to blame.
 
     Raises:
         TypeError: it is of another kind: a date, bytes, a member of an enum, a tuple. No value would equal it.

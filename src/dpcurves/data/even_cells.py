@@ -15,7 +15,7 @@ EXACT_IN_DOUBLES = 2**53
 
 
 def cells_of_width(lower: float, upper: float, width: float) -> int:
-    """How many cells of this width there are between two bounds. Numbers are meant as the decimals they print.
+    """The number of cells of this width between two bounds. Numbers are meant as the decimals they print.
 
     >>> cells_of_width(0.1, 0.7, 0.2)
     3

@@ -68,7 +68,7 @@ class Forest:
 
     @property
     def depths(self) -> tuple[int, ...]:
-        """How many aggregations lie around each aggregation, then around each state."""
+        """The number of aggregations around each aggregation, then around each state."""
         found: list[int] = []
         for parent in self.parents:
             found.append(0 if parent < 0 else found[parent] + 1)
@@ -76,7 +76,7 @@ class Forest:
 
     @property
     def levels(self) -> int:
-        """How many nodes lie on a path from above down to a state, at most, with the state."""
+        """The largest number of nodes on a path from above down to a state, with the state."""
         return max(self.depths) + 1
 
     def counts_of(self, states: Sequence[int]) -> list[int]:

@@ -182,7 +182,7 @@ class Grid:
             raise Refused("grid", f"{cells} cells between {lower} and {upper} are finer than doubles can tell apart")
 
     def _rises(self) -> bool:
-        """Whether each edge is above the one before. Of very many geometric ones, some are tried."""
+        """Tell whether each edge is above the one before. Of very many geometric ones, some are tried."""
         if self._is_laid_out:
             return bool(np.all(np.diff(self.edges) > 0))
         if self.spacing is Spacing.LINEAR:
@@ -192,7 +192,7 @@ class Grid:
         return all(bool(np.all(np.diff(self.edge(tried + start)) > 0)) for start in starts)
 
     def _is_wider_than_rounding(self) -> bool:
-        """Whether no rounding can take an edge of a linear grid past the next one.
+        """Tell whether no rounding can take an edge of a linear grid past the next one.
 
         With u half the distance of 1 from the next double, `edge` multiplies, divides and adds with errors of at most
         u, u and u: so an edge is wrong by at most 2 u times the width of the grid, plus u times the largest edge, and
@@ -204,7 +204,7 @@ class Grid:
 
     @property
     def edges(self) -> NDArray[np.float64]:
-        """All ``cells + 1`` edges."""
+        """The ``cells + 1`` edges."""
         if self.spacing is Spacing.EXPLICIT:
             return np.array(self.explicit)
         return self.edge(np.arange(self.cells + 1))
@@ -239,11 +239,11 @@ class Grid:
 
     @property
     def multiplies_first(self) -> bool:
-        """Whether `edge` multiplies before it divides, so that whole edges are whole; nearly always."""
+        """Tell whether `edge` multiplies before it divides, so that whole edges are whole; nearly always."""
         return isfinite(self.cells * (self.upper - self.lower))
 
     def bound(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What a value lies below if, and only if, it is counted in one of the first `slots` slots.
+        """The number that a value lies below if, and only if, it is counted in one of the first `slots` slots.
 
         Below the bound of no slots, -inf, lies nothing; below that of all, which is NaN, lies in NumPy's order all that
         is not missing.
@@ -259,7 +259,7 @@ class Grid:
         return np.where(slots == 0, -np.inf, np.where(slots == self.slots, np.nan, bounds))
 
     def boundary(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What the values in the first `slots` slots lie below, and all others at or above.
+        """The upper end of the first `slots` slots: their values lie below it, and all others at or above.
 
         An end slot also holds all values beyond it, so the boundaries at both ends are infinite; with `Outside.APART`
         the last edge is closed: values on it lie below.
@@ -286,12 +286,12 @@ class Grid:
 
     @property
     def slots(self) -> int:
-        """How many cells are counted: with `Outside.APART` one below and one above the grid come on top."""
+        """The number of counted cells: with `Outside.APART` one below and one above the grid come on top."""
         return self.cells + 2 if self.outside is Outside.APART else self.cells
 
     @property
     def _is_laid_out(self) -> bool:
-        """Whether all edges may be in memory at once."""
+        """Tell whether all edges may be in memory at once."""
         return self.spacing is Spacing.EXPLICIT or self.cells <= MOST_LAID_OUT
 
     def cell_of(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -313,7 +313,7 @@ class Grid:
         return np.where(np.isnan(values), self.slots, slot)
 
     def _inner_cell_of(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """How many inner edges are at or below each value."""
+        """The number of inner edges at or below each value."""
         if self._is_laid_out:
             return np.searchsorted(self.edges[1:-1], values, side="right").astype(np.int64)
         lowest, highest = np.zeros(values.shape, dtype=np.int64), np.full(values.shape, self.cells - 1)
@@ -338,7 +338,7 @@ class Grid:
         return cell + (values - self.edge(cell) > self.edge(cell + 1) - values)
 
     def offset_of(self, values: NDArray[np.float64], half: int) -> NDArray[np.int64]:
-        """How far each value lies from the middle of its cell, in steps of the cell's width over ``2 * half``.
+        """The distance of each value from the middle of its cell, in steps of the cell's width over ``2 * half``.
 
         With ``[left, right)`` the cell of a value x, after clamping, this is
         ``floor((x - (left + (right - left) / 2)) / (right - left) * (2 * half) + 1/2)`` in doubles, clamped to

@@ -1,4 +1,4 @@
-"""What may stand where a column of numbers stands: a function of one record's columns, and of nothing else."""
+"""Predictors stand where a column of numbers stands: functions of one record's columns, and of nothing else."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class Predictor(ABC):
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """What it is made of, but for its name, as plain objects."""
+        """The parts of the model, but for its name, as plain objects."""
 
     def to_json(self) -> str:
-        """One text, of which the same model is read again, bit for bit."""
+        """A text from which the same model is read again, bit for bit."""
         return json.dumps(self.to_object())
 
     def to_object(self) -> dict[str, Any]:
@@ -128,6 +128,6 @@ def _number(value: Any) -> float:
 
 
 def _key(value: Any) -> Any:
-    """What two values have in common that are the same category."""
+    """The key that equal categories share."""
     number = _number(value)
     return str(value) if np.isnan(number) else number

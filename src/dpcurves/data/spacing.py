@@ -1,4 +1,4 @@
-"""How the edges of a grid are laid, and where values outside of it are counted: public choices."""
+"""The spacing of a grid's edges, and the treatment of values outside of it: public choices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Spacing(Enum):
-    """How the edges of a grid are laid."""
+    """The spacing of a grid's edges."""
 
     LINEAR = "linear"
     GEOMETRIC = "geometric"
@@ -15,7 +15,7 @@ class Spacing(Enum):
 
 
 class Outside(Enum):
-    """Where values outside the grid are counted: a public choice."""
+    """The treatment of values outside the grid: a public choice."""
 
     CLAMPED = "clamped into the first and the last cell"
     APART = "in cells of their own"

@@ -23,7 +23,7 @@ GROUP, DARK = "at risk", "#333333"
 
 
 class AtRiskRow(NamedTuple):
-    """One row of a table of numbers at risk.
+    """A row of a table of numbers at risk.
 
     Attributes:
         edges: The edges of the grid, (cells + 1,).

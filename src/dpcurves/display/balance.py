@@ -1,4 +1,4 @@
-"""What was spent, in words that are ready to be shown."""
+"""Spent budgets, in words that are ready to be shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Charge(NamedTuple):
-    """One question that was paid for."""
+    """A paid question."""
 
     question: str
     price: str
@@ -19,7 +19,7 @@ class Charge(NamedTuple):
 
 
 class Spender(NamedTuple):
-    """One allowance: who may spend it, and how much of it was spent."""
+    """An allowance: its owner, and its spent part."""
 
     project: str
     analyst: str
@@ -29,7 +29,7 @@ class Spender(NamedTuple):
 
 
 class Balance(NamedTuple):
-    """One account of the ledger: its budget, what is spent and left of it, and for what."""
+    """An account of the ledger: its budget, the spent and the remaining part, and the charges."""
 
     dataset: str
     budget: str
@@ -40,7 +40,7 @@ class Balance(NamedTuple):
 
     @classmethod
     def of(cls, statement: Statement) -> Balance:
-        """What a ledger's statement says."""
+        """The balance that a ledger's statement tells."""
         account = statement.account
         charges = [Charge(line.purpose, str(line.price), line.request, _minute(line.when)) for line in statement.grants]
         spenders = [
@@ -51,7 +51,7 @@ class Balance(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """One question that was not answered, and why."""
+    """A refused question, and the reason."""
 
     question: str
     reason: str

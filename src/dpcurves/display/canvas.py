@@ -1,4 +1,4 @@
-"""Where pictures are drawn. matplotlib is imported here, and only when something is drawn."""
+"""Figures and axes of pictures. matplotlib is imported here, and only when something is drawn."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Opened:
 
 
 def envelope(kind: str, arrays: Mapping[str, object], privacy: PrivacyStatement, evidence: Mapping[str, object]) -> str:
-    """One JSON text that holds all of a curve. Numbers are written so that they are read back exactly.
+    """A JSON text that holds all of a curve. Numbers are written so that they are read back exactly.
 
     Args:
         kind: The name of one of the files in ``kinds``, or ``curves``.
@@ -60,7 +60,7 @@ def envelope(kind: str, arrays: Mapping[str, object], privacy: PrivacyStatement,
 
 
 def bundle(curves: Mapping[str, str], privacy: PrivacyStatement, evidence: Mapping[str, object]) -> str:
-    """One JSON text (``kind`` is ``curves``) of curves that `envelope` wrote: they stand in it as they are.
+    """A JSON text (``kind`` is ``curves``) of curves that `envelope` wrote: they stand in it as they are.
 
     Args:
         curves: Their texts, by name.

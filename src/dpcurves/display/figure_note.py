@@ -54,7 +54,7 @@ class Footnote(Annotation):
         return next((text for text in ax.texts if isinstance(text, cls)), None)
 
     def add(self, privacy: PrivacyStatement, name: str | None) -> None:
-        """One curve more."""
+        """Add a curve."""
         self.curves += 1
         own = [] if name is None else [lettering(name)]
         self.claims.setdefault(footer(privacy), []).extend(own)

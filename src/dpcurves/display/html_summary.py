@@ -1,4 +1,4 @@
-"""One curve as a piece of a page: for notebooks, and for reports."""
+"""A curve as a fragment of a page: for notebooks, and for reports."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def html_summary(title: str, svg: str, rows: Sequence[tuple[str, str]], privacy:
 
 
 def summary_facts(title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement) -> dict[str, Any]:
-    """What an HTML summary says, as plain objects, for pages that lay it out themselves: nothing in it is markup."""
+    """The facts of an HTML summary, as plain objects, for pages that lay it out themselves: nothing in it is markup."""
     return {
         "title": lettering(title, 160), "summary": [list(row) for row in rows], "notes": list(privacy.notes),
         "statement": footer(privacy).splitlines(), "privacy": [list(row) for row in _facts(privacy)],

@@ -16,7 +16,7 @@ Place = Literal["above", "best", "lower right", "upper center", "upper right"]
 
 
 class LineStyle(NamedTuple):
-    """How one curve is drawn."""
+    """The line style of one curve."""
 
     color: str
     dash: str
@@ -32,7 +32,7 @@ def next_style(ax: Axes) -> LineStyle:
 
 
 def is_blank(ax: Axes) -> bool:
-    """Whether nothing of ours was drawn on `ax` yet."""
+    """Tell whether nothing of ours was drawn on `ax` yet."""
     from .figure_note import Footnote
 
     return Footnote.of(ax) is None

@@ -22,7 +22,7 @@ ENDLESS = "no end"
 
 
 def numeral(value: float, width: float = 0.0) -> str:
-    """One number as text. If it is known only to within `width`, its last digit stands for at least a tenth of that.
+    """A number as text. If it is known only to within `width`, its last digit stands for at least a tenth of that.
 
     >>> numeral(31380.4), numeral(0.123456), numeral(12.0), numeral(float("inf"))
     ('31,380', '0.1235', '12', 'no end')

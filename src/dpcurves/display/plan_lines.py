@@ -1,4 +1,4 @@
-"""What a question would cost and how far off its answer would be, turn by turn, in words."""
+"""Cost and expected error of a question, turn by turn, in words."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ASKED = MappingProxyType(
 
 
 class PlanLine(NamedTuple):
-    """One thing that is paid for: its turns, what it asks for, its price and error, and how it is made."""
+    """A paid part of a plan: its turns, its query, its price and error, and its mechanism."""
 
     turn: str
     asks: str

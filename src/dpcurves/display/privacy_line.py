@@ -1,4 +1,4 @@
-"""What every picture, summary and table says below itself."""
+"""The privacy line below every picture, summary and table."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def check_document(document: object) -> None:
 
 
 def faults(value: Any, rule: Rule, place: str) -> Iterator[Fault]:
-    """What is wrong with `value` at `place`, in the order of `rule`. Where nothing is asked, nothing is looked at."""
+    """The faults of `value` at `place`, in the order of `rule`. Where nothing is asked, nothing is looked at."""
     if not rule:
         return
     if "$ref" in rule:

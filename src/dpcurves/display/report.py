@@ -1,4 +1,4 @@
-"""All curves of a session as one page that needs nothing but itself."""
+"""The curves of a session as one page that needs nothing but itself."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def draw_residual_density(
 
 
 def _tell(ax: Axes, unseen: float) -> None:
-    """How many records lie outside of the picture, in the legend."""
+    """Say in the legend how many records lie outside of the picture."""
     ax.plot([], [], " ", label=f"about {unseen:.1%} of the records lie outside")
     explain(ax, "best")
 

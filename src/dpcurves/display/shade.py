@@ -50,7 +50,7 @@ def covering(level: float, what: str, whom: str) -> str:
 
 
 def once(ax: Axes, words: str) -> str:
-    """What the legend calls a shade: of the shades of several curves, one entry speaks for all."""
+    """The legend entry of a shade: of the shades of several curves, one entry speaks for all."""
     return UNNAMED if words in ax.get_legend_handles_labels()[1] else words
 
 

@@ -14,13 +14,13 @@ MOST_TICKS = 6
 
 
 class Plain(Formatter):
-    """All ticks with as many decimals, thousands apart, and without a power of ten at the end of the axis."""
+    """Tick labels with equal decimals, thousands apart, and without a power of ten at the end of the axis."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         return numeral(x)
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
-        """All ticks at once."""
+        """Format the ticks at once."""
         return numerals(np.asarray(values, dtype=np.float64))
 
 

@@ -138,7 +138,7 @@ def _put_together(residues: list[Residues]) -> NDArray[np.object_]:
 
 
 def _next_digit(digits: list[Residues], residue: Residues, modulus: int) -> Residues:
-    """What follows the lower digits of a number, in the mixed radix of the primes, if it has this residue."""
+    """The digit that follows the lower digits of a number, in the mixed radix of the primes, for this residue."""
     missing, place = residue, 1
     for prime, digit in zip(PRIMES, digits, strict=False):
         lower = _remainder(_remainder(digit, np.uint64(modulus)) * np.uint64(place), np.uint64(modulus))

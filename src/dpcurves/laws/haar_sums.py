@@ -55,7 +55,7 @@ class HaarSums(EvenSums):
 
     @property
     def halves(self) -> tuple[int, ...]:
-        """How many intervals half a node of each level has, from coarse to fine.
+        """The number of intervals in half a node of each level, from coarse to fine.
 
         >>> from fractions import Fraction
         >>> from dpcurves.laws import Family

@@ -54,7 +54,7 @@ class HaarTensorSums(CountLaw):
 
     @property
     def cells(self) -> int:
-        """How many cells the table has."""
+        """The number of cells of the table."""
         return prod(self.sides)
 
     @property
@@ -63,7 +63,7 @@ class HaarTensorSums(CountLaw):
 
     @property
     def blocks(self) -> list[tuple[slice, ...]]:
-        """Where the values of each combination of bands lie in a table of values, in the order of `noises`."""
+        """The places of the values of each combination of bands in a table of values, in the order of `noises`."""
         return list(product(*(_slices(side) for side in self.sides)))
 
     @property
@@ -93,7 +93,7 @@ class HaarTensorSums(CountLaw):
 
 
 def bands(side: int) -> tuple[int, ...]:
-    """How many values of an axis are totals, and how many are contrasts of each level, from coarse to fine.
+    """The numbers of totals and of contrasts of each level among the values of an axis, from coarse to fine.
 
     >>> bands(5), bands(8), bands(1)
     ((1, 1, 1, 2), (1, 1, 2, 4), (1,))

@@ -1,4 +1,4 @@
-"""What all laws know of themselves, so that nobody else has to ask which law it is."""
+"""Interface of noise laws: sizes, variances, simulation, reconstruction and JSON are methods of each."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Law(ABC):
     @property
     @abstractmethod
     def size(self) -> int | None:
-        """How many values there are; None where that is not known before."""
+        """The number of values; None where that is not known before."""
 
     @abstractmethod
     def blank(self) -> tuple[int, ...]:
@@ -47,7 +47,7 @@ class Law(ABC):
 
     @property
     def takes_any(self) -> bool:
-        """Whether any integers may be released; if not, they are the codes of a few choices."""
+        """Tell whether any integers may be released; if not, they are the codes of a few choices."""
         return False
 
     @abstractmethod
@@ -79,7 +79,7 @@ class Law(ABC):
         return nan
 
     def counted(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
-        """How many records have no value, and how many have one; None where the release does not tell."""
+        """The numbers of records without and with a value; None where the release does not tell."""
         return None
 
 
@@ -99,7 +99,7 @@ class CountLaw(Law):
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many values there are."""
+        """The number of values."""
 
     @property
     def takes_any(self) -> bool:
@@ -115,7 +115,7 @@ class CountLaw(Law):
 
     @abstractmethod
     def _own_json(self) -> dict[str, Any]:
-        """What is to be said beside rows, cells and the missing cell, under `KEY` among others."""
+        """The JSON fields beside rows, cells and the missing cell, under `KEY` among others."""
 
     def counted(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
         if self.missing is None:
@@ -125,7 +125,7 @@ class CountLaw(Law):
         return None if present is None else (missing, present)
 
     def _present(self, values: Sequence[int]) -> float | None:
-        """How many records have a value, as far as the values alone tell."""
+        """The number of records with a value, as far as the values alone tell."""
         return None
 
 
@@ -152,7 +152,7 @@ class NoisySums(CountLaw):
     @property
     @abstractmethod
     def parts(self) -> tuple[Part, ...]:
-        """All values but the missing cell."""
+        """The values but for the missing cell."""
 
     @property
     @abstractmethod
@@ -160,7 +160,7 @@ class NoisySums(CountLaw):
         """The ends of the finest intervals of a row: one more than there are intervals."""
 
     def answered(self, values: Sequence[int]) -> Answered | None:
-        """What people answered, if these are tallies of reports about single cells, one for each. None: not so."""
+        """The answers, if these are tallies of reports about single cells, one for each; else None."""
         return None
 
     @abstractmethod
@@ -199,12 +199,12 @@ class NoisySums(CountLaw):
 
     @property
     def is_nested(self) -> bool:
-        """Whether sums over nested intervals were measured, each with noise of its own."""
+        """Tell whether sums over nested intervals were measured, each with noise of its own."""
         return False
 
     @property
     def is_convolved(self) -> bool:
-        """Whether each row was convolved with public weights, with noise of its own on each value."""
+        """Tell whether each row was convolved with public weights, with noise of its own on each value."""
         return False
 
     @property
@@ -230,7 +230,7 @@ class NoisySums(CountLaw):
 
     @property
     def measured_edges(self) -> BoolArray:
-        """Which of the ``cells + 1`` edges bound a finest interval; between them counts are spread evenly."""
+        """Mark the ``cells + 1`` edges that bound a finest interval; between them counts are spread evenly."""
         known = np.zeros(self.cells + 1, dtype=np.bool_)
         known[self.bounds] = True
         return known
@@ -321,7 +321,7 @@ class NoisySums(CountLaw):
 
 
 class EvenSums(NoisySums):
-    """All finest intervals but the last one have `width` cells."""
+    """Sums over intervals of `width` cells each, but for the last one."""
 
     __slots__ = ()
 
@@ -329,7 +329,7 @@ class EvenSums(NoisySums):
 
     @property
     def points(self) -> int:
-        """How many intervals a row has."""
+        """The number of intervals of a row."""
         return -(-self.cells // self.width)
 
     @property

@@ -30,7 +30,7 @@ class Estimate:
 
 
 class Reading(NamedTuple):
-    """What was released about one level.
+    """The released values of one level.
 
     Attributes:
         bounds: The ends of its intervals: one more than there are intervals.
@@ -44,7 +44,7 @@ class Reading(NamedTuple):
 
 
 class Ascent(NamedTuple):
-    """What the values say, seen from below. Each has one entry per layer, from coarse to fine.
+    """Least-squares values seen from below. Each has one entry per layer, from coarse to fine.
 
     Attributes:
         layers: The tree.
@@ -132,7 +132,7 @@ def over_cells(counts: FloatArray, width: NDArray[np.int64]) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One level of nested tilings, seen from the level above it. The parent of the first level is the whole row.
+    """A level of nested tilings, seen from the level above it. The parent of the first level is the whole row.
 
     Attributes:
         width: Cells of each interval.
@@ -152,12 +152,12 @@ class Layer:
 
     @property
     def share(self) -> FloatArray:
-        """What part of its parent's residual a child takes: that of its variance."""
+        """The part of its parent's residual that a child takes: that of its variance."""
         return self.variance / self.spread(self.parent_variance)
 
     @property
     def split(self) -> FloatArray:
-        """What part of its parent's cells a child has."""
+        """The part of its parent's cells that a child has."""
         return self.width / self.spread(self.sum(self.width.astype(np.float64)))
 
     def sum(self, values: FloatArray) -> FloatArray:

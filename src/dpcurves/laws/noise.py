@@ -125,7 +125,7 @@ def _gaussian(variance: float, shape: tuple[int, ...], generator: np.random.Gene
 
 
 def _one_by_one(cumulated: FloatArray, shape: tuple[int, ...], generator: np.random.Generator) -> IntArray:
-    """How many of the rising numbers, up to `BOXES`, an even draw passes."""
+    """The number of the rising numbers, up to `BOXES`, that an even draw passes."""
     return np.searchsorted(cumulated, generator.random(shape) * BOXES, side="right")
 
 

@@ -19,7 +19,7 @@ Block = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class PathSums(CountLaw):
-    """How many records lie in the first t cells, with noise that counts share (Barczewski, Mawass and Ramon, eq. 2).
+    """Counts of records in the first t cells, with noise that counts share (Barczewski, Mawass and Ramon, eq. 2).
 
     The count of the first t cells, ``1 <= t <= cells``, has the place ``t - 1``. Every dyadic block of the levels 0 to
     ``levels - 1`` has a noise of its own, and a count has the noises of all blocks that hold its place: one of each
@@ -46,7 +46,7 @@ class PathSums(CountLaw):
 
     @property
     def rows(self) -> int:
-        """How many rows of cells there are: one."""
+        """The number of rows of cells: one."""
         return 1
 
     @property
@@ -70,7 +70,7 @@ class PathSums(CountLaw):
         return tuple((level, (threshold - 1) >> level) for level in range(self.levels)) if threshold else ()
 
     def shared(self, one: int, other: int) -> int:
-        """How many noises two counts have in common."""
+        """The number of noises that two counts have in common."""
         if not (one and other):
             return 0
         return max(0, self.levels - ((one - 1) ^ (other - 1)).bit_length())

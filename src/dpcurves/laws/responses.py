@@ -1,4 +1,4 @@
-"""How randomised reports about one tiling scatter: public chances of what a report supports."""
+"""The law of randomised reports about one tiling: public chances of the answers that a report supports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CHANCES = ("own", "other", "own_and_other", "two_others")
 
 
 class Answered(NamedTuple):
-    """What reports about one tiling say of each answer, once they are debiased and made to add up.
+    """Debiased shares of each answer from reports about one tiling, made to add up.
 
     A report about a true answer e is then off by noise of the covariance ``P (common I + own e e') P`` over all
     answers, where P takes off the mean: of `scatter`, with the same proof.
@@ -71,7 +71,7 @@ class Responses:
 
     @property
     def gain(self) -> Fraction:
-        """How much more probable support is for the true answer than for another one."""
+        """The difference of the chances that a report supports the true answer and another one."""
         return self.own - self.other
 
     @property
@@ -81,7 +81,7 @@ class Responses:
 
     @property
     def offset(self) -> float:
-        """How many reports support an answer that nobody has."""
+        """The expected number of reports that support an answer that nobody has."""
         return float(self.reports * self.other)
 
     def scatter(self, share: Any, *, together: bool) -> Any:

@@ -46,7 +46,7 @@ class Selection(Choices):
 
     @property
     def size(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return len(self.example)
 
 

@@ -1,4 +1,4 @@
-"""What remains of deviations that noise alone may explain."""
+"""Shrinkage of deviations that noise alone may explain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CLEAR = 3.0  # children that deviate this many times more than noise explains ar
 
 
 def remaining(squares: FloatArray, freedom: IntArray) -> FloatArray:
-    """What remains of the deviations in each family: (..., rows, parents).
+    """The factor on the deviations of each family: (..., rows, parents).
 
     Args:
         squares: Squared deviations of each family, in units of their variance.

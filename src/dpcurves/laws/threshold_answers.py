@@ -27,7 +27,7 @@ class ThresholdAnswers(Selection):
     step: int
 
     def alpha(self, beta: float) -> float:
-        """How far a wrongly answered sum is from its threshold at most, in records, but for a chance of `beta`.
+        """The largest distance of a wrongly answered sum from its threshold, in records, but for a chance of `beta`.
 
         With chance ``1 - beta`` at least, all that is said to have reached its threshold is above it less alpha, and
         all before that is not said to is below it plus alpha. The common noise stays within a, but for half of beta;

@@ -22,7 +22,7 @@ MOST_PLACES = 2**53
 
 @dataclass(frozen=True, slots=True)
 class ThresholdSums(NoisySums):
-    """How many records lie in the first t cells of rows that lie one behind the other; counts share noise.
+    """Counts of records in the first t cells of rows that lie one behind the other; counts share noise.
 
     Estimators of counts of cells can use these like other sums. A value is the sum of all cells up to its threshold; it
     has the noise that `PathSums` says, and its JSON is the one of that law.
@@ -69,12 +69,12 @@ class ThresholdSums(NoisySums):
 
     @property
     def cells(self) -> int:
-        """How many cells lie between the thresholds of a row."""
+        """The number of cells between the thresholds of a row."""
         return len(self.path.at) // self.rows
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """One count for each cell, with so many noises as a path has levels; they are not independent."""
+        """A count for each cell, with as many noises as a path has levels; they are not independent."""
         return (Part(self.cells, self.path.noise.by(self.path.levels * self.path.noise.parties)),)
 
     @property
@@ -83,7 +83,7 @@ class ThresholdSums(NoisySums):
         return np.arange(self.cells + 1)
 
     def sums(self, cells: Any) -> list[Any]:
-        """All cells up to each threshold."""
+        """The cells up to each threshold."""
         return [np.cumsum(cells).reshape(self.rows, self.cells)]
 
     def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:

@@ -49,7 +49,7 @@ class ToeplitzSums(EvenSums):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """One part."""
+        """A single part."""
         return (Part(self.points, self.noise),)
 
     @property

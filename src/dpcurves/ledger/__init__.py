@@ -1,4 +1,4 @@
-"""What was spent, and what was answered for it. What speaks with databases is imported where it is used."""
+"""Privacy budget accounting: charges, and the answers that were paid. Database drivers are imported on use."""
 
 from __future__ import annotations
 

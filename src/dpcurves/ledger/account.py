@@ -1,4 +1,4 @@
-"""What is fixed for a dataset before the first question: who is protected, and how much may be lost."""
+"""The terms of a dataset, fixed before the first question: the protected unit, and the total privacy loss."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Account:
 
     @property
     def currency(self) -> Currency:
-        """What the account is kept in."""
+        """The currency of the account: epsilon or rho."""
         return Currency.of(self.cap)
 
     @property

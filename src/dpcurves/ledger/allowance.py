@@ -1,4 +1,4 @@
-"""What a project may spend of a dataset's cap, and an analyst of what the project may: who asks, and how much."""
+"""Allowances: the part of a dataset's cap that a project may spend, and that of a project's that an analyst may."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WHOLE_PROJECT = ""
 
 
 class Together(Enum):
-    """Whether allowances beside each other may add up to more than what they are parts of."""
+    """The rule that says whether sibling allowances may add up to more than their parent."""
 
     WITHIN = "within"
     MAY_EXCEED = "may exceed"
@@ -69,7 +69,7 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One analyst of one project.
+    """An analyst of a project.
 
     Raises:
         ValueError: a name is empty or cannot be printed.

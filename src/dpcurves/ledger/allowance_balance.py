@@ -1,4 +1,4 @@
-"""What a project or an analyst has spent of an allowance, and what is left of it.
+"""The spent and the remaining part of an allowance of a project or an analyst.
 
 The last entry for its owner is the allowance that stands. What was spent goes on from one entry to the next, so that
 a new allowance gives nothing back. It changes, and is sealed apart, as what an account has spent.
@@ -26,7 +26,7 @@ Owner = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class AllowanceBalance:
-    """What is spent and left of one allowance, at one moment.
+    """The spent and the remaining part of an allowance, at one moment.
 
     Attributes:
         dataset: Whose cap it is a part of.
@@ -48,7 +48,7 @@ class AllowanceBalance:
 
     @property
     def left(self) -> Amount:
-        """What may still be spent of it, as far as others leave so much."""
+        """The remaining part, as far as others leave so much."""
         return Amount(self.spent.currency, self.limit.billionths - self.spent.billionths)
 
     @property
@@ -85,7 +85,7 @@ def allowances_of(chain: Chain, dataset: str) -> tuple[AllowanceBalance, ...]:
 
 
 def every_allowance(chain: Chain) -> tuple[AllowanceBalance, ...]:
-    """All allowances that stand; those that stood before are checked as well.
+    """The current allowances; replaced ones are verified as well.
 
     Raises:
         ValueError: one was changed without the key.
@@ -112,7 +112,7 @@ def require_allowances(
 
 
 def find_allowance(chain: Chain, allowance: Allowance) -> AllowanceBalance | None:
-    """What stands for the owner of an allowance, if anything does."""
+    """The current allowance of an owner, or None."""
     owner = _owner(allowance)
     columns = (ALLOWANCES.c.dataset, ALLOWANCES.c.project, ALLOWANCES.c.analyst)
     wanted = (column == name for column, name in zip(columns, owner, strict=True))

@@ -16,7 +16,7 @@ LARGEST_AMOUNT = BILLION * BILLION  # fits a signed integer of 64 bits, with roo
 
 
 class Currency(Enum):
-    """What an account is kept in.
+    """The currency of an account: epsilon or rho.
 
     >>> str(Currency.EPSILON.price(PrivacyLoss.pure("0.70000000001")))
     'epsilon 0.700000001'
@@ -33,7 +33,7 @@ class Currency(Enum):
         return cls.EPSILON if cap.is_pure else cls.RHO
 
     def price(self, loss: PrivacyLoss) -> Amount:
-        """What `loss` costs, rounded up to a whole billionth.
+        """The price of `loss`, rounded up to a whole billionth.
 
         Raises:
             ValueError: the loss is zero, or has no epsilon and this is epsilon.
@@ -48,7 +48,7 @@ class Currency(Enum):
         return Amount(self, ceil(exact * BILLION))
 
     def limit(self, cap: PrivacyLoss) -> Amount:
-        """What `cap` allows, rounded down to a whole billionth."""
+        """The limit of `cap`, rounded down to a whole billionth."""
         return Amount(self, floor((self._measure(cap) or Fraction(0)) * BILLION))
 
     def budget(self, loss: PrivacyLoss) -> PrivacyLoss:

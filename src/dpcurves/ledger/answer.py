@@ -14,7 +14,7 @@ from .verification import Head, require_unbroken
 
 
 def find_answer(chain: Chain, grant: Grant, turn: int, part: int) -> str | None:
-    """What was stored for this turn, if anything was.
+    """The stored answer of this turn, or None.
 
     Raises:
         ValueError: this ledger did not give the grant, or the answer was changed without the key.

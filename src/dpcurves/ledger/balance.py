@@ -1,4 +1,4 @@
-"""What an account has spent, and what is left of it."""
+"""The spent and the remaining budget of an account."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .schema import ACCOUNTS
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """What is spent and left of one account, at one moment."""
+    """The spent and the remaining budget of an account, at one moment."""
 
     account: Account
     spent: Amount
 
     @property
     def left(self) -> Amount:
-        """What may still be spent."""
+        """The remaining budget."""
         return Amount(self.spent.currency, self.account.limit.billionths - self.spent.billionths)
 
     def after(self, price: Amount, purpose: str) -> Balance:
@@ -68,7 +68,7 @@ def find_balance(chain: Chain, dataset: str) -> Balance | None:
 
 
 def all_balances(chain: Chain) -> tuple[Balance, ...]:
-    """All accounts, in the order in which they were opened."""
+    """Balances of every account, in the order in which they were opened."""
     rows = chain.connection.execute(select(ACCOUNTS).order_by(ACCOUNTS.c.entry)).mappings()
     return tuple(_checked(chain, row) for row in rows)
 

@@ -1,4 +1,4 @@
-"""One question's budget, handed out in exact shares."""
+"""The budget of one question, divided into exact shares."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Allotment:
-    """What one paid part of a grant may lose. Made by `QuestionBudget` alone; without one no trust model runs."""
+    """The privacy loss of one paid part of a grant. Made by `QuestionBudget` alone; without it no trust model runs."""
 
     request: str
     part: int

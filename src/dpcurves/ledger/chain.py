@@ -28,7 +28,7 @@ class Chain:
 
     @property
     def beginning(self) -> str:
-        """What the first entry is sealed together with."""
+        """The predecessor of the first entry in the hash chain."""
         return self.book.beginning(self._key)
 
     def append(self, table: Table, row: Mapping[str, Fact]) -> int:
@@ -42,7 +42,7 @@ class Chain:
         self.book.write(self.connection, self._key)
 
     def is_sealed(self, table: Table, entry: RowMapping) -> bool:
-        """Whether the entry says what it said when it was written."""
+        """Tell whether the seal of the entry fits its content."""
         return self._key.fits(entry["mac"], *self._said(table, entry))
 
     def require(self, table: Table, entry: RowMapping) -> None:
@@ -59,7 +59,7 @@ class Chain:
         return self._key.seal("spent", self.book.name, dataset, spent)
 
     def is_spent(self, account: RowMapping) -> bool:
-        """Whether the account has spent what it had when it was sealed."""
+        """Tell whether the account's spending equals the sum that was sealed."""
         return self._key.fits(account["seal"], "spent", self.book.name, account["dataset"], account["spent"])
 
     def seal_allowance(self, owner: tuple[str, str, str], spent: int) -> str:
@@ -67,7 +67,7 @@ class Chain:
         return self._key.seal("spent of allowance", self.book.name, *owner, spent)
 
     def is_of_allowance(self, owner: tuple[str, str, str], row: RowMapping) -> bool:
-        """Whether was spent of the allowance what had been when it was sealed."""
+        """Tell whether the allowance's spending equals the sum that was sealed."""
         return self._key.fits(row["seal"], "spent of allowance", self.book.name, *owner, row["spent"])
 
     def enclose(self, secret: bytes) -> str:
@@ -75,7 +75,7 @@ class Chain:
         return self._key.enclose(secret)
 
     def disclose(self, token: object) -> bytes:
-        """What was encrypted; refused if it was changed without the key."""
+        """Decrypt; refused if the ciphertext was changed without the key."""
         return self._key.disclose(token)
 
     def _sealed(self, table: Table, row: Mapping[str, Fact]) -> dict[str, Fact]:

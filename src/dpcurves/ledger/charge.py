@@ -28,7 +28,7 @@ def always(connection: Connection) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What is asked, and at which price, before it is granted.
+    """A request for a grant: its question and its price.
 
     Attributes:
         account: The dataset that pays.
@@ -118,7 +118,7 @@ def grant_of(row: RowMapping) -> Grant:
 
 
 def find_grant(chain: Chain, dataset: str, request: str) -> Grant | None:
-    """What was granted to a request of this dataset, if anything was.
+    """The grant of a request on this dataset, or None.
 
     Raises:
         ValueError: the row was changed without the key.

@@ -68,7 +68,7 @@ class Database:
     turn: Callable[[], AbstractContextManager[object]] = nullcontext
 
     def read(self, work: Callable[[Connection], Result]) -> Result:
-        """What `work` makes of one moment of the database."""
+        """The result of `work` on a consistent snapshot of the database."""
         return self._run(self.reading, work, nullcontext)
 
     def write(self, work: Callable[[Connection], Result]) -> Result:

@@ -1,4 +1,4 @@
-"""What people did around an account, entered among its charges: who signed in, got a role, asked, or published."""
+"""Audit events of an account, entered among its charges: sign-ins, roles, questions, publications."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .stored_text import require_name
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that somebody did. Its texts are public facts: names, never values.
+    """An audit event. Its texts are public facts: names, never values.
 
     Attributes:
         actor: Who did it.

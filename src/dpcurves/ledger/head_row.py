@@ -16,7 +16,7 @@ from .schema import ALLOWANCES, BOOK, EVENTS, FIRST_VERSION, METADATA, NOTES, PA
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """One row, under a seal of its own.
+    """A row that is sealed by itself.
 
     Attributes:
         version: The version of the schema.
@@ -39,7 +39,7 @@ class Book:
         return cls(VERSION, name, key.identity, entries=0, head=key.seal("beginning", name))
 
     def beginning(self, key: Key) -> str:
-        """What the first entry is sealed together with."""
+        """The predecessor of the first entry in the hash chain."""
         return key.seal("beginning", self.name)
 
     def facts(self) -> dict[str, Fact]:
@@ -107,7 +107,7 @@ def upgrade(connection: Connection, key: Key) -> None:
 
 @lru_cache(maxsize=2)
 def _makings(dialect: Dialect) -> tuple[str, ...]:
-    """What makes tables and indexes that are not there, once written out for all ledgers of a process."""
+    """The statements that create missing tables and indexes, compiled once for all ledgers of a process."""
     tables = METADATA.sorted_tables
     makings: list[CreateTable | CreateIndex] = [CreateTable(table, if_not_exists=True) for table in tables]
     makings += [CreateIndex(index, if_not_exists=True) for table in tables for index in table.indexes]

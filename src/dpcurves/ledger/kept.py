@@ -32,7 +32,7 @@ class OfFile(sqlite3.Connection):
 
 
 def file_at(path: Path) -> tuple[int, int] | None:
-    """Which file a name stands for now; None: for none."""
+    """The file that a path refers to now; None if there is none."""
     try:
         found = os.stat(path)
     except OSError:

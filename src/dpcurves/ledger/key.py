@@ -63,7 +63,7 @@ class Key:
 
     @property
     def identity(self) -> str:
-        """What tells this key from others, and nothing else about it."""
+        """The public identifier of this key; it tells nothing else about it."""
         return self.seal("key")
 
     def seal(self, *facts: Fact) -> str:
@@ -79,7 +79,7 @@ class Key:
         return self._cipher().encrypt(secret).decode()
 
     def disclose(self, token: object) -> bytes:
-        """What was encrypted.
+        """Decrypt.
 
         Raises:
             ValueError: it was changed, or encrypted under another key.
@@ -93,7 +93,7 @@ class Key:
         raise Refused("ledger", "the state of a stream was changed without the key")
 
     def fits(self, seal: object, *facts: Fact) -> bool:
-        """Whether `seal` was made of these facts under this key."""
+        """Tell whether `seal` was made of these facts under this key."""
         return isinstance(seal, str) and hmac.compare_digest(seal.encode(errors="replace"), self.seal(*facts).encode())
 
     def __repr__(self) -> str:
@@ -161,5 +161,5 @@ def _write(draft: Path, digits: str) -> None:
 
 
 def _canonical(facts: tuple[Fact, ...]) -> bytes:
-    """One text for one list of facts: no two lists share it, whatever types an editor has put into a column."""
+    """A canonical text of a list of facts: no two lists share it, whatever types an editor has put into a column."""
     return json.dumps(facts, separators=(",", ":"), default=lambda raw: {"bytes": raw.hex()}).encode()

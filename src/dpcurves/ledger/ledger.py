@@ -110,7 +110,7 @@ class Ledger:
 
     @property
     def database(self) -> Database:
-        """Where it lies: others may keep tables of their own beside it."""
+        """The location of the database: others may keep tables of their own beside it."""
         return self._database
 
     def create(self, account: Account) -> None:
@@ -254,7 +254,7 @@ class Ledger:
         return self._write(lambda chain: keep_notes(chain, grant, part, notes))
 
     def recall(self, grant: Grant, part: int, names: Sequence[str]) -> dict[str, int]:
-        """What is noted under these names for a part of a grant; those without a note are left out. SECRET.
+        """Notes under these names for a part of a grant; names without a note are left out. SECRET.
 
         Raises:
             ValueError: this ledger did not give the grant, or a note was changed without the key.
@@ -295,7 +295,7 @@ class Ledger:
         return self._read(lambda chain: find_ticks(chain, grant, ticks))
 
     def granted(self, dataset: str, request: str) -> Grant | None:
-        """What was granted to this request before, if anything was. One row is read.
+        """The earlier grant of this request, or None. Reads one row.
 
         Raises:
             ValueError: the row was changed without the key.
@@ -303,7 +303,7 @@ class Ledger:
         return self._read(lambda chain: find_grant(chain, dataset, request))
 
     def balance(self, dataset: str) -> Balance:
-        """What one dataset has spent, and what is left of it: a statement without its charges. One row is read.
+        """The spent and the remaining budget of a dataset: a statement without its charges. Reads one row.
 
         Raises:
             ValueError: it has no account, or the row was changed without the key.
@@ -311,7 +311,7 @@ class Ledger:
         return self._read(lambda chain: require_balance(chain, dataset))
 
     def statement(self, dataset: str) -> Statement:
-        """All charges of one dataset, and what is left.
+        """The charges of a dataset, and its remaining budget.
 
         Raises:
             ValueError: it has no account, or a row was changed without the key.
@@ -355,7 +355,7 @@ class Ledger:
         return self._write(both)
 
     def events(self, after: int = 0, most: int = 1000, dataset: str | None = None) -> tuple[Entered, ...]:
-        """What was recorded behind an entry, from first to last, at most so much; of one dataset, or all.
+        """Events after an entry in order of time, at most so many; of one dataset, or of all.
 
         Raises:
             ValueError: a row was changed without the key.

@@ -118,7 +118,7 @@ class _Place:
         raise BlockingIOError
 
     def _is_held(self, first: int, end: int) -> bool:
-        """Whether somebody else holds one of these numbers, from `first` to below `end`."""
+        """Tell whether another process holds a number from `first` to below `end`."""
         return first < end and self._ask(fcntl.F_OFD_GETLK, fcntl.F_WRLCK, first, end) != fcntl.F_UNLCK
 
     def _ask(self, command: int, kind: int, first: int, end: int) -> int:

@@ -1,4 +1,4 @@
-"""Where a ledger lies."""
+"""The location of a ledger."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Place(Protocol):
     """A kind of database, and where its key is when none is given."""
 
     def is_there(self) -> bool:
-        """Whether there is a ledger, or what should be one."""
+        """Tell whether a ledger, or what should be one, exists here."""
 
     def key(self) -> Key:
         """The key that lies beside the ledger; for a new ledger, a new one, which `found` will write there."""

@@ -38,7 +38,7 @@ class ServerPlace:
         self._database = self._through(_ANEW)
 
     def is_there(self) -> bool:
-        """Whether the database holds the tables of a ledger."""
+        """Tell whether the database holds the tables of a ledger."""
         return self._database.read(_is_founded)
 
     def key(self) -> Key:

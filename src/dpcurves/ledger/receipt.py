@@ -1,4 +1,4 @@
-"""What hangs on an error that was raised once a question had been charged: under which request to ask again."""
+"""Note on an error raised after a question was charged: the request under which to ask again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one analyst of one project may spend of a dataset: three limits at once, and one payment out of all of them."""
+"""The remaining budget of an analyst of a project: three limits at once, and one payment out of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .verification import require_paid
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """What is left to one analyst of one project, at one moment.
+    """The remaining budget of an analyst of a project, at one moment.
 
     Attributes:
         account: The dataset, whose cap is the promise.
@@ -40,7 +40,7 @@ class Remaining:
 
 
 def require_remaining(chain: Chain, dataset: str, member: Member) -> Remaining:
-    """What is left to a member.
+    """The remaining budget of a member.
 
     Raises:
         ValueError: there is no account, or no allowance, or one was changed without the key.
@@ -86,7 +86,7 @@ def require_paid_by(chain: Chain, grant: Grant, member: Member) -> None:
 
 
 def payers_of(chain: Chain, dataset: str) -> dict[int, Member]:
-    """Who paid the grants of a dataset, by their numbers; those without are the dataset's own.
+    """Payers of the grants of a dataset, by grant number; grants without a payer are the dataset's own.
 
     Raises:
         ValueError: a row was changed without the key.

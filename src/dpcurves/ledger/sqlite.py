@@ -55,7 +55,7 @@ class FilePlace:
             raise Refused("ledger", f"{self._label}: it is no file")
 
     def is_there(self) -> bool:
-        """Whether the file exists."""
+        """Tell whether the file exists."""
         return os.path.exists(self._path)
 
     def key(self) -> Key:
@@ -174,7 +174,7 @@ class MemoryPlace:
 
 
 class _Spoken(NamedTuple):
-    """What engines of SQLite share: how it is spoken to, and the statements that were compiled for it."""
+    """Engines of SQLite: shared dialect settings and compiled statements."""
 
     dialect: Dialect
     url: URL

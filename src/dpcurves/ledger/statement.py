@@ -1,4 +1,4 @@
-"""What an account holder is shown: all charges, what they sum to, and what is left."""
+"""The statement of an account: its charges, their sum, and the remaining budget."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .schema import GRANTS
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One charge.
+    """A charge.
 
     Attributes:
         id: The number of its row in the ledger.
@@ -45,7 +45,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One account with all its charges, at one moment.
+    """An account with its charges, at one moment.
 
     Attributes:
         account: The facts of the dataset.

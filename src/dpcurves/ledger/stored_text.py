@@ -1,4 +1,4 @@
-"""What may stand in a ledger as text."""
+"""Texts that a ledger may store."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Kept:
-    """What is sealed: the standing, and the end of the chain when it was written."""
+    """The sealed content: the state of a stream, and the end of the chain when it was written."""
 
     standing: Standing
     end: Head

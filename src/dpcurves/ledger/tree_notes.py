@@ -1,4 +1,4 @@
-"""What was opened under a paid part of a grant, noted before anything of it is shown. SECRET."""
+"""Nodes that were opened under a paid part of a grant, noted before anything of them is shown. SECRET."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMES_AT_ONCE = 500
 
 
 def find_notes(chain: Chain, grant: Grant, part: int, names: Sequence[str]) -> dict[str, int]:
-    """What is noted under these names; those without a note are left out.
+    """Notes under these names; names without a note are left out.
 
     Raises:
         ValueError: this ledger did not give the grant, or a note was changed without the key.

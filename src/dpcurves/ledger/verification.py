@@ -219,13 +219,13 @@ class _Walk:
 
 
 def _count(chain: Chain) -> int:
-    """How many entries the tables hold, seen from another side than by their numbers."""
+    """The number of entries in the tables, found independently of their numbering."""
     counts = (select(func.count()).select_from(table).scalar_subquery() for table in ENTRIES)
     return sum(chain.connection.execute(select(*counts)).one())
 
 
 def _in_order(chain: Chain, after: int) -> Iterator[_Entry]:
-    """All entries of higher numbers in their order, a few of each table at a time."""
+    """Entries of higher numbers in order, a few of each table at a time."""
     return heapq.merge(
         *(_of_table(chain, table, after) for table in ENTRIES), key=lambda entry: int(entry.row["entry"])
     )

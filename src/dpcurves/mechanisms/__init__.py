@@ -1,4 +1,4 @@
-"""How exact tables become noisy integers, and the chooser."""
+"""Mechanisms: exact tables become noisy integers; and the chooser among them."""
 
 from lazy_loader import attach_stub
 

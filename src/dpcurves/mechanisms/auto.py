@@ -92,7 +92,7 @@ class Choice:
         return self.choose(query, loss, adjacency).plan(query, loss, adjacency)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """What the plan says: its law is all that sums need to know, its query and loss all that choices do."""
+        """Run the plan: its law is all that sums need to know, its query and loss all that choices do."""
         mechanism: Mechanism = _chooser(plan.query) or LINEAR
         return mechanism.run(table, plan, randomness)
 
@@ -130,7 +130,7 @@ def _mechanism_at(place: str) -> Mechanism:
 
 
 def _is_rough(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
-    """Whether a Gaussian mechanism counts prefixes of one row, in whose cells there is little to smooth."""
+    """Tell whether a Gaussian mechanism counts prefixes of one row, in whose cells there is little to smooth."""
     if not isinstance(query, CountQuery) or not query.read.of_prefixes or query.hint is Hint.SPREAD:
         return False
     if loss.is_pure or loss.rho == 0 or query.rows > 1 or query.cells > MOST_CONVOLVED:
@@ -139,13 +139,13 @@ def _is_rough(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
 
 
 def _is_dense(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
-    """Whether cells are known to hold more records than noise on average."""
+    """Tell whether cells are known to hold more records than noise on average."""
     total = adjacency.total
     return total is not None and total / query.cells > DENSE * noise_of(query, loss, adjacency).variance
 
 
 def _is_better(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
-    """Whether the square root has the less predicted error."""
+    """Tell whether the square-root mechanism has the smaller predicted error."""
     root, nested = (mechanism.plan(query, loss, adjacency).error for mechanism in (SquareRoot(), LINEAR))
     return root < nested
 
@@ -196,7 +196,7 @@ def _best_for_prefixes(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacenc
 
 
 def _widths(query: CountQuery, adjacency: Adjacency) -> list[tuple[int, float]]:
-    """How many cells may be counted together, and the error of resolution that this costs; both rise."""
+    """Numbers of cells that may be counted together, each with its error of resolution; both rise."""
     axis = query.axes[-1]
     if query.hint is not Hint.SPREAD or not isinstance(adjacency, ReplaceOne):
         return [(1, 0.0)]

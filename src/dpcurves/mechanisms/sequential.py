@@ -30,7 +30,7 @@ class State(Protocol):
     def tick(self) -> int: ...
 
     def to_bytes(self) -> bytes:
-        """All of it, the same bytes on every machine."""
+        """The whole state, the same bytes on every machine."""
         ...
 
 
@@ -94,7 +94,7 @@ def written(kind: str, facts: dict[str, Any]) -> bytes:
 
 
 def read(kind: str, stored: bytes) -> dict[str, Any]:
-    """What `written` wrote. Raises `ValueError` if it is another state, another format, or damaged; tells no value."""
+    """Decode a written state. Raises `ValueError` if it is another state or format, or damaged; tells no value."""
     try:
         facts: dict[str, Any] = json.loads(stored)
         if isinstance(facts, dict) and facts.pop("state") == kind and facts.pop("format") == FORMAT:

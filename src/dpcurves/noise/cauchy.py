@@ -64,14 +64,14 @@ class _Point:
 
     @property
     def inside(self) -> bool | None:
-        """Whether it lies in the disc; None: that is not certain yet."""
+        """Tell whether the point lies in the disc; None: not certain at this precision."""
         if (self.across + 1) ** 2 + (self.up + 1) ** 2 <= 1 << 2 * self.bits:
             return True
         return False if self.across**2 + self.up**2 >= 1 << 2 * self.bits else None
 
     @property
     def is_settled(self) -> bool:
-        """Whether the quotient is bounded."""
+        """Tell whether the quotient is bounded."""
         return self.up > 0
 
     @property

@@ -48,7 +48,7 @@ def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What a draw is put together from: its sign with its highest digit, and its lower digits, `bits` together."""
+    """Inversion tables of one scale: the sign with the highest digit, and the lower digits, `bits` together."""
 
     last: Table
     digits: tuple[tuple[int, Table], ...]

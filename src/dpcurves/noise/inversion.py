@@ -51,7 +51,7 @@ def thresholds(law: Law, bits: int) -> tuple[list[int], list[int]]:
 
 
 def draw(law: Law, randomness: Randomness) -> int:
-    """One outcome."""
+    """Draw an outcome."""
     return settle(law, int(randomness.words(1)[0]), WORD, randomness)
 
 
@@ -87,7 +87,7 @@ class Table:
 
     @property
     def outcomes(self) -> int:
-        """How many outcomes have a threshold; others are far rarer than ``2**-64``."""
+        """The number of outcomes with a threshold; others are far rarer than ``2**-64``."""
         return self._upper.size
 
     def draw(self, size: int, randomness: Randomness) -> NDArray[np.int64]:

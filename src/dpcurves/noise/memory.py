@@ -1,4 +1,4 @@
-"""What a holder must not draw twice, nor forget. SECRET."""
+"""Noisy sums that a holder must neither draw twice nor forget. SECRET."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Memory(Protocol):
     """
 
     def recall(self, names: Sequence[str]) -> dict[str, int]:
-        """What is noted under these names. A name without a note is left out."""
+        """Notes under these names. A name without a note is left out."""
         ...
 
     def keep(self, notes: Mapping[str, int]) -> dict[str, int]:

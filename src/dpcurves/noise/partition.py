@@ -61,7 +61,7 @@ def choose_partition(penalties: Penalties, rate: Fraction, prior: float, randomn
 
 
 def error_bound(places: int, lengths: int) -> Fraction:
-    """How far the logarithm of a chance, but for a constant, may be from that of the product of weights, at most.
+    """A bound on the error of the logarithm of a chance, up to a constant, against the product of weights.
 
     A chance is a product of at most n conditional chances ``term / A``, where A is the exact sum of the terms. A term
     is a weight times the sum before, rounded once. The sum that goes on is A, rounded less than once for each length.
@@ -114,7 +114,7 @@ class Chances:
         return cls(sums)
 
     def term(self, power: int, place: int) -> Scaled:
-        """What stands for the partitions of the first places whose last interval has ``2**power`` of them: 53 bits."""
+        """The weight of the partitions of the first places whose last interval has ``2**power`` of them, in 53 bits."""
         sums, part, scale = self.sums, self.sums.prior, 0
         for number, digit in enumerate(_digits(int(sums.penalties[power, place]))):
             part *= float(sums.weights[number, digit])
@@ -124,7 +124,7 @@ class Chances:
         return int(part * 2**EXACT), more - EXACT + scale + int(sums.scales[before])
 
     def last(self, place: int) -> list[Scaled]:
-        """All terms of the first places, from the shortest last interval to the longest."""
+        """The terms of the first places, from the shortest last interval to the longest."""
         return [self.term(power, place) for power in range(min(len(self.sums.penalties), place.bit_length()))]
 
     def draw(self, randomness: Randomness) -> NDArray[np.int64]:

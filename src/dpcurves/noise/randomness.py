@@ -1,4 +1,4 @@
-"""Where all secret randomness comes from."""
+"""The source of all secret randomness."""
 
 from __future__ import annotations
 

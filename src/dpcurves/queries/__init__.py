@@ -1,4 +1,4 @@
-"""What may be asked of a table, whatever it holds. Public."""
+"""Queries on a table, whatever it holds. Public."""
 
 from lazy_loader import attach_stub
 

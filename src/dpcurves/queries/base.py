@@ -1,4 +1,4 @@
-"""What all queries share: a flat table of integers over public cells.
+"""Base of queries: a flat table of integers over public cells.
 
 A table is flat: the cells of the product of the axes, the last axis fastest, and behind them one more cell for the
 records that are missing on any axis. Every record that is used lies in exactly one of these cells.
@@ -21,7 +21,7 @@ Places = range | tuple[int, ...]
 
 
 class Read(Enum):
-    """What will be computed from the counts: the mechanism is chosen for the least error of that."""
+    """The use of the counts: the mechanism is chosen for the least error of that."""
 
     CELLS = "cells"
     PREFIXES = "prefixes along the last axis"
@@ -30,12 +30,12 @@ class Read(Enum):
 
     @property
     def of_prefixes(self) -> bool:
-        """Whether prefixes are read, each of them or their mean."""
+        """Tell whether prefixes are read, each of them or their mean."""
         return self is not Read.CELLS
 
 
 class Hint(Enum):
-    """What is publicly known about the distribution of records on a grid. It must not come from the data."""
+    """Public knowledge of the distribution of records on a grid. It must not come from the data."""
 
     SPREAD = "spread"
     PEAKED = "peaked"
@@ -44,7 +44,7 @@ class Hint(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BaseQuery:
-    """What is asked of a table along its axes, and how much one record can add to a cell of it."""
+    """A query on a table along its axes, with the largest amount that one record can add to a cell."""
 
     axes: tuple[Axis | Categories, ...]
 
@@ -55,22 +55,22 @@ class BaseQuery:
 
     @property
     def rows(self) -> int:
-        """How many cells the axes before the last one have together."""
+        """The number of cells of the axes before the last one together."""
         return prod(self.shape[:-1])
 
     @property
     def cells(self) -> int:
-        """How many cells the last axis has."""
+        """The number of cells of the last axis."""
         return self.shape[-1]
 
     @property
     def per_record_sensitivity(self) -> int:
-        """How much one record can add to its cell, at most."""
+        """The largest amount that one record can add to its cell."""
         return 1
 
     @property
     def paid_as(self) -> Self:
-        """What is paid for when this is asked: once, however often it is read."""
+        """The thing that is paid for: once, however often it is read."""
         return self
 
 

@@ -1,4 +1,4 @@
-"""Who is paired with whom: drawn from a public seed before any value, by nobody's choice."""
+"""Pairing of people, drawn from a public seed before any value, by nobody's choice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRIED = 2**14
 
 
 class Overlaps(NamedTuple):
-    """How often pairs have people in common: ordered couples of pairs, a pair with itself among them.
+    """Numbers of people that pairs share: ordered couples of pairs, a pair with itself among them.
 
     Attributes:
         pairs: How many pairs there are.
@@ -62,7 +62,7 @@ def variance_of_all(people: int, one: float, both: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Pairing(ABC):
-    """One way to choose pairs.
+    """A scheme that pairs people.
 
     Formal guarantees: pairs depend on the seed and on how many people there are, never on a value, and nobody is in
     more than `each` of them. Names are put in an even order first, so every pair is as likely as any other: the mean
@@ -178,7 +178,7 @@ class OwnChoice(Pairing):
 
 
 def _steps(people: int, many: int, seed: bytes) -> IntArray:
-    """How far from each person the partners are, on a circle: (people, many), from 1 on, none twice in a row."""
+    """Distances from each person to the partners on a circle: (people, many), from 1 on, none twice in a row."""
     steps = np.zeros((people, many), dtype=np.int64)
     again, drawn = np.ones((people, many), dtype=np.bool_), 0
     while again.any():
@@ -201,7 +201,7 @@ def shuffled(people: int, seed: bytes, number: int) -> IntArray:
 
 
 def commitment(seed: bytes) -> str:
-    """What is published before the seed is: it fixes the seed, and tells nothing of it.
+    """The commitment that is published before the seed: it fixes the seed, and tells nothing of it.
 
     Raises:
         ValueError: the seed has not 32 bytes.
@@ -215,7 +215,7 @@ def _words(many: int, seed: bytes, name: str) -> Any:
 
 
 def _round(people: int, number: int) -> IntArray:
-    """Who meets in one round, as places of an order: all turn in a circle but one, or but the pause."""
+    """The pairs of one round, as places of an order: all turn in a circle but one, or but the pause."""
     turning = (people - 1) | 1
     steps = np.arange(1, (turning + 1) // 2)
     met = np.stack([(number + steps) % turning, (number - steps) % turning], axis=1)

@@ -18,7 +18,7 @@ DEGREE = 2
 
 @dataclass(frozen=True, slots=True)
 class KernelForm:
-    """What is public about a kernel: a symmetric function of two people's whole numbers.
+    """The public form of a kernel: a symmetric function of two people's whole numbers.
 
     Attributes:
         circuit: A digest of the circuit that works it out.
@@ -48,7 +48,7 @@ class KernelForm:
 
     @property
     def span(self) -> int:
-        """How far its values reach."""
+        """The range of its values."""
         return self.most - self.least
 
 
@@ -79,5 +79,5 @@ class PairQuery(BaseQuery):
 
     @property
     def per_record_sensitivity(self) -> int:
-        """How much one person can change the sum over all pairs, at most."""
+        """The largest change of the sum over all pairs by one person."""
         return self.pairing.each * self.kernel.span

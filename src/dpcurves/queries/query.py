@@ -30,7 +30,7 @@ LARGEST_LEAST = 2**50
 
 @dataclass(frozen=True, slots=True)
 class CountQuery(BaseQuery):
-    """How many records fall in each cell.
+    """Counts of records in each cell.
 
     Attributes:
         read: What will be read from the counts.
@@ -51,7 +51,7 @@ class CountQuery(BaseQuery):
 
 @dataclass(frozen=True, slots=True)
 class PartitionQuery(BaseQuery):
-    """How many records fall in each interval of nested tilings of the last axis.
+    """Counts of records in each interval of nested tilings of the last axis.
 
     Attributes:
         tilings: From coarse to fine, each the first cells of its intervals, which rise from 0. Every interval is a
@@ -79,7 +79,7 @@ def _tiles(starts: range | tuple[int, ...], cells: int) -> bool:
 
 
 def _holds(fine: range | tuple[int, ...], coarse: range | tuple[int, ...]) -> bool:
-    """Whether all of `coarse` stands in `fine`."""
+    """Tell whether `fine` contains all of `coarse`."""
     return all(map(fine.__contains__, coarse)) if isinstance(fine, range) else frozenset(fine).issuperset(coarse)
 
 
@@ -101,7 +101,7 @@ class SumQuery(BaseQuery):
 
     @property
     def per_record_sensitivity(self) -> int:
-        """How much one record can add to its cell, at most."""
+        """The largest amount that one record can add to its cell."""
         return self.half
 
 
@@ -162,7 +162,7 @@ class TreePartitionQuery(BaseQuery):
 
 @dataclass(frozen=True, slots=True)
 class PrefixQuery(BaseQuery):
-    """How many records lie in the first slots of a table whose last axis is on a grid. Cells are not laid out.
+    """Counts of records in the first slots of a table whose last axis is on a grid. Cells are not laid out.
 
     Rows lie one behind the other. Priced as all such counts together, once: other counts of the same table are then
     free. Its table has one integer for each entry of `at`, and behind them that of the missing cell.
@@ -186,12 +186,12 @@ class PrefixQuery(BaseQuery):
 
     @property
     def slots(self) -> int:
-        """How many slots all rows have together."""
+        """The number of slots of all rows together."""
         return self.rows * self.cells
 
     @property
     def paid_as(self) -> Self:
-        """All counts of this table together."""
+        """The counts of this table together."""
         return replace(self, at=())
 
 
@@ -207,7 +207,7 @@ class Comparison(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ThresholdQuery(BaseQuery):
-    """Which comparisons reach their threshold? They are asked in order, until `most` of them did.
+    """Comparisons with thresholds, asked in order until `most` of them reached theirs.
 
     Attributes:
         comparisons: Each with one weight for every cell of the flat table; missing records have none.
@@ -278,13 +278,14 @@ class CoverageQuery(BaseQuery):
 
     @property
     def intervals(self) -> int:
-        """How many intervals there are."""
+        """The number of intervals."""
         return (self.grid.cells + 1) // 2
 
 
 @dataclass(frozen=True, slots=True)
 class MergePartitionQuery(BaseQuery):
-    """Which neighbouring cells of the one axis are joined, from left to right, until about `least` records lie in each?
+    """A partition of the one axis: neighbouring cells are joined, left to right, until about `least` records lie in
+    each.
 
     Attributes:
         least: A whole number; noise can make intervals smaller.

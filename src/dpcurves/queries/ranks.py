@@ -36,7 +36,7 @@ class MedianQuery(BaseQuery):
 
 @dataclass(frozen=True, slots=True)
 class AucQuery(BaseQuery):
-    """How often does a positive have a higher score than a negative? A tie counts one half.
+    """The chance that a positive has a higher score than a negative. A tie counts one half.
 
     Its one value is that share, in steps of ``2**-20``. The first axis has the negatives and the positives, in this
     order, the last one the scores.

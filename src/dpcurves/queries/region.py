@@ -21,7 +21,7 @@ Box = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class RegionQuery(BaseQuery):
-    """How many records fall in each region of nested tilings of the whole table.
+    """Counts of records in each region of nested tilings of the whole table.
 
     Attributes:
         order: All cells of the flat table, each once, in an order in which every region is an interval. It may depend
@@ -57,7 +57,7 @@ class RegionQuery(BaseQuery):
 
 @dataclass(frozen=True, slots=True)
 class IntervalPartitionQuery(BaseQuery):
-    """Which intervals of neighbouring cells have about equal counts? Answered by one choice of a partition.
+    """A partition into intervals of neighbouring cells with about equal counts, answered by one private choice.
 
     Its values are 1 where an interval begins and 0 elsewhere, one for each entry of `order`.
 
@@ -78,7 +78,7 @@ class IntervalPartitionQuery(BaseQuery):
 
 @dataclass(frozen=True, slots=True)
 class WaveletQuery(BaseQuery):
-    """How many records fall in each cell of a table of any shape, and how many beyond? Boxes of cells will be read.
+    """Counts of records in each cell of a table of any shape, and beyond. Boxes of cells will be read.
 
     Attributes:
         order: Cells of the flat table, none twice: those of a table of `sides` cells, the last axis fastest. It may
@@ -128,7 +128,7 @@ class WorstBoxQuery(BaseQuery):
 
 
 def _distinct(order: Places, size: int) -> int:
-    """How many different cells of a table; -1 if there is any other."""
+    """The number of different cells of a table; -1 if any other is among them."""
     if order == range(size):
         return size
     cells = laid_out(order)

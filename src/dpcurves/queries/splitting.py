@@ -22,7 +22,7 @@ class Boxes(NamedTuple):
 
     @property
     def width(self) -> IntArray:
-        """How many cells each has along each axis."""
+        """The number of cells of each along each axis."""
         return self.upper - self.lower
 
     def where(self, kept: NDArray[np.bool_]) -> Boxes:
@@ -32,7 +32,7 @@ class Boxes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Splitting:
-    """How boxes are divided: a box of w cells along an axis with fan-out f into ``min(f, w)`` parts along it.
+    """The rule that divides boxes: w cells along an axis with fan-out f into ``min(f, w)`` parts along it.
 
     Parts differ by at most one cell. An axis with fan-out 1 is never divided.
 
@@ -51,12 +51,12 @@ class Splitting:
 
     @property
     def most_parts(self) -> int:
-        """How many parts a box has at most."""
+        """The largest number of parts of a box."""
         return prod(min(fan, cells) for fan, cells in zip(self.fans, self.shape, strict=True))
 
     @property
     def height(self) -> int:
-        """How many times a box can be divided, and then one of its parts, and so on.
+        """The number of times that a box, then one of its parts, and so on, can be divided.
 
         >>> Splitting((4, 9), (2, 2)).height, Splitting((4, 9), (2, 1)).height, Splitting((1,), (2,)).height
         (4, 2, 0)
@@ -64,11 +64,11 @@ class Splitting:
         return max(_divisions(cells, fan) for cells, fan in zip(self.shape, self.fans, strict=True))
 
     def divisible(self, boxes: Boxes) -> NDArray[np.bool_]:
-        """Which boxes have more than one part."""
+        """Mark the boxes with more than one part."""
         return np.asarray(((boxes.width > 1) & (np.array(self.fans) > 1)).any(axis=1), dtype=np.bool_)
 
     def divided(self, boxes: Boxes) -> Boxes:
-        """All parts of all boxes, in the order of the boxes, and in each the last axis fastest.
+        """Parts of all boxes, in the order of the boxes, and in each the last axis fastest.
 
         >>> Splitting((5,), (3,)).divided(Splitting((5,), (3,)).whole)
         Boxes(lower=array([[0],
@@ -111,7 +111,7 @@ class Splitting:
 
 
 def _divisions(cells: int, fan: int) -> int:
-    """How often an interval can be divided; the longest of its parts has ``ceil(cells / fan)`` cells."""
+    """The number of times an interval can be divided; the longest of its parts has ``ceil(cells / fan)`` cells."""
     times = 0
     while fan > 1 and cells > 1:
         cells = -(-cells // fan)

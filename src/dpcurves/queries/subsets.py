@@ -66,10 +66,10 @@ class SubsetQuery(BaseQuery):
 
     @property
     def outcome(self) -> Axis | Categories:
-        """What is explained."""
+        """The dependent variable."""
         return self.axes[0]
 
     @property
     def coefficients(self) -> int:
-        """How many there are beside the intercept."""
+        """The number of coefficients beside the intercept."""
         return sum(1 if isinstance(axis, Axis) else axis.slots - 1 for axis in self.axes[1:])

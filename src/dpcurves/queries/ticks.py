@@ -16,7 +16,7 @@ MOST_DEVIATION = 2000
 
 @dataclass(frozen=True, slots=True)
 class TickQuery(BaseQuery):
-    """How many tuples fall in each state during each tick of a stream; ticks are numbered 1, 2, 3, ...
+    """Counts of tuples in each state during each tick of a stream; ticks are numbered 1, 2, 3, ...
 
     The table of a tick has the cells of the axes, and no missing cell: a tuple in no declared state counts nowhere.
 
@@ -44,13 +44,13 @@ class TickQuery(BaseQuery):
 
     @property
     def keys(self) -> int:
-        """How many counts a tick has."""
+        """The number of counts of a tick."""
         return self.rows * self.cells
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedTickQuery(TickQuery):
-    """How many tuples fall in each state during each tick, and which successive ticks form a group of similar counts.
+    """Counts of tuples in each state during each tick, and groups of successive ticks with similar counts.
 
     Attributes:
         share: The part of the loss that grouping has.
@@ -80,7 +80,7 @@ class GroupedTickQuery(TickQuery):
 
     @property
     def nodes(self) -> int:
-        """How many counts are grouped."""
+        """The number of counts that are grouped."""
         return self.keys if self.forest is None else len(self.forest.parents)
 
     @property
@@ -91,7 +91,7 @@ class GroupedTickQuery(TickQuery):
 
 @dataclass(frozen=True, slots=True)
 class HierarchyQuery(TickQuery):
-    """How many tuples fall in each state during each tick, and in aggregations of states.
+    """Counts of tuples in each state during each tick, and in aggregations of states.
 
     Attributes:
         forest: The aggregations; its states are those of the one axis.
@@ -114,7 +114,7 @@ class HierarchyQuery(TickQuery):
 
 @dataclass(frozen=True, slots=True)
 class PrunedQuery(HierarchyQuery):
-    """How many tuples fall in each state during each tick, and in aggregations: fine where there are many at this tick.
+    """Counts of tuples in each state during each tick, and in aggregations: fine where there are many at this tick.
 
     Attributes:
         least: An aggregation with so many tuples or fewer is rather counted as a whole than divided.

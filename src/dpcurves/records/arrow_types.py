@@ -17,7 +17,7 @@ _MOMENTS = {
 
 
 def column_of(name: str, declared: pa.DataType) -> Column:
-    """What an Arrow type says of a column."""
+    """The column that an Arrow type declares."""
     held = _held(declared)
     if pa.types.is_decimal(held):
         return wide_numbers(name)

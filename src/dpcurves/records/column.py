@@ -1,4 +1,4 @@
-"""What a column holds by its schema, and the SQL that reads it. No value was looked at."""
+"""Columns by their schema, and the SQL that reads them. No value is looked at."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NUMBER_IN_TEXT = (
 
 
 class Kind(Enum):
-    """What a schema says of a column."""
+    """The kind of values that a schema declares for a column."""
 
     NUMBERS = "numbers"
     TEXT = "text"
@@ -39,7 +39,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a source, which calls it by its place.
+    """A column of a source, which refers to it by its position.
 
     Attributes:
         name: Its public name.
@@ -69,7 +69,7 @@ def called(place: int) -> str:
 
 
 def place_of(name: object, columns: Sequence[Column], argument: str = "column") -> int:
-    """Where the column of this name stands. (A model has none: what cannot work out scores refuses it.)
+    """The position of the column of this name. (A model has none: a source that cannot compute scores refuses it.)
 
     Raises:
         ValueError: it is not there, or twice.

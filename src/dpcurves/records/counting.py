@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 
 class CountSource(Protocol):
-    """What any engine must be able to do, and all that leaves it: exact integers, for a trust model to add noise to."""
+    """The interface of an engine that counts. Exact integers leave it, for a trust model to add noise to."""
 
     def check(self, axes: Axes) -> None:
         """Refuse, by the schema alone, axes that cannot be counted.
@@ -54,7 +54,7 @@ class CountSource(Protocol):
         """In how many subsets of the units the coefficient lies between its bounds."""
 
     def units(self) -> int:
-        """How many units there are; the records without a unit are one together."""
+        """The number of units; the records without a unit are one together."""
 
 
 class Records:
@@ -226,7 +226,7 @@ def tabulate(records: CountSource, query: Query) -> NDArray[Any]:
 
 
 def _needed(axis: Axis | Categories, kind: Kind) -> str:
-    """What a column should hold, and where that is not plain, how it comes to it."""
+    """The kind of values that a column needs, and the way it gets there where that is not plain."""
     instead = "; give days or seconds as numbers (of dates: since a public day)" if kind is Kind.TIMES else ""
     return f"{'a number' if isinstance(axis, Axis) else 'a number or text'} is needed{instead}"
 

@@ -96,7 +96,7 @@ def header_of(file: BinaryIO) -> bytes:
 
 
 def whole_lines(file: BinaryIO) -> Iterator[Bytes]:
-    """What is left of the file, in blocks of whole lines; of a line that is too long more than `LONGEST_TEXT`."""
+    """The rest of the file, in blocks of whole lines; of a line that is too long more than `LONGEST_TEXT`."""
     rest = b""
     while read := file.read(READ_AT_ONCE):
         head, feed, tail = read.rpartition(b"\n")

@@ -21,7 +21,7 @@ SETTINGS: dict[str, bool | int | str] = {
 
 
 class Engine:
-    """One connection, and a folder that nobody else may read, for what does not fit in memory; both go at the end."""
+    """A DuckDB connection and a private folder for what does not fit in memory; both are removed at the end."""
 
     __slots__ = ("__weakref__", "close", "connection")
 

@@ -88,7 +88,7 @@ def held_arrow(name: str, array: pa.ChunkedArray | pa.Array) -> Held:
 
 
 def held_series(name: str, series: nw.Series[Any]) -> Held:
-    """One column of a data frame. Objects are read as text: what they are, their values alone tell."""
+    """A column of a data frame. Objects are read as text: their type shows in their values alone."""
     import narwhals as nw
 
     dtype, by_pandas = series.dtype, series.implementation.is_pandas_like()
@@ -103,7 +103,7 @@ def held_series(name: str, series: nw.Series[Any]) -> Held:
 
 
 def _kind_of_texts(series: nw.Series[Any]) -> Kind:
-    """What the type declares, whatever narwhals finds in objects: that would be read off their values."""
+    """The declared kind, whatever narwhals infers for objects: that would be read off their values."""
     declared: Any = series.to_native().dtype
     held = declared.categories.dtype if hasattr(declared, "categories") else declared
     return Kind.TEXT if str(held).partition("[")[0] in NAMES_OF_TEXT else Kind.OBJECTS

@@ -12,7 +12,7 @@ FAILURE = "the records could not be read (what the engine says is not shown: it 
 
 
 def hidden(action: Callable[[], Result], rule: str, argument: str = "data") -> Result:
-    """What `action` gives; if it fails, a refusal of `argument` that says `rule` and knows of no other exception."""
+    """The result of `action`; if it fails, a refusal of `argument` that says `rule` and chains no other exception."""
     try:
         return action()
     except (KeyboardInterrupt, SystemExit):

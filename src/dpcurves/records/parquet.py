@@ -41,7 +41,7 @@ class ParquetSource:
         return f"(SELECT {', '.join(named)} FROM read_parquet({_literal(self.path)}, hive_partitioning = false))"
 
     def _has_clear_names(self) -> bool:
-        """Whether names differ not only in the case of their letters, to which SQL is blind."""
+        """Tell whether names differ not only in the case of their letters, to which SQL is blind."""
         return len({name.lower() for name in self.schema.names}) == len(self.schema)
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
@@ -69,7 +69,7 @@ def source_of_parquet(path: Path) -> ParquetSource:
 
 
 def _is_plain(held: pa.DataType) -> bool:
-    """Whether DuckDB and Arrow have one and the same reading of every value."""
+    """Tell whether DuckDB and Arrow have one and the same reading of every value."""
     types = pa.types
     return bool(types.is_boolean(held) or types.is_integer(held) or types.is_float32(held) or types.is_float64(held))
 

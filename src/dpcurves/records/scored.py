@@ -165,7 +165,7 @@ def _has_model(axes: Axes) -> bool:
 
 
 def _inputs(axes: Axes) -> list[Axis | Categories]:
-    """What is read: each axis itself, or the columns of its model."""
+    """The columns that are read: each axis itself, or the columns of its model."""
     return [each for axis in axes for each in _read(axis)]
 
 
@@ -191,7 +191,7 @@ def _laid_out(axes: Axes) -> Axes:
 
 
 def _places(columns: Sequence[FloatArray], axes: Axes) -> IntArray:
-    """Where in the table each record is counted; one that is missing on any axis behind all cells."""
+    """The cell index of each record; a record missing on any axis comes behind all cells."""
     place, missing = np.zeros(len(columns[0]), dtype=np.int64), np.zeros(len(columns[0]), dtype=bool)
     for values, axis in zip(columns, axes, strict=True):
         found = axis.grid.cell_of(values) if isinstance(axis, Axis) else values

@@ -15,11 +15,11 @@ class Source(Protocol):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """What the schema says, and how to read it."""
+        """The columns of the schema, and the way to read them."""
 
     @property
     def costly(self) -> bool:
-        """Whether scanning again is so slow that what is needed is better kept."""
+        """Tell whether scanning again is so slow that what is needed is better kept."""
 
     def scan(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
         """A FROM clause, for one query, of the columns at `places` (at least one)."""

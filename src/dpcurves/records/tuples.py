@@ -28,7 +28,7 @@ _MOMENT = (
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Which tuples are counted. Public.
+    """The rule that chooses which tuples of a unit are counted. Public.
 
     Attributes:
         time: The column that says when.

@@ -23,11 +23,11 @@ class BitRows(Randomiser):
         return (self.answers + 7) // 8
 
     def supported(self, report: bytes) -> int:
-        """How many answers a report supports."""
+        """The number of answers that a report supports."""
         return int.from_bytes(report, "little").bit_count()
 
     def supports(self, answer: int, report: bytes) -> bool:
-        """Whether a report supports an answer."""
+        """Tell whether a report supports an answer."""
         return bool(report[answer // 8] >> answer % 8 & 1)
 
     def are_reports(self, received: Reports) -> BoolArray:
@@ -41,7 +41,7 @@ class BitRows(Randomiser):
 
     @abstractmethod
     def _may_be_set(self, received: Reports) -> BoolArray:
-        """Which rows may have so many bits set as they have."""
+        """Mark the rows whose number of set bits is possible."""
 
     def tally(self, reports: Reports) -> IntArray:
         if not loops_are_compiled():
@@ -69,7 +69,7 @@ def _put_own(rows: Reports, answers: IntArray, own: BoolArray) -> None:
 
 
 def bits_set(rows: Reports) -> IntArray:
-    """How many bits of each row are set."""
+    """The number of bits that are set in each row."""
     words = in_words(rows)
     if words.shape[1] == 1:
         return np.bitwise_count(words[:, 0]).astype(np.int64)
@@ -77,7 +77,7 @@ def bits_set(rows: Reports) -> IntArray:
 
 
 def _sums_of_bits(reports: Reports, answers: int) -> IntArray:
-    """How often each bit is set."""
+    """The number of rows that set each bit."""
     step, counts = max(1, _AT_ONCE // answers), np.zeros(answers, dtype=np.int64)
     for start in range(0, len(reports), step):
         bits = np.unpackbits(reports[start : start + step], axis=1, count=answers, bitorder="little")
@@ -87,7 +87,7 @@ def _sums_of_bits(reports: Reports, answers: int) -> IntArray:
 
 @compiled
 def _count_octets(reports: Reports, seen: IntArray) -> None:
-    """How often each octet has each value: from that its bits are counted, all eight in one step."""
+    """Counts of the values of each octet: the counts of its eight bits follow in one step."""
     for row in range(len(reports)):
         for place in range(reports.shape[1]):
             seen[place, reports[row, place]] += 1

@@ -1,4 +1,4 @@
-"""Which randomiser errs least, from public facts alone."""
+"""Choice of the randomiser with the least error, from public facts alone."""
 
 from __future__ import annotations
 

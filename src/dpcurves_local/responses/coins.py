@@ -55,7 +55,7 @@ def heads(parts: int, size: int, randomness: Randomness) -> BoolArray:
 
 
 def places_of(parts: int) -> int:
-    """How many binary places a chance has."""
+    """The number of binary places of a chance."""
     return BITS - ((parts & -parts).bit_length() - 1) if parts else 0
 
 
@@ -95,7 +95,7 @@ def _by_octets(parts: int, size: int, randomness: Randomness) -> Octets:
 
 
 class _Octets(NamedTuple):
-    """How an octet of coins is looked up.
+    """Look-up tables for an octet of coins.
 
     Attributes:
         by_word: The octet that the first 16 bits tell, where they do.
@@ -140,7 +140,7 @@ def _looked_up(words: Words, decided: _Octets, found: Octets) -> IntArray:
 
 
 def _looked_up_in_a_loop(words: Words, decided: _Octets, found: Octets) -> IntArray:
-    """What `_looked_up` does, in a third of the time."""
+    """Do as `_looked_up`, compiled, in a third of the time."""
     open_ = np.empty(words.size, dtype=np.int64)
     return open_[: _look_up(words, decided.by_word, decided.told, found, open_)]
 

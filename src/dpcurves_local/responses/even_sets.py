@@ -56,7 +56,7 @@ def beginning(many: int, size: int) -> int:
 
 
 def _octets(many: int, size: int, parts: int) -> float:
-    """How many octets of even coins take about as long as a set."""
+    """The number of octets of even coins that take about as long as a set."""
     places, chance, share = places_of(parts), parts / WHOLE, size / many
     lacking, spread = size - chance * many, sqrt(many * chance * (1 - chance)) or 1e-9
     normal = exp(-((lacking / spread) ** 2) / 2) / sqrt(2 * pi), (1 + erf(lacking / spread / sqrt(2))) / 2

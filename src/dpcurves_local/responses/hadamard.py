@@ -37,7 +37,7 @@ class Hadamard(Randomiser):
 
     @property
     def length(self) -> int:
-        """How many indices there are."""
+        """The number of indices."""
         return 1 << (self.answers - 1).bit_length()
 
     @cached_property
@@ -68,7 +68,7 @@ class Hadamard(Randomiser):
         return self.sent(index, self.bits(answers, index, randomness))
 
     def bits(self, answers: IntArray, index: IntArray, randomness: Randomness) -> IntArray:
-        """What is said of each answer where the indices are public."""
+        """The reported bit for each answer where the indices are public."""
         flipped = ~heads(self._told, len(answers), randomness)
         return parity(answers & index) ^ flipped
 
@@ -85,13 +85,13 @@ class Hadamard(Randomiser):
         return ((len(reports) + walsh_hadamard(sent[:, 0] - sent[:, 1])) // 2)[: self.answers]
 
     def support_of(self, answer: int, reports: Reports) -> int:
-        """How many reports support one answer, from the reports themselves: without a table of all answers."""
+        """The number of reports that support one answer, computed from the reports: without a table of all answers."""
         sent = from_octets(reports)
         return int(np.count_nonzero(parity(sent >> 1 & answer) == (sent & 1)))
 
 
 def parity(numbers: IntArray) -> IntArray:
-    """Whether the number of ones among the bits of each is odd."""
+    """Tell whether the number of ones among the bits of each is odd."""
     return np.bitwise_count(numbers).astype(np.int64) & 1
 
 

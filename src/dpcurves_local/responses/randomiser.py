@@ -1,4 +1,4 @@
-"""What all randomised responses share: public chances, reports of a fixed size, and tallies of what they support."""
+"""Base of randomised responses: public chances, reports of a fixed size, and tallies of the supported answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_ANSWERS = 2**24
 
 
 class Support(NamedTuple):
-    """How often a report supports answers: the chances that debiasing, variances and covariances are made of.
+    """Chances that a report supports an answer, from which debiasing, variances and covariances are computed.
 
     Attributes:
         own: It supports the true answer.
@@ -41,12 +41,12 @@ class Support(NamedTuple):
 
     @property
     def gain(self) -> Fraction:
-        """How much more often the true answer is supported than another one."""
+        """The difference of the chances that a report supports the true answer and another one."""
         return self.own - self.other
 
     @property
     def ratio(self) -> Fraction:
-        """How many times as likely a report is for one answer as for another, at most; for any two answers alike.
+        """The largest likelihood ratio of a report under two answers; equal for any two.
 
         It is so of a report that supports the one and not the other: each of these is as many times as likely.
         """
@@ -55,7 +55,7 @@ class Support(NamedTuple):
 
 @dataclass(frozen=True)
 class Randomiser(ABC):
-    """One way to send something else than a true answer, 0, ..., `answers` - 1.
+    """A randomised response for one of the answers 0, ..., `answers` - 1.
 
     Each report supports some answers. Whatever the truth is, each other answer has the same chance to be supported, and
     each pair of other ones: so tallies of support are debiased alike for all answers (Wang, Blocki, Li and Jha 2017).
@@ -95,7 +95,7 @@ class Randomiser(ABC):
     @property
     @abstractmethod
     def octets(self) -> int:
-        """How long a report is."""
+        """The length of a report in octets."""
 
     @abstractmethod
     def chance(self, answer: int, report: bytes) -> Fraction:
@@ -103,10 +103,10 @@ class Randomiser(ABC):
 
     @abstractmethod
     def every_report(self) -> Iterator[bytes]:
-        """All reports that there are: for few answers."""
+        """Every possible report: for few answers."""
 
     def draw(self, answers: IntArray, randomness: Randomness) -> Reports:
-        """One report for each true answer, drawn on its own.
+        """Draw an independent report for each true answer.
 
         Raises:
             ValueError: something is no answer. (What it is is not said.)
@@ -121,15 +121,15 @@ class Randomiser(ABC):
 
     @abstractmethod
     def _drawn(self, answers: IntArray, randomness: Randomness) -> Reports:
-        """One report for each true answer."""
+        """Draw a report for each true answer."""
 
     @abstractmethod
     def are_reports(self, received: Reports) -> BoolArray:
-        """Which rows of (rows, octets) are reports at all."""
+        """Mark the rows of (rows, octets) that are possible reports."""
 
     @abstractmethod
     def tally(self, reports: Reports) -> IntArray:
-        """How many reports support each answer: shape ``(answers,)``."""
+        """The number of reports that support each answer: shape ``(answers,)``."""
 
     def variance(self, share: float = 0.0) -> float:
         """The variance of an answer's debiased count, per report, where this share of the reports has it as the truth.
@@ -204,5 +204,5 @@ def in_words(rows: Reports) -> NDArray[np.uint64]:
 
 
 def octets_for(numbers: int) -> int:
-    """How many octets tell so many numbers apart."""
+    """The number of octets that distinguish so many numbers."""
     return max(1, ((numbers - 1).bit_length() + 7) // 8)

@@ -47,7 +47,7 @@ class Subset(BitRows):
 
     @cached_property
     def size(self) -> int:
-        """How many answers a set has."""
+        """The number of answers in a set."""
         return min(max(1, round(self.answers * self._share)), self.answers - 1)
 
     @property

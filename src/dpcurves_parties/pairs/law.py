@@ -1,4 +1,4 @@
-"""What was told about pairs of people: answers of each, or one noisy sum of all."""
+"""The law of pair statistics: answers of each pair, or one noisy sum of all."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PairLaw(Law):
 
     @property
     def is_answered(self) -> bool:
-        """Whether each pair answered on its own; else one noise was added to the sum of all."""
+        """Tell whether each pair answered on its own; else one noise was added to the sum of all."""
         return False
 
     def debiased(self, told: float) -> float:
@@ -64,7 +64,7 @@ class PairLaw(Law):
 
     @property
     def overlaps(self) -> Overlaps:
-        """How often pairs have people in common."""
+        """Numbers of people that pairs share."""
         return Overlaps(self.pairs, self.one, self.both)
 
     @property
@@ -78,7 +78,7 @@ class PairLaw(Law):
 
     @abstractmethod
     def _own_json(self) -> dict[str, Any]:
-        """What is to be said beside what all such laws have."""
+        """The JSON fields beside those of all such laws."""
 
     @staticmethod
     def _known(stored: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class PairAnswers(PairLaw):
 
 @dataclass(frozen=True, slots=True)
 class PairSum(PairLaw):
-    """All pairs' values were added up, and one noise to their sum: the one value.
+    """The sum of all pairs' values with one noise: a single value.
 
     Attributes:
         rate: One over the scale of the Laplace noise.
@@ -143,7 +143,7 @@ class PairSum(PairLaw):
 
     @property
     def size(self) -> int:
-        """One sum."""
+        """A single sum."""
         return 1
 
     @property

@@ -1,1 +1,1 @@
-"""What every server here needs, whatever it serves: TLS, who may stay, how it is reached, what it says of errors."""
+"""Shared parts of every HTTPS service here: TLS, connection limits, clients, one-line errors."""

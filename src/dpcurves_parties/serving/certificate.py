@@ -1,4 +1,4 @@
-"""What proves a server: a certificate of its own, and the key of that. SECRET, the key."""
+"""Self-signed server certificate and its private key. SECRET, the key."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ EXPIRED = 10
 
 @dataclass(repr=False)
 class Channel:
-    """One connection that is kept open, and opened again if it was lost.
+    """A persistent HTTPS connection, reopened if it was lost.
 
     Attributes:
         place: Where the server is: ``https://host:port``.
@@ -48,7 +48,7 @@ class Channel:
         return cls(place, trusting(certificate), patience)
 
     def get(self, path: str, token: str = "") -> bytes:
-        """What the server says at `path`.
+        """The response of the server to a GET of `path`.
 
         Raises:
             ProtocolAborted: it can not be reached, or is another one, or refuses: in its own words.
@@ -56,7 +56,7 @@ class Channel:
         return self._told("GET", path, b"", _borne(token))
 
     def post(self, path: str, body: bytes, token: str = "", kind: str = "") -> bytes:
-        """What the server says to `body`. All that is sent may be sent twice.
+        """The response of the server to a POST of `body`. Requests are idempotent: each may be sent twice.
 
         Raises:
             ProtocolAborted: as `get`.

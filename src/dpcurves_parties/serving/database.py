@@ -35,7 +35,7 @@ class ServerDatabase:
         self._who = who
 
     def read(self, work: Work[Result]) -> Result:
-        """What `work` makes of one moment of the database.
+        """The result of `work` on a consistent snapshot of the database.
 
         Raises:
             ProtocolAborted: `work` says so, or the database fails.

@@ -1,4 +1,4 @@
-"""Who may stay: so many connections at a time, each with so long to say what it wants; the other server always."""
+"""Connection limits: a number of connections at a time, each with a time limit; the peer server is exempt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_CONNECTIONS = 512
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What strangers may take up.
+    """Limits of what unauthenticated clients may occupy.
 
     Attributes:
         connections: At a time, the other server's not counted: half of them to come in and be silent, half to be
@@ -68,7 +68,7 @@ class Door:
         self._silent[visit] = loop.call_later(self._limits.seconds, self._send_away, visit)
 
     def has_room_for(self, visit: Visit) -> bool:
-        """Whether it may be answered, if it asks now."""
+        """Tell whether a request may be answered now."""
         return visit in self._busy or len(self._busy) < self._most
 
     def works_for(self, visit: Visit) -> None:

@@ -1,4 +1,4 @@
-"""Where connections come in, over TLS; the other server proves itself by its certificate, and no other is believed."""
+"""TLS server: connections of the peer server are authenticated by its certificate, and no other is."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BUSY = JSONResponse({"error": "server: it answers as many as it can; ask again l
 
 
 class Guest(H11Protocol):
-    """One connection. It tells the app which certificate was proven on it; TLS lets none pass but the peer's."""
+    """HTTP protocol of one connection. It tells the app which client certificate was proven by TLS."""
 
     def __init__(self, door: Door, config: uvicorn.Config, state: Any, talks: Talks | None = None) -> None:
         super().__init__(config, state, {})

@@ -1,4 +1,4 @@
-"""What ends a protocol before it tells anything."""
+"""The error that aborts a protocol before it reveals anything."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ class Trouble(ProtocolAborted):
 
     @classmethod
     def of_database(cls, who: str, error: Refused) -> Trouble:
-        """What a database says of a ledger: which one, what is wrong, and what that means for a ledger."""
+        """The message of a database error about a ledger: which one, the fault, and its consequence."""
         wrong, _, _ = error.rule.rpartition(": ")[2].partition(";")
         return cls("store", f"{who}: {wrong}" if who else wrong, error.rule)

@@ -106,7 +106,7 @@ class Identity:
 
 
 def read_server(path: Path) -> Server:
-    """What a server has made known of itself.
+    """The published identity of a server.
 
     Raises:
         ValueError: the file can not be read, or says something else.

@@ -23,7 +23,7 @@ IDLE = 75
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server listens."""
+    """The address that a server listens on."""
 
     host: str
     port: int

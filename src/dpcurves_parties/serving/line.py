@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 @dataclass(slots=True, repr=False, eq=False)
 class Line:
-    """One end of a talk, for a thread of its own; the loop reads what comes while the thread works.
+    """An end of a two-way connection for a thread; the event loop reads while the thread works.
 
     Attributes:
         reader: What comes.

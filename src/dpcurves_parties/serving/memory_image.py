@@ -1,4 +1,4 @@
-"""What the system would keep of a process that crashes."""
+"""Core dumps of a process that crashes, switched off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server hears and says: bodies that are bounded, answers of a service, errors of one line."""
+"""Request and response bodies: bounded sizes, and errors of one line."""
 
 from __future__ import annotations
 

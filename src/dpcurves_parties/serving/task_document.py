@@ -92,7 +92,7 @@ class TaskDocument(Document):
 
     @abstractmethod
     def facts(self) -> Mapping[str, Any]:
-        """What such a document says beside its kind, its version and its tokens, as plain objects."""
+        """The fields of a task document besides kind, version and tokens, as plain objects."""
 
     @classmethod
     @abstractmethod
@@ -145,7 +145,7 @@ def text_of(path: str | Path) -> str:
 
 
 def kind_of(text: str) -> str:
-    """What a document is called in its first field; empty: it is no document."""
+    """The kind in the first field of a document; empty if it is no task document."""
     try:
         found = json.loads(text)["dpcurves"]
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -14,7 +14,7 @@ from .new_files import write_secret
 
 
 class Role(Enum):
-    """What a ticket is good for."""
+    """The permission that a ticket grants."""
 
     OWNER = "owner"
     ANALYST = "analyst"
@@ -22,7 +22,7 @@ class Role(Enum):
 
     @property
     def bearer(self) -> str:
-        """Who holds such a ticket, in words."""
+        """The holder of such a ticket, in words."""
         return f"a {self.value}" if self is Role.COORDINATOR else f"an {self.value}"
 
 
@@ -74,5 +74,5 @@ def fresh_token() -> str:
 
 
 def hash_of(token: str) -> str:
-    """What may be known of a token: tokens have 256 bits of chance, so nobody finds one from this."""
+    """The public hash of a token: tokens have 256 random bits, so nobody finds one from it."""
     return sha256(b"dpcurves token\n" + token.encode()).hexdigest()

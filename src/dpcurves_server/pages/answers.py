@@ -24,7 +24,7 @@ NO_SYNTHETIC = "No synthetic table was put beside this dataset yet."
 
 
 def question(visit: Visit) -> Response:
-    """Where a question stands; once it is answered, its answer."""
+    """Page of a question: its status, and its answer once there is one."""
     asked = visit.gate.questions.get(visit.who, visit.parts["question"])
     if asked.state is State.ANSWERED:
         return to("releases", asked.id)
@@ -32,7 +32,7 @@ def question(visit: Visit) -> Response:
 
 
 def progress(visit: Visit) -> Response:
-    """Where a question stands, as a piece of its page; at its end the page goes on by itself."""
+    """The status of a question as a fragment of its page; at the end the page reloads by itself."""
     asked = visit.gate.questions.get(visit.who, visit.parts["question"])
     answer = visit.page("progress.html", **_progress(visit.who, asked))
     if asked.state is State.ANSWERED:
@@ -95,7 +95,7 @@ def _compared(visit: Visit) -> tuple[Answer, Synthetic]:
 
 
 def _found_or_ordered(visit: Visit, found: Answer, synthetic: Synthetic) -> Drawn | None:
-    """What was compared; where it was not yet, it is begun."""
+    """The comparison, or None after it was queued."""
     facts, studio = of_comparison(found), visit.gate.studio
     kept = studio.find(facts, synthetic)
     with suppress(ProtocolAborted):  # too many wait: who looks again begins it
@@ -113,7 +113,7 @@ def export(visit: Visit) -> Response:
 
 
 def _drawn(visit: Visit, made: Callable[[Answer], Response]) -> Response:
-    """What is made of an answer that is drawn. Of another one that it is not: who asks waits, and comes again."""
+    """Respond with an artefact of a drawn answer; with the status "not drawn" where a client has to try again."""
     releases, id = visit.gate.releases, visit.parts["release"]
     found = (releases.drawn if visit.has_waited else releases.get)(visit.who, id)
     return made(found) if found.is_drawn else Response(status_code=NOT_DRAWN)

@@ -68,7 +68,7 @@ class PlanShown:
 
 
 def kinds(visit: Visit) -> Response:
-    """All that may be asked."""
+    """Kinds of questions that may be asked."""
     found = visit.gate.projects.get(visit.who, visit.parts["project"])
     require(visit.who, Right.ASK, found.subject)
     return visit.page("kinds.html", project=found, forms=visit.site.forms.values())

@@ -1,4 +1,4 @@
-"""What stewards, auditors and operators do: budgets and projects, the log and its chain, accounts of people."""
+"""Pages of stewards, auditors and operators: budgets, projects, the audit log and its chain, accounts."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def log(visit: Visit) -> Response:
 
 
 def people(visit: Visit) -> Response:
-    """All accounts."""
+    """Page of the accounts."""
     found = [
         {"name": each.name, "locked": each.locked, "made_at": each.made_at, "roles": _roles(each)}
         for each in visit.gate.people.all(visit.who)

@@ -15,7 +15,7 @@ from .visits import Visit, download, to
 
 
 def datasets(visit: Visit) -> Response:
-    """All datasets, with what is left of them."""
+    """Page of the datasets, each with its remaining budget."""
     projects = visit.gate.projects.all(visit.who)
     found = [
         {
@@ -28,7 +28,7 @@ def datasets(visit: Visit) -> Response:
 
 
 def dataset(visit: Visit) -> Response:
-    """One dataset: its public schema, its promise, and what was published of it."""
+    """Page of a dataset: public schema, privacy guarantee and published answers."""
     found = visit.gate.datasets.get(visit.who, visit.parts["dataset"])
     projects = _of(found, visit.gate.projects.all(visit.who))
     return visit.page(
@@ -55,12 +55,12 @@ def synthetic(visit: Visit) -> Response:
 
 
 def project(visit: Visit) -> Response:
-    """One project."""
+    """Page of a project."""
     return project_page(visit)
 
 
 def project_page(visit: Visit, secret: str = "", wrong_model: str = "", wrong: str = "", status: int = 200) -> Response:
-    """One project, perhaps with a token that is shown this once, or a model that is none."""
+    """Render the page of a project; with a new token, shown this once, or with the refusal of a model."""
     who, gate = visit.who, visit.gate
     found = gate.projects.get(who, visit.parts["project"])
     may_ask = may(who, Right.ASK, found.subject)
@@ -106,7 +106,7 @@ def _of(dataset: Dataset, projects: tuple[Project, ...]) -> list[Project]:
 
 
 def _balance(visit: Visit, dataset: Dataset, projects: list[Project]) -> Balance | None:
-    """What was spent of a dataset: for those who keep or check its budget, and for analysts with a share of it."""
+    """Spent budget of a dataset: for its stewards and auditors, and for analysts with an allowance."""
     if may(visit.who, Right.SEE_BUDGETS, Subject(dataset.name)):
         return visit.gate.datasets.balance(visit.who, dataset.name)
     mine = (each.name for each in projects if may(visit.who, Right.SEE_OWN_BUDGET, each.subject))

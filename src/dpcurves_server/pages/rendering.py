@@ -52,7 +52,7 @@ def on_page(told: str) -> str:
 
 
 def values_of(column: Declared) -> str:
-    """What a column may hold."""
+    """The domain of a column, in words."""
     if isinstance(column, Categories):
         return ", ".join(map(str, column.values))
     return f"{column.lower:g} to {column.upper:g}"

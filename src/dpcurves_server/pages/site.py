@@ -1,4 +1,4 @@
-"""All pages: which address leads where, who may come without having signed in, and what becomes of refusals."""
+"""Routes of every page: public or signed in, and the page that a refusal becomes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KEPT = "public, max-age=31536000, immutable"
 
 
 class Page(NamedTuple):
-    """One address.
+    """A route of a page.
 
     Attributes:
         method: GET, or POST of a form.
@@ -95,7 +95,7 @@ PAGES = (
 
 
 class Upload(NamedTuple):
-    """One address that takes a file. Who may not send one there is told so before it is read.
+    """A route that takes a file. The right to upload is checked before the body is read.
 
     Attributes:
         path: The address.

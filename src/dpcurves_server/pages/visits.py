@@ -1,4 +1,4 @@
-"""One visit: who comes, what they sent, and how they are answered."""
+"""Request context of a page: the visitor, the form that was sent, and the response."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ADMITTED = 204
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What all pages have.
+    """Services that every page uses.
 
     Attributes:
         front: Who may come, and the services.
@@ -60,7 +60,7 @@ class Site:
 
     @property
     def elsewhere(self) -> str:
-        """What people call the issuer; empty: there is none."""
+        """Display name of the identity provider; empty if there is none."""
         return "" if self.issuer is None else self.issuer.name
 
 
@@ -110,7 +110,7 @@ class Visit:
 
     @property
     def who(self) -> Visitor:
-        """Who has signed in.
+        """The signed-in account.
 
         Raises:
             ProtocolAborted: nobody.
@@ -120,7 +120,7 @@ class Visit:
         return self.signed.visitor
 
     def typed(self, name: str) -> str:
-        """What was typed into one field; empty: nothing."""
+        """The text of a form field; empty if it was left out."""
         found = self.form.get(name, ())
         return found[0].strip() if found else ""
 

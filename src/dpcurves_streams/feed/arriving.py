@@ -43,7 +43,7 @@ class Arriving:
         """Nothing: tuples have no schema."""
 
     def after(self, tick: int) -> Iterator[Sequence[Window]]:
-        """All later windows, as they close."""
+        """Iterate over later windows, as they close."""
         windows = self._intake.open_windows(tick)
         if self._intake.is_over:
             _read_all(self._tuples, lambda given: windows.take(given, None))
@@ -81,14 +81,14 @@ class _Inbox:
         Thread(target=self._fill, args=(tuples,), daemon=True).start()
 
     def is_over(self, tick: int) -> bool:
-        """Whether nothing more comes, and the step that was open then has closed."""
+        """Tell whether the stream has ended and its last step has closed."""
         if self._failed:
             raise Refused("source", _FAILED)
         schedule = self._intake.schedule
         return self._ended is not None and schedule.end is None and schedule.begins(tick + 1) > self._ended
 
     def until(self, closes: int) -> Iterator[tuple[int, Given]]:
-        """All that arrives before this moment, once it has passed."""
+        """Count tuples that arrive before this moment, once it has passed."""
         while (item := self._next(closes)) is not None:
             arrived, given, is_end = item
             if is_end:

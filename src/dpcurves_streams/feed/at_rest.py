@@ -37,7 +37,7 @@ class AtRest:
         self._opened(0).close()
 
     def after(self, tick: int) -> Iterator[Sequence[Window]]:
-        """All later windows that have closed."""
+        """Iterate over later windows that have closed."""
         last = self._intake.schedule.closed_by(self._intake.clock.now())
         tuples = self._opened(last)
         try:

@@ -1,4 +1,4 @@
-"""What time it is, for streams: the system's, or another one."""
+"""Clocks of streams: the system's, or one that a test sets."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class _LinesAtRest:
         self._opened().close()
 
     def after(self, tick: int) -> Iterator[Sequence[Window]]:
-        """All later windows that have closed."""
+        """Iterate over later windows that have closed."""
         last, windows = self._intake.schedule.closed_by(self._intake.clock.now()), self._intake.open_windows(tick)
         with self._opened() as file:
             for given in objects(file):

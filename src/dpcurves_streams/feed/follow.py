@@ -101,7 +101,7 @@ class Following:
                     yield tick, self._read_again(text)
 
     def _of_the_first(self, tick: int) -> tuple[Any, Mapping[int, str]]:
-        """Where the stream stands for who was first, and the answers from this tick on."""
+        """The position of the stream as the first follower left it, and the answers from this tick on."""
         standing = self._ledger.standing(self._grant)
         ahead = 0 if standing is None else standing.tick
         watcher = self._stream.trust.watch(self.plan, standing)
@@ -129,7 +129,7 @@ class Following:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _Stream:
-    """All that is declared of a stream, and where its noise comes from."""
+    """The declaration of a stream, and the source of its noise."""
 
     name: str
     counts: Question
@@ -140,7 +140,7 @@ class _Stream:
     seed: bytes
 
     def randomness_of(self, tick: int) -> Randomness:
-        """Where the noise of a step comes from: the system; or, of what was seeded, a part that no other step has.
+        """The random source of a step: the system; or, of a seeded stream, a substream that no other step has.
 
         So a run that goes on with the seed of the first one does not add noise to its counts that others have got.
         """
@@ -154,18 +154,18 @@ class _Stream:
 
     @property
     def binding(self) -> str:
-        """What the name of the stream stands for in the ledger."""
+        """The identifier of the stream in the ledger."""
         return fingerprint(self.plan.fingerprint, self.schedule, self.intake.fields)
 
     @property
     def former_binding(self) -> str:
-        """What it stood for in ledgers of before."""
+        """The identifier of the stream in ledgers of earlier versions."""
         facts = (self.plan.former_fingerprint, repr(self.schedule), repr(self.intake.fields))
         return sha256("\n".join(facts).encode()).hexdigest()
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """What is written on whatever is shown of it."""
+        """The privacy statement that stands on whatever is shown of the stream."""
         trust, _, mechanism = self.plan.made_by.partition(": ")
         return PrivacyStatement.of(
             self.plan.loss, self.plan.adjacency, trust=trust, mechanism=mechanism, seeded=self.randomness.seeded,
@@ -178,7 +178,7 @@ class _Stream:
         return f"stream {self.name}"
 
     def charged(self, ledger: Ledger) -> Grant:
-        """One charge for the whole stream; if it was followed before, that one.
+        """Charge the whole stream once; the earlier charge, if it was followed before.
 
         Raises:
             ValueError: the store has another stream of this name.
@@ -276,7 +276,7 @@ def planned(
     user: str | None = None,
     tuples_per_user: int | None = None,
 ) -> Plan:
-    """What `follow` would release at each step, and how noisy: no source, and no store, is opened."""
+    """The plan of `follow`: releases of each step and their noise. No source, and no store, is opened."""
     schedule, fields = Schedule(start, every, end, grace), Fields(time, user, tuples_per_user)
     return CentralStream(STREAMS).plan(_with_ticks(counts, schedule).query, loss, fields.adjacency)
 

@@ -1,4 +1,4 @@
-"""All that a source has to know of a stream to count its windows."""
+"""Declaration of a stream for its source, which counts its windows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_CELLS = 2**20
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Intake:
-    """What is declared of a stream, and where the tuples go that do not count. It has no repr.
+    """The declared keys and schedule of a stream, and the counter of dropped tuples. It has no repr.
 
     Attributes:
         schedule: When steps close.
@@ -52,7 +52,7 @@ class Intake:
 
     @property
     def cells(self) -> int:
-        """How many counts a step has."""
+        """The number of counts of a step."""
         cells = 1
         for axis in self.axes:
             cells *= axis.slots
@@ -60,7 +60,7 @@ class Intake:
 
     @property
     def is_over(self) -> bool:
-        """Whether the last step has closed: then nothing comes late, and all is counted before anything is shown."""
+        """Tell whether the last step has closed: then no tuple is late, and all is counted before anything is shown."""
         return self.schedule.ticks is not None and self.schedule.closed_by(self.clock.now()) == self.schedule.ticks
 
     def batches(self, first: int, last: int) -> list[range]:

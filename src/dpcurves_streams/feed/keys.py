@@ -1,4 +1,4 @@
-"""Which count a tuple belongs to: its state, found in what was declared. SECRET values come as arguments."""
+"""The count that a tuple belongs to: its state among the declared ones. SECRET values come as arguments."""
 
 from __future__ import annotations
 

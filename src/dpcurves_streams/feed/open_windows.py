@@ -68,7 +68,7 @@ class OpenWindows:
         return tick
 
     def close(self, last: int) -> list[Window]:
-        """All windows up to this one, and nothing of them is kept."""
+        """Close windows up to this one; nothing of them is kept."""
         ticks = range(self._after + 1, last + 1)
         self._after = max(self._after, last)
         return [self._closed(tick) for tick in ticks]

@@ -72,14 +72,14 @@ def _ends(readings: Sequence[StepReading], window: int | None) -> list[Interval]
 
 
 def _said(first: StepReading, window: int | None) -> str:
-    """What is drawn."""
+    """The title of the drawn numbers."""
     if window is not None:
         return f"tuples in the last {window} steps"
     return "tuples so far" if isinstance(first.reading, TotalReading) else "tuples in a step"
 
 
 def _happened(reading: StepReading) -> BoolArray:
-    """Whether any event has, for each count."""
+    """Tell, for each count, whether any event has happened."""
     happened: BoolArray = np.zeros(len(reading.counts), dtype=np.bool_)
     for event in reading.reading.events.values():
         happened |= event

@@ -47,7 +47,7 @@ class CsvLines:
 
 
 class JsonLines:
-    """One JSON object a line.
+    """A source of JSON objects, one a line.
 
     Args:
         file: Open for reading, text or bytes.
@@ -62,7 +62,7 @@ class JsonLines:
 
 
 def objects(file: IO[Any]) -> Iterator[Mapping[str, Any] | None]:
-    """What lines of JSON hold; None for each that holds no object."""
+    """Parse lines of JSON; None for each that holds no object."""
     return map(_object, _lines(file))
 
 

@@ -1,4 +1,4 @@
-"""What is shown of one step of a stream. Public."""
+"""The public reading of a step of a stream."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Question = Counts | Groups | Aggregated | PrunedStates | Totals
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepReading:
-    """One step: when it was, and what was read of it.
+    """A step: its time, and the reading of its released counts.
 
     Attributes:
         stream: The name of the stream.
@@ -54,7 +54,7 @@ class StepReading:
         return self.reading.counts
 
     def lines(self) -> list[dict[str, Any]]:
-        """One plain object for each count; a field that has the name of something else in it is ``state:name``."""
+        """A plain object for each count; a field whose name is taken is written ``state:name``."""
         head = {"stream": self.stream, "step": self.step, "start": self.start}
         tail = {"seeded": True} if self.privacy.seeded else {}
         found = []
@@ -66,7 +66,7 @@ class StepReading:
 
 
 def states_of(question: Question) -> tuple[dict[str, Any], ...]:
-    """What each count counts: the values of its fields, or the name of an aggregation."""
+    """The labels of the counts: the values of their fields, or the name of an aggregation."""
     if isinstance(question, Aggregated | PrunedStates):
         return tuple({question.column: name} for name in question.names)
     axes = question.axes

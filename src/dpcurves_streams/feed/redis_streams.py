@@ -79,7 +79,7 @@ class RedisWindows:
         self._entries.join()
 
     def after(self, tick: int) -> Iterator[Sequence[Window]]:
-        """All later windows, as they close.
+        """Iterate over later windows, as they close.
 
         Raises:
             ValueError: another process went on in this one's place.
@@ -158,13 +158,13 @@ class RedisSink:
             raise Refused("sink", f"{self._stream!r} has another step {reading.step}; write to another stream")
 
     def _step(self, step: int) -> dict[str, str] | None:
-        """What stands there for a step; None: nothing."""
+        """The entry of a step; None if there is none."""
         there = _said(lambda: self._client.xrange(self._stream, f"{step}-0", f"{step}-0"))
         return _decoded(there[0][1]) if there else None
 
 
 class _Entries:
-    """One consumer of a group."""
+    """A consumer of a consumer group."""
 
     def __init__(self, client: Any, stream: str, group: str, consumer: str) -> None:
         self._client, self._stream, self._group, self._consumer = client, stream, group, consumer
@@ -181,7 +181,7 @@ class _Entries:
                 raise
 
     def holds(self) -> bool:
-        """Whether this process reads the group, from now on for a while; not if another one does."""
+        """Take the lease of the group for a while; False if another process has it."""
         lease = int(LEASE_SECONDS * 1000)
         return bool(_said(lambda: self._client.eval(_HOLD, 1, self._reader, self._name, lease)))
 
@@ -203,7 +203,7 @@ class _Entries:
         return int(seconds) * 1_000_000 + int(microseconds)
 
     def delivered(self) -> Iterator[list[tuple[bytes, Any]]]:
-        """What was delivered before, to any consumer of the group, and not acknowledged."""
+        """Entries delivered before, to any consumer of the group, and not acknowledged."""
         start: bytes | str = "0"
         while True:
             start, *_ = _said(lambda start=start: self._claimed(start))  # type: ignore[misc]
@@ -215,7 +215,7 @@ class _Entries:
             name = batch[-1][0]
 
     def new(self, wait: int | None) -> list[tuple[bytes, Any]]:
-        """What was not delivered yet; for so many milliseconds, if there is nothing."""
+        """Entries that were not delivered yet; waits so many milliseconds if there are none."""
         return self._read(">", None if wait is None else min(wait, LONGEST_WAIT))
 
     def acknowledge(self, names: Sequence[bytes]) -> None:
@@ -254,7 +254,7 @@ def _client(url: str) -> Any:
 
 
 def _said(action: Callable[[], Result]) -> Result:
-    """What the server answers. What it says when it fails is not told: it may quote an entry."""
+    """The reply of the server. Its error text is not passed on: it may quote an entry."""
     import redis
 
     try:

@@ -47,7 +47,7 @@ class Schedule:
 
     @property
     def ticks(self) -> int | None:
-        """How many steps there will be; None: no end is known."""
+        """The number of steps; None: no end is known."""
         return None if self.end is None else (self.end - self.start) // self.every
 
     def begins(self, tick: int) -> int:
@@ -75,7 +75,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Which fields of a tuple say when it was and whose it is. (Those of its state are named by the question.)
+    """Names of the fields of a tuple that hold its time and its unit. (Fields of its state are named by the question.)
 
     Formal guarantees: without `user`, neighbouring streams differ by one tuple. With it they differ by all tuples of
     one user in one step, of which at most `tuples_per_user` are used. What a user does in w steps is protected w times
@@ -105,7 +105,7 @@ class Fields:
 
     @property
     def adjacency(self) -> AddRemove:
-        """Which streams are neighbours."""
+        """The neighbouring relation of streams."""
         if self.user is None or self.tuples_per_user is None:
             return AddRemove(EACH_RECORD)
         if self.tuples_per_user < 1:

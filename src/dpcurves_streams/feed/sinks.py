@@ -1,4 +1,4 @@
-"""Where readings go: files of JSON lines that have each step once, however often a stream is followed again."""
+"""Sinks of readings: files of JSON lines that have each step once, however often a stream is followed again."""
 
 from __future__ import annotations
 

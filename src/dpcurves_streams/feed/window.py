@@ -1,4 +1,4 @@
-"""What a source gives: exact counts of closed windows. SECRET."""
+"""Windows of a source: exact counts of closed steps. SECRET."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Windows(Protocol):
         ...
 
     def after(self, tick: int) -> Iterator[Sequence[Window]]:
-        """All later windows in their order, none left out, as they close; several where several have."""
+        """Iterate over later windows in order, none left out, as they close; several where several have."""
         ...
 
     def done(self, tick: int) -> None:

@@ -109,7 +109,7 @@ class Inverse:
 
 @lru_cache(maxsize=16)  # a pure function of public facts
 def _kernel(decays: tuple[Fraction, ...], weights: tuple[int, ...], ticks: int) -> FloatArray:
-    """What noise of so many ticks before weighs in a total: the series ``1 / ((1 - t) * weights(t))``."""
+    """Weights of the noise of earlier ticks in a total: the series ``1 / ((1 - t) * weights(t))``."""
     ages = np.arange(ticks)
     series = np.zeros(ticks)
     for decay, weight in zip(decays, weights, strict=True):

@@ -37,7 +37,7 @@ class HierarchyCounts(TickLaw):
 
     @property
     def leaves(self) -> list[bool]:
-        """Which nodes have none below them."""
+        """Mark the nodes with none below them."""
         above = set(self.parents)
         return [number not in above for number in range(len(self.parents))]
 

@@ -51,17 +51,17 @@ class PrefixTree:
 
     @property
     def radices(self) -> tuple[int, ...]:
-        """How many children a node of each level but the last has."""
+        """The number of children of a node of each level but the last."""
         return tuple(wide // fine for wide, fine in zip(self.widths, self.widths[1:], strict=False))
 
     @property
     def over(self) -> int:
-        """What the noise of the whole block is over, in whole numbers: each level weighs in `PARTS`."""
+        """The denominator of the noise of the whole block, a whole number: each level weighs in `PARTS`."""
         return prod(PARTS for _ in self.radices)
 
     @cached_property
     def weights(self) -> tuple[int, ...]:
-        """What a node's own noise weighs in its estimate, in ``PARTS``: nearly the best. Worked out in fractions."""
+        """The weight of a node's own noise in its estimate, in ``PARTS``: nearly the best. Computed in fractions."""
         chosen: list[int] = []
         below = self._unit(-1)
         for level in range(len(self.radices) - 1, -1, -1):
@@ -121,7 +121,7 @@ class PrefixTree:
 
 
 class Block(NamedTuple):
-    """Where a tick lies.
+    """The block and the place of a tick.
 
     Attributes:
         start: How many ticks lie before the block.
@@ -140,7 +140,7 @@ class Epoch(NamedTuple):
 
     @property
     def ticks(self) -> int:
-        """How many ticks its blocks have."""
+        """The number of ticks of its blocks."""
         return self.blocks * self.tree.widths[0]
 
 
@@ -178,7 +178,7 @@ class TreeCounts(PrefixLaw):
 
     @property
     def over(self) -> int:
-        """What noises of whole blocks of any epoch are over: those of the deepest tree, so a multiple for each."""
+        """The denominator of noises of whole blocks of any epoch: that of the deepest tree, so a multiple for each."""
         return max(epoch.tree.over for epoch in self.epochs)
 
     def block(self, tick: int) -> Block:
@@ -206,7 +206,7 @@ class TreeCounts(PrefixLaw):
         return total
 
     def _alike(self, at: int, tick: int) -> int:
-        """How many whole blocks of one epoch lie between the end of a block and a tick."""
+        """The number of whole blocks of one epoch between the end of a block and a tick."""
         start = 0
         for epoch in self.epochs[:-1]:
             if at < start + epoch.ticks:
@@ -283,5 +283,5 @@ def block_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def denominator(tree: PrefixTree) -> int:
-    """What `block_noise` of prefixes is over."""
+    """The denominator of `block_noise` of prefixes."""
     return int(PARTS ** len(tree.radices)) * prod(tree.radices)

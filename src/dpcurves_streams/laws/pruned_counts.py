@@ -1,4 +1,4 @@
-"""Which aggregations of states were divided at a tick, and noisy counts of all that was not."""
+"""The law of pruned hierarchies: the aggregations divided at a tick, and noisy counts of all that was not."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class PrunedCounts(TickLaw):
         return self.groups + len(self.parents)
 
     def reached(self, divided: BoolArray) -> BoolArray:
-        """Which aggregations are divided, if all that lie around them must be."""
+        """Mark the aggregations that are divided, if all that lie around them must be."""
         found = divided.copy()
         for group, parent in enumerate(self.parents[: self.groups]):
             found[group] &= parent < 0 or found[parent]
         return found
 
     def frontier(self, divided: BoolArray) -> BoolArray:
-        """Which nodes are counted, if these aggregations are divided."""
+        """Mark the nodes that are counted, if these aggregations are divided."""
         above = np.array(self.parents)
         found: BoolArray = (above < 0) | np.append(divided, False)[above]
         found[: self.groups] &= ~divided

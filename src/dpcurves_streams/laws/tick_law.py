@@ -1,4 +1,4 @@
-"""What laws of streams have in common: a release of one tick, the same numbers again at every tick."""
+"""Base of laws of streams: a release of one tick, the same numbers again at every tick."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class TickLaw(Law):
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many values a tick has."""
+        """The number of values of a tick."""
 
     def blank(self) -> tuple[int, ...]:
         return (0,) * self.size
 
 
 class Estimator(Protocol):
-    """What turns values into totals, one tick after the other."""
+    """The estimator of totals from values, tick by tick."""
 
     def read(self, values: FloatArray) -> FloatArray:
         """The totals after the values of one more tick, (keys,)."""

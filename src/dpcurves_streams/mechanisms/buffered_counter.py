@@ -36,7 +36,7 @@ LOG_OVER_PI = 7909703528713629648
 
 
 class Buffers(NamedTuple):
-    """What a count of ticks before weighs: a sum of exponentials.
+    """Weights of earlier ticks in a total: a sum of exponentials.
 
     Attributes:
         decays: Integers over ``2**BITS``.
@@ -61,7 +61,7 @@ class Buffered:
 
 @dataclass(frozen=True, slots=True)
 class BufferedCounter:
-    """How many tuples came so far, with Gaussian noise: nearly a square root of cumulating, with a few buffers.
+    """Totals of tuples so far, with Gaussian noise: nearly a square root of cumulating, with a few buffers.
 
     A square root of cumulating weighs a count of k ticks before ``binomial(2 k, k) / 4**k``, which is the integral of
     ``u**k / (pi * sqrt(u * (1 - u)))`` from 0 to 1. The trapezoidal rule in ``log(u / (1 - u))``, with steps of
@@ -101,7 +101,7 @@ class BufferedCounter:
         return Plan(query, loss, adjacency, f"Gaussian noise through {len(decays)} buffers", law, error)
 
     def begin(self, plan: Plan) -> Buffered:
-        """All buffers are empty."""
+        """The initial state: empty buffers."""
         law = plan.law.required(BufferedPrefixes)
         return Buffered(0, ((0,) * len(law.decays),) * law.keys)
 

@@ -83,7 +83,7 @@ def group(values: IntArray, common: IntArray, own: IntArray, kept: IntArray, tre
 
 
 def settled(kept: IntArray) -> IntArray:
-    """What `group` makes of `kept` before it looks at the next value; the trees are not touched."""
+    """The state of `group` from `kept` before it looks at the next value; the trees are not touched."""
     done = kept.copy()
     new, joins = kept[:, TASK] >= BEGIN, (kept[:, TASK] == JOIN) | (kept[:, TASK] == BEGIN)
     for column in (LENGTH, SUM, TOP):

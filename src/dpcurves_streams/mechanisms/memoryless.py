@@ -1,4 +1,4 @@
-"""What mechanisms remember whose noise and decisions at one tick are independent of all others: the tick alone."""
+"""State of mechanisms whose noise and decisions at one tick are independent of all others: the tick alone."""
 
 from __future__ import annotations
 

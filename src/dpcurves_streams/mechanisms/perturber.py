@@ -21,7 +21,7 @@ from .memoryless import Memoryless, Passed
 
 @dataclass(frozen=True, slots=True)
 class Perturber(Memoryless):
-    """One noisy integer for each cell of each tick (Chen, Machanavajjhala, Hay and Miklau 2017, section 4.1).
+    """Independent noise on each cell of each tick (Chen, Machanavajjhala, Hay and Miklau 2017, section 4.1).
 
     Formal guarantees: all ticks together are one table with a cell for each tick and state, in which a tuple is in one
     cell at most; so neighbouring streams have tables as far apart as ``adjacency.l1_sensitivity`` and

@@ -69,7 +69,7 @@ class BlockNoise:
 
 @dataclass(frozen=True, slots=True)
 class TreeCounter:
-    """How many tuples came so far, at every tick: the exact number plus noise that one tree explains best.
+    """Totals of tuples so far, at every tick: the exact number plus noise that one tree explains best.
 
     With a public horizon the tree is the one that `best_shape` finds for prefixes. Without one, blocks of epochs that
     double follow one another, each with the tree that is best for its length. Where windows were declared, small blocks
@@ -155,7 +155,7 @@ def shapes(query: TickQuery, family: Family) -> list[tuple[int, Shape]]:
 
 
 def _epoch(ticks: int, longest: int, family: Family) -> tuple[int, Shape]:
-    """How many blocks of which shape have so many ticks together."""
+    """The number and the shape of blocks that have so many ticks together."""
     shape = best_shape(1, min(ticks, longest), 1, family, total_is_public=False)
     return -(-ticks // shape.widths[0]), shape
 
@@ -180,7 +180,7 @@ def drawn(block: Block, keys: int, secret: bytes) -> BlockNoise:
 
 
 def fits(tree: PrefixTree, largest: int) -> bool:
-    """Whether `block_noise` stays within 64 bits, on the way too, if no noise is larger.
+    """Tell whether `block_noise` stays within 64 bits, on the way too, if no noise is larger.
 
     An estimate from below is at most ``largest`` for each tick below it. With W ticks in all, the sizes of the final
     ones of a level add up to ``2 * W * largest`` more than those of the level above, so to ``(2 * depth + 1) * W *

@@ -1,4 +1,4 @@
-"""Which small trees, one behind the other, tell sums over sliding windows with the least error."""
+"""Shapes of small consecutive trees that estimate sums over sliding windows with the least error."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from .question import StreamQuestion
 
 @dataclass(frozen=True, slots=True)
 class Aggregated(StreamQuestion):
-    """How many tuples are in each state and each aggregation of states at every tick; windows and events of all.
+    """Counts of tuples in each state and each aggregation of states at every tick; windows and events of all.
 
     Attributes:
         column: The column of states.

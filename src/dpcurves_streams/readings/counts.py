@@ -26,7 +26,7 @@ from .reader import Reader
 
 
 class Smoothing(Enum):
-    """How counts are estimated from noisy ones."""
+    """The estimator of counts from noisy ones."""
 
     AUTO = "auto"
     PLAIN = "plain"
@@ -41,7 +41,7 @@ class Smoothing(Enum):
 
 
 class TickReading:
-    """What was read at one tick.
+    """The reading of one tick.
 
     Attributes:
         tick: Its number, from 1 on.
@@ -87,7 +87,7 @@ class TickReading:
         return _known(self.noisy_windows.get(width)).interval(level, self.windows[width])
 
     def to_json(self, key: int) -> dict[str, Any]:
-        """What was read of one key, as plain objects, to two digits behind the point; with ends of intervals."""
+        """The reading of one key, as plain objects, to two digits behind the point; with ends of intervals."""
         if self._written is None:
             self._written = self._to_write()
         plain: dict[str, Any] = {}
@@ -117,7 +117,7 @@ def _known(noisy: Noisy | None) -> Noisy:
 
 @dataclass(frozen=True, slots=True)
 class Counts(StreamQuestion):
-    """How many tuples are in each state at every tick; sums over windows and events are read from the same release.
+    """Counts of tuples in each state at every tick; sums over windows and events are read from the same release.
 
     Attributes:
         axes: The states: a column of categories, or several columns, or a grid.
@@ -140,7 +140,7 @@ class Counts(StreamQuestion):
 
     @property
     def keys(self) -> int:
-        """How many counts a tick has."""
+        """The number of counts of a tick."""
         return prod(axis.slots for axis in self.axes)
 
     def reader(self, plan: Plan) -> CountsReader:
@@ -152,7 +152,7 @@ class Counts(StreamQuestion):
 
 
 class Known(NamedTuple):
-    """What is known of the noise of counts.
+    """The law of the noise of counts.
 
     Attributes:
         family: That of the draws that it adds up.

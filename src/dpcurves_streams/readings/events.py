@@ -1,4 +1,4 @@
-"""What happens in a stream, from estimates of its counts: jumps and drops, low signals, anything of a window."""
+"""Events of a stream, judged by estimates of its counts: jumps and drops, low signals, anything of a window."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Event:
             raise Refused("width", f"at least 1 count is looked at, got {self.width}")
 
     def judge(self, last: FloatArray) -> BoolArray:
-        """Whether it has happened, for each key, from the estimates of the last ticks, (width, keys)."""
+        """Tell whether the event has happened, for each key, from the estimates of the last ticks, (width, keys)."""
         return np.array([bool(self.happened(last[:, key])) for key in range(last.shape[1])])
 
 
@@ -59,16 +59,16 @@ class Jump:
 
     @property
     def name(self) -> str:
-        """What the command line calls it."""
+        """The name of the event on the command line."""
         return f"jump:{self.lag}:{self.least:g}"
 
     @property
     def width(self) -> int:
-        """How many counts are looked at."""
+        """The number of ticks that are looked at."""
         return self.lag + 1
 
     def judge(self, last: FloatArray) -> BoolArray:
-        """Whether it has happened, for each key, from the estimates of the last ticks, (width, keys)."""
+        """Tell whether the event has happened, for each key, from the estimates of the last ticks, (width, keys)."""
         happened: BoolArray = np.abs(last[-1] - last[0]) >= self.least
         return happened
 
@@ -91,9 +91,9 @@ class Low:
 
     @property
     def name(self) -> str:
-        """What the command line calls it."""
+        """The name of the event on the command line."""
         return f"low:{self.width}:{self.below:g}"
 
     def judge_sum(self, sums: FloatArray) -> BoolArray:
-        """Whether it has happened, for each key, from estimates of the sums over its window."""
+        """Tell whether the event has happened, for each key, from estimates of the sums over its window."""
         return sums < self.below

@@ -26,7 +26,7 @@ from .reader import row
 
 
 class Smoother(Enum):
-    """What a count is estimated by, from the noisy counts of its group so far (Chen 2018, section 5.3.3)."""
+    """The estimator of a count from the noisy counts of its group so far (Chen 2018, section 5.3.3)."""
 
     MEDIAN = "median"
     AVERAGE = "average"
@@ -35,7 +35,7 @@ class Smoother(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Groups(StreamQuestion):
-    """How many tuples are in each state at every tick, smoothed within groups that were found with a part of the loss.
+    """Counts of tuples in each state at every tick, smoothed within groups that were found with a part of the loss.
 
     Attributes:
         axes: The states: a column of categories, or several columns, or a grid.

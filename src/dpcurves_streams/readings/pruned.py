@@ -22,7 +22,7 @@ from .reader import Reader
 
 @dataclass(frozen=True, slots=True)
 class PrunedStates(StreamQuestion):
-    """How many tuples are in each state and each aggregation at every tick, where there are many of them.
+    """Counts of tuples in each state and each aggregation at every tick, where there are many of them.
 
     What lies below an aggregation that was not divided counts as 0 at that tick. `Aggregated`, whose estimates find the
     empty parts from the noisy counts themselves, is mostly more exact.

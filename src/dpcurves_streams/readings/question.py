@@ -1,4 +1,4 @@
-"""What all questions about a stream have in common: windows and events, read from the same release."""
+"""Base of questions about a stream: windows and events, read from the same release."""
 
 from __future__ import annotations
 

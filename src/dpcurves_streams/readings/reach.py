@@ -1,4 +1,4 @@
-"""How far the noise of unbiased numbers reaches: intervals for these records."""
+"""Intervals of unbiased numbers for these records: the reach of their noise."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Noisy:
     deviations: FloatArray | float
 
     def interval(self, level: float, shown: FloatArray) -> Interval:
-        """What lies around each number with at least this chance, and what is shown of it; not below 0.
+        """The interval of each number at this level, and of the estimate that is shown; not below 0.
 
         Counts are whole, so ends are, but where what is shown lies beyond them. Each interval holds for itself, at one
         tick. Sums of Laplace draws have tails between those of one draw and those of Gaussian noise: the farther

@@ -1,4 +1,4 @@
-"""What readings of counts have in common."""
+"""Base of the readers of counts."""
 
 from __future__ import annotations
 

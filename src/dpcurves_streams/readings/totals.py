@@ -25,7 +25,7 @@ from .reach import LEVEL, STATED, Interval, Noisy
 
 @dataclass(frozen=True, slots=True)
 class TotalReading:
-    """What was read at one tick.
+    """The reading of one tick.
 
     Attributes:
         tick: Its number, from 1 on.
@@ -71,7 +71,7 @@ class TotalReading:
         return Noisy(self.family, sums, self.window_deviations[width]).interval(level, np.maximum(sums, 0.0))
 
     def to_json(self, key: int) -> dict[str, Any]:
-        """What was read of one key, as plain objects, to two digits behind the point; with ends of intervals."""
+        """The reading of one key, as plain objects, to two digits behind the point; with ends of intervals."""
         plain: dict[str, Any] = {"total": round(float(self.totals[key]), 2)}
         plain["low"], plain["high"] = _ends(self.interval(LEVEL), key)
         for width, sums in self.windows.items():
@@ -88,7 +88,7 @@ def _ends(interval: Interval, key: int) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Totals(StreamQuestion):
-    """How many tuples of each state came so far, at every tick, with an error that grows slowly.
+    """Totals of tuples of each state so far, at every tick, with an error that grows slowly.
 
     Attributes:
         axes: The states: a column of categories, or several columns, or a grid.

@@ -15,7 +15,7 @@ LARGEST_EXPONENT = 700.0
 
 
 class Link(Enum):
-    """How a linear predictor becomes a prediction.
+    """The link: the function that makes a prediction of a linear predictor.
 
     - `IDENTITY`: it is the prediction.
     - `LOGIT`: its logistic function is, a probability.

@@ -1,4 +1,4 @@
-"""What a model leaves unexplained: an outcome less its prediction, record by record."""
+"""Residuals of a model: an outcome less its prediction, record by record."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Residual(Predictor):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """What pictures call it."""
+        """The name in pictures."""
         return f"{self.outcome} less {self.model.name}"
 
     @property

@@ -101,7 +101,7 @@ class Scorecard(Predictor):
             raise Refused("ranges", f"{factor.column!r} needs a range above -1, for its log1p is taken")
 
     def _largest(self, term: Term) -> float:
-        """How far from 0 the term can be at most: factors are largest at an end of their range."""
+        """The largest absolute value of the term: factors are largest at an end of their range."""
         size = abs(term.coefficient)
         ranges = {each.column: each for each in self.columns if isinstance(each, Ranged)}
         with np.errstate(over="ignore"):

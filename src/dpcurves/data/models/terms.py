@@ -1,4 +1,4 @@
-"""What scorecards are made of: columns with declared ranges, factors, and terms that are added up."""
+"""Parts of scorecards: columns with declared ranges, factors, and terms that are added up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HIGHEST_POWER = 16
 
 
 class Transform(Enum):
-    """What is taken of a number before its power."""
+    """The transform of a number before its power."""
 
     IDENTITY = "identity"
     LOG1P = "log1p"
@@ -104,7 +104,7 @@ class Term:
 
 
 def declared(column: Ranged | Categories) -> dict[str, Any]:
-    """What a column is declared to hold, as plain objects."""
+    """The declaration of a column, as plain objects."""
     if isinstance(column, Ranged):
         return {"lower": column.lower, "upper": column.upper}
     return {"categories": list(column.values)}

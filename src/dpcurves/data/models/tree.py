@@ -1,4 +1,4 @@
-"""One tree of thresholds."""
+"""A decision tree of thresholds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEAF = -1
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """One tree. Nodes have numbers; 0 is the root, and children come after their parents.
+    """A decision tree. Nodes have numbers; 0 is the root, and children come after their parents.
 
     Attributes:
         column: For each node the number of the column that is compared; -1: a leaf.

@@ -22,7 +22,7 @@ LARGEST = 1e300
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Trees(Predictor):
-    """What the leaves of trees add up to, times a factor, and the link that makes a prediction of it.
+    """A sum of decision trees, times a factor, and the link that makes a prediction of it.
 
     It stands wherever a column of scores does. Numbers are compared with thresholds and nothing else is done with them,
     so infinite and huge ones need no range; a record that lacks one of the columns has no score.
@@ -89,7 +89,7 @@ class Trees(Predictor):
         return self.link.response(np.where(np.isnan(table).any(axis=1), np.nan, summed))
 
     def _nodes(self) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, FloatArray]:
-        """All trees behind one another: roots, columns, thresholds, children, values."""
+        """The trees behind one another: roots, columns, thresholds, children, values."""
         sizes = [len(tree.column) for tree in self.trees]
         roots = np.cumsum([0, *sizes[:-1]])
         joined = [

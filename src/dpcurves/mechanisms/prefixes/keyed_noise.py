@@ -56,7 +56,7 @@ class NoiseKey:
 
 
 def noise_name(law: CountLaw) -> str:
-    """What has the same noises from the same key: who has paid for one name must not draw under another."""
+    """The name under which noises are drawn from a key: a payer of one name must not draw under another."""
     return f"noise format {FORMAT} {_facts(law)}"
 
 

@@ -110,7 +110,7 @@ def path_law(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Pat
 
 
 def _allowed(loss: PrivacyLoss, records: int) -> Fraction:
-    """What one record may cost: the sum of ``1 / scale`` of all noises that it shifts by 1, or of ``1 / variance``."""
+    """The budget of one record: the sum of ``1 / scale`` of all noises that it shifts by 1, or of ``1 / variance``."""
     return 2 * loss.rho / records**2 if loss.epsilon is None else loss.epsilon / records
 
 

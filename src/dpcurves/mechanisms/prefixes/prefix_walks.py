@@ -1,4 +1,4 @@
-"""Which records each dyadic block accounts for, so that the blocks on a path add up to the count of a prefix.
+"""The dyadic blocks of a record, such that the blocks on a path add up to the count of a prefix.
 
 Take the ends of blocks as points 0, ..., 2**L, and each block as an edge between its two ends. The signed sum of the
 blocks along a walk, rightwards added and leftwards subtracted, holds the places between its two ends once, and no

@@ -1,4 +1,4 @@
-"""How much Cauchy noise a number needs whose sensitivity is smooth: the exact rule."""
+"""The exact scale of Cauchy noise for a number with a smooth sensitivity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SLACK = Fraction(1, 2**36)
 
 
 class CauchyRule(NamedTuple):
-    """What noise a smooth sensitivity of S asks for: S over `alpha`, where S falls by a factor of e to the `beta`.
+    """The scale of the noise for a smooth sensitivity S: S over `alpha`, where S falls by a factor of e to the `beta`.
 
     Attributes:
         alpha: How much loss a unit of sensitivity may make.

@@ -1,4 +1,4 @@
-"""What a loss allows a choice, which has no noise that could be Gaussian: an epsilon, or a range of log ratios."""
+"""The loss of a choice, which has no noise that could be Gaussian: an epsilon, or a range of log ratios."""
 
 from __future__ import annotations
 

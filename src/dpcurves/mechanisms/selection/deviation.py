@@ -1,4 +1,4 @@
-"""How far the cells of every window are from being alike: all windows of 1, 2, 4, 8, ... cells, in n log n steps."""
+"""Deviations of cells from their mean in all windows of 1, 2, 4, 8, ... cells, in n log n steps."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from .deviation import window_deviations
 
 @dataclass(frozen=True, slots=True)
 class ExponentialPartition:
-    """One of all partitions into intervals of 1, 2, 4, ... cells, the likelier the more alike cells are within them.
+    """A random partition into intervals of 1, 2, 4, ... cells, the likelier the more alike cells are within them.
 
     A partition has a chance proportional to the product over its intervals of ``prior * exp(-rate * deviation)``, with
     the least sum of absolute distances of the cells from one number as `deviation`. Compared with the first stage of
@@ -57,7 +57,7 @@ class ExponentialPartition:
 
 
 def prior(places: int) -> float:
-    """What each interval weighs: public.
+    """The prior weight of each interval: public.
 
     Where all cells are alike, that makes some 60 intervals likely, however many cells there are: with k lengths, about
     k - 5 of which are at most a sixtieth of all cells, the weights of these add up to 1.
@@ -66,7 +66,7 @@ def prior(places: int) -> float:
 
 
 def rate_of(query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
-    """How much a unit of deviation may count."""
+    """The weight of a unit of deviation in the exponent."""
     places = len(query.order)
     unproven = 4 * error_bound(places, places.bit_length()) + 4 * adjacency.l1_sensitivity * WEIGHT_ERROR
     return (bounded_range(loss) - unproven) / (2 * adjacency.l1_sensitivity)

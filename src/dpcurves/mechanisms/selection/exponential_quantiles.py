@@ -71,7 +71,7 @@ class ExponentialQuantiles:
 
 
 def depth(pieces: int) -> int:
-    """How many levels of cuts make so many pieces."""
+    """The number of levels of cuts that make so many pieces."""
     return (pieces - 1).bit_length()
 
 

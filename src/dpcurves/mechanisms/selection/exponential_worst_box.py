@@ -49,7 +49,7 @@ class ExponentialWorstBox:
 
 
 def rate_of(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
-    """How much a record of misfit may count."""
+    """The weight of a record of misfit in the exponent."""
     return bounded_range(loss) / (2 * adjacency.l1_sensitivity)
 
 

@@ -1,4 +1,4 @@
-"""How much noise the sums of a plan need: from shares of a loss to exact laws, with the proof."""
+"""Calibration of noise: from shares of a loss to exact laws for the sums of a plan, with the proof."""
 
 from __future__ import annotations
 

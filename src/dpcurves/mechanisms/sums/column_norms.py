@@ -1,4 +1,4 @@
-"""What one record may cost in noisy sums: the largest change of many values at once, in units of their noise.
+"""Norms of one record's effect on noisy sums: the largest change of many values at once, in units of their noise.
 
 The *price* of a change d of the values is ``sum(|d_i| / scale_i)`` for Laplace noise, and ``sum(d_i**2 / variance_i)``
 for Gaussian noise. A price and its square root, respectively, are norms of d.
@@ -18,7 +18,7 @@ LEAST_MISSING = Fraction(1, 3)
 
 
 class Prices(NamedTuple):
-    """What is left to choose once the noises of the sums are known up to one factor.
+    """The remaining choice once the noises of the sums are known up to one factor.
 
     Attributes:
         unit: What the sums' relative prices are multiplied with.

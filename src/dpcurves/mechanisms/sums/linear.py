@@ -77,7 +77,7 @@ def prefixes_only(query: Query, name: str) -> CountQuery:
 def plan_of_sums(
     name: str, query: CountQuery | SumQuery, shape: Shape, loss: PrivacyLoss, adjacency: Adjacency
 ) -> Plan:
-    """What would be done, and with what error: of a prefix by least squares on all levels, or of a finest interval."""
+    """Plan sums, with the error of a prefix by least squares on all levels, or of a finest interval."""
     law = law_of(query, shape, loss, adjacency)
     if isinstance(query, CountQuery) and query.read.of_prefixes:
         return plan_of_prefixes(name, query, law, loss, adjacency)
@@ -85,7 +85,7 @@ def plan_of_sums(
 
 
 def plan_of_prefixes(name: str, query: CountQuery, law: NoisySums, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-    """What would be done, and with what error of a prefix, estimated as well as the noise allows."""
+    """Plan prefixes, with their error when they are estimated as well as the noise allows."""
     variance = law.mean_prefix_variance(total_is_public=adjacency.total is not None)
     return Plan(query, loss, adjacency, name, law, printed(sqrt(variance)))
 

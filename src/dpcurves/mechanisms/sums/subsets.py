@@ -1,4 +1,4 @@
-"""How many subsets confirm a claim, with noise for the one or two that a unit can change."""
+"""The number of subsets that confirm a claim, with noise for the one or two that a unit can change."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Subsets(Linear):
 
 
 def moved(adjacency: Adjacency) -> int:
-    """How far the count of two neighbours can differ.
+    """The largest difference of the counts of two neighbours.
 
     >>> from dpcurves.privacy import EACH_RECORD, ReplaceOne, Unit
     >>> moved(AddRemove(Unit("patient", 9))), moved(ReplaceOne(EACH_RECORD, 100))

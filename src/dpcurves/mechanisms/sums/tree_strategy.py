@@ -1,4 +1,4 @@
-"""Which nested tilings to sum over, and what share of the loss each gets: least mean squared error of a prefix."""
+"""Choice of nested tilings and of their shares of the loss: least mean squared error of a prefix."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _ranked(rows: int, cells: int, width: int, family: Family, pinned: bool) -> 
 
 
 def _depths(rows: int, cells: int, width: int, family: Family, pinned: bool) -> Iterator[PerfectTrees]:
-    """All trees that are compared, those of one depth together, without a root and with one."""
+    """Trees that are compared, those of one depth together, without a root and with one."""
     power = 2 if family is Family.LAPLACE else 1
     lists = sorted(_inner_radices(max(cells / width, 1.0)), key=len)
     for _, alike in groupby(lists, key=len):

@@ -70,7 +70,7 @@ class PerfectTrees:
 
     @cached_property
     def _nodes(self) -> FloatArray:
-        """How many nodes a node of the level above has, with the one that is cut off."""
+        """The number of children of a node of the level above, with the one that is cut off."""
         return np.ceil(self.radices)
 
     @cached_property
@@ -87,7 +87,7 @@ class PerfectTrees:
 
     @cached_property
     def _weights(self) -> FloatArray:
-        """What a level adds to the error per unit of its variance, given the total of the node above."""
+        """The contribution of a level to the error per unit of its variance, given the total of the node above."""
         first, second = self._moments
         return first - second / self._nodes
 
@@ -100,7 +100,7 @@ class PerfectTrees:
         return combined
 
     def _top(self, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """What the first level adds to the error, and the derivative of that by its variance."""
+        """The contribution of the first level to the error, and its derivative by the variance."""
         first, second = self._moments[0][:, 0], self._moments[1][:, 0]
         if not self.total_is_public:
             return first * variance, first
@@ -109,7 +109,7 @@ class PerfectTrees:
         return first * variance - second * variance * part, first - second * part * (2 - nodes * part)
 
     def _pulls(self, shares: FloatArray) -> FloatArray:
-        """How much the error falls with the logarithm of each share, over the power: by the chain rule, downwards."""
+        """Derivatives of the error by the logarithm of each share, over the power: by the chain rule, downwards."""
         combined, own = self._combined(shares), shares**-self.power
         pulls = np.empty_like(shares)
         _, slope = self._top(combined[:, 0])

@@ -68,7 +68,7 @@ def noise_of(loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
 
 
 def ends(counts: Sequence[int], least: int, own: Sequence[int], common: Sequence[int]) -> Iterator[int]:
-    """Whether an interval ends behind each cell, given the noise of its count and that of an interval from it on."""
+    """Mark the cells behind which an interval ends, given the noise of its count and that of an interval from it on."""
     total, threshold = 0, None
     for count, noise, fresh in zip(counts, own, common, strict=True):
         threshold = least + fresh if threshold is None else threshold

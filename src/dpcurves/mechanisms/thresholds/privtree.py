@@ -89,7 +89,7 @@ class PrivTree:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """All that is public about how a partition is grown."""
+    """Public parameters of the growth of a partition."""
 
     splitting: Splitting
     least: int
@@ -158,7 +158,7 @@ def _grown(splitting: Splitting, divides: Callable[[Boxes, int], BoolArray]) -> 
 
 
 def _example(growth: Growth, adjacency: Adjacency) -> tuple[int, ...]:
-    """What records that are spread evenly would lead to, without noise; one box, where their number is private."""
+    """The partition of records that are spread evenly, without noise; one box, where their number is private."""
     shape = np.array(growth.splitting.shape, dtype=np.float64)
     records = float(adjacency.units * adjacency.unit.records) if isinstance(adjacency, ReplaceOne) else 0.0
 

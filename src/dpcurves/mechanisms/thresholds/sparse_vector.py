@@ -1,4 +1,4 @@
-"""Which comparisons reach their threshold: the sparse vector technique, exact on integers."""
+"""Sparse vector technique, exact on integers: the comparisons that reach their threshold."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ _RATIO_BITS = 20
 
 @dataclass(frozen=True, slots=True)
 class SparseVector:
-    """One secret noise on all thresholds, fresh noise on every sum, and an end after so many that reached theirs.
+    """Sparse vector technique: one secret noise on all thresholds, fresh noise on every sum, a limit on those that
+    reach.
 
     Thresholds may differ, and may be sums over records themselves (Chen 2018, Algorithm 8, with the counter set to
     zero once, before the loop): then the difference is what is compared. It is asked whether the difference, with noise
@@ -96,7 +97,7 @@ class Comparisons(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """How far one move takes the differences.
+    """Changes of the differences by one move of a record.
 
     Attributes:
         up: The largest rise of one of them, over all moves (a fall is a rise the other way round).
@@ -108,7 +109,7 @@ class Spread(NamedTuple):
 
 
 def comparisons_of(query: ThresholdQuery | CoverageQuery) -> Comparisons:
-    """What is compared. Interval i covers the share p / q if ``q * (inside + spare) - p * all`` is not below 0.
+    """The comparisons. Interval i covers the share p / q if ``q * (inside + spare) - p * all`` is not below 0.
 
     The last interval needs no comparison: it is the answer if no other is.
     """

@@ -57,7 +57,7 @@ class Prover(Protocol):
 
 
 class Finding(NamedTuple):
-    """What was tried on an engine, and whether it was as it must be."""
+    """The result of one conformance check of an engine."""
 
     what: str
     fits: bool
@@ -112,7 +112,7 @@ def _of_grid(engine: Prover, grid: Grid) -> Iterator[Finding]:
 
 
 def findings(engine: Prover) -> Iterator[Finding]:
-    """All that `dpcurves engine check` tries."""
+    """Run every check of `dpcurves engine check`."""
     for outside in Outside:
         for grid in _grids(outside):
             yield from _of_grid(engine, grid)

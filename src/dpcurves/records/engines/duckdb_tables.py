@@ -90,7 +90,7 @@ def prefixes(
 
 
 def places(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis]) -> IntArray:
-    """Where each row is counted: its cell, the last axis fastest; one that is missing on any axis behind them all."""
+    """The cell index of each row, the last axis fastest; a row missing on any axis: the index past the last cell."""
     slots, bound = _slots(bound), _laid_out(bound)
     found = [_places(columns, bound, slots) for columns in _batches(connection, rows, bound, slots)]
     return np.concatenate([np.empty(0, dtype=np.int64), *found])
@@ -183,7 +183,7 @@ def _batches(
 
 
 def _places(columns: Sequence[FloatArray], bound: Sequence[BoundAxis], slots: Sequence[str | None]) -> IntArray:
-    """Where in the table each row is counted."""
+    """The cell index of each row of the table."""
     place, missing = np.zeros(len(columns[0]), dtype=np.int64), np.zeros(len(columns[0]), dtype=bool)
     for values, each, slot in zip(columns, bound, slots, strict=True):
         found = each.axis.grid.cell_of(values) if isinstance(each.axis, Axis) and slot is None else values

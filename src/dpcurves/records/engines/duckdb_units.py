@@ -28,7 +28,7 @@ def used_rows(rows: str, unit: Column, unit_place: int, places: Sequence[int], r
 
 
 def pads(key: bytes) -> dict[str, bytes]:
-    """What HMAC (Bellare, Canetti and Krawczyk 1996; RFC 2104) writes before the message, inside and outside."""
+    """The inner and the outer pad of HMAC (Bellare, Canetti and Krawczyk 1996; RFC 2104)."""
     key = (sha256(key).digest() if len(key) > BLOCK else key).ljust(BLOCK, b"\0")
     return {"inner": bytes(byte ^ 0x36 for byte in key), "outer": bytes(byte ^ 0x5C for byte in key)}
 

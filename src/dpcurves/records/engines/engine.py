@@ -1,4 +1,4 @@
-"""What an engine must be able to do. All of them are held to the same cells by one suite."""
+"""The interface of engines. One conformance suite holds all of them to the same cells."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BoundAxis(NamedTuple):
 
 
 def size_of(bound: Sequence[BoundAxis]) -> int:
-    """How many cells a table of these axes has; one without axes has one."""
+    """The number of cells of a table of these axes; 1 without axes."""
     return prod(each.axis.slots for each in bound)
 
 
@@ -42,11 +42,11 @@ class CountingEngine(Protocol):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """What the schema says, and how each column is read."""
+        """The columns of the schema, and the way each is read."""
 
     @property
     def failure(self) -> str:
-        """What is said when it fails, in place of what it says."""
+        """The message of a failure, in place of the engine's own words."""
 
     @property
     def moment(self) -> int | None:
@@ -84,7 +84,7 @@ class CountingEngine(Protocol):
         """The cell of each row; one that is missing on any axis lies behind them all."""
 
     def units(self) -> int:
-        """How many units there are; rows without a unit are one together."""
+        """The number of units; rows without a unit are one together."""
 
     def close(self) -> None:
         """Let go of the records, and of all that was kept of them."""

@@ -14,7 +14,7 @@ GROUP = "dpcurves.engines"
 
 
 class EngineTable(ABC):
-    """What a session is given instead of a file. Its repr shows no password."""
+    """A handle of a table on a server, given to a session in place of a file. Its repr shows no password."""
 
     @property
     @abstractmethod

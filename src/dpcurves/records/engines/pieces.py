@@ -41,7 +41,7 @@ class Pieces:
 
     @property
     def count(self) -> int:
-        """How many pieces a row has."""
+        """The number of pieces of a row."""
         return len(self.inner) + 1
 
     @property

@@ -167,7 +167,7 @@ def thresholds_of(grid: Grid) -> FloatArray:
 
 
 class Offsets(NamedTuple):
-    """What `Grid.offset_of` needs of each cell: its middle, its width, and what differs from the middle by nothing.
+    """Constants of `Grid.offset_of` for each cell: its middle, its width, and values equal to the middle.
 
     A difference below `nothing` changes no step, and divided by the width it might underflow: it is taken as zero.
     """
@@ -185,7 +185,7 @@ class Offsets(NamedTuple):
 
 
 def keys_of(axis: Categories, kind: Kind) -> tuple[Category | None, ...]:
-    """What each category is compared as in a column of this kind; None equals nothing."""
+    """The comparison value of each category in a column of this kind; None equals nothing."""
     return tuple(in_numbers(value) if kind is Kind.NUMBERS else value for value in axis.values)
 
 
@@ -199,7 +199,7 @@ def texts_and_numbers(
 
 
 def in_numbers(value: Category) -> Category | None:
-    """What a category is in a column of numbers: text is the number that it spells, or nothing.
+    """The number that a category stands for in a column of numbers: text is the number that it spells, or None.
 
     >>> in_numbers("2.5"), in_numbers("1"), in_numbers(True), in_numbers("AA")
     (2.5, 1, True, None)

@@ -1,4 +1,4 @@
-"""Which noise a kernel's values get: chosen from their range and the loss of one pair alone."""
+"""Choice of the noise for a kernel's values, from their range and the loss of one pair alone."""
 
 from __future__ import annotations
 

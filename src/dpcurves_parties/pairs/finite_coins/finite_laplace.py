@@ -74,7 +74,7 @@ class FiniteLaplace:
 
     @cached_property
     def digits(self) -> int:
-        """How many binary digits a magnitude has."""
+        """The number of binary digits of a magnitude."""
         return next(digits for digits in count(1) if digits + 1 >= self.width or self._reaches_far_enough(digits))
 
     def _reaches_far_enough(self, digits: int) -> bool:
@@ -91,12 +91,12 @@ class FiniteLaplace:
 
     @property
     def rate(self) -> Fraction:
-        """How fast weights fall: one over the scale of the noise."""
+        """The decay rate of the weights: one over the scale of the noise."""
         return self._rate(self.digits)
 
     @property
     def wraps(self) -> bool:
-        """Whether magnitudes and signs fill the circle."""
+        """Tell whether magnitudes and signs fill the circle."""
         return self.digits + 1 == self.width
 
     @cached_property
@@ -107,13 +107,13 @@ class FiniteLaplace:
 
     @property
     def coins(self) -> tuple[int, ...]:
-        """How many places each coin has."""
+        """The number of binary places of each coin."""
         places = tuple(coin.places for coin in self.thrown)
         return places if self.wraps else (*places, RARE, self.width)
 
     @property
     def ands(self) -> int:
-        """How many ANDs `wires` takes."""
+        """The number of AND gates of `wires`."""
         thrown = sum(ands_below(coin.places, coin.parts) for coin in self.thrown)
         return thrown if self.wraps else thrown + RARE - 1 + self.width
 

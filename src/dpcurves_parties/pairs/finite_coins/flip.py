@@ -40,7 +40,7 @@ class Flip(Response):
 
     @cached_property
     def places(self) -> int:
-        """How many places the coin has."""
+        """The number of binary places of the coin."""
         smallness = (self.epsilon.denominator // self.epsilon.numerator).bit_length()
         return max(FEWEST_PLACES, FINE + smallness)
 

@@ -1,4 +1,4 @@
-"""What all noise from finite coins shares: public chances, a plain function of coins, and that function in gates."""
+"""Base of noise from finitely many coins: public chances, a plain function of coins, and the same function in gates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Places = TypeVar("Places", int, IntArray)
 
 @dataclass(frozen=True)
 class Response(ABC):
-    """One way to answer with a value that noise was added to, from even coins of finitely many places alone.
+    """A randomised response that needs even coins of finitely many places alone.
 
     Formal guarantees: whatever the values v and w and the answer a are, ``P(a | v) <= exp(epsilon) P(a | w)``, exactly:
     all chances are dyadic, and rounded so that it holds; there is no delta. It holds for whoever does not know the
@@ -44,26 +44,26 @@ class Response(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What it does, in words."""
+        """The name of the response, in words."""
 
     @property
     @abstractmethod
     def values(self) -> range:
-        """What may be answered about."""
+        """Values that may be answered about."""
 
     @property
     @abstractmethod
     def answers(self) -> range:
-        """What may be answered: whole numbers, the negative ones in two's complement on the wires."""
+        """Possible answers: whole numbers, the negative ones in two's complement on the wires."""
 
     @property
     @abstractmethod
     def coins(self) -> tuple[int, ...]:
-        """How many places each coin has."""
+        """The number of binary places of each coin."""
 
     @abstractmethod
     def answer(self, value: int, coins: Sequence[int]) -> int:
-        """What is answered when these coins, each of its places, were thrown."""
+        """The answer for these coins, given place by place."""
 
     @abstractmethod
     def wires(self, value: Wires, coins: Wires) -> Wires:
@@ -72,7 +72,7 @@ class Response(ABC):
     @property
     @abstractmethod
     def ands(self) -> int:
-        """How many ANDs `wires` takes."""
+        """The number of AND gates of `wires`."""
 
     @abstractmethod
     def chance(self, value: int, answer: int) -> Fraction:
@@ -81,7 +81,7 @@ class Response(ABC):
     @property
     @abstractmethod
     def offset(self) -> Fraction:
-        """What is answered on average where the value is 0."""
+        """The expected answer where the value is 0."""
 
     @property
     @abstractmethod
@@ -99,7 +99,7 @@ class Response(ABC):
 
     @property
     def width(self) -> int:
-        """How many places an answer has."""
+        """The number of binary places of an answer."""
         return (len(self.answers) - 1).bit_length()
 
     @property

@@ -61,7 +61,7 @@ class Rounded(Response):
 
     @property
     def span(self) -> int:
-        """How far the values reach."""
+        """The range of the values."""
         return self.most - self.least
 
     @property
@@ -70,17 +70,17 @@ class Rounded(Response):
 
     @cached_property
     def within(self) -> Response:
-        """What is done with what was rounded."""
+        """The response that is applied to the rounded value."""
         return Flip(self.epsilon) if not self.steps else Lattice(self.epsilon, 2**self.steps)
 
     @property
     def steps(self) -> int:
-        """How many places the number of steps has: where values are fewer, as many as they have."""
+        """The number of binary places of the number of steps: where values are fewer, as many as they have."""
         return min(self.fine, self.scale.places)
 
     @cached_property
     def scale(self) -> _Scale:
-        """How values fill the range."""
+        """The scale that maps values onto the range."""
         tried = [_scale(self.span, factor) for factor in range(1, LARGEST_FACTOR + 1, 2)]
         good = (scale for scale in tried if self._empty(scale) <= SPARED)
         return next(good, min(tried, key=self._empty))
@@ -90,7 +90,7 @@ class Rounded(Response):
 
     @property
     def dither(self) -> int:
-        """How many places are rounded."""
+        """The number of binary places that are rounded."""
         return self.scale.places - self.steps
 
     @property
@@ -118,7 +118,7 @@ class Rounded(Response):
 
     @property
     def ands(self) -> int:
-        """How many ANDs `wires` takes after the value was brought to begin at 0, at most."""
+        """An upper bound on the AND gates of `wires` after the value was shifted to begin at 0."""
         scaled = (self.scale.factor.bit_count() - 1) * (self.span.bit_length() + FINEST)
         return self.within.ands + self.scale.places * bool(self.dither) + scaled
 
@@ -154,7 +154,7 @@ def _scale(span: int, factor: int) -> _Scale:
 
 
 def _rounded(scaled: Wires, dither: Wires, steps: int) -> Wires:
-    """What is left of a number of so many steps when a coin is added and its places are taken off."""
+    """Round a number of steps at random: a coin is added, and its places are cut off."""
     if not dither:
         return scaled
     kept = scaled[len(dither) :]

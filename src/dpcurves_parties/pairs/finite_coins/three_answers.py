@@ -52,7 +52,7 @@ class ThreeAnswers(Response):
 
     @cached_property
     def places(self) -> int:
-        """How many places the first coin has."""
+        """The number of binary places of the first coin."""
         return max(FEWEST_PLACES, FINE + (self.epsilon.denominator // self.epsilon.numerator).bit_length())
 
     @property
@@ -120,7 +120,7 @@ def _parts(kept: int, whole: int, rest: Fraction) -> _Parts:
 
 
 def _is_private(parts: _Parts, whole: int, rest: Fraction) -> bool:
-    """Whether no answer is more than ``1 / rest`` times as likely about one value as about another."""
+    """Tell whether no answer is more than ``1 / rest`` times as likely about one value as about another."""
     ties = (Fraction(parts.kept), Fraction(parts.hidden))
     orders = (Fraction(whole - parts.hidden - parts.turned), Fraction(parts.turned), Fraction(whole - parts.kept, 2))
     return all(min(told) > 0 and max(told) * rest <= min(told) for told in (ties, orders))

@@ -15,7 +15,8 @@ Wires = Sequence[Wire]
 
 
 def below(coin: Wires, parts: int) -> Wire:
-    """Whether a coin is less than a public number from 1 to ``2**len(coin) - 1``: its chance is that number's share.
+    """The gate that compares a coin with a public number from 1 to ``2**len(coin) - 1``: its chance is that number's
+    share.
 
     From the lowest place on that is set in `parts`, where NOT decides; each further place takes one AND.
     """
@@ -29,7 +30,7 @@ def below(coin: Wires, parts: int) -> Wire:
 
 
 def ands_below(bits: int, parts: int) -> int:
-    """How many ANDs `below` takes."""
+    """The number of AND gates of `below`."""
     return bits - 1 - _lowest(parts)
 
 

@@ -102,7 +102,7 @@ class Kernel:
 
     @cached_property
     def form(self) -> KernelForm:
-        """What is public about it."""
+        """The public form of the kernel."""
         (found,) = self.circuit.outputs
         digest = sha256(to_bristol(self.circuit).encode()).hexdigest()
         columns = tuple(zip(self.columns, self.bits.values(), strict=True))

@@ -1,4 +1,4 @@
-"""What pairs of people would answer, or two servers would add up: noise, law and error, from public facts alone."""
+"""Plans of pair statistics, answered by pairs of people or added up by two servers, from public facts alone."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ PEOPLE, SERVERS = "pairs of people", "pairs of people, by two servers"
 
 
 class Noise(Enum):
-    """Where noise is added."""
+    """The place where noise is added."""
 
     EACH = "to each pair's answer: people in pairs"
     ON_SUM = "once, to the sum of all: two servers"
 
 
 class Zetas(NamedTuple):
-    """What is known in public about how a kernel varies, in the squares of its whole steps: what `Overlaps` takes.
+    """Public bounds on the variance components of a kernel, in the squares of its whole steps, as `Overlaps` takes
+    them.
 
     Attributes:
         one: The variance of its mean given one person.
@@ -69,7 +70,7 @@ def planned_answers(
 
 
 def planned_sum(query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Zetas | None = None) -> Plan:
-    """All pairs' values are added up, unseen, and one noise to their sum.
+    """Plan one noisy sum of all pairs' values, none of which is seen.
 
     Formal guarantees: whoever is replaced changes the values of no other pairs than their own, each by the kernel's
     span at most, hence the sum by `PairQuery.per_record_sensitivity`; see `FiniteLaplace` for a sum that changes by so

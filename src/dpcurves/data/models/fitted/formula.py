@@ -69,7 +69,7 @@ def read(coefficients: Mapping[Any, Any], ranges: Ranges, categories: Levels) ->
 
 
 def _parts(name: str) -> list[str]:
-    """What a colon multiplies, but for colons inside brackets."""
+    """The factors that a colon multiplies, but for colons inside brackets."""
     parts, depth = [""], 0
     for letter in name:
         depth += (letter in "([") - (letter in ")]")
@@ -116,7 +116,7 @@ def _levels(part: str, categories: Levels) -> list[Level]:
 
 
 def _texts(value: Category) -> set[str]:
-    """How a category is written behind the name of its column."""
+    """The text of a category behind the name of its column."""
     return {str(value), str(value).upper()} if isinstance(value, bool) else {str(value)}
 
 

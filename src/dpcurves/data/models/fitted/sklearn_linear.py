@@ -16,7 +16,7 @@ from ..link import Link
 from ..terms import Level, Power, Ranged, Term, Transform
 
 Feature = tuple[Term, ...]
-"""One column of a design matrix: a sum of terms."""
+"""A column of a design matrix: a sum of terms."""
 LOGISTIC = {"LogisticRegression", "LogisticRegressionCV"}
 LOGARITHMIC = {"PoissonRegressor", "GammaRegressor"}
 PLAIN = {

@@ -44,7 +44,7 @@ def read(model: Any, columns: Sequence[str] | None) -> Parts:
 
 
 def _start(model: Any) -> tuple[float, Link]:
-    """What boosting begins with: read at one record, for it is the same for all."""
+    """The initial prediction of boosting: read at one record, for it is the same for all."""
     if not (isinstance(model.init_, str) or type(model.init_).__name__ in {"DummyRegressor", "DummyClassifier"}):
         raise Refused("model", "boosting that begins with a model of its own is not read")
     classifier = type(model).__name__ == "GradientBoostingClassifier"
