@@ -127,7 +127,7 @@ def _legendre(at: FloatArray, many: int) -> FloatArray:
 
 
 def _integrals(at: FloatArray, many: int) -> FloatArray:
-    """Of orthonormal polynomials from these points to 1."""
+    """Integrals of orthonormal polynomials from these points to 1."""
     values, order = _legendre(2 * at - 1, many + 1), np.arange(1, many)[:, None]
     return np.vstack([1 - at, (values[:-2] - values[2:]) / (2 * np.sqrt(2 * order + 1))])
 
@@ -152,7 +152,7 @@ Errors = dict[str, FloatArray]
 
 
 def measured(options: argparse.Namespace, name: str, records: int, part: str) -> Errors:
-    """Of all methods, on the same records."""
+    """Errors of all methods, on the same records."""
     found: dict[str, list[tuple[float, ...]]] = {}
     epsilon = Fraction(TIMES_EPSILON, records)
     for release in range(options.releases):
@@ -234,7 +234,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Measured]] = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure part by part, and print each."""
     options = _options(arguments)
-    console = Console(width=None if Console().is_terminal else 150)
+    console = Console(width=None if Console().is_terminal else 180)
     before = json.loads(options.beside.read_text(encoding="utf-8")) if options.beside else {}
     kept: dict[str, dict[str, list[list[float]]]] = {}
     for part in options.parts:
