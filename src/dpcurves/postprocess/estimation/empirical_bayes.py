@@ -241,6 +241,30 @@ def reestimate(known: Measurements, total: float, before: Splits) -> Splits:
     return _descended(known.layout, ascend(known, joined), total)
 
 
+def by_law(layout: Layout, ascent: Ascent, law: Law, below: FloatArray, known: NDArray[np.bool_]) -> FloatArray:
+    """The count of each cell, (cells,), if all splits are those of a law.
+
+    Args:
+        layout: Intervals along an axis.
+        ascent: What `ascend` makes of what was measured.
+        law: Each half has its share of its parent but for chance; what was measured tells how far.
+        below: How many records lie below each edge of the cells, where that is known better than so.
+        known: The nodes whose halves are known better, (nodes,).
+    """
+    descent = Descent.of(layout, below[-1])
+    for halving in layout.halvings:
+        parent, left, _, _ = halving
+        even = _noisy_splits(layout, ascent, descent, halving)
+        share = np.divide(law.mass[left], law.mass[parent], out=even.share.copy(), where=law.mass[parent] > 0)
+        deviation = even.deviation + (even.share - share) * even.count
+        splits = NoisySplits(deviation, even.variance, even.excess, even.count, share)
+        mean, square = evenly(splits, law.excess)
+        there = below[layout.begin[left] + layout.width[left]] - below[layout.begin[left]]
+        mean = np.where(known[parent], there - share * even.count, mean)
+        _settle(descent, halving, splits, mean, square)
+    return descent.counts[layout.single]
+
+
 def _descended(layout: Layout, ascent: Ascent, total: float, law: Law | None = None) -> Splits:
     uneven, evidence, of_law = _uneven(layout, ascent, total, law)
     even = float(np.exp(-np.logaddexp(0.0, np.log(1 / EVEN - 1) - evidence)))

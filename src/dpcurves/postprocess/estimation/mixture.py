@@ -131,9 +131,14 @@ def prior_growth(share: FloatArray, weights: FloatArray, group: NDArray[np.int8]
     return np.asarray(smooth + weights[:, SMOOTH:].sum(axis=1)[group] * binomial)
 
 
-def evenly(splits: NoisySplits) -> tuple[FloatArray, FloatArray]:
-    """Mean and second moment of the deviation, (splits,) each, if all records lie evenly: the first kind alone."""
-    binomial = splits.count * splits.share * (1 - splits.share)
+def evenly(splits: NoisySplits, excess: float = 1.0) -> tuple[FloatArray, FloatArray]:
+    """Mean and second moment of the deviation, (splits,) each, if all records lie evenly: the first kind alone.
+
+    Args:
+        splits: Any number of splits.
+        excess: How many times more than binomial ones they scatter.
+    """
+    binomial = excess * splits.count * splits.share * (1 - splits.share)
     mean, second = np.zeros_like(binomial), binomial.copy()
     known = np.flatnonzero((binomial > 0) & np.isfinite(splits.variance))
     _, (mean[known],), (second[known],) = _smooth(splits[known], binomial[None, known], *_gaussian_parts(splits[known]))

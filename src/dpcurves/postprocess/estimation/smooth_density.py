@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
-from .binary_tree import WHOLE
-from .empirical_bayes import Ascent, Law, Splits, ascend, estimate, reestimate
+from .binary_tree import WHOLE, Layout
+from .empirical_bayes import Ascent, Law, Splits, ascend, by_law, estimate, reestimate
 from .measurements import Measurements
 
 BINS = 128
@@ -43,6 +43,10 @@ DOUBT = 2.0
 """The logarithm of odds against a smooth density, before anything is known."""
 CERTAIN = 0.99
 """With a higher chance, what splits alone say is not considered."""
+LEAST_NOISE = 1e-6
+"""Variance of a count, in records, below which it is taken to be exact: what is nested could not be told apart."""
+LITTLE = 0.1
+"""Variance by chance, in that of noise, below which counts of narrow nodes tell nothing."""
 LAPLACE_EXCESS = 3.0
 HOPELESS = 6.0
 """Squared residuals of a first fit, in those that are expected: from here on no density is worth more rounds."""
@@ -67,6 +71,19 @@ class SmoothRecords(NamedTuple):
     below: FloatArray
     excess: float
     occam: float
+
+    def law(self, layout: Layout) -> Law:
+        """Chances of nodes."""
+        return Law(self.shares[layout.begin + layout.width] - self.shares[layout.begin], self.excess)
+
+    def cells(self, layout: Layout, ascent: Ascent, law: Law) -> FloatArray:
+        """The count of each cell, (cells,): in narrow nodes also drawn to what was counted there, where that tells."""
+        narrow = layout.width * FRONTIER <= layout.cells
+        some = narrow & (layout.width > 0)
+        scatter = self.excess * self.below[-1] * law.mass[some]
+        if (scatter * ascent.precision[some]).max(initial=0) < LITTLE:
+            return np.diff(self.below)
+        return by_law(layout, ascent, law, self.below, ~narrow)
 
 
 class Told(NamedTuple):
@@ -175,6 +192,7 @@ def smooth_records(told: Told, cells: int, total: float) -> SmoothRecords | None
         return None
     basis = _basis(cells)
     inside = _overlaps(told, basis.edges)
+    told = told._replace(variance=np.maximum(told.variance, LEAST_NOISE * total))
     chance, variance, excess = basis.width, told.variance, 1.0
     coefficients = np.zeros(basis.functions.shape[1])
     fits: list[_Fit] = []
@@ -291,18 +309,18 @@ def best_cells(known: Measurements, total: float, again: bool) -> FloatArray:
         total: See `estimate`.
         again: Whether what splits alone tell is estimated once more.
     """
-    layout, chance = known.layout, 0.0
-    smooth = smooth_records(told_by(known, ascend(known)), layout.cells, total)
+    ascent = ascend(known)
+    smooth = smooth_records(told_by(known, ascent), known.layout.cells, total)
     if smooth is None:
-        splits = estimate(known, total)
+        splits, chance, by_density = estimate(known, total), 0.0, np.zeros(known.layout.cells)
     else:
-        mass = smooth.shares[layout.begin + layout.width] - smooth.shares[layout.begin]
-        splits = estimate(known, total, Law(mass, smooth.excess))
-        chance = _chance(splits, smooth)
+        law = smooth.law(known.layout)
+        splits = estimate(known, total, law)
+        chance, by_density = _chance(splits, smooth), smooth.cells(known.layout, ascent, law)
         if chance > CERTAIN:
-            return np.diff(smooth.below)
+            return by_density
     cells = (reestimate(known, total, splits) if again else splits).cells
-    return cells if smooth is None else cells + chance * (np.diff(smooth.below) - cells)
+    return cells + chance * (by_density - cells)
 
 
 def _chance(splits: Splits, smooth: SmoothRecords) -> float:
