@@ -111,17 +111,14 @@ class _Basis(NamedTuple):
         functions: In the middles of bins, (bins, functions).
         prior: One over the variance of each coefficient, but for waves.
         waves: The same of waves of amplitude 1.
+        width: Parts of the cells that bins have, (bins,).
     """
 
     edges: FloatArray
     functions: FloatArray
     prior: FloatArray
     waves: FloatArray
-
-    @property
-    def width(self) -> FloatArray:
-        """Parts of the cells."""
-        return np.diff(self.edges) / self.edges[-1]
+    width: FloatArray
 
 
 class _Fit(NamedTuple):
@@ -203,9 +200,8 @@ def smooth_records(told: Told, cells: int, total: float) -> SmoothRecords | None
             excess = _likeliest(scatter, variance, told.value - total * inside @ chance)
             if excess > MOST_EXCESS:
                 return None
-        root = np.linalg.cholesky(excess * scatter + np.diag(variance))
-        white = np.linalg.solve(root, np.column_stack([total * inside, told.value]))
-        counts = _Counts(white[:, :-1], white[:, -1], basis)
+        white = np.linalg.inv(np.linalg.cholesky(excess * scatter + np.diag(variance)))
+        counts = _Counts(white @ (total * inside), white @ told.value, basis)
         if turn == 0:
             even = counts.values - counts.design @ chance
         fits = []
@@ -217,13 +213,12 @@ def smooth_records(told: Told, cells: int, total: float) -> SmoothRecords | None
         if turn == 0 and (squares > HOPELESS * len(residual) or even @ even - squares < 2 * NO_BETTER):
             return None
         if turn < 2:
-            variance = _reweighed(told, variance, root, residual)
+            variance = _reweighed(told, variance, white, residual)
     evidence = np.array([fit.occam - fit.residual @ fit.residual / 2 for fit in fits])
     weight = np.exp(evidence - evidence.max())
     weight /= weight.sum()
     chance = np.sum([own * fit.chance for own, fit in zip(weight, fits, strict=True)], axis=0)
-    covariance = excess * _scatter(inside, chance, total) + np.diag(variance)
-    pull = inside.T @ np.linalg.solve(covariance, told.value - total * inside @ chance)
+    pull = inside.T @ (white.T @ (counts.values - counts.design @ chance))
     drawn = np.maximum(total * chance * (1 + excess * (pull - chance @ pull)), 0.0)
     at, occam = np.arange(cells + 1), float(weight @ [fit.occam for fit in fits])
     shares, below = (np.interp(at, basis.edges, np.append(0.0, np.cumsum(each))) for each in (chance, drawn))
@@ -247,6 +242,7 @@ def _basis(cells: int) -> _Basis:
         np.column_stack([*shape, first, last, waves]),
         np.append(1 / deviations**2, np.zeros(WAVES)),
         np.append(np.zeros(len(deviations)), number ** (2 * FADING)),
+        np.diff(edges) / cells,
     )
 
 
@@ -271,11 +267,17 @@ def _likeliest(scatter: FloatArray, variance: FloatArray, residual: FloatArray) 
     return max(EXCESSES, key=score)
 
 
-def _reweighed(told: Told, variance: FloatArray, root: FloatArray, residual: FloatArray) -> FloatArray:
-    """Variances of the Gaussian laws that made each noise, as far as residuals tell."""
-    back = np.linalg.inv(root)
-    noise = variance * (back.T @ residual)
-    square = noise**2 + np.maximum(variance - variance**2 * (back**2).sum(axis=0), 0)
+def _reweighed(told: Told, variance: FloatArray, white: FloatArray, residual: FloatArray) -> FloatArray:
+    """Variances of the Gaussian laws that made each noise, as far as residuals tell.
+
+    Args:
+        told: The counts.
+        variance: What was believed so far.
+        white: What makes noise and scatter of the counts independent, of variance 1.
+        residual: Of the counts, made so.
+    """
+    noise = variance * (white.T @ residual)
+    square = noise**2 + np.maximum(variance - variance**2 * (white**2).sum(axis=0), 0)
     return np.asarray(told.variance * (1 - told.laplace + told.laplace * np.sqrt(square / (2 * told.variance))))
 
 
