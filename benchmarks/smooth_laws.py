@@ -34,6 +34,7 @@ from accuracy.data import FloatArray, Sample
 from accuracy.errors import METRICS, errors_of
 from accuracy.methods import Job, tree
 from accuracy.shapes import SHAPES, Half, half_of
+from accuracy.targets import POISSON_RECORDS
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -260,7 +261,7 @@ def _table(part: str, found: Mapping[str, Errors], before: Mapping[str, Any]) ->
             f"{method} {METRICS[place]}": own[place] * 1e3 for method, own in means.items() for place in _shown(part)
         }
         if part == "papers":
-            shown["band"] = means["ours"][3] * 1e3
+            shown |= {"band": means["ours"][3] * 1e3, "RMSE, records": means["ours"][2] * POISSON_RECORDS}
         if not heads:
             heads = [*shown, *told]
             for column in (part, *heads):

@@ -91,7 +91,7 @@ def test_few_cells_or_counts_tell_no_density() -> None:
     begin = np.arange(8)
     told = Told(begin, begin + 1, one, one, one)
     assert smooth_records(told, 8, 8.0) is None
-    assert smooth_records(Told(*(each[:3] for each in told)), CELLS, 8.0) is None
+    assert smooth_records(Told(begin[:3], begin[1:4], one[:3], one[:3], one[:3]), CELLS, 8.0) is None
 
 
 def test_every_count_is_told_of_once() -> None:
