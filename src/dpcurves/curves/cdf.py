@@ -347,9 +347,9 @@ class CdfQuestion:
         by: Categories that were declared in public: one curve for each, all together at the privacy loss of one. A
             tuple of several columns: one for each combination.
         measured_in: The measuring unit of the column, for the axis.
-        hint: What is known in public about how the records lie: `SPREAD` over a good part of the grid, so that cells
-            may be counted together; `PEAKED` in a small part, so that it has to be looked for; `ATOMS`: single cells
-            hold much, so that each has to be counted. None: nothing. It must not come from the data.
+        hint: What is known in public about how the records lie: `PEAKED` in a small part, so that it has to be looked
+            for; `ATOMS`: single cells hold much, so that each has to be counted. None: nothing, as `SPREAD` over a good
+            part of the grid: the answers tell. It must not come from the data.
         method: How intervals are chosen privately: `GrownPartition`, `QuantileCuts` or `Bisection`. None: as is said
             above.
         smooth: 1 or 2: give the curve as `CDF.smoothed` makes it, with this `p`. None: by empirical Bayes.

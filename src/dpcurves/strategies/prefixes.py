@@ -45,7 +45,8 @@ def one_table(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
     """Ask as the named method does; where none is named, once for the counts of all cells."""
     if workload.way is not None:
         return (yield from workload.way.turns(workload.axes, setting))
-    return Counted.last_of([(yield Step(CountQuery(workload.axes, Read.PREFIXES, workload.hint), ALL))])
+    hint = None if workload.hint is Hint.SPREAD else workload.hint
+    return Counted.last_of([(yield Step(CountQuery(workload.axes, Read.PREFIXES, hint), ALL))])
 
 
 def refined(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
@@ -59,13 +60,14 @@ def refined(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
 def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
     """Whether three turns are asked for. A function of public facts alone.
 
-    Not with a hint that records are spread or have atoms. Else with the hint that they are peaked, or if there are many
-    cells, few records for them as far as that is public, and enough noise for a turn to be worth its price; declared
-    values only where these are too many for their records to be counted each.
+    Not with a hint that records have atoms. Else with the hint that they are peaked, or if there are many cells, few
+    records for them as far as that is public, and enough noise for a turn to be worth its price; declared values only
+    where these are too many for their records to be counted each. A hint that records are spread changes nothing: the
+    answers tell, and where they are not it would make errors many times as large.
     """
     if setting.loss.rho == 0 or axis.slots > MOST_LAID_OUT:
         return False
-    if hint is not None:
+    if hint in (Hint.PEAKED, Hint.ATOMS):
         return hint is Hint.PEAKED
     known = axis.slots, setting.adjacency.total, _noise_alone(setting)
     if axis.grid.values is not None and are_worth_counting(*known):
