@@ -392,11 +392,15 @@ class CdfQuestion:
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Counts below edges, read along the grid."""
+        return (yield from self.counted(()))
+
+    def counted(self, around: tuple[float, ...]) -> Needs[Any]:
+        """Counts below edges, read along the grid; of those near some quantiles most, if shares are given."""
         label, axis = axis_label(self.column, self.measured_in), Axis(self.column, self.grid)
         if self.at is not None:
             found = yield from needed(workloads.Below(axis, self.at), ALL)
             return CDF.read(found.counts, self.grid.cut(self.at), label, statement_of(found.releases))
-        found = yield from needed(workloads.Prefixes(axes_of(self.by, axis), self.hint, self.method), ALL)
+        found = yield from needed(workloads.Prefixes(axes_of(self.by, axis), self.hint, self.method, around), ALL)
         earlier, privacy = found.read[:-1], statement_of(found.releases)
         # A rehearsal has nothing to note: what it was sent is blank, and reading it would cost as much as asking.
         read = CDF.along if found.is_paid else CDF.rehearsed

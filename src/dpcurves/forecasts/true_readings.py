@@ -84,7 +84,7 @@ def of_positives(question: Any, groups: HosmerLemeshow, records: Columns) -> flo
     inside = (score >= groups.edges[0]) & (score <= groups.edges[-1])
     place = np.minimum(np.searchsorted(groups.edges, score[inside], side="right") - 1, len(groups.observed) - 1)
     truth = np.bincount(place, positive[inside], minlength=len(groups.observed))
-    return float(np.mean(np.abs(groups.observed - truth)))
+    return float(np.mean(np.abs(groups.groups.released.positive - truth)))
 
 
 def of_number(question: Any, summary: Summary, records: Columns) -> float:
