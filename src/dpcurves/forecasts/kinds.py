@@ -274,8 +274,8 @@ KINDS: Mapping[type[Any], Kind] = MappingProxyType(
     }
 )  # fmt: skip
 BY = (
-    "a forecast is made without by: leave it out, and take the records of one category; categories are disjoint, so "
-    "each has about the noise of a question of its own"
+    "a forecast is made without by: leave it out, and forecast for the records of one category under add-remove; "
+    "categories are disjoint, so each has about that noise"
 )
 
 
