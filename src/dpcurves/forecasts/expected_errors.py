@@ -168,7 +168,7 @@ def forecast(
     draw = public_generator(generator)
     size, laws = _laws(question, kind, records, like)
     most = 1 if isinstance(like, Mapping) else min(MOST_TABLES, times)
-    asked = _Asked(question, kind, loss, adjacency, times, progress, times * len(laws))
+    asked = _Asked(question, kind, loss, adjacency, times, alone * kind.widths, progress, times * len(laws))
     expected = [
         asked.expected(name, _tables(law, size, draw, most), number, draw)
         for number, (name, law) in enumerate(laws.items())
@@ -214,6 +214,7 @@ class _Asked(NamedTuple):
     loss: PrivacyLoss
     adjacency: Neighbours
     rehearsals: int
+    widths: int
     progress: Progress | None
     all: int
 
@@ -223,7 +224,7 @@ class _Asked(NamedTuple):
         for number, table in enumerate(made):
             _size(table)
             times = len(range(number, self.rehearsals, len(made)))
-            widths = -(-self.kind.widths // len(made))
+            widths = -(-self.widths // len(made))
             for each in self._answered(table, times, widths, int(draw.integers(2**31))):
                 told.append(each)
                 if self.progress is not None:

@@ -274,8 +274,8 @@ KINDS: Mapping[type[Any], Kind] = MappingProxyType(
     }
 )  # fmt: skip
 BY = (
-    "a forecast is made without by: leave it out, and forecast for the records of one category under add-remove; "
-    "categories are disjoint, so each has about that noise"
+    "a forecast is made without by: leave it out, and forecast for the records of one category under add-remove, which "
+    "is about what each category gets; under replace-one errors are about twice as large"
 )
 
 
