@@ -103,7 +103,7 @@ SCORES: Mapping[str, tuple[Callable[[Draw, int], FloatArray], Callable[[FloatArr
 }
 """Scores, and the chance of each to be positive."""
 COHORTS = {
-    "lung": ("lung.csv", "time", "status", 2, 1050),
+    "lung": ("lung.csv", "time", "status", 1, 1050),
     "gbsg2": ("gbsg2.csv", "time", "cens", 1, 2700),
     "rossi": ("rossi.csv", "week", "arrest", 1, 53),
     "kidney transplant": ("kidney_transplant.csv", "time", "death", 1, 3500),
