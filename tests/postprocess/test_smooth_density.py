@@ -86,6 +86,15 @@ def test_records_are_drawn_to_exact_counts() -> None:
     np.testing.assert_allclose(smooth.below[ends], np.cumsum(cells)[ends - 1], atol=0.5)
 
 
+def test_a_density_that_is_too_steep_for_its_bins_is_none() -> None:
+    draw = np.random.default_rng(6)
+    found = []
+    for width in (0.03, 0.3):
+        known = counted(drawn(np.exp(-AT / width), 10_000, draw), 5.0, draw, (9,))
+        found.append(smooth_records(told_by(known, ascend(known)), CELLS, 10_000) is None)
+    assert found == [True, False]
+
+
 def test_few_cells_or_counts_tell_no_density() -> None:
     one = np.ones(8)
     begin = np.arange(8)
