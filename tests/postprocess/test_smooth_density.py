@@ -75,15 +75,24 @@ def test_a_clamped_cell_is_no_part_of_the_density() -> None:
     assert smooth.below[CELLS // 8] - smooth.below[1] == pytest.approx(cells[1 : CELLS // 8].sum(), abs=120)
 
 
-def test_records_are_drawn_to_exact_counts() -> None:
+def test_records_are_drawn_to_what_was_counted() -> None:
     draw = np.random.default_rng(4)
     cells = drawn(NORMAL, 400, draw)
-    known = counted(cells, 0.01, draw, (4,))
+    known = counted(cells, 0.8, draw, (4,))
     nodes = layout_of(CELLS).at_depth(4)
     smooth = smooth_records(told_by(known, ascend(known)), CELLS, 400)
     assert smooth is not None
     ends = layout_of(CELLS).begin[nodes] + layout_of(CELLS).width[nodes]
-    np.testing.assert_allclose(smooth.below[ends], np.cumsum(cells)[ends - 1], atol=0.5)
+    np.testing.assert_allclose(smooth.below[ends], np.cumsum(cells)[ends - 1], atol=5)
+
+
+def test_a_density_that_is_too_steep_for_its_bins_is_none() -> None:
+    draw = np.random.default_rng(6)
+    found = []
+    for width in (0.03, 0.3):
+        known = counted(drawn(np.exp(-AT / width), 10_000, draw), 5.0, draw, (9,))
+        found.append(smooth_records(told_by(known, ascend(known)), CELLS, 10_000) is None)
+    assert found == [True, False]
 
 
 def test_few_cells_or_counts_tell_no_density() -> None:

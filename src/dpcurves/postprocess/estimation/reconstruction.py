@@ -13,6 +13,7 @@ from ...laws.least_squares import in_parts
 from .binary_tree import Layout
 from .empirical_bayes import estimate
 from .measurements import Values, gather
+from .smooth_density import BINS, best_cells
 
 
 def unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> Estimate:
@@ -30,7 +31,7 @@ def unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: i
     return Estimate(cells, float(missing))
 
 
-def smoothed(law: IntervalSums, values: Values, total: int | None) -> FloatArray:
+def smoothed(law: IntervalSums, values: Values, total: int | None, *, along: bool = False) -> FloatArray:
     """Cells (rows, cells) of flat histograms, trees or partitions, row by row as `estimate` reads them: never negative.
 
     What noise explains is taken back, as far as the splits of a row tell; totals are those of least squares. Costs no
@@ -40,6 +41,7 @@ def smoothed(law: IntervalSums, values: Values, total: int | None) -> FloatArray
         law: The law of the values.
         values: The released values, in the order of the law.
         total: See `least_squares`.
+        along: Whether cells lie along an axis, where few of them may have a smooth density: see `best_cells`.
 
     Raises:
         ValueError: the values do not fit the law, or its levels are not nested.
@@ -55,15 +57,20 @@ def smoothed(law: IntervalSums, values: Values, total: int | None) -> FloatArray
     tables, _ = in_parts(law, np.asarray(values, dtype=np.float64))
     row = law.one_row
     known = (gather(layout, [(row, own)]) for own in np.concatenate(tables, axis=-1))
-    return np.stack([estimate(own, count).cells for own, count in zip(known, counts.tolist(), strict=True)])
+    rows = zip(known, counts.tolist(), strict=True)
+    return np.stack(
+        [best_cells(*each, again=False) if along and law.cells <= BINS else estimate(*each).cells for each in rows]
+    )
 
 
-def shrunken_estimate(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> FloatArray:
+def shrunken_estimate(
+    law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None, *, along: bool = False
+) -> FloatArray:
     """Cells of shape (rows, cells), with differences shrunk that noise alone explains; meant to be cumulated.
 
     Nested sums are read as `smoothed` says, all others as their law does.
     """
     known = np.asarray(values, dtype=np.float64)
     if law.is_nested:
-        return smoothed(law.nested.required(IntervalSums), law.debiased(known), total)
+        return smoothed(law.nested.required(IntervalSums), law.debiased(known), total, along=along)
     return law.shrunken(known, total)

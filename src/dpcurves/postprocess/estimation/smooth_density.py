@@ -4,6 +4,9 @@ The third assumption of `empirical_bayes`, beside splits of all kinds and even o
 whose logarithm is a line, a parabola, logarithms of the distances from both ends, and waves that fade; the first and
 the last cell, which hold what was clamped, may have more or less. Normal, exponential, gamma and beta laws need no
 waves. How large waves are is averaged over by marginal likelihood, as with log-splines (Kooperberg and Stone 1991).
+
+Constants were chosen on the laws, shapes and histograms of `benchmarks/smooth_laws.py` and `benchmarks/regimes.py` that
+are there to choose on, but for `FULL`, which the histogram MEDCOST asked for.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ BINS = 128
 """Stretches in which the density is taken to be even, at most, beside the first and the last cell."""
 FRONTIER = 64
 """Nodes of no more than such a part of the cells are read together with all below them."""
-FEWEST_CELLS = 32
+FEWEST_CELLS, FEWEST_COUNTS = 32, 4
+EXACT = 1.0
+"""Variance below which a count is as good as exact: no density knows more."""
 WAVES = 12
 LINE, PARABOLA, ENDS, CLAMPED = 5.0, 8.0, 1.5, 3.0
 """Standard deviations of coefficients: of Legendre polynomials, of logarithms, and of the logarithms of how much more
@@ -50,6 +55,8 @@ LITTLE = 0.1
 LAPLACE_EXCESS = 3.0
 HOPELESS = 6.0
 """Squared residuals of a first fit, in those that are expected: from here on no density is worth more rounds."""
+FULL = 0.08
+"""A bin of several cells that has a larger part of the records is too wide: what lies in it is no straight line."""
 STEPS = 8, 2, 20
 """Steps of Gauss and Newton, at most, in two rounds that judge the noise and in the last one."""
 CLOSE, LEAST_GAIN, LEAST_STEP = 1e-2, 1e-4, 1e-3
@@ -172,7 +179,7 @@ class _Counts(NamedTuple):
 
 
 def smooth_records(told: Told, cells: int, total: float) -> SmoothRecords | None:
-    """Fit a smooth density; None if there are too few cells or counts, or no density comes near the counts.
+    """Fit a smooth density; None if cells or counts are few or exact, no density is near them, or it is too steep.
 
     Generalised least squares, where records scatter about the density as multinomial ones do, or more than that by a
     factor that is fitted. Laplace noise is a mixture of Gaussian laws: large residuals are given larger variances by
@@ -185,7 +192,7 @@ def smooth_records(told: Told, cells: int, total: float) -> SmoothRecords | None
     >>> smooth_records(told, 64, 400.0).below[::16].round().tolist()
     [0.0, 100.0, 200.0, 300.0, 400.0]
     """
-    if cells < FEWEST_CELLS or len(told.value) < 4 or total <= 1:
+    if cells < FEWEST_CELLS or len(told.value) < FEWEST_COUNTS or total <= 1 or told.variance.min() < EXACT:
         return None
     basis = _basis(cells)
     inside = _overlaps(told, basis.edges)
@@ -212,6 +219,8 @@ def smooth_records(told: Told, cells: int, total: float) -> SmoothRecords | None
         squares = float(residual @ residual)
         if turn == 0 and (squares > HOPELESS * len(residual) or even @ even - squares < 2 * NO_BETTER):
             return None
+        if cells > BINS and chance[1:-1].max() > FULL:
+            return None
         if turn < 2:
             variance = _reweighed(told, variance, white, residual)
     evidence = np.array([fit.occam - fit.residual @ fit.residual / 2 for fit in fits])
@@ -227,8 +236,8 @@ def smooth_records(told: Told, cells: int, total: float) -> SmoothRecords | None
 
 @lru_cache(maxsize=8)  # a pure function of a public number
 def _basis(cells: int) -> _Basis:
-    bins = min(BINS, cells // 2)
-    inner = np.linspace(0, cells, bins + 1)[1:-1]
+    wide = 1 << max(0, (cells - 1).bit_length() - BINS.bit_length() + 1)  # as the nodes of a heap: edges meet
+    inner, bins = np.arange(wide, cells, wide, dtype=np.float64), -(-cells // wide)
     edges = np.concatenate([[0.0, 1.0], inner[(inner > 1) & (inner < cells - 1)], [cells - 1.0, cells]])
     at = (edges[1:] + edges[:-1]) / 2 / cells
     line, number = 2 * at - 1, np.arange(1, WAVES + 1)
