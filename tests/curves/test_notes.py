@@ -79,7 +79,7 @@ def test_a_note_on_a_crowded_end_names_counting_apart_first_and_then_nothing_is_
     assert apart.intervals(0.9)[0].tolist() == [0, 0.5]
 
 
-FEW = {"x": SCORES[:30], "label": [1, 0] * 15}
+FEW: dict[str, list[float]] = {"x": SCORES[:30], "label": [1.0, 0.0] * 15}
 QUESTIONS = {
     "the band at every edge": dp.CdfQuestion("x", dp.Grid(0, 1, cells=16)),
     "the band at every false positive rate": dp.RocQuestion("label", "x"),
@@ -94,7 +94,7 @@ def test_a_curve_that_tells_no_more_than_none_says_so_and_one_that_tells_more_do
     where: str, question: Any, adjacency: dp.Neighbours
 ) -> None:
     """Thirty records at epsilon 0.01 tell nothing; three thousand at epsilon 20 have noise of a thousandth at most."""
-    for table, epsilon in ((FEW, "0.01"), ({name: [*each] * 100 for name, each in FEW.items()}, "20")):
+    for table, epsilon in ((FEW, "0.01"), ({name: each * 100 for name, each in FEW.items()}, "20")):
         loss = dp.PrivacyLoss.pure(epsilon)
         randomness = Randomness.from_seed(5)
         with (
