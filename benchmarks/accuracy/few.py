@@ -177,17 +177,16 @@ def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line]:
     if Half.JUDGE not in run.halves:
         return
     for name, kind in KINDS.items():
-        regime = f"few, {name}"
-        if not run.takes(regime):
-            continue
         for records, epsilon in _terms(run):
-            found = {}
+            regime, found = f"few, {name}, n {records}, epsilon {epsilon}, pure", {}
+            if not run.takes(regime):
+                continue
             tasks = _some({task: law for task, law in kind.tasks(run).items() if records <= _most(law)}, run)
             for task, law in tasks.items():
-                step(f"{regime}, n {records}, epsilon {epsilon}: {task}")
+                step(f"{regime}: {task}")
                 found[task] = _measured(kind, (task, law), records, epsilon, run)
             if found:
-                yield from _told(f"{regime}, n {records}, epsilon {epsilon}, pure", kind.asked, found)
+                yield from _told(regime, kind.asked, found)
 
 
 def _terms(run: Run) -> Sequence[tuple[int, str]]:

@@ -9,6 +9,7 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.curves.result import Result
+from dpcurves.noise.randomness import Randomness
 
 mpl.use("Agg")
 GRID = dp.Grid(0, 10, cells=8)
@@ -23,16 +24,17 @@ def text_as_numbers() -> dp.CDF:
 def test_a_note_is_a_warning_at_the_line_that_asked() -> None:
     with pytest.warns(dp.CurveWarning, match="nearly all records are missing") as told:
         dp.cdf(WORDS, grid=GRID, epsilon=1, adjacency=dp.REPLACE_ONE)
-    assert [warning.filename for warning in told] == [__file__]
+    assert {warning.filename for warning in told} == {__file__}
 
 
 def test_a_note_stands_on_the_curve_its_picture_its_summary_and_its_file() -> None:
     curve = text_as_numbers()
-    (note,) = curve.notes
+    note, nothing = curve.notes
+    assert "next to nothing" in nothing
     footnote = " ".join(text.get_text() for text in curve.plot().texts).replace("\n", " ")
     assert f"Note: {note[:60]}" in footnote
     assert note[:60] in curve._repr_html_()
-    assert dp.CDF.from_json(curve.to_json()).notes == (note,)
+    assert dp.CDF.from_json(curve.to_json()).notes == (note, nothing)
 
 
 def test_what_is_well_has_no_note() -> None:
@@ -75,3 +77,31 @@ def test_a_note_on_a_crowded_end_names_counting_apart_first_and_then_nothing_is_
         warnings.simplefilter("error")
         apart = dp.quantiles(wages, [0.25], grid=dp.Grid(0, 20, cells=40, outside=dp.Outside.APART), **asked)
     assert apart.intervals(0.9)[0].tolist() == [0, 0.5]
+
+
+FEW: dict[str, list[float]] = {"x": SCORES[:30], "label": [1.0, 0.0] * 15}
+QUESTIONS = {
+    "the band at every edge": dp.CdfQuestion("x", dp.Grid(0, 1, cells=16)),
+    "the band at every false positive rate": dp.RocQuestion("label", "x"),
+    "the interval of each group": dp.CalibrationQuestion("label", "x"),
+    "the band at every time": dp.SurvivalQuestion("x", "label", dp.Grid(0, 1, cells=8)),
+}
+
+
+@pytest.mark.parametrize(("where", "question"), QUESTIONS.items())
+@pytest.mark.parametrize("adjacency", [dp.REPLACE_ONE, dp.ADD_REMOVE])
+def test_a_curve_that_tells_no_more_than_none_says_so_and_one_that_tells_more_does_not(
+    where: str, question: Any, adjacency: dp.Neighbours
+) -> None:
+    """Thirty records at epsilon 0.01 tell nothing; three thousand at epsilon 20 have noise of a thousandth at most."""
+    for table, epsilon in ((FEW, "0.01"), ({name: each * 100 for name, each in FEW.items()}, "20")):
+        loss = dp.PrivacyLoss.pure(epsilon)
+        randomness = Randomness.from_seed(5)
+        with (
+            warnings.catch_warnings(action="ignore", category=dp.CurveWarning),
+            dp.Session(table, budget=loss, adjacency=adjacency, randomness=randomness) as session,
+        ):
+            curve = session.ask(question, loss)
+        said = f"{where} is wider than 0.5: this release says next to nothing about the curve"
+        assert (said in curve.notes) == (epsilon == "0.01")
+        assert type(curve).from_json(curve.to_json()).notes == curve.notes

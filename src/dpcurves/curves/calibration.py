@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
@@ -18,6 +18,7 @@ from ..release import PrivacyStatement, Setting
 from ..workloads import Needs, Shares
 from .group_question import GroupQuestion
 from .group_result import CoveredGroups
+from .notes import notes_on_width
 from .turns.group_numbers import Numbers
 from .turns.score_groups import ScoreGroups
 
@@ -30,6 +31,9 @@ SHARES = Shares(cuts=Fraction(1, 5), counts=Fraction(3, 5), sums=Fraction(1, 5))
 NUMBERS: Numbers = (60.0, 3), (250.0, 4), (500.0, 7), (1000.0, 10), (3500.0, 14), (inf, 20)
 """Groups that show most beside noise, once they are read by `smooth_shares`: chosen on the same laws as its constants.
 Where two numbers of groups are alike there, the smaller one has the narrower intervals."""
+LEVEL, MANY = 0.95, 20
+"""The level of the intervals that notes are about, and standard deviations of its noise of which a group has more where
+its interval is surely narrower than a half."""
 UNKNOWN = 0.5
 """The share of positives where nobody seems to be."""
 
@@ -65,7 +69,12 @@ class Calibration(CoveredGroups):
     def read(cls, groups: ScoreGroups, privacy: PrivacyStatement) -> Calibration:
         """From released groups."""
         released, privacy = groups.released, privacy.noted(*groups.notes)
-        return cls(released.mean, _shares(groups), np.maximum(released.count, 0.0), groups.grid.edges, privacy, groups)
+        count = np.maximum(released.count, 0.0)
+        curve = cls(released.mean, _shares(groups), count, groups.grid.edges, privacy, groups)
+        if float(count.max()) > MANY * groups.noise_of_a_count:
+            return curve
+        widths = np.diff(curve.intervals(LEVEL), axis=1)
+        return replace(curve, privacy=privacy.noted(*notes_on_width(widths, "the interval of each group")))
 
     def intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None

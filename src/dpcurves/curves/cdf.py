@@ -24,7 +24,7 @@ from ..strategies import QuantileCuts as QuantileCuts
 from ..workloads import Needs, needed
 from .bins import Bins
 from .keys import By, axes_of
-from .notes import notes_on_end_cells, warn_of
+from .notes import notes_on_end_cells, notes_on_width, warn_of
 from .quantile_quantile import PERCENTS, QuantileQuantile, shares_of
 from .quantile_rows import quantile_rows
 from .question import require_independent, statement_of
@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     Several = Sequence[float] | NDArray[Any]
 
 METHODS = (GrownPartition, QuantileCuts, Bisection)
+LEVEL = 0.95
+"""The level of the band that notes are about."""
+LEAST_NOISE = 0.03
+"""Of the share below the first inner edge: with less noise no band is wider than a half there."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,12 +85,21 @@ class CDF(Covered):
     def along(cls, prefixes: Prefixes, label: str, privacy: PrivacyStatement) -> CDF:
         """From readings along a grid, of one turn or of several."""
         notes = notes_on_end_cells(prefixes.grid, *prefixes.below_measured, prefixes.evidence)
-        return cls(label, privacy.noted(*notes), prefixes)
+        curve = cls(label, privacy, prefixes)
+        return replace(curve, privacy=privacy.noted(*notes, *curve._notes_on_noise()))
 
     @classmethod
     def rehearsed(cls, prefixes: Prefixes, label: str, privacy: PrivacyStatement) -> CDF:
         """From blank readings, without notes on them."""
         return cls(label, privacy, prefixes)
+
+    def _notes_on_noise(self) -> tuple[str, ...]:
+        """One line if nothing is known of the curve at any inner edge; the band is computed only where that may be."""
+        evidence = self.prefixes.evidence
+        if evidence.sums.end_deviations(evidence.total is not None)[0] < LEAST_NOISE * self.prefixes.total:
+            return ()
+        lower, upper = self.band(LEVEL)
+        return notes_on_width((upper - lower)[1:-1], "the band at every edge")
 
     @cached_property
     def x(self) -> FloatArray:

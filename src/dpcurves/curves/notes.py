@@ -22,6 +22,8 @@ from ..release import Evidence, PrivacyStatement, Release
 
 PACKAGE = str(Path(__file__).parents[1])
 NEARLY_ALL = 0.95
+WIDEST = 0.5
+"""The width of an interval of a share that says nothing."""
 NARROW = (
     'ask with outside="apart" (--outside apart), which counts these by themselves; if there are many, the grid is too '
     "narrow"
@@ -111,6 +113,19 @@ def _notes_on_end_values(values: FloatArray, first: float, last: float) -> tuple
         for part, name, side in ends
         if part
     )
+
+
+def notes_on_width(widths: FloatArray, where: str) -> tuple[str, ...]:
+    """One line if nothing is known of a curve of shares: all its intervals, or its band everywhere, are too wide.
+
+    Without any records every share lies between 0 and 1, and the middle of that is off by a half at the most.
+
+    >>> notes_on_width(np.array([0.2, 0.9]), "the band at every time")
+    ()
+    """
+    if not len(widths) or float(widths.min()) <= WIDEST:
+        return ()
+    return (f"{where} is wider than {WIDEST:g}: this release says next to nothing about the curve",)
 
 
 def notes_on_classes(release: Release, classes: Categories) -> tuple[str, ...]:

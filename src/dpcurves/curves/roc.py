@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,7 +28,7 @@ from ..workloads import Below, Counted, Needs, Ranks, needed
 from ..workloads import Cuts as Cuts
 from .class_table import ClassTable, TableReading
 from .covering import scopes
-from .notes import notes_on_classes, notes_on_outside
+from .notes import notes_on_classes, notes_on_outside, notes_on_width
 from .question import require_independent, statement_of
 from .turns.edge_counts import all_edges, edges_given
 from .turns.labels import labels
@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from ..display import Opened
 
 LEVEL = 0.95
-"""The level of intervals in HTML summaries."""
+"""The level of intervals in HTML summaries, and of the band that notes are about."""
+MANY = 25
+"""Standard deviations of its noise of which each class has more where the band is surely narrower than a half."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,6 +84,15 @@ class ROC(TableReading):
         noise = [each for each, _ in evidence.sums.simulate(evidence.total, FEW_DRAWS, public_generator(None))]
         area = settled_area((fpr, tpr), cells, CountedAreas(evidence.unbiased, shares_of(fpr, tpr), noise))
         return cls(fpr, tpr, table.thresholds, area, table, title, positive)
+
+    def notes_on_noise(self) -> tuple[str, ...]:
+        """One line if nothing is known of the curve anywhere; the band is computed only where that may be."""
+        law, total = self.evidence.sums, self.evidence.total
+        records, noise = self.evidence.unbiased.sum(axis=1), np.sqrt(law.prefix_variances(total is not None)[:, -1])
+        if (records > MANY * noise).all():
+            return ()
+        _, lower, upper = self.band(LEVEL).steps()
+        return notes_on_width(upper - lower, "the band at every false positive rate")
 
     @property
     def grid(self) -> Grid:
@@ -264,7 +275,10 @@ class RocQuestion:
         last, grid = found.releases[-1], found.grid or self.grid
         notes = (*notes_on_outside(last, grid), *notes_on_classes(last, self._classes))
         table = ClassTable(found.counts, grid, statement_of(found.releases, self.model).noted(*notes))
-        return ROC.read(table, f"ROC curve of {self.score} for {self.label}", str(self.pos_label))
+        curve = ROC.read(table, f"ROC curve of {self.score} for {self.label}", str(self.pos_label))
+        if not last.allotment:
+            return curve
+        return replace(curve, table=replace(table, privacy=table.privacy.noted(*curve.notes_on_noise())))
 
     @property
     def _classes(self) -> Categories:

@@ -34,6 +34,7 @@ from ..release import ALL, Evidence, PrivacyStatement, Setting
 from ..workloads import Needs, Prefixes, needed
 from .by_category import ByCategory, rows_of
 from .keys import By, axes_of, columns_of, combined, keys_of
+from .notes import notes_on_width
 from .question import require_independent, statement_of
 from .result import Covered
 from .turns.declared_grid import declared_values, read_cells
@@ -50,8 +51,7 @@ if TYPE_CHECKING:
 MOST_CELLS = 2**14
 QUIET = 0.05
 """Noise of a smaller standard deviation leaves counts as they are."""
-WIDEST = 0.5
-SAYS_NOTHING = "the band is wider than 0.5 at every time: this release says next to nothing about the curve"
+EVERYWHERE = "the band at every time"
 LEVEL = 0.95
 """The level of the intervals of numbers at risk on pictures."""
 
@@ -93,7 +93,7 @@ class Survival(Covered):
     def _notes_on_noise(self) -> tuple[str, ...]:
         """One line if nothing is known of the curve at any time."""
         lower, upper = self.band(LEVEL)
-        return (SAYS_NOTHING,) if float((upper - lower)[1:].min()) > WIDEST else ()
+        return notes_on_width((upper - lower)[1:], EVERYWHERE)
 
     @cached_property
     def x(self) -> FloatArray:
@@ -303,7 +303,7 @@ class Survival(Covered):
     def median_in_words(self) -> str:
         """The median and its cell, as they are printed."""
         lower, upper = self.median_cell
-        if SAYS_NOTHING in self.notes:
+        if any(note.startswith(EVERYWHERE) for note in self.notes):
             return "not known"
         if lower == upper < inf:
             return numeral(lower)

@@ -35,11 +35,13 @@ class Prior(NamedTuple):
     """Standard deviations of the parts of a log hazard before anything is known.
 
     Attributes:
-        level: Of a constant, around the hazard by which half are left in the middle of the grid.
+        level: Of a constant, around the usual hazard.
         slope: Of what it changes by while the logarithm of time changes by one.
         smooth: Of a smooth deviation.
         length: Over which part of the grid that changes.
         rough: Of deviations of each cell on its own.
+        straight: Whether the usual hazard is that of a straight line that falls to 0 at the end of the grid, and not
+            the constant by which half are left in the middle.
     """
 
     level: float
@@ -47,6 +49,13 @@ class Prior(NamedTuple):
     smooth: float
     length: float
     rough: float
+    straight: bool = False
+
+    def usual(self, cells: int) -> FloatArray:
+        """Expected log hazards, (cells,)."""
+        if self.straight:
+            return np.asarray(-np.log(cells - np.arange(cells)))
+        return np.full(cells, np.log(2 * np.log(2) / cells))
 
     def basis(self, cells: int) -> FloatArray:
         """What independent standard normal numbers are multiplied with to make log hazards, (cells, numbers)."""
@@ -63,7 +72,7 @@ class Prior(NamedTuple):
 
 EVENTS = (
     Prior(0.7, 0.0, 0.0, 1.0, 0.0), Prior(0.7, 0.4, 0.0, 1.0, 0.0), Prior(0.7, 0.4, 0.5, 0.3, 0.0),
-    Prior(0.7, 0.4, 0.8, 0.15, 0.0), Prior(0.7, 0.4, 0.0, 1.0, 1.5),
+    Prior(0.7, 0.4, 0.8, 0.15, 0.0), Prior(0.7, 0.4, 0.0, 1.0, 1.5), Prior(0.5, 0.0, 0.0, 1.0, 0.0, straight=True),
 )  # fmt: skip
 CENSORED = Prior(1.0, 0.4, 0.0, 1.0, 0.0), Prior(1.0, 0.4, 0.8, 0.2, 0.0), Prior(1.0, 0.4, 0.0, 1.0, 1.5)
 """Chosen on the laws of `benchmarks/survival_few.py` that say so."""
@@ -165,34 +174,35 @@ class _Model(NamedTuple):
     def fit(self, events: Prior, censored: Prior, draws: FloatArray) -> _Fitted:
         """The most likely hazards, by Newton's method with the expected curvature, and draws around them."""
         blocks = len(self.found) // 2
+        usual = np.concatenate([events.usual(blocks), censored.usual(blocks), [0.0]])
         basis = block_diag(events.basis(blocks), censored.basis(blocks), np.array([[self.spread]]))
         at = np.zeros(basis.shape[1])
-        expected, slopes = self._expected(basis @ at)
+        expected, slopes = self._expected(usual + basis @ at)
         for _ in range(STEPS):
             factor = self._factor(expected)
             step = self._step(factor, expected, slopes @ basis, at)
             step *= min(1.0, LONGEST / max(float(np.abs(basis @ step).max()), LONGEST))
             before, length = self._cost(factor, expected, at), 1.0
             while length > SHORTEST:
-                moved, bent = self._expected(basis @ (at + length * step))
+                moved, bent = self._expected(usual + basis @ (at + length * step))
                 if self._cost(factor, moved, at + length * step) <= before:
                     break
                 length /= 2
             at, expected, slopes = at + length * step, moved, bent
             if float(np.abs(length * step).max()) < SETTLED:
                 break
-        return self._fitted(basis, at, draws[:, : len(at)])
+        return self._fitted(usual, basis, at, draws[:, : len(at)])
 
-    def _fitted(self, basis: FloatArray, at: FloatArray, draws: FloatArray) -> _Fitted:
+    def _fitted(self, usual: FloatArray, basis: FloatArray, at: FloatArray, draws: FloatArray) -> _Fitted:
         blocks = len(self.found) // 2
-        expected, slopes = self._expected(basis @ at)
+        expected, slopes = self._expected(usual + basis @ at)
         factor = self._factor(expected)
         curved = np.linalg.cholesky(_curvature(factor, slopes @ basis))
         determinants = float(np.log(np.diag(factor[0])).sum() + np.log(np.diag(curved)).sum())
         sampling = self._sampling(expected)
         kept = cho_solve(factor, sampling).T  # which part of a difference from what is expected is no noise
         places = at + solve_triangular(curved.T, draws.T).T
-        drawn = np.array([self._expected(basis @ place)[0] for place in places])
+        drawn = np.array([self._expected(usual + basis @ place)[0] for place in places])
         counts = drawn + (self.found - drawn) @ kept.T
         before = np.tril(np.ones((blocks, blocks)), -1)
         gone, left = np.hstack([before, before]), (sampling - kept @ sampling)[:-1, :-1]
@@ -203,8 +213,7 @@ class _Model(NamedTuple):
     def _expected(self, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Expected counts, and their derivatives by log hazards of both kinds and by the logarithm of the records."""
         blocks = len(self.found) // 2
-        usual = np.log(2 * np.log(2) / blocks)
-        died, censored = np.exp(np.clip(usual + logs[:-1], *RANGE)).reshape(2, blocks)
+        died, censored = np.exp(np.clip(logs[:-1], *RANGE)).reshape(2, blocks)
         both = died + censored
         left = self.first * np.exp(np.clip(logs[-1], -2, 2) - np.append(0.0, np.cumsum(both)))
         stay, leave = np.exp(-both), -np.expm1(-both)
