@@ -21,7 +21,6 @@ BY_HAND = {
     "mechanisms.sums.haar.Haar": "may be named: Central(mechanism=Haar())",
     "privacy.conversion.delta_of_zcdp": "for who reports what a rho means",
     "privacy.conversion.rho_for": "for who was promised an epsilon and a delta",
-    "noise.memory.FleetingMemory": "for who calls a lazy mechanism without a ledger",
     "noise.selection.probabilities": "the law of `choose`, by which its users are tested exactly",
     "trust.local.contribute": "what one device says, as a function of a plan alone",
     "crypto.comparison.values": "shares of single keys, by which engines are compared",
