@@ -26,7 +26,6 @@ BY_HAND = {
     "dpcurves.mechanisms.sums.haar.Haar": "may be named: Central(mechanism=Haar())",
     "dpcurves.privacy.conversion.delta_of_zcdp": "for who reports what a rho means",
     "dpcurves.privacy.conversion.rho_for": "for who was promised an epsilon and a delta",
-    "dpcurves.noise.memory.FleetingMemory": "for who calls a lazy mechanism without a ledger",
     "dpcurves.noise.selection.probabilities": "the law of `choose`, by which its users are tested exactly",
     "dpcurves_local.trust.contribute": "what one device says, as a function of a plan alone",
     "dpcurves_parties.crypto.comparison.values": "shares of single keys, by which engines are compared",

@@ -57,7 +57,7 @@ class Kind(NamedTuple):
         nothing: From which half width on it says next to nothing, of a question and so many records.
         rehearsals: How often a kind of records is answered, unless somebody says: more often where a single number is
             told, whose error differs more from one answer to the next.
-        widths: Of how many of these answers the intervals are computed: widths differ little from one to the next.
+        widths: The number of these answers whose intervals are computed: widths differ little from one to the next.
     """
 
     laws: Mapping[str, Callable[[np.random.Generator, int], Any]]
@@ -178,7 +178,7 @@ def _one_number(question: type[Any], nothing: Callable[[Any, int], float]) -> Ki
 
 
 def _quarter(question: Any, size: int) -> float:
-    """Of shares: an interval as wide as a half."""
+    """A quarter: intervals of shares that are as wide as a half."""
     return 0.25
 
 

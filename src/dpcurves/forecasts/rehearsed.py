@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from ..curves import Question, VerifyQuestion
 from ..curves.notes import CurveWarning
 from ..data import Axis, Categories
-from ..ledger import Allotment, Grant, QuestionBudget
+from ..ledger import Allotment, QuestionBudget
 from ..noise.memory import FleetingMemory
 from ..noise.randomness import Randomness
 from ..privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from ..queries import Query
 from ..queries.subsets import SubsetQuery
-from ..records import CountSource, Scored, open_records, tabulate
+from ..records import CountSource, Scored, open_records
 from ..rehearsal import pay_and_converse, rehearse
 from ..release import Release, Step
 from ..trust import Central, Curator
@@ -40,7 +40,7 @@ def answers(
     """Answers to a question about public records, one after the other, each with noise of its own.
 
     Plans, turns, noise and estimates are those of a session with one curator. No ledger is kept, because nothing is
-    protected, and what was counted once is not counted again.
+    protected, and what was counted once is not counted again. Never for confidential records: no charge is made.
 
     Raises:
         ValueError: as of `Session.ask`.
@@ -52,7 +52,7 @@ def answers(
             adjacency = neighbours.among(EACH_RECORD, opened.units() if neighbours.knows_units else None)
             trust, randomness, loss = Central(), Randomness.from_seed(seed), loss.of_one_release()
             while True:
-                budget = QuestionBudget(Grant("forecast", loss, "public records", 1))
+                budget = QuestionBudget.rehearsing(loss)
                 reply = _Reply(records, trust, adjacency, randomness)
                 yield pay_and_converse(question, adjacency, trust, budget, reply)
         finally:
@@ -68,10 +68,11 @@ def confirmed(question: VerifyQuestion, table: Mapping[str, Any]) -> int:
     for asked, of, count in _CONFIRMED:
         if asked == question and of is table:
             return count
-    (plan,) = rehearse(question, PrivacyLoss.pure(1), Neighbours.ADD_REMOVE.among(EACH_RECORD, None))
+    plans = rehearse(question, PrivacyLoss.pure(1), Neighbours.ADD_REMOVE.among(EACH_RECORD, None))
+    (query,) = (plan.query for plan in plans if isinstance(plan.query, SubsetQuery))
     records = Scored(open_records(table, unit=EACH_RECORD, key=KEY))
     try:
-        count = int(tabulate(records, plan.query)[0])
+        count = records.confirmed(query)
     finally:
         records.close()
     _CONFIRMED[:] = [(question, table, count)]

@@ -19,7 +19,6 @@ from ..curves import (
     Histogram2DQuestion,
     Scores,
     Survival,
-    SurvivalQuestion,
 )
 from ..curves.turns.labels import labels
 from ..data import Grid, Outside
@@ -46,7 +45,7 @@ def law_of(question: Any, curve: object, needed: str) -> tuple[Law, float]:
             return _of_one(question.column, curve.count, curve.grid), curve.total
         case Scores() | ROC() if hasattr(question, "score") and isinstance(question.score, str):
             return _of_classes(question, curve.table.counts.likely, curve.table.grid)
-        case Survival() if isinstance(question, SurvivalQuestion):
+        case Survival() if hasattr(question, "time") and hasattr(question, "came"):
             return _of_times(question, curve), float(curve.at_risk[0])
         case Contingency() if isinstance(question, ContingencyQuestion):
             return _of_pairs(question, curve), float(np.maximum(curve.unbiased, 0).sum())
@@ -98,7 +97,7 @@ def _of_classes(question: Any, counts: FloatArray, grid: Grid) -> tuple[Law, flo
     return drawn, float(counts.sum())
 
 
-def _of_times(question: SurvivalQuestion, curve: Survival) -> Law:
+def _of_times(question: Any, curve: Survival) -> Law:
     """Times of events by the curve, and times until which records are watched by how many are at risk beside it."""
     names = np.array(labels(question.event, question.came, question.censored, ("censored", "came")).values)
     left = np.append(curve.at_risk[1:], 0.0) / max(float(curve.at_risk[0]), 1.0)
