@@ -34,7 +34,7 @@ KINDS = {
     "residual plot": dp.ResidualPlotQuestion("x", "y", 1, 1, "0.95", MODEL),
     "two axes, 64 x 64 cells": dp.Histogram2DQuestion("x", "y", CELLS, CELLS),
 }
-HINTS = ("spread", "peaked", "atoms")
+HINTS = ("peaked", "atoms")
 Row = dict[str, Any]
 
 

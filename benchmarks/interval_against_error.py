@@ -457,9 +457,9 @@ def tau_a(table: FloatArray) -> float:
 
 
 def tau_b(table: FloatArray) -> float:
-    """Concordant less discordant pairs, over the geometric mean of the pairs that neither column ties."""
+    """Concordant less discordant pairs, over the geometric mean of the pairs that neither column ties; 0 if all do."""
     pairs = [table.sum() ** 2 - (table.sum(axis=axis) ** 2).sum() for axis in (0, 1)]
-    return float(2 * concordance(table) / np.sqrt(pairs[0] * pairs[1]))
+    return float(2 * concordance(table) / np.sqrt(pairs[0] * pairs[1])) if min(pairs) > 0 else 0.0
 
 
 def concordance(table: FloatArray) -> float:

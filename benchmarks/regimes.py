@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from accuracy import data, diagnostics, distributions, forecasts, peers, planes, telling
+from accuracy import data, diagnostics, distributions, few, forecasts, peers, planes, telling
 from accuracy.beside import Beside, show_beside
 from accuracy.lines import EFFORTS, QUICK, TINY, Line, Run, show
 from accuracy.shapes import Half
@@ -34,6 +34,7 @@ PARTS: dict[str, Part] = {
     "distributions": distributions.lines,
     "planes": planes.lines,
     "diagnostics": diagnostics.lines,
+    "few": few.lines,
     "telling": telling.lines,
     "forecasts": forecasts.lines,
 }
@@ -48,6 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     missing = sorted(set(data.HISTOGRAMS) - {task.name for task in data.real(options.data)})
     if missing:
         console.print(f"Skipped: {', '.join(missing)}. There are no such files in {options.data / 'hist1d'}")
+    if "few" in options.parts and few.missing(run):
+        console.print(f"Skipped of few records: {', '.join(few.missing(run))}")
     if "distributions" in options.parts and run.effort is not TINY:
         peers.set_up(console.print)
     found: dict[str, list[Line | Beside]] = {}

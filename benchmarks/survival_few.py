@@ -4,16 +4,25 @@
 square errors over the edges of a grid of 35 cells, beside Kaplan and Meier's estimate of the same records on these
 cells, averaged over releases that alternate between the adjacencies. *Released* is what `dp.survival` gives, *from
 counts alone* the same release without shrinking, *straight line* falls from 1 to 0 and knows no data, *exponential* is
-read from a noisy number of events and a noisy sum of times, each with half of the loss. Constants of the shrinking were
-chosen on the laws that are marked so. The lung cohort (228 patients) takes part where `lifelines` is installed:
-Veeraragavan et al. 2024 (arXiv 2412.05164) print 0.04 for it at epsilon 10.
+read from a noisy number of events and a noisy sum of times, each with half of the loss. *The law itself* is the curve
+of the law that records were drawn from, without any noise: the records' own curve scatters so far around it. Constants
+of the shrinking were chosen on the laws that are marked so.
+
+`python benchmarks/survival_few.py --lung [--epsilon E ...] [--releases N]`. The lung cohort (NCCTG: 228 patients, 165
+events), which lifelines ships: `pip install --no-deps lifelines` is enough, for its file is read without importing it.
+Veeraragavan, Karimireddy and Nygard 2024 (arXiv 2412.05164) print root mean square errors down to 0.04 at
+epsilon 10 between their curve and Kaplan and Meier's own; their summary tells of no other epsilon, nor at which times
+the mean is taken. So ours is told twice, each beside Kaplan and Meier's estimate from exact days: over the edges of the
+grid, and over the days at which a patient died or was censored, between edges straight.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -24,18 +33,23 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "curves"))
 
+from accuracy.few import SPAN as CELLS
+from accuracy.few import cohort, kaplan_meier
 from by_hand import answer, both
 
 import dpcurves as dp
-from dpcurves.curves import SurvivalQuestion
+from dpcurves.curves import Survival, SurvivalQuestion
 from dpcurves.postprocess.inference.survival import survival
 from dpcurves.privacy import PrivacyLoss
 
 FloatArray = NDArray[np.float64]
-CELLS = 35
 Draw = np.random.Generator
 Drawn = tuple[FloatArray, FloatArray]
-WAYS = ("released", "from counts alone", "straight line", "exponential")
+WAYS = ("released", "from counts alone", "straight line", "exponential", "the law itself")
+LUNG_EPSILONS = ("0.5", "1", "2", "3", "5", "6", "8", "10")
+THEIRS = {"10": "0.04"}
+"""What Veeraragavan et al. print of the lung cohort."""
+MANY = 100_000
 LAWS: Mapping[str, tuple[Callable[[Draw, int], FloatArray], Callable[[Draw, int], FloatArray]]] = {
     "rising hazard (chosen on)": (lambda d, n: d.weibull(1.3, n) * 14, lambda d, n: d.uniform(5, 60, n)),
     "falling hazard (chosen on)": (lambda d, n: d.weibull(0.7, n) * 10, lambda d, n: d.uniform(5, 60, n)),
@@ -44,6 +58,14 @@ LAWS: Mapping[str, tuple[Callable[[Draw, int], FloatArray], Callable[[Draw, int]
         lambda d, n: np.where(d.random(n) < 0.4, 1e3, d.weibull(1.2, n) * 8),
         lambda d, n: d.uniform(10, 50, n),
     ),
+    "early censoring (chosen on)": (lambda d, n: d.weibull(1.5, n) * 25, lambda d, n: d.exponential(8, n)),
+    "short follow-up (chosen on)": (lambda d, n: d.weibull(0.8, n) * 20, lambda d, n: d.uniform(0, 22, n)),
+    "lognormal, early censoring (chosen on)": (lambda d, n: d.lognormal(3, 0.8, n), lambda d, n: d.exponential(12, n)),
+    "whole months (chosen on)": (
+        lambda d, n: d.geometric(0.08, n).astype(np.float64),
+        lambda d, n: np.floor(d.uniform(3, 50, n)),
+    ),
+    "every four (chosen on)": (lambda d, n: 4 * np.ceil(d.weibull(1.3, n) * 3), lambda d, n: d.uniform(3, 50, n)),
     "bathtub": (
         lambda d, n: np.where(d.random(n) < 0.3, d.exponential(3, n), 25 + d.normal(0, 5, n).clip(-20)),
         lambda d, n: d.uniform(15, 60, n),
@@ -56,56 +78,81 @@ LAWS: Mapping[str, tuple[Callable[[Draw, int], FloatArray], Callable[[Draw, int]
 
 def drawn(law: str, records: int, draw: Draw) -> Drawn:
     """Times and events, (records,) each."""
-    if law == "lung cohort":
-        from lifelines.datasets import load_lung
-
-        lung = load_lung()
-        return lung["time"].to_numpy() / 1050 * CELLS, (lung["status"].to_numpy() == lung["status"].max()).astype(float)
     times, until = (make(draw, records) for make in LAWS[law])
     return np.minimum(times, until), (times <= until).astype(np.float64)
 
 
-def kaplan_meier(time: FloatArray, event: FloatArray) -> FloatArray:
-    """The share before each edge, cell by cell."""
-    cell = np.floor(time).astype(int)
-    at_risk = np.array([(cell >= each).sum() for each in range(CELLS)])
-    died = np.array([((cell == each) & (event == 1)).sum() for each in range(CELLS)])
-    return np.append(1.0, np.cumprod(1 - died / np.maximum(at_risk, 1)))
+@cache
+def of_law(law: str) -> FloatArray:
+    """The curve of a law, from so many records that it is nearly exact."""
+    return kaplan_meier(*drawn(law, MANY, np.random.default_rng(0)))
+
+
+def released(time: FloatArray, event: FloatArray, epsilon: str, seed: int) -> Survival:
+    """What a user gets of these records, whose times are in widths of a cell."""
+    question = SurvivalQuestion("t", "e", dp.Grid(0, CELLS, cells=CELLS))
+    adjacency = both(len(time))[seed % 2]
+    return answer(question, {"t": time, "e": event}, PrivacyLoss.pure(epsilon), adjacency, seed)
 
 
 def errors(law: str, records: int, epsilon: str, seed: int) -> list[float]:
     """Measure one release, by each way."""
     draw = np.random.default_rng([seed, records])
     time, event = drawn(law, records, draw)
-    adjacency = both(len(time))[seed % 2]
-    question = SurvivalQuestion("t", "e", dp.Grid(0, CELLS, cells=CELLS))
-    found = answer(question, {"t": time, "e": event}, PrivacyLoss.pure(epsilon), adjacency, seed)
+    found = released(time, event, epsilon, seed)
     counted = np.append(1.0, survival(found._found, found._known))
     sensitivity = 1 + seed % 2  # replaced: two records differ
     noise = draw.laplace(scale=2 * sensitivity / float(epsilon), size=2)
     inside = np.minimum(time, CELLS)
     hazard = max((event[time < CELLS].sum() + noise[0]), 0.5) / max(inside.sum() + CELLS * noise[1], 1.0)
-    curves = found.y, counted, np.linspace(1, 0, CELLS + 1), np.exp(-hazard * np.arange(CELLS + 1))
+    edges = np.arange(CELLS + 1)
+    curves = found.y, counted, np.linspace(1, 0, CELLS + 1), np.exp(-hazard * edges), of_law(law)
     truth = kaplan_meier(time, event)
     return [float(np.sqrt(np.mean((curve - truth) ** 2))) for curve in curves]
+
+
+def lung(epsilons: Sequence[str], releases: int, console: Console) -> None:
+    """The lung cohort, beside what the literature prints of it."""
+    columns = cohort("lung")
+    if columns is None:
+        console.print("The lung cohort is not there: pip install --no-deps lifelines")
+        return
+    time, event = columns["time"], columns["event"]
+    days, place = np.unique(time, return_inverse=True)
+    at_risk = len(time) - np.searchsorted(np.sort(time), days)
+    share = np.append(1.0, np.cumprod(1 - np.bincount(place, event) / at_risk))
+    edges = np.arange(CELLS + 1.0)
+    at_edges = share[np.searchsorted(days, edges, side="left")]
+    title = f"lung cohort, {len(time)} patients, {event.sum():.0f} events, {releases} releases of each"
+    table = Table("epsilon", "over edges", "over days", "Veeraragavan et al. 2024", title=title)
+    for epsilon in track(epsilons, "epsilons", console=Console(stderr=True)):
+        found = []
+        for seed in range(releases):
+            curve = released(time, event, epsilon, seed).y
+            off = curve - at_edges, np.interp(days, edges, curve) - share[1:]
+            found.append([float(np.sqrt(np.mean(each**2))) for each in off])
+        mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / releases**0.5
+        told = [f"{each:.4f} ± {spread:.4f}" for each, spread in zip(mean, error, strict=True)]
+        table.add_row(epsilon, *told, THEIRS.get(epsilon, "not printed"))
+    console.print(table)
 
 
 def main() -> None:
     """Measure, and print the table."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--records", nargs="+", type=int, default=[50, 100, 228, 500, 1000])
-    options.add_argument("--epsilon", nargs="+", default=["0.5", "1", "2", "5"])
+    options.add_argument("--epsilon", nargs="+")
     options.add_argument("--releases", type=int, default=20)
-    options.add_argument("--law", nargs="+", default=[*LAWS, "lung cohort"])
-    asked = options.parse_args()
-    console, table = Console(), Table("law", "records", "epsilon", *WAYS, title=f"{asked.releases} releases of each")
-    cases = [(law, n, e) for law in asked.law for n in (asked.records if law in LAWS else [228]) for e in asked.epsilon]
+    options.add_argument("--law", nargs="+", default=list(LAWS), metavar="NAME")
+    options.add_argument("--lung", action="store_true", help="the lung cohort of the literature, and nothing else")
+    asked, console = options.parse_args(), Console()
+    if asked.lung:
+        lung(asked.epsilon or LUNG_EPSILONS, asked.releases, console)
+        return
+    table = Table("law", "records", "epsilon", *WAYS, title=f"{asked.releases} releases of each")
+    cases = list(product(asked.law, asked.records, asked.epsilon or ["0.5", "1", "2", "5"]))
     for law, records, epsilon in track(cases, "cases", console=Console(stderr=True)):
-        try:
-            found = np.mean([errors(law, records, epsilon, seed) for seed in range(asked.releases)], axis=0)
-        except ModuleNotFoundError:
-            console.print("The lung cohort is left out: lifelines is not installed.")
-            break
+        found = np.mean([errors(law, records, epsilon, seed) for seed in range(asked.releases)], axis=0)
         table.add_row(law, str(records), epsilon, *(f"{each:.3f}" for each in found))
     console.print(table)
 

@@ -21,7 +21,6 @@ HELPS, HARMS = 0.9, 1.1
 SURE = 3
 """Standard errors by which a hint must differ from none before the page says that it helps or harms."""
 HINTS = {
-    "spread": "Hint.SPREAD: over a good part of the grid",
     "peaked": "Hint.PEAKED: in a small part",
     "atoms": "Hint.ATOMS: single cells hold much",
 }
@@ -56,15 +55,13 @@ epsilon 1 (`python benchmarks/which_mechanism.py --hints`), errors with the righ
 
 | records | hint | largest error | root mean square |
 |---|---|---|---|
-| normal, a standard deviation of a tenth of the grid | `spread` | 0.94 ± 0.04 | 0.67 ± 0.06 |
 | normal, a standard deviation of a thousandth of it | `peaked` | 1 ± 0.08 | 1 ± 0.07 |
 | rounded to 21 values | `atoms` | 0.42 ± 0.03 | 1.18 ± 0.1 |
 
-So `spread` still lowers the root mean square by a third where records are spread and many, `atoms` lowers the largest
-error by more than half where single values hold nearly all records, and `peaked` changes nothing, since the method is
-the same without a hint. A wrong `spread` makes the largest error up to 24 times as large on atoms, and 190 times on the
-narrow peak; a wrong `atoms` makes the largest error of those 10,000 records 1.2 to 1.3 times as large, and the root
-mean square of few records up to 3.5 times.
+So `atoms` lowers the largest error by more than half where single values hold nearly all records, and `peaked` changes
+nothing, since the method is the same without a hint. A wrong `atoms` makes the largest error of those 10,000 records
+1.2 to 1.3 times as large, and the root mean square of few records up to 3.5 times. `spread` changes nothing: whether
+records are spread is told by what was counted (`python benchmarks/smooth_laws.py --parts hint`).
 """
 
 ON_SCORES = """## What still helps where scores are judged

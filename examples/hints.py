@@ -13,8 +13,8 @@ heaped = 5 * rng.integers(0, 21, size=10_000)  # answers that people round to fi
 grid = dp.Grid(-5, 105, cells=1100)
 
 # %%
-figure, axes = plt.subplots(1, 3, figsize=(11, 4.4), layout="constrained", sharey=True)
-for ax, hint in zip(axes, (None, "atoms", "spread"), strict=True):
+figure, axes = plt.subplots(1, 2, figsize=(8, 4.4), layout="constrained", sharey=True)
+for ax, hint in zip(axes, (None, "atoms"), strict=True):
     curve = dp.cdf(heaped, grid=grid, epsilon=0.3, adjacency=dp.REPLACE_ONE, hint=hint)
     curve.plot(ax=ax)
     exact = np.searchsorted(np.sort(heaped), curve.x) / heaped.size  # only here, where data is made up

@@ -1,11 +1,11 @@
 """Forecasts in the table of regimes: what `dp.forecast` says over what is then measured, for every kind of question.
 
 Records of a law are drawn twice: the forecast is made of the one table, as of public records that are like the
-confidential ones, and answers to the other are measured. Tables are drawn again and again until the standard error of
-the ratio, over tables and noise together, is `TELLING`, or as often as the run allows: with few answers a ratio of
-means is off by far more than forecasts are. A second line says how often what was measured lies between the ends that
-are forecast from made-up records, of laws that the package has no knowledge of; a third one, for comparison, what the
-plan of the last turn says of counts, before post-processing, over what is measured.
+confidential ones, and answers to the other are measured: errors, and half widths of intervals. Tables are drawn again
+and again until the standard error of the ratio, over tables and noise together, is `TELLING`, or as often as the run
+allows: with few answers a ratio of means is off by far more than forecasts are. Another line says how often what was
+measured lies between the ends that are forecast from made-up records, of laws that the package has no knowledge of;
+and one, for comparison, what the plan of the last turn says of counts, before post-processing, over what is measured.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dpcurves.privacy import EACH_RECORD
 from .lines import Line, Run
 from .shapes import SHAPES, half_of
 
-MARK = 1.05
+MARK, MARK_OF_WIDTHS = 1.05, 1.1
 SHARE = 0.8
 """In so many cases errors for other laws are to lie between the ends that are forecast of made-up records."""
 TELLING = 0.02
@@ -95,6 +95,17 @@ def _bent(draw: np.random.Generator, size: int) -> Table:
     return {"x": predicted, "y": np.sin(predicted) + draw.laplace(0, 1, size)}
 
 
+def _watched(draw: np.random.Generator, size: int) -> Table:
+    """Times of events, half of which are watched until another time alone."""
+    time, until = draw.weibull(1.3, size) * 0.3, np.where(draw.random(size) < 0.5, draw.random(size), np.inf)
+    return {"x": np.minimum(time, until), "event": (time <= until).astype(np.int64)}
+
+
+def _crossed(draw: np.random.Generator, size: int) -> Table:
+    first, second = np.divmod(draw.choice(12, size, p=np.arange(1, 13) / 78), 4)
+    return {"a": first, "b": second}
+
+
 def _by_score(draw: np.random.Generator, size: int) -> Table:
     predicted = draw.uniform(0, 1, size)
     return {"x": predicted, "y": (draw.random(size) < predicted) - predicted}
@@ -109,6 +120,7 @@ LABELLED = {
 }
 PLANES = {"a ring": _ring, "thirty towns": _towns}
 MODEL = dp.DISJOINT_RECORDS
+SIDES = dp.Categories("a", (0, 1, 2)), dp.Categories("b", (0, 1, 2, 3))
 KINDS = (
     Kind("cdf", dp.CdfQuestion("x", GRID), LINES),
     Kind("quantiles", dp.QuantilesQuestion("x", GRID, tuple(np.arange(1, 10) / 10)), LINES),
@@ -117,6 +129,15 @@ KINDS = (
     Kind("calibration", dp.CalibrationQuestion("label", "score"), LABELLED),
     Kind("binned residuals", dp.BinnedResidualsQuestion("label", "score", MODEL), LABELLED),
     Kind("residual plot", dp.ResidualPlotQuestion("x", "y", 1, 1, "0.95", MODEL), {"bent": _bent, "shares": _by_score}),
+    Kind("scores", dp.ScoresQuestion("label", "score"), LABELLED),
+    Kind("hosmer-lemeshow", dp.HosmerLemeshowQuestion("label", "score"), LABELLED),
+    Kind("count", dp.CountQuestion("x"), LINES),
+    Kind("sum", dp.SumQuestion("x", 0, 1), LINES),
+    Kind("mean", dp.MeanQuestion("x", 0, 1), LINES),
+    Kind("variance", dp.VarianceQuestion("x", 0, 1), LINES),
+    Kind("summary", dp.SummaryQuestion("x", 0, 1), LINES),
+    Kind("survival", dp.SurvivalQuestion("x", "event", dp.Grid(0, 1, cells=60)), {"times": _watched}),
+    Kind("contingency", dp.ContingencyQuestion(*SIDES), {"pairs": _crossed}),
     Kind("two axes", dp.Histogram2DQuestion("x", "y", PLANE, PLANE), PLANES),
 )
 
@@ -150,7 +171,7 @@ class Case:
 
 
 def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line]:
-    """Three lines for each kind of question and adjacency."""
+    """Two to four lines for each kind of question and adjacency."""
     for kind in _kinds(run):
         for adjacency in BOTH if run.effort.name == "full" else BOTH[:1]:
             regime = f"{kind.name}, {adjacency.value}, pure"
@@ -181,6 +202,12 @@ class Tried:
     def ratio(self) -> float:
         """What was forecast, over what was measured."""
         return float(np.mean([forecast.error for forecast, _ in self.pairs])) / self.measured
+
+    @property
+    def ratio_of_widths(self) -> float:
+        """Half widths of intervals that were forecast, over those that are printed; NaN where there are none."""
+        forecast, printed = np.mean([[each.half_width for each in pair] for pair in self.pairs], axis=0)
+        return float(forecast / printed)
 
     @property
     def error(self) -> float:
@@ -242,6 +269,13 @@ def _of_kind(regime: str, tried: Sequence[Tried], run: Run) -> Iterator[Line]:
         f"forecast of {regime}", "forecast of records alike, over measured", MARK, mean, error, worst.ratio, worst.name,
         either=True,
     )  # fmt: skip
+    widths = [np.log(each.ratio_of_widths) for each in tried if each.ratio_of_widths > 0]
+    if widths:
+        mean, largest = float(np.exp(np.mean(widths))), float(np.exp(max(widths, key=abs)))
+        yield Line(
+            f"forecast of {regime}", "half width of records alike, over printed", MARK_OF_WIDTHS, mean,
+            mean * float(np.std(widths)) / np.sqrt(len(widths)), largest, "", either=True,
+        )  # fmt: skip
     left = {each.name: _left(each, run) for each in tried}
     share, furthest = float(np.mean([each == 1 for each in left.values()])), max(left, key=lambda name: left[name])
     yield Line(

@@ -77,6 +77,17 @@ def test_diagnostics_stand_beside_fixed_bins(found: dict[str, Any]) -> None:
     assert all(line["mean"] > 0 and line["mark"] > 0 for line in found["diagnostics"])
 
 
+def test_few_records_stand_beside_curves_that_know_no_data(found: dict[str, Any], printed: str) -> None:
+    regimes = {line["regime"].split(", n ")[0] for line in found["few"]}
+    assert regimes == {f"few, {kind}" for kind in ("survival", "CDF", "ROC", "calibration", "means")}
+    for line in found["few"]:
+        assert 0 < line["mean"] < 100
+        assert line["error"] > 0
+        assert line["where"]
+        assert line["mark"] == (1 if line["asked"].endswith("straight line") else 1.1)
+    assert "Skipped of few records: blood pressure" in printed
+
+
 def test_every_reason_is_one_of_a_line_and_has_a_figure(found: dict[str, Any]) -> None:
     lines = [line for each in found.values() for line in each]
     for reason in tomllib.loads(REASONS.read_text(encoding="utf-8"))["reason"]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from typer.testing import Result
@@ -137,7 +138,29 @@ def test_a_plan_imports_nothing_that_it_does_not_need() -> None:
 def test_a_plan_says_how_far_off_the_whole_answer_would_be_for_records_that_are_made_up(run: Run) -> None:
     asked = ("plan", "histogram", "--grid", "0:1:8", "--epsilon", "1", "--adjacency", "add-remove")
     said = run(*asked, "--forecast", "500").stdout
-    assert "forecast: records in a cell, root mean square, for 500 records" in said
-    assert "tied values: " in said
+    assert "forecast for 500 records: records in a cell, root mean square" in said
+    (head,) = (line for line in said.splitlines() if "error, by noise" in line)
+    assert head.index("error, by noise") < head.index("half width of the 95% interval") < head.index("population")
+    (row,) = (line for line in said.splitlines() if "tied values" in line)
+    assert row.count("±") == 3
     refused = run(*asked, "--forecast", "none")
     assert refused.stderr == "dpcurves: forecast: a whole number of at least 1 is needed, got 'none'\n"
+
+
+def test_a_plan_notes_that_an_interval_would_say_nothing(run: Run) -> None:
+    asked = ("plan", "mean", "--bounds", "0:100", "--epsilon", "0.1", "--adjacency", "add-remove", "--forecast", "10")
+    assert "note: the interval would be as wide as half of all that is possible" in run(*asked).stdout
+
+
+def test_a_plan_forecasts_from_a_released_curve(run: Run, tmp_path: Path) -> None:
+    curve = dp.cdf([0.0] * 300 + [0.6] * 600, grid=dp.Grid(0, 1, cells=8), epsilon=9, adjacency=dp.ADD_REMOVE)
+    file = tmp_path / "last_year.json"
+    file.write_text(curve.to_json())
+    asked = ("plan", "histogram", "--grid", "0:1:8", "--epsilon", "1", "--adjacency", "add-remove", "--like")
+    said = run(*asked, str(file)).stdout
+    assert "the released CDF" in said
+    assert "forecast for 90" in said or "forecast for 89" in said
+    assert "forecast for 50 records" in run(*asked, str(file), "--forecast", "50").stdout
+    file.write_text("{")
+    assert run(*asked, str(file)).stderr == "dpcurves: curve: this is no JSON\n"
+    assert run(*asked, str(tmp_path)).stderr.startswith("dpcurves: like: there is nothing to be read in ")

@@ -7,7 +7,7 @@ import pytest
 from by_hand import answer, both
 from matplotlib import pyplot as plt
 
-from dpcurves.curves import CDF, ByCategory, CdfQuestion, Histogram, HistogramQuestion
+from dpcurves.curves import CDF, ByCategory, CdfQuestion, Histogram, HistogramQuestion, Summary, SummaryQuestion
 from dpcurves.curves.by_category import together
 from dpcurves.data import Categories, Grid
 from dpcurves.display import headless_axes
@@ -85,6 +85,22 @@ def test_histograms_by_category_come_back_too() -> None:
     bars = answer(question, table, PrivacyLoss.pure(1), both(900)[0], 3)
     again = ByCategory.from_json(bars.to_json(), Histogram)
     assert (again["b"].unbiased == bars["b"].unbiased).all()
+
+
+def test_no_category_has_more_records_than_a_public_number_says() -> None:
+    """All of 20 records are of one category; a category without records is as good as not known."""
+    columns = {"x": np.full(20, 2.5), "g": np.array(["a"] * 20)}
+    by = Categories("g", ("a", "b"))
+    for seed in range(12):
+        for question in (HistogramQuestion("x", Grid(0, 4, cells=4), by=by), SummaryQuestion("x", 0, 4, by=by)):
+            loss = PrivacyLoss.pure("0.3")
+            for adjacency, most in zip(both(20), (np.inf, 20), strict=True):
+                for category in answer(question, columns, loss, adjacency, seed).values():
+                    assert np.nanmax(np.append(category.count, 0.0)) <= most
+                    for population in (False, True):
+                        ends = category.intervals(0.95, population=population)
+                        assert (ends[0] if isinstance(category, Summary) else ends).max() <= most
+                        assert not isinstance(category, Histogram) or (ends[:, 0] <= ends[:, 1]).all()
 
 
 def test_notes_of_many_are_told_once() -> None:

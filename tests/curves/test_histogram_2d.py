@@ -36,6 +36,19 @@ def test_without_noise_it_is_that_of_numpy(estimator: TableEstimator | None) -> 
         assert frame["count"].to_numpy().reshape(8, 4).tolist() == found.count.tolist()
 
 
+def test_no_cell_holds_more_than_a_public_number_of_records() -> None:
+    """All of 40 records lie in one cell, so every second unbiased count is above 40."""
+    one = {"x": np.full(40, 0.3), "y": np.full(40, 0.2)}
+    found = [
+        answer(Histogram2DQuestion("x", "y", *GRIDS, CellEstimator()), one, PrivacyLoss.pure(1), each, seed)
+        for seed in range(12)
+        for each in (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, 40))
+    ]
+    private, public = ([float(plane.count.max()) for plane in found[place::2]] for place in (0, 1))
+    assert max(public) == 40 < max(private)
+    assert 0 < sum(each == 40 for each in public) < 12
+
+
 def test_values_outside_are_counted_apart_where_the_grid_says_so() -> None:
     apart = GRIDS[1].with_outside(dp.Outside.APART)
     question = Histogram2DQuestion("x", "y", GRIDS[0], apart)

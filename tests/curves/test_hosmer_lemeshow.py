@@ -65,6 +65,34 @@ def test_no_kind_of_scores_makes_right_models_look_wrong(records: int, releases:
         assert np.mean(found <= level) <= level + 4 * sqrt(level * (1 - level) / len(found))
 
 
+def test_what_noise_hides_of_a_group_is_not_known_and_all_else_is_possible() -> None:
+    """Of 3 records at epsilon 0.1 next to nothing is known; of 300 some groups are, and none has more than there are.
+
+    Noise alone makes a count of no record known with a chance of 2.5%.
+    """
+    hidden, known = [], 0
+    for seed in range(12):
+        few = judged(CONTINUOUS, 3, "0.1", 1, seed)
+        some = judged(CONTINUOUS, 300, "0.3", seed % 2, seed)
+        for found, most in ((few, 3), (some, 300)):
+            there = ~np.isnan(found.count)
+            assert (np.isnan(found.observed) == ~there).all()
+            assert (np.isnan(found.expected) == ~there).all()
+            counted, observed = found.count[there], found.observed[there]
+            assert ((observed >= 0) & (observed <= counted)).all()
+            assert (found.edges[:-1][there] * counted <= found.expected[there]).all()
+            assert (found.expected[there] <= found.edges[1:][there] * counted).all()
+            assert (counted <= most).all() or found.privacy.units is None
+            again = HosmerLemeshow.from_json(found.to_json())
+            assert np.array_equal(again.observed, found.observed, equal_nan=True)
+            assert (again.statistic, again.p_value) == (found.statistic, found.p_value)
+        hidden += np.isnan(few.count).tolist()
+        known += int((~np.isnan(some.count)).sum())
+    assert np.mean(hidden) > 0.8
+    assert known > 12
+    assert few.plot().has_data()
+
+
 def test_fewer_groups_are_asked_of_fewer_records() -> None:
     few, some, many = (
         rehearse(QUESTION, PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, records))[0].query

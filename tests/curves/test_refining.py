@@ -127,7 +127,8 @@ def test_three_turns_are_chosen_from_public_facts() -> None:
     assert is_worth_refining(axis, None, setting(PrivacyLoss.pure("0.1"), 205_000))
     assert not is_worth_refining(small, None, setting(LOSSES[0], None))
     assert is_worth_refining(small, Hint.PEAKED, setting(LOSSES[0], 10**9))
-    assert not is_worth_refining(axis, Hint.SPREAD, setting(LOSSES[0], None))
+    assert is_worth_refining(axis, Hint.SPREAD, setting(LOSSES[0], None))  # this hint changes nothing
+    assert not is_worth_refining(axis, Hint.SPREAD, setting(LOSSES[0], 205_000))
     assert not is_worth_refining(axis, Hint.ATOMS, setting(LOSSES[0], None))
     for hint in (None, Hint.PEAKED):
         assert len(rehearse(CdfQuestion("x", axis.grid, hint=hint), LOSSES[0], both(10)[1], FunctionShares())) == 1

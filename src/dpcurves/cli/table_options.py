@@ -131,7 +131,7 @@ class HintedCells(CellOptions):
     hint: Annotated[
         str | None,
         Option(
-            help="What is publicly known of the values: spread, peaked (in a small part) or atoms (in single cells).",
+            help="What is publicly known of the values: peaked (in a small part) or atoms (in single cells).",
             metavar="WORD",
         ),
     ] = None

@@ -347,9 +347,9 @@ class CdfQuestion:
         by: Categories that were declared in public: one curve for each, all together at the privacy loss of one. A
             tuple of several columns: one for each combination.
         measured_in: The measuring unit of the column, for the axis.
-        hint: What is known in public about how the records lie: `SPREAD` over a good part of the grid, so that cells
-            may be counted together; `PEAKED` in a small part, so that it has to be looked for; `ATOMS`: single cells
-            hold much, so that each has to be counted. None: nothing. It must not come from the data.
+        hint: What is known in public about how the records lie: `PEAKED` in a small part, so that it has to be looked
+            for; `ATOMS`: single cells hold much, so that each has to be counted. None: nothing, as `SPREAD` over a good
+            part of the grid: the answers tell. It must not come from the data.
         method: How intervals are chosen privately: `GrownPartition`, `QuantileCuts` or `Bisection`. None: as is said
             above.
         smooth: 1 or 2: give the curve as `CDF.smoothed` makes it, with this `p`. None: by empirical Bayes.
@@ -392,11 +392,15 @@ class CdfQuestion:
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Counts below edges, read along the grid."""
+        return (yield from self.counted(()))
+
+    def counted(self, around: tuple[float, ...]) -> Needs[Any]:
+        """Counts below edges, read along the grid; of those near some quantiles most, if shares are given."""
         label, axis = axis_label(self.column, self.measured_in), Axis(self.column, self.grid)
         if self.at is not None:
             found = yield from needed(workloads.Below(axis, self.at), ALL)
             return CDF.read(found.counts, self.grid.cut(self.at), label, statement_of(found.releases))
-        found = yield from needed(workloads.Prefixes(axes_of(self.by, axis), self.hint, self.method), ALL)
+        found = yield from needed(workloads.Prefixes(axes_of(self.by, axis), self.hint, self.method, around), ALL)
         earlier, privacy = found.read[:-1], statement_of(found.releases)
         # A rehearsal has nothing to note: what it was sent is blank, and reading it would cost as much as asking.
         read = CDF.along if found.is_paid else CDF.rehearsed

@@ -89,8 +89,8 @@ class Contingency(Covered):
         p_value = independence_p_value(cells, noise, draw)
         noted = privacy.noted(*notes_on_dependence(privacy))
         spread = noise.std(axis=0).ravel()
-        count = known_counts(cells.ravel(), spread, evidence.total, lambda: _errors(noise, KNOWN)).reshape(cells.shape)
-        return cls(count, cells, statistic, p_value, rows, columns, noted, evidence)
+        count = known_counts(cells.ravel(), spread, privacy.most_records, lambda: _errors(noise, KNOWN))
+        return cls(count.reshape(cells.shape), cells, statistic, p_value, rows, columns, noted, evidence)
 
     @property
     def expected(self) -> FloatArray:
@@ -126,7 +126,7 @@ class Contingency(Covered):
         noise = _noise_of(self.evidence, draw)
         errors = noise + sampling_errors(likely, round(size), len(noise), draw)
         lower, upper = means_at_once(self.unbiased, noise.var(axis=0), [errors], likely, size, level)
-        found = possible(np.stack([lower.ravel(), upper.ravel()], axis=1), self.evidence.total)
+        found = possible(np.stack([lower.ravel(), upper.ravel()], axis=1), self.privacy.most_records)
         return outermost(found, self._around(level))
 
     def row_share_intervals(self, level: float, *, population: bool = False) -> FloatArray:
@@ -174,7 +174,7 @@ class Contingency(Covered):
         return np.expand_dims(self.unbiased.sum(axis=axis) > np.maximum(moved, LEAST), axis)
 
     def _around(self, level: float) -> FloatArray:
-        return whole_ends(self.unbiased.ravel(), _errors(self._noise, level), self.evidence.total)
+        return whole_ends(self.unbiased.ravel(), _errors(self._noise, level), self.privacy.most_records)
 
     @cached_property
     def _noise(self) -> FloatArray:

@@ -46,7 +46,8 @@ class Histogram(Covered):
     """How many records lie in each cell of a grid.
 
     Values outside the grid are clamped into its end cells, unless it counts them apart. Where the number of records is
-    public and an interval of level 0.95 holds all numbers up to it, a count is *not known*: NaN.
+    public, no count is above it, also not that of a category; if an interval of level 0.95 holds all numbers up to it,
+    a count is *not known*: NaN.
 
     Attributes:
         x: Edges, of shape ``(cells + 1,)``.
@@ -101,7 +102,7 @@ class Histogram(Covered):
         """Records between the edges with these indices: sums of unbiased counts, as `count` never below zero."""
         place, most = None if len(at) > len(self.unbiased) else at, self.error * np.sqrt(np.diff(at))
         counts = _between(self.unbiased, place)
-        return known_counts(counts, most, self.evidence.total, lambda: self._errors_at(KNOWN, place, None))
+        return known_counts(counts, most, self.privacy.most_records, lambda: self._errors_at(KNOWN, place, None))
 
     def intervals(
         self,
@@ -136,7 +137,7 @@ class Histogram(Covered):
         return outermost(records, self._of_population(level, at, generator))
 
     def _around(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
-        return whole_ends(_between(self.unbiased, at), self._errors_at(level, at, generator), self.evidence.total)
+        return whole_ends(_between(self.unbiased, at), self._errors_at(level, at, generator), self.privacy.most_records)
 
     def _errors_at(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
         is_usual = at is None and generator is None
@@ -158,7 +159,7 @@ class Histogram(Covered):
         scale, noises = scaled(self._noise(at, generator))
         errors = (noise + sampling_errors(likely, size, len(noise), chance) for noise in noises)
         ends = means_at_once(counts, scale**2, errors, likely, self.total, level)
-        return possible(np.stack(ends, axis=1), self.evidence.total)
+        return possible(np.stack(ends, axis=1), self.privacy.most_records)
 
     def _noise(self, at: Places, generator: np.random.Generator | None) -> Iterator[FloatArray]:
         law = self.evidence.sums

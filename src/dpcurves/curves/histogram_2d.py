@@ -13,6 +13,7 @@ from ..arguments import Refused, WrongKind, require_kind, shown
 from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
 from ..histograms import EstimatedTable, TableEstimator
+from ..postprocess.inference.moments import possible
 from ..release import ALL, Evidence, PrivacyStatement, Setting
 from ..workloads import Needs, Table, needed
 from .question import statement_of
@@ -38,7 +39,8 @@ class Histogram2D(Released):
     Attributes:
         x_edges: Along the first column, of shape ``(columns + 1,)``.
         y_edges: Along the second column, of shape ``(rows + 1,)``.
-        count: Records in each cell, never below zero, of shape ``(columns, rows)``.
+        count: Records in each cell, never below zero, nor above the number of records where that is public, of shape
+            ``(columns, rows)``.
         outside: Records outside the grids, where a grid counts these apart.
         labels: Both columns.
         privacy: The privacy statement, which every picture shows.
@@ -62,7 +64,9 @@ class Histogram2D(Released):
         """From estimated counts."""
         evidence = tuple(Evidence.of(release) for release in estimated.releases)
         labels = str(axes[0].column), str(axes[1].column)
-        counts, outside = np.maximum(estimated.cells, 0.0), max(float(estimated.outside), 0.0)
+        most = privacy.most_records
+        counts = possible(estimated.cells, most)
+        outside = float(possible(np.array(estimated.outside), most))
         return cls(axes[0].grid.edges, axes[1].grid.edges, counts, outside, labels, privacy, evidence)
 
     @property

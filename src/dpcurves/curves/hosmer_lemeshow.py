@@ -13,6 +13,8 @@ import numpy as np
 from .. import display
 from ..arrays import FloatArray
 from ..postprocess import hosmer_lemeshow, positive_intervals, simulated_p_value
+from ..postprocess.inference.bands import upper_quantiles
+from ..postprocess.inference.moments import KNOWN, possible
 from ..postprocess.inference.simulation_seed import public_generator
 from ..release import PrivacyStatement, Setting
 from ..workloads import Needs, Shares
@@ -46,7 +48,9 @@ class HosmerLemeshow(CoveredGroups):
             accounts for noise and for sampling: labels are taken as independent draws with the predicted probabilities.
             As the statistic is not chi-squared under noise, its distribution under the null hypothesis is simulated.
         edges: Where the groups lie, of shape ``(groups + 1,)``.
-        count, observed, expected: Records, observed and expected positives of each group, unbiased.
+        count, observed, expected: Records, observed and expected positives of each group: within what is possible.
+            Where noise alone may have made the count, which it does of no record with a chance of 5%, they are *not
+            known*: NaN. Unbiased ones are in ``groups.released``.
         privacy: The privacy statement, which every picture shows.
         groups: What the test was read from.
 
@@ -74,8 +78,7 @@ class HosmerLemeshow(CoveredGroups):
         chance, noise = public_generator(generator), groups.noise_of_surplus
         p_value = simulated_p_value(released, groups.deviations(chance), noise, chance)
         statistic = float(hosmer_lemeshow(released, noise))
-        edges = groups.grid.edges
-        return cls(statistic, p_value, edges, released.count, released.positive, released.expected, privacy, groups)
+        return cls(statistic, p_value, groups.grid.edges, *_known(groups, privacy.most_records), privacy, groups)
 
     @property
     def rows(self) -> list[dict[str, float]]:
@@ -162,6 +165,15 @@ class HosmerLemeshowQuestion(GroupQuestion):
 
     def __str__(self) -> str:
         return f"Hosmer-Lemeshow test of {self.score} for {self.label}"
+
+
+def _known(groups: ScoreGroups, most: int | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Records, observed and expected positives of each group, as far as something is known of them."""
+    released, noise = groups.released, groups.deviations(None)
+    errors = upper_quantiles(np.abs(noise.positive + noise.negative), KNOWN)
+    count = np.where(released.count <= errors, np.nan, possible(released.count, most))
+    observed = np.clip(released.positive, 0.0, count)
+    return count, observed, np.clip(released.expected, released.lower * count, released.upper * count)
 
 
 def _drowned(groups: ScoreGroups) -> tuple[str, ...]:

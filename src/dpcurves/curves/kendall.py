@@ -13,7 +13,7 @@ from ..postprocess.inference.bands import upper_quantile
 from ..postprocess.summaries.concordance import pairs_of
 from .contingency import Contingency
 from .histogram_2d import JOINED, Histogram2D
-from .pair_mean import UStatistic, ends_about
+from .pair_mean import UStatistic
 from .simulated_counts import SimulatedCounts
 
 Tau = Callable[[FloatArray, FloatArray], FloatArray]
@@ -92,10 +92,10 @@ class _Pairs(SimulatedCounts):
         def ends(level: float, population: bool) -> tuple[float, float]:
             drawn = self.drawn(population)
             moved = tau(pairs_of(drawn) - bias, drawn.sum(axis=(-2, -1)))
-            # Noise alone skews a ratio, too; and one that stands at an end does not tell how far it is off.
-            low, high = ends_about(found, moved - centre, level, population=True)
-            least, most = -upper_quantile(-moved, (1 + level) / 2), upper_quantile(moved, (1 + level) / 2)
-            return min(low, least, found), max(high, most, found)
+            # Noise skews a ratio, and one that stands at an end does not tell how far it is off on the other side: so
+            # the larger of both sides. Ends about `centre` would have the error of keeping counts above zero, too.
+            reach = max(upper_quantile(sign * (moved - centre), (1 + level) / 2) for sign in (-1, 1))
+            return found - max(reach, 0.0), found + max(reach, 0.0)
 
         tied = 0.0 if self.declared else by_cells(about, _all_pairs(float(self.likely.sum())), self._both_apart)
         return UStatistic(found, tied, ends, self.privacy, self.notes, -1.0, 1.0)

@@ -40,7 +40,8 @@ class Quantiles(Covered):
 
     Attributes:
         p: Shares, of shape ``(quantiles,)``.
-        curve: The distribution function that they were computed from, which may be used at no further loss. On grids
+        curve: The distribution function that they were computed from, which may be used at no further loss. Where
+            counts closed in on the quantiles, it is known best near them. On grids
             too fine for one, the counts that the searches asked for (`Searched`): then each value is the upper edge of
             its cell.
 
@@ -131,6 +132,10 @@ class Quantiles(Covered):
 class QuantilesQuestion:
     """At or below which values do shares `at` of the records lie? Any number of them costs as much as a `CdfQuestion`.
 
+    A single quantile, or up to three of many records, are counted in three or four turns that close in on them: their
+    errors and intervals are smaller than those of a distribution function, whose steps are wide elsewhere then. Others
+    are read from the distribution function that a `CdfQuestion` counts.
+
     On a grid with too many cells to count each, or if `search` is given, they are found by bisection: each turn halves
     the cells among which a quantile, or an end of its interval, may lie, and depends on the answers before. All counts
     take their noise from one tree whose loss is charged once: under the same request, other quantiles and a
@@ -193,7 +198,7 @@ class QuantilesQuestion:
             curve = Searched(found.counts, axis.grid, label, statement_of(found.releases))
         else:
             whole = CdfQuestion(self.column, self.grid, measured_in=self.measured_in, hint=self.hint)
-            curve = yield from whole.steps(setting)
+            curve = yield from whole.counted(self.at)
         return Quantiles(np.array(self.at), curve)
 
     def __str__(self) -> str:

@@ -90,7 +90,7 @@ class Summary(Covered):
         """Compute it from counts and, where there are any, sums and sums of squares, of one row with one cell."""
         found, middle, half = _moments(turns), (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
         noise = _noise_of(turns, public_generator(None))
-        count = known_count(found, noise, turns[0].total)
+        count = known_count(found, noise, privacy.most_records)
         if len(turns) > 1 and not is_there(found, noise, KNOWN):
             return cls(count, nan, nan, nan, bounds.lower, bounds.upper, label, privacy, turns, statistic)
         total = float(half * found.value + middle * found.records)
@@ -155,7 +155,8 @@ class Summary(Covered):
         found, noise = _moments(self.turns), _noise_of(self.turns, draw)
         student = draw.standard_t(max(float(found.records) - 1, 1.0), DRAWS) if population else None
         normal = draw.standard_normal(DRAWS) if population else None
-        total = inf if self.turns[0].total is None else float(self.turns[0].total)
+        most = self.privacy.most_records
+        total = inf if most is None else float(most)
         counts = count_ends(found, noise, level, total, normal)
         if len(self.turns) == 1:
             return np.array([counts])

@@ -128,10 +128,12 @@ class Survival(Covered):
     def _few(self) -> Hazards | None:
         """Shrunken hazards; None where there is hardly any noise."""
         told, noise = self._told, self._noises
-        events, gone = Counts(told.at_risk.events, noise.at_risk.events), Counts(told.gone, noise.gone)
-        if max(float(np.mean(each.noise**2)) for each in (events, gone)) < QUIET**2:
+        events = Counts(told.at_risk.events, noise.at_risk.events)
+        censored = Counts(told.gone - events.found, noise.gone - events.noise)
+        if max(float(np.mean(each.noise**2)) for each in (events, censored)) < QUIET**2:
             return None
-        return hazards_of_few(events, gone, Counts(told.at_risk.records[0], noise.at_risk.records[:, 0]))
+        records = Counts(told.at_risk.records[0], noise.at_risk.records[:, 0])
+        return hazards_of_few(events, censored, records, public_generator(None))
 
     @property
     def turns(self) -> Sequence[Evidence]:

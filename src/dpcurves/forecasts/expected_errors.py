@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from math import nan
+from itertools import islice
+from math import inf, nan
 from typing import Any, NamedTuple
-from warnings import catch_warnings
 
 import numpy as np
 
 from ..arguments import Refused, require_kind, whole
 from ..arrays import FloatArray
 from ..curves import Question
-from ..curves.notes import CurveWarning
 from ..display import numeral
-from ..ledger import Currency
-from ..noise.randomness import Randomness
 from ..postprocess import public_generator
 from ..privacy import Neighbours, PrivacyLoss
-from ..session import Session
 from .kinds import Kind, Table, kind_of
+from .rehearsed import answers
+from .released_laws import law_of
 
-REHEARSALS = 20
+Law = Callable[[np.random.Generator, int], Mapping[str, Any]]
+"""Columns of so many records."""
+Progress = Callable[[int, int], object]
+"""Takes how many answers are done, and how many there will be."""
 MOST_TABLES = 4
-WIDTHS = 2
-"""Answers to a table whose intervals are computed: widths differ little from one to the next."""
-SAYS_NOTHING = "the band would be wider than 0.5 for all these records: a release would say next to nothing"
-WIDEST = 0.25
-"""Half of a band that says nothing."""
+SAYS_NOTHING = (
+    "the interval would be as wide as half of all that is possible, or wider, for all these records: a release would "
+    "say next to nothing"
+)
+SOMETIMES_NOTHING = "for {} the interval would be as wide as half of all that is possible, or wider"
 MOST_RECORDS = 1_000_000
 """More records are not made up: what is far off with so many is no further off with more."""
 GIVEN = "the given records"
+LIKE = "columns of public records, a released curve, or a function of a generator and a number of records"
 
 
 class Expected(NamedTuple):
@@ -64,6 +65,7 @@ class Forecast:
         rehearsals: How often each was answered.
         expected: The expected error for each distribution of records.
         interval: The interval whose half width is told, in words; empty where there is none.
+        nothing: The half width from which on an interval says next to nothing.
     """
 
     words: str
@@ -71,13 +73,15 @@ class Forecast:
     rehearsals: int
     expected: tuple[Expected, ...]
     interval: str = ""
+    nothing: float = inf
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """One line where no curve of these records would tell more than none at all."""
-        shares = self.words.startswith("share") and "band" in self.interval
-        nothing = shares and min(each.half_width for each in self.expected) > WIDEST
-        return (SAYS_NOTHING,) if nothing else ()
+        """One line where no answer about such records, or about some of them, would tell more than none at all."""
+        silent = [each.records for each in self.expected if each.half_width >= self.nothing]
+        if len(silent) == len(self.expected):
+            return (SAYS_NOTHING,)
+        return (SOMETIMES_NOTHING.format(", ".join(silent)),) if silent else ()
 
     @property
     def low(self) -> float:
@@ -91,15 +95,22 @@ class Forecast:
 
     def __str__(self) -> str:
         """A line for each kind of records, under what is told."""
-        lines = [f"{self.words}, for {self.size:,} records, {self.rehearsals} rehearsals of each kind:"]
+        lines = [self.title]
         for each in self.expected:
             told = f"  {each.records}: {numeral(each.error)} ± {numeral(each.standard_error)}"
-            if self.interval:
-                told += f"; 95% interval ± {numeral(each.half_width)}, for the population ± {numeral(each.population)}"
+            if not np.isnan(each.half_width):
+                told += f"; 95% interval ± {numeral(each.half_width)}"
+            if not np.isnan(each.population):
+                told += f", for the population ± {numeral(each.population)}"
             lines.append(told)
         if self.interval:
             lines.append(f"  the interval is that of {self.interval}")
         return "\n".join([*lines, *self.notes])
+
+    @property
+    def title(self) -> str:
+        """What is told, of how many records."""
+        return f"{self.words}, for {self.size:,} records, {self.rehearsals} rehearsals of each kind:"
 
 
 def forecast(
@@ -108,30 +119,37 @@ def forecast(
     adjacency: Neighbours,
     *,
     records: int | None = None,
-    like: Mapping[str, Any] | None = None,
-    rehearsals: int = REHEARSALS,
+    like: Mapping[str, Any] | Law | object | None = None,
+    rehearsals: int | None = None,
     generator: np.random.Generator | None = None,
+    progress: Progress | None = None,
 ) -> Forecast:
     """Forecast the error of an answer, and the interval that will be printed: by simulation on public records.
 
     The error of a curve depends on the records, because later turns depend on earlier answers. It is therefore
-    simulated for records drawn from several public distributions, from the most to the least favourable; or for public
-    records that are thought to resemble the confidential ones, such as those of an earlier year. Nothing confidential
-    is opened, and nothing is spent.
+    simulated for records drawn from several public distributions, from the most to the least favourable. It is sharper
+    where one says what the data are like: by public records, such as those of an earlier year, by a law, or by a curve
+    that was released before. Nothing confidential is opened, and nothing is spent.
 
-    Formal guarantees: a function of public facts alone.
+    Formal guarantees: a function of public facts alone, and of a released curve if one is given (post-processing).
 
     Args:
-        question: One of those that `KINDS` has, without `by` and of columns that have names.
+        question: Any question about records, without `by` and of columns that have names.
         loss: What it may lose.
         adjacency: Replace-one or add-remove.
         records: How many records to draw: the public number of units, or a guess of it; at most a million are drawn.
-        like: Public records to use instead, as columns of arrays. They are not protected.
-        rehearsals: The number of simulations for each distribution; at least 2.
+        like: What records are like. Public records as columns of arrays, which are used as they are, and are not
+            protected; or a function of a NumPy generator and a number of records, which returns such columns; or a
+            released curve of the same columns, whose number of records is used where `records` is left out. A `CDF` or
+            `Histogram` serves for questions about one column; `Scores` or `ROC` for those about scores and labels;
+            `Survival`, `Contingency` and `Histogram2D` for their own.
+        rehearsals: The number of simulations for each distribution; at least 2. None: 16 to 200, more where they vary
+            more; with `like`, as many as all made-up distributions together have.
         generator: The random numbers for records and noise.
+        progress: A function that is told how many answers are done, and how many there will be.
 
     Raises:
-        ValueError: there is no forecast of this question; or neither or both of `records` and `like` were given.
+        ValueError: there is no forecast of this question; or `records` and `like` do not fit each other.
         TypeError: `loss` is no `PrivacyLoss`, or `adjacency` no adjacency.
 
     >>> import dpcurves as dp
@@ -140,19 +158,52 @@ def forecast(
     >>> found.words, 1 < found.low < found.high < 9
     ('records in a cell, root mean square', True)
     """
-    kind, rehearsals = kind_of(question), whole("rehearsals", rehearsals)
+    kind = kind_of(question)
+    alone = 1 if like is None else len(kind.laws)
+    times = whole("rehearsals", rehearsals if rehearsals is not None else alone * kind.rehearsals)
     require_kind("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
     require_kind("adjacency", adjacency, Neighbours, "dp.REPLACE_ONE or dp.ADD_REMOVE")
-    if rehearsals < 2:
-        raise Refused("rehearsals", f"at least 2 are needed, got {rehearsals}")
-    if (records is None) == (like is None):
-        raise Refused("records, like", "give either records, a number to simulate, or like, public records")
-    asked, draw = _Asked(question, kind, loss, adjacency, rehearsals), public_generator(generator)
-    if like is not None:
-        table = dict(like)
-        return asked.forecast(_size(table), {GIVEN: iter([table])}, draw)
-    size = min(_positive(records), MOST_RECORDS)
-    return asked.forecast(size, {name: asked.tables(name, size, draw) for name in kind.laws}, draw)
+    if times < 2:
+        raise Refused("rehearsals", f"at least 2 are needed, got {times}")
+    draw = public_generator(generator)
+    size, laws = _laws(question, kind, records, like)
+    most = 1 if isinstance(like, Mapping) else min(MOST_TABLES, times)
+    asked = _Asked(question, kind, loss, adjacency, times, alone * kind.widths, progress, times * len(laws))
+    expected = [
+        asked.expected(name, _tables(law, size, draw, most), number, draw)
+        for number, (name, law) in enumerate(laws.items())
+    ]
+    return Forecast(kind.words, size, times, tuple(expected), kind.width, kind.nothing(question, size))
+
+
+def _laws(question: Any, kind: Kind, records: int | None, like: Any) -> tuple[int, Mapping[str, Law]]:
+    """The number of records, and what they are like, by names."""
+    if isinstance(like, Mapping):
+        if records is not None:
+            raise Refused("records, like", "public records are used as they are; leave out their number")
+        return _size(like), {GIVEN: lambda draw, size: like}
+    if like is None:
+        if records is None:
+            raise Refused("records, like", "say how many records to simulate, or what they are like")
+        made_up = {name: _made_up(question, kind, law) for name, law in kind.laws.items()}
+        return min(_positive(records), MOST_RECORDS), made_up
+    if callable(like):
+        if records is None:
+            raise Refused("records, like", "records of a law are drawn: say how many")
+        return min(_positive(records), MOST_RECORDS), {"the given law": like}
+    law, number = law_of(question, like, LIKE)
+    size = min(_positive(max(round(number), 1) if records is None else records), MOST_RECORDS)
+    return size, {f"the released {type(like).__name__}": law}
+
+
+def _made_up(question: Any, kind: Kind, law: Callable[[np.random.Generator, int], Any]) -> Law:
+    """The law of columns of a question."""
+    return lambda draw, size: kind.columns(question, law(draw, size))
+
+
+def _tables(law: Law, size: int, draw: np.random.Generator, most: int) -> Iterator[Table]:
+    for _ in range(most):
+        yield dict(law(draw, size))
 
 
 class _Asked(NamedTuple):
@@ -163,36 +214,28 @@ class _Asked(NamedTuple):
     loss: PrivacyLoss
     adjacency: Neighbours
     rehearsals: int
+    widths: int
+    progress: Progress | None
+    all: int
 
-    def forecast(self, size: int, tables: Mapping[str, Iterator[Table]], draw: np.random.Generator) -> Forecast:
-        expected = tuple(_expected(name, self._told(each, draw)) for name, each in tables.items())
-        return Forecast(self.kind.words, size, self.rehearsals, expected, self.kind.width)
-
-    def tables(self, law: str, size: int, draw: np.random.Generator) -> Iterator[Table]:
-        """Tables of one law, a few."""
-        for _ in range(min(MOST_TABLES, self.rehearsals)):
-            yield self.kind.columns(self.question, self.kind.laws[law](draw, size))
-
-    def _told(self, tables: Iterator[Table], draw: np.random.Generator) -> FloatArray:
-        """Errors, and half widths for these records and for the population: ``(rehearsals, 3)``."""
-        found, made = list[tuple[float, float, float]](), list(tables)
+    def expected(self, name: str, tables: Iterator[Table], before: int, draw: np.random.Generator) -> Expected:
+        """Errors and half widths for records of one kind; so many kinds came before."""
+        made, told = list(tables), list[tuple[float, float, float]]()
         for number, table in enumerate(made):
+            _size(table)
             times = len(range(number, self.rehearsals, len(made)))
-            found += list(self._answered(table, times, int(draw.integers(2**31))))
-        return np.array(found)
+            widths = -(-self.widths // len(made))
+            for each in self._answered(table, times, widths, int(draw.integers(2**31))):
+                told.append(each)
+                if self.progress is not None:
+                    self.progress(before * self.rehearsals + len(told), self.all)
+        return _expected(name, np.array(told))
 
-    def _answered(self, table: Table, times: int, seed: int) -> Iterator[tuple[float, float, float]]:
-        loss = self.loss.of_one_release()
-        budget, chance = Currency.of(loss).budget(loss * Fraction(times)), Randomness.from_seed(seed)
-        with (
-            catch_warnings(action="ignore", category=CurveWarning),
-            Session(table, budget=budget, adjacency=self.adjacency, randomness=chance) as session,
-        ):
-            for number in range(times):
-                curve = session.ask(self.question, loss, request=f"rehearsal {number}")
-                half = self.kind.half
-                halves = (nan, nan) if half is None or number >= WIDTHS else (half(curve, False), half(curve, True))
-                yield self.kind.error(self.question, curve, table), *halves
+    def _answered(self, table: Table, times: int, widths: int, seed: int) -> Iterator[tuple[float, float, float]]:
+        half, told = self.kind.half, answers(self.question, table, self.loss, self.adjacency, seed)
+        for number, curve in enumerate(islice(told, times)):
+            halves = (nan, nan) if half is None or number >= widths else (half(curve, False), half(curve, True))
+            yield self.kind.error(self.question, curve, table), *halves
 
 
 def _expected(name: str, told: FloatArray) -> Expected:
@@ -201,7 +244,7 @@ def _expected(name: str, told: FloatArray) -> Expected:
     return Expected(name, float(errors.mean()), float(errors.std(ddof=1) / np.sqrt(len(errors))), *halves)
 
 
-def _size(table: Table) -> int:
+def _size(table: Mapping[str, Any]) -> int:
     if not table or not all(len(each) == len(next(iter(table.values()))) > 0 for each in table.values()):
         raise Refused("like", "columns of one length, with at least one record, are needed")
     return len(next(iter(table.values())))

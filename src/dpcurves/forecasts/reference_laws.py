@@ -78,7 +78,19 @@ def _pairs(lean: float) -> Points:
     return drawn
 
 
-PAIRS = MappingProxyType({"independent columns": _pairs(0.0), "columns that go together": _pairs(0.7)})
+def _mostly_one(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
+    """Nine of ten in one pair."""
+    first, second = _pairs(0.3)(draw, size)
+    rare = draw.random(size) < 0.1
+    return np.where(rare, first, 0.0), np.where(rare, second, 0.0)
+
+
+PAIRS = MappingProxyType(
+    {
+        "independent columns": _pairs(0.0), "columns that go together": _pairs(0.7),
+        "nine of ten in one pair": _mostly_one,
+    }
+)  # fmt: skip
 
 
 def _classes(positive: float, apart: float, steps: int = 0) -> ClassesAndScores:
@@ -145,6 +157,19 @@ RESIDUALS = MappingProxyType(
         "a fan": _residuals(lambda draw, at: np.abs(at) * draw.normal(0, 0.7, len(at))),
         "heavy tails": _residuals(lambda draw, at: draw.standard_t(3, len(at))),
     }
+)
+
+
+Hidden = tuple[Generator, int, float]
+"""What a regression is made up of: random numbers, how many records, and how strong the effect is."""
+
+
+def _effect(strength: float) -> Callable[[Generator, int], Hidden]:
+    return lambda draw, size: (draw, size, strength)
+
+
+EFFECTS = MappingProxyType(
+    {"no effect": _effect(0.0), "a weak effect": _effect(0.2), "an effect that is plain to see": _effect(1.0)}
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -12,19 +13,26 @@ from ..curves import (
     CDF,
     ROC,
     BinnedResiduals,
+    Bounds,
+    BoundsQuestion,
     Calibration,
     Contingency,
     Histogram,
     Histogram2D,
     HosmerLemeshow,
+    PlaneBounds,
     Quantiles,
     Reading,
     ResidualPlot,
     Scores,
+    SmoothAuc,
     Summary,
     Survival,
+    Verification,
+    VerifyQuestion,
 )
 from ..data import Grid, Outside
+from .rehearsed import confirmed
 
 Columns = Mapping[str, Any]
 Half = Callable[[Any, bool], float]
@@ -53,7 +61,27 @@ def of_histogram(question: Any, curve: Histogram, records: Columns) -> float:
     return float(np.sqrt(np.mean((np.maximum(curve.unbiased, 0.0) - truth) ** 2)))
 
 
-def of_roc(question: Any, curve: ROC, records: Columns) -> float:
+def of_bounds(question: BoundsQuestion, found: Bounds, records: Columns) -> float:
+    """By how many records the interval covers fewer than the share that was asked for; 0 where it covers enough."""
+    values = _numbers(records, question.column)
+    values = values[~np.isnan(values)]
+    covered = np.count_nonzero(np.abs(values) <= found.bound)
+    return max(float(found.coverage * len(values)) - covered, 0.0)
+
+
+def of_plane_bounds(question: Any, found: PlaneBounds, records: Columns) -> float:
+    """The mean of both columns."""
+    both = (question.across, found.across), (question.upwards, found.upwards)
+    return float(np.mean([of_bounds(asked, each, records) for asked, each in both]))
+
+
+def of_verification(question: VerifyQuestion, found: Verification, records: Columns) -> float:
+    """Absolute error of the share of these subsets that confirm the claim: the released count less its noise."""
+    exact = confirmed(question, records) / question.subsets
+    return abs(found.share - exact)
+
+
+def of_roc(question: Any, curve: ROC | SmoothAuc, records: Columns) -> float:
     """Absolute error of the area under the curve, against the exact scores."""
     score, positive = _scores(question, records)
     return abs(curve.auc - _area(score, positive))
@@ -84,12 +112,14 @@ def of_positives(question: Any, groups: HosmerLemeshow, records: Columns) -> flo
     inside = (score >= groups.edges[0]) & (score <= groups.edges[-1])
     place = np.minimum(np.searchsorted(groups.edges, score[inside], side="right") - 1, len(groups.observed) - 1)
     truth = np.bincount(place, positive[inside], minlength=len(groups.observed))
-    return float(np.mean(np.abs(groups.observed - truth)))
+    return float(np.mean(np.abs(groups.groups.released.positive - truth)))
 
 
 def of_number(question: Any, summary: Summary, records: Columns) -> float:
-    """Absolute error of the number that was asked for; of what is not known, half of its interval."""
+    """Absolute error of the number, of values cut off at the bounds; of what is not known, half of its interval."""
     values = _numbers(records, question.column)
+    values = np.clip(values, getattr(question, "lower", None), getattr(question, "upper", None))
+    values = values[~np.isnan(values)]
     exact = {"count": len(values), "sum": values.sum(), "mean": values.mean(), "variance": values.var(ddof=1)}
     error = abs(summary.value - float(exact[summary.statistic]))
     return half_of_number(summary, False) if np.isnan(error) else error
@@ -152,6 +182,22 @@ def half_of_number(summary: Summary, population: bool) -> float:
 def half_of_area(curve: ROC, population: bool) -> float:
     """Half of the interval of the area."""
     low, high = curve.auc_interval(LEVEL, population=population)
+    return (high - low) / 2
+
+
+def half_of_bounds(found: Bounds, population: bool) -> float:
+    """How many records fewer the interval may cover; nothing is said of a population."""
+    return nan if population else found.alpha
+
+
+def half_of_plane_bounds(found: PlaneBounds, population: bool) -> float:
+    """The mean of both columns."""
+    return float(np.mean([half_of_bounds(each, population) for each in (found.across, found.upwards)]))
+
+
+def half_of_verification(found: Verification, population: bool) -> float:
+    """Half of the interval of the share."""
+    low, high = found.interval(LEVEL, population=population)
     return (high - low) / 2
 
 

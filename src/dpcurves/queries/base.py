@@ -35,7 +35,11 @@ class Read(Enum):
 
 
 class Hint(Enum):
-    """Public knowledge of the distribution of records on a grid. It must not come from the data."""
+    """Public knowledge of the distribution of records on a grid. It must not come from the data.
+
+    `SPREAD` is accepted, and changes nothing that a curve asks: what was counted tells whether records are spread, and
+    a wrong hint cost up to 36 times the error.
+    """
 
     SPREAD = "spread"
     PEAKED = "peaked"

@@ -198,6 +198,11 @@ class PrivacyStatement:
         return replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
 
     @property
+    def most_records(self) -> int | None:
+        """How many records there are at most, those of any category among them; None where that is private."""
+        return None if self.units is None else self.units * self.rows_per_unit
+
+    @property
     def loss(self) -> str:
         """The loss in words."""
         return f"rho {self.rho:g}" if self.epsilon is None else f"epsilon {self.epsilon:g}"

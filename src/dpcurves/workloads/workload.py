@@ -45,11 +45,13 @@ class Prefixes(Workload[Counted]):
         axes: The sides of the table; the last one is along what is counted.
         hint: What is known in public about how records lie along it.
         way: How it is counted; None: as the trust model chooses.
+        around: Shares, if only the quantiles at these are to be read; empty: all edges are.
     """
 
     axes: Axes
     hint: Hint | None = None
     way: Way | None = None
+    around: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

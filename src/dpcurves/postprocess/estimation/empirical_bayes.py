@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from .mixture import (
     SMOOTH,
     KindwisePosterior,
     NoisySplits,
+    about,
     evenly,
     kindwise_posterior,
     mixture_weights,
@@ -58,17 +60,32 @@ class Splits:
         counts: The count of each node, not negative. Halves add up to their parent.
         variance: The variance of the split of each node between its halves, given all that was measured.
         even: The chance that records lie evenly all over the grid: that all splits are binomial.
+        of_law: The logarithm of how much likelier the splits are as those of a given law than as they are estimated
+            here; minus infinity where none was given.
     """
 
     layout: Layout
     counts: FloatArray
     variance: FloatArray
     even: float
+    of_law: float = -inf
 
     @property
     def cells(self) -> FloatArray:
         """The count of each cell, (cells,)."""
         return self.counts[self.layout.single]
+
+
+class Law(NamedTuple):
+    """A law of records along the axis, of which other assumptions are held against.
+
+    Attributes:
+        mass: The chance of each node.
+        excess: How many times more than by chance records scatter about it.
+    """
+
+    mass: FloatArray
+    excess: float
 
 
 class Ascent(NamedTuple):
@@ -162,6 +179,19 @@ class Judged(NamedTuple):
         found.square[self.others] = prior_square(self.splits[self.others], weights.all, rough[self.others])
         return found
 
+    def for_law(self, law: Law, halving: Halving, weights: Weights) -> FloatArray:
+        """Logarithms of how much likelier splits are by a law, and if all are binomial, than each as others are, (2,).
+
+        A split is judged by weights that the others make: prior ones would know less than a law that was fitted.
+        """
+        likelihood = self.posterior.likelihood
+        mixed = self.posterior.best + np.log((weights.each * likelihood).sum(axis=1))
+        parent, left = law.mass[halving.parent][self.telling], law.mass[halving.left][self.telling]
+        share = np.divide(left, parent, out=self.splits.share[self.telling], where=parent > 0)
+        even = self.posterior.best + np.log(np.maximum(likelihood[:, 0], np.finfo(np.float64).tiny))
+        by_law = about(self.splits[self.telling], share, law.excess)
+        return np.array([np.sum(by_law - mixed), np.sum(even - mixed)])
+
     def for_evenness(self, rough: NDArray[np.int8], prior: FloatArray) -> float:
         """The logarithm of how much likelier splits are if all are binomial, rather than of weights (2, kinds)."""
         likelihood = self.posterior.likelihood
@@ -171,16 +201,17 @@ class Judged(NamedTuple):
 
 def least_squares_total(known: Measurements) -> tuple[float, float]:
     """The best unbiased count of all records, and one over its variance; both are 0 if nothing was measured."""
-    ascent = _ascend(known)
+    ascent = ascend(known)
     return float(ascent.value[WHOLE]), float(ascent.precision[WHOLE])
 
 
-def estimate(known: Measurements, total: float) -> Splits:
+def estimate(known: Measurements, total: float, law: Law | None = None) -> Splits:
     """The expected counts, given all that is known.
 
     Args:
         known: What was measured; any integers, with any noise.
         total: How many records there are: public, or estimated. Below 0 it is taken as 0.
+        law: What splits are also to be judged by: see `Splits.of_law`. The counts do not depend on it.
 
     The scheme is empirical Bayes (Robbins 1956) along a tree, here with a mixture that knows smooth and one-sided
     splits, and with the heavier tails of Laplace noise. Costs no privacy; no randomness; linear in the cells.
@@ -188,7 +219,7 @@ def estimate(known: Measurements, total: float) -> Splits:
     >>> estimate(Measurements.nothing(Layout.nested([np.array([0, 3])])), total=6).cells
     array([2., 2., 2.])
     """
-    return _descended(known.layout, _ascend(known), total)
+    return _descended(known.layout, ascend(known), total, law)
 
 
 def reestimate(known: Measurements, total: float, before: Splits) -> Splits:
@@ -207,20 +238,44 @@ def reestimate(known: Measurements, total: float, before: Splits) -> Splits:
     def joined(below: Ascent, halving: Halving) -> Ascent:
         return _weighed(below, halving, before)
 
-    return _descended(known.layout, _ascend(known, joined), total)
+    return _descended(known.layout, ascend(known, joined), total)
 
 
-def _descended(layout: Layout, ascent: Ascent, total: float) -> Splits:
-    uneven, evidence = _uneven(layout, ascent, total)
+def by_law(layout: Layout, ascent: Ascent, law: Law, below: FloatArray, known: NDArray[np.bool_]) -> FloatArray:
+    """The count of each cell, (cells,), if all splits are those of a law.
+
+    Args:
+        layout: Intervals along an axis.
+        ascent: What `ascend` makes of what was measured.
+        law: Each half has its share of its parent but for chance; what was measured tells how far.
+        below: How many records lie below each edge of the cells, where that is known better than so.
+        known: The nodes whose halves are known better, (nodes,).
+    """
+    descent = Descent.of(layout, below[-1])
+    for halving in layout.halvings:
+        parent, left, _, _ = halving
+        even = _noisy_splits(layout, ascent, descent, halving)
+        share = np.divide(law.mass[left], law.mass[parent], out=even.share.copy(), where=law.mass[parent] > 0)
+        deviation = even.deviation + (even.share - share) * even.count
+        splits = NoisySplits(deviation, even.variance, even.excess, even.count, share)
+        mean, square = evenly(splits, law.excess)
+        there = below[layout.begin[left] + layout.width[left]] - below[layout.begin[left]]
+        mean = np.where(known[parent], there - share * even.count, mean)
+        _settle(descent, halving, splits, mean, square)
+    return descent.counts[layout.single]
+
+
+def _descended(layout: Layout, ascent: Ascent, total: float, law: Law | None = None) -> Splits:
+    uneven, evidence, of_law = _uneven(layout, ascent, total, law)
     even = float(np.exp(-np.logaddexp(0.0, np.log(1 / EVEN - 1) - evidence)))
     if even < NEGLIGIBLE:
-        return Splits(layout, uneven.counts, uneven.variance, even)
-    return _averaged(layout, uneven, _even(layout, ascent, total), even)
+        return Splits(layout, uneven.counts, uneven.variance, even, of_law)
+    return _averaged(layout, uneven, _even(layout, ascent, total), even, of_law)
 
 
-def _uneven(layout: Layout, ascent: Ascent, total: float) -> tuple[Descent, float]:
-    """By the mixture of all kinds; and what its splits say for evenness."""
-    descent, evidence = Descent.of(layout, total), 0.0
+def _uneven(layout: Layout, ascent: Ascent, total: float, law: Law | None) -> tuple[Descent, float, float]:
+    """By the mixture of all kinds; and what its splits say for evenness, and for a law over the better of both."""
+    descent, evidence, of_law = Descent.of(layout, total), 0.0, np.zeros(2)
     prior = np.stack([PRIOR, PRIOR])
     for halving in layout.halvings:
         splits = _noisy_splits(layout, ascent, descent, halving)
@@ -233,11 +288,13 @@ def _uneven(layout: Layout, ascent: Ascent, total: float) -> tuple[Descent, floa
             kept = _less_rough(weights.all)
         moments = judged.under(weights, rough)
         evidence += judged.for_evenness(rough, prior)
+        if law is not None:
+            of_law += judged.for_law(law, halving, weights)
         variance = _doubted(splits, moments, weights.all, rough, descent.doubt[halving.parent])
         _settle(descent, halving, splits, moments.mean, variance)
         _classify(descent, halving, rough if halving.off_end else _rough(splits, moments))
         prior = kept
-    return descent, evidence
+    return descent, evidence, -inf if law is None else float(of_law[0] - max(of_law[1], 0.0))
 
 
 def _even(layout: Layout, ascent: Ascent, total: float) -> Descent:
@@ -250,7 +307,7 @@ def _even(layout: Layout, ascent: Ascent, total: float) -> Descent:
     return descent
 
 
-def _averaged(layout: Layout, uneven: Descent, even: Descent, chance: float) -> Splits:
+def _averaged(layout: Layout, uneven: Descent, even: Descent, chance: float, of_law: float) -> Splits:
     """The mean of two estimates, the second of which holds with this chance."""
     counts = uneven.counts + chance * (even.counts - uneven.counts)
     variance = uneven.variance + chance * (even.variance - uneven.variance)
@@ -258,10 +315,10 @@ def _averaged(layout: Layout, uneven: Descent, even: Descent, chance: float) -> 
     for parent, left, _, _ in layout.halvings:
         split = apart[left] - layout.width[left] / layout.width[parent] * apart[parent]
         variance[parent] += chance * (1 - chance) * split**2
-    return Splits(layout, counts, variance, chance)
+    return Splits(layout, counts, variance, chance, of_law)
 
 
-def _ascend(known: Measurements, joined: Callable[[Ascent, Halving], Ascent] | None = None) -> Ascent:
+def ascend(known: Measurements, joined: Callable[[Ascent, Halving], Ascent] | None = None) -> Ascent:
     """Each node from its own count and from its halves, which are `joined` to one count: added up, if not said."""
     found = Ascent(known.precision.copy(), known.value.copy(), known.fourth.copy())
     for halving in reversed(known.layout.halvings):

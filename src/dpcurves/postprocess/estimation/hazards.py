@@ -1,38 +1,72 @@
 """Events and records at risk from noisy counts of few records: empirical Bayes over smooth, rough and constant hazards.
 
-Counts of a cell are normal around what a hazard expects of the records at risk: with their sampling error, with a
-smooth deviation of some size and length (a Gaussian process), and with a rough one. Sizes, lengths and the hazard
-itself, which is constant or that of a straight line, are averaged by the likelihood of what was released: without noise
-the counts are as they are. Pure post-processing of released counts and of their noise, which is public.
+Events and censored records of all cells are read together. Each has a hazard whose logarithm is a Gaussian process: a
+level, a slope in the logarithm of time (a Weibull law), a smooth part and a part of each cell on its own, some of these
+or all. Records leave by both hazards, so counts are multinomial around what they expect, and have the released noise on
+top. Sizes and lengths are averaged by the likelihood of what was released (Laplace's approximation; Rasmussen and
+Williams 2006, chapters 3 and 5). The curve is that of the records, not of a population: of what counts differ from the
+expected ones, as much is kept as is not noise, so without noise the counts are as they are. Pure post-processing of
+released counts and of their noise, which is public.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.stats import norm
+from scipy.linalg import block_diag, cho_factor, cho_solve, solve_triangular
+from scipy.special import ndtr
 
 from ...arrays import FloatArray
 
 MOST_BLOCKS = 96
 """Cells that are judged on their own at most: of more, blocks of neighbours."""
-SIZES = (0.3, 0.9)
-"""Standard deviations of the smooth part, in hazards."""
-LENGTHS = (0.1, 0.4)
-"""Distances over which it changes, in widths of the grid."""
-ROUGH = (0.0, 2.0)
-"""Standard deviations of the rough part, in hazards."""
-LEVELS = np.exp(np.linspace(-2.1, 2.1, 8))
-"""Hazards that are tried, over the one by which half are left in the middle of the grid."""
-SPREAD = 0.6
-"""Standard deviation of the logarithm of a hazard before anything is known."""
-LEAST, LEAST_SPREAD, ROUNDING = 0.5, 1e-3, 1e-9
-FURTHEST = -8.0
-"""Standard deviations below zero at which a number of records is taken to be at least."""
+DRAWS = 16
+"""Hazards that are drawn for each prior, in pairs of opposite ones."""
+LEAST_AT_RISK, LEAST_EXPECTED, ROUNDING, NEGLIGIBLE = 0.5, 1e-3, 1e-9, 1e-3
+STEPS, LONGEST, SHORTEST, SETTLED = 12, 1.5, 0.05, 0.02
+"""Newton's steps, the largest change of a log hazard in one of them, and when a step is too short or small enough."""
+RANGE = -12.0, 2.5
+"""Log hazards that are tried."""
+
+
+class Prior(NamedTuple):
+    """Standard deviations of the parts of a log hazard before anything is known.
+
+    Attributes:
+        level: Of a constant, around the hazard by which half are left in the middle of the grid.
+        slope: Of what it changes by while the logarithm of time changes by one.
+        smooth: Of a smooth deviation.
+        length: Over which part of the grid that changes.
+        rough: Of deviations of each cell on its own.
+    """
+
+    level: float
+    slope: float
+    smooth: float
+    length: float
+    rough: float
+
+    def basis(self, cells: int) -> FloatArray:
+        """What independent standard normal numbers are multiplied with to make log hazards, (cells, numbers)."""
+        place = (np.arange(cells) + 0.5) / cells
+        columns = [np.full((cells, 1), self.level), self.slope * (np.log(place) + 1)[:, None]]
+        if self.smooth:
+            variances, waves = np.linalg.eigh(np.exp(-0.5 * (np.subtract.outer(place, place) / self.length) ** 2))
+            kept = variances > NEGLIGIBLE * variances.max()
+            columns.append(self.smooth * waves[:, kept] * np.sqrt(variances[kept]))
+        if self.rough:
+            columns.append(self.rough * np.eye(cells))
+        return np.hstack(columns)
+
+
+EVENTS = (
+    Prior(0.7, 0.0, 0.0, 1.0, 0.0), Prior(0.7, 0.4, 0.0, 1.0, 0.0), Prior(0.7, 0.4, 0.5, 0.3, 0.0),
+    Prior(0.7, 0.4, 0.8, 0.15, 0.0), Prior(0.7, 0.4, 0.0, 1.0, 1.5),
+)  # fmt: skip
+CENSORED = Prior(1.0, 0.4, 0.0, 1.0, 0.0), Prior(1.0, 0.4, 0.8, 0.2, 0.0), Prior(1.0, 0.4, 0.0, 1.0, 1.5)
+"""Chosen on the laws of `benchmarks/survival_few.py` that say so."""
 
 
 class Counts(NamedTuple):
@@ -59,67 +93,160 @@ class Hazards(NamedTuple):
         return np.asarray(self.weight @ np.cumsum(self.hazard, axis=1))
 
 
-def hazards_of_few(events: Counts, leaving: Counts, records: Counts) -> Hazards:
-    """Estimate the hazard of each cell.
+class _Fitted(NamedTuple):
+    """Counts given what was released, under one prior.
+
+    Attributes:
+        evidence: The logarithm of the likelihood of what was released, up to a constant.
+        records: At the start, (draws,).
+        counts: Events and censored records of each block, (draws, 2, blocks).
+        deviation: Standard deviations of the records at risk that are left when hazards are known, (blocks,).
+    """
+
+    evidence: float
+    records: FloatArray
+    counts: FloatArray
+    deviation: FloatArray
+
+
+def hazards_of_few(events: Counts, censored: Counts, records: Counts, generator: np.random.Generator) -> Hazards:
+    """Estimate the hazard of each cell, as Kaplan and Meier's estimate of the records has it.
 
     Args:
         events: Events of each cell.
-        leaving: Events and censored records of each cell; those that are still observed at the end are not in it.
-        records: At risk in the first cell: a single number, without noise where it is public.
+        censored: Censored records of each cell; those that are still observed at the end are not in it.
+        records: At risk in the first cell: a single number.
+        generator: Draws hazards around the most likely ones.
     """
     width = -(-len(events.found) // MOST_BLOCKS)
-    first = _at_least_one(records)
-    died, gone = (_in_blocks(each, width) for each in (events, leaving))
-    lost, weight = _posterior(gone, lambda hazard: first * np.append(1.0, np.exp(-np.cumsum(hazard)))[:-1])
-    left = first - np.append(0.0, np.cumsum(_in_cells(weight @ lost, leaving, width))[:-1])
-    risk = np.maximum(left, LEAST)
-    start = risk[::width]
-    found, weight = _posterior(died, lambda hazard: start)
-    counts = np.stack([_in_cells(each, events, width) for each in found])
-    return Hazards(np.clip(counts / risk, 0.0, 1.0), weight)
+    blocks = [_in_blocks(each, width) for each in (events, censored)]
+    beyond = records.found - sum(each.found.sum() for each in blocks)
+    noise_beyond = records.noise - sum(each.noise.sum(axis=1) for each in blocks)
+    found = np.concatenate([*(each.found for each in blocks), [beyond]])
+    noise = np.cov(np.column_stack([*(each.noise for each in blocks), noise_beyond]), rowvar=False)
+    spread = float(np.std(records.noise))
+    first = max(float(records.found), spread, 1.0)
+    model = _Model(found, noise, first, min(2 * spread / first, 1.0))
+    draws = generator.standard_normal((DRAWS // 2, len(found) * 3))
+    fitted = [model.fit(*priors, np.concatenate([draws, -draws])) for priors in product(EVENTS, CENSORED)]
+    best = max(each.evidence for each in fitted)
+    weights = np.exp([each.evidence - best for each in fitted])
+    kept = [(each, weight) for each, weight in zip(fitted, weights, strict=True) if weight > NEGLIGIBLE]
+    hazard = np.concatenate([_hazards(each, events, censored, width) for each, _ in kept])
+    weight = np.repeat([weight for _, weight in kept], DRAWS)
+    return Hazards(hazard, weight / weight.sum())
 
 
-def _at_least_one(records: Counts) -> float:
-    """The mean of a positive number, given one with normal noise."""
-    found, deviation = float(records.found), float(np.std(records.noise))
-    if deviation == 0:
-        return max(found, 1.0)
-    at = max(found / deviation, FURTHEST)
-    found = at * deviation
-    return max(found + deviation * float(np.exp(norm.logpdf(at) - norm.logcdf(at))), 1.0)
+def _hazards(fitted: _Fitted, events: Counts, censored: Counts, width: int) -> FloatArray:
+    """Events over records at risk in each cell, (draws, cells); none where nobody is at risk any more."""
+    died = np.maximum(_in_cells(fitted.counts[:, 0], events, width), 0.0)
+    gone = died + np.maximum(_in_cells(fitted.counts[:, 1], censored, width), 0.0)
+    left = fitted.records[:, None] - np.cumsum(gone, axis=1) + gone
+    deviation = fitted.deviation[np.arange(died.shape[1]) // width]
+    anybody = ndtr((left - LEAST_AT_RISK) / deviation)
+    return np.asarray(np.clip(died / np.maximum(left, LEAST_AT_RISK), 0.0, 1.0) * anybody)
 
 
-def _posterior(counts: Counts, exposed: Callable[[FloatArray], FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """Means of the counts, given what was released, for all hazards, sizes and lengths; and their probabilities."""
-    cells = len(counts.found)
-    noise = np.cov(counts.noise, rowvar=False).reshape(cells, cells)
-    distance = np.abs(np.subtract.outer(np.arange(cells), np.arange(cells))) / cells
-    smooth = {length: np.exp(-0.5 * (distance / length) ** 2) for length in LENGTHS}
-    means, scores = [], []
-    for baseline, level, (size, length), rough in product(_baselines(cells), LEVELS, _shapes(), ROUGH):
-        hazard = level * baseline
-        expected = hazard * exposed(hazard)
-        own = np.outer(expected, expected) * (size**2 * smooth[length] + rough**2 * np.eye(cells))
-        own[np.diag_indices(cells)] += np.maximum(expected, LEAST_SPREAD)
-        total = own + noise
-        total[np.diag_indices(cells)] += ROUNDING * np.diag(total).max()
-        factor = cho_factor(total, lower=True)
-        off = counts.found - expected
-        solved = cho_solve(factor, off)
-        means.append(expected + own @ solved)
-        determinant = 2 * float(np.log(np.diag(factor[0])).sum())
-        scores.append(-0.5 * (float(off @ solved) + determinant) - 0.5 * (np.log(level) / SPREAD) ** 2)
-    weights = np.exp(np.array(scores) - max(scores))
-    return np.stack(means), weights / weights.sum()
+class _Model(NamedTuple):
+    """What was released: events of each block, censored ones of each block, and those still observed at the end.
+
+    Attributes:
+        found: Without bias, (2 * blocks + 1,).
+        noise: The covariance of its noise.
+        first: The number of records at the start around which it is searched.
+        spread: The standard deviation of its logarithm.
+    """
+
+    found: FloatArray
+    noise: FloatArray
+    first: float
+    spread: float
+
+    def fit(self, events: Prior, censored: Prior, draws: FloatArray) -> _Fitted:
+        """The most likely hazards, by Newton's method with the expected curvature, and draws around them."""
+        blocks = len(self.found) // 2
+        basis = block_diag(events.basis(blocks), censored.basis(blocks), np.array([[self.spread]]))
+        at = np.zeros(basis.shape[1])
+        expected, slopes = self._expected(basis @ at)
+        for _ in range(STEPS):
+            factor = self._factor(expected)
+            step = self._step(factor, expected, slopes @ basis, at)
+            step *= min(1.0, LONGEST / max(float(np.abs(basis @ step).max()), LONGEST))
+            before, length = self._cost(factor, expected, at), 1.0
+            while length > SHORTEST:
+                moved, bent = self._expected(basis @ (at + length * step))
+                if self._cost(factor, moved, at + length * step) <= before:
+                    break
+                length /= 2
+            at, expected, slopes = at + length * step, moved, bent
+            if float(np.abs(length * step).max()) < SETTLED:
+                break
+        return self._fitted(basis, at, draws[:, : len(at)])
+
+    def _fitted(self, basis: FloatArray, at: FloatArray, draws: FloatArray) -> _Fitted:
+        blocks = len(self.found) // 2
+        expected, slopes = self._expected(basis @ at)
+        factor = self._factor(expected)
+        curved = np.linalg.cholesky(_curvature(factor, slopes @ basis))
+        determinants = float(np.log(np.diag(factor[0])).sum() + np.log(np.diag(curved)).sum())
+        sampling = self._sampling(expected)
+        kept = cho_solve(factor, sampling).T  # which part of a difference from what is expected is no noise
+        places = at + solve_triangular(curved.T, draws.T).T
+        drawn = np.array([self._expected(basis @ place)[0] for place in places])
+        counts = drawn + (self.found - drawn) @ kept.T
+        before = np.tril(np.ones((blocks, blocks)), -1)
+        gone, left = np.hstack([before, before]), (sampling - kept @ sampling)[:-1, :-1]
+        deviation = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", gone, left, gone), 1e-6))
+        shares = counts[:, :-1].reshape(len(draws), 2, blocks)
+        return _Fitted(-self._cost(factor, expected, at) - determinants, drawn.sum(axis=1), shares, deviation)
+
+    def _expected(self, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Expected counts, and their derivatives by log hazards of both kinds and by the logarithm of the records."""
+        blocks = len(self.found) // 2
+        usual = np.log(2 * np.log(2) / blocks)
+        died, censored = np.exp(np.clip(usual + logs[:-1], *RANGE)).reshape(2, blocks)
+        both = died + censored
+        left = self.first * np.exp(np.clip(logs[-1], -2, 2) - np.append(0.0, np.cumsum(both)))
+        stay, leave = np.exp(-both), -np.expm1(-both)
+        parts = died / both, censored / both
+        counts = [left[:-1] * leave * part for part in parts]
+        expected = np.concatenate([*counts, left[-1:]])
+        earlier = np.tril(np.ones((blocks, blocks)), -1)
+        slopes = np.zeros((len(expected), len(expected)))
+        for column, hazard in enumerate((died, censored)):
+            across = slice(column * blocks, (column + 1) * blocks)
+            for row, part in enumerate(parts):
+                own = left[:-1] * (stay * part + leave * ((row == column) - part) / both)
+                block = np.diag(own * hazard) - earlier * counts[row][:, None] * hazard
+                slopes[row * blocks : (row + 1) * blocks, across] = block
+            slopes[-1, across] = -left[-1] * hazard
+        slopes[:, -1] = expected
+        return expected, slopes
+
+    def _sampling(self, expected: FloatArray) -> FloatArray:
+        """The covariance of counts of so many records around the expected ones."""
+        own = np.diag(np.maximum(expected, LEAST_EXPECTED))
+        return np.asarray(own - np.outer(expected, expected) / expected.sum())
+
+    def _factor(self, expected: FloatArray) -> tuple[FloatArray, bool]:
+        total = self._sampling(expected) + self.noise
+        total[np.diag_indices(len(total))] += ROUNDING * np.trace(total)
+        factor, lower = cho_factor(total, lower=True)
+        return np.asarray(factor), bool(lower)
+
+    def _step(
+        self, factor: tuple[FloatArray, bool], expected: FloatArray, slopes: FloatArray, at: FloatArray
+    ) -> FloatArray:
+        uphill = slopes.T @ cho_solve(factor, self.found - expected) - at
+        return np.asarray(np.linalg.solve(_curvature(factor, slopes), uphill))
+
+    def _cost(self, factor: tuple[FloatArray, bool], expected: FloatArray, at: FloatArray) -> float:
+        off = self.found - expected
+        return 0.5 * float(off @ cho_solve(factor, off) + at @ at)
 
 
-def _baselines(cells: int) -> list[FloatArray]:
-    """A constant hazard by which half are left in the middle of the grid, and that of a straight line to its end."""
-    return [np.full(cells, 2 * np.log(2) / cells), 1 / (cells - np.arange(cells))]
-
-
-def _shapes() -> list[tuple[float, float]]:
-    return [(0.0, LENGTHS[0]), *product(SIZES, LENGTHS)]
+def _curvature(factor: tuple[FloatArray, bool], slopes: FloatArray) -> FloatArray:
+    return np.asarray(slopes.T @ cho_solve(factor, slopes) + np.eye(slopes.shape[1]))
 
 
 def _in_blocks(counts: Counts, width: int) -> Counts:
@@ -130,13 +257,16 @@ def _in_blocks(counts: Counts, width: int) -> Counts:
 
 
 def _in_cells(found: FloatArray, counts: Counts, width: int) -> FloatArray:
-    """Counts of cells from those of blocks: even in a block, but for as much of the difference as is not noise."""
+    """Counts of cells from those of blocks, (..., blocks) to (..., cells).
+
+    They are even in a block, but for as much of the difference as is not noise.
+    """
     if width == 1:
         return found
     cells = len(counts.found)
     block = np.arange(cells) // width
     sizes = np.bincount(block)
-    even = (found / sizes)[block]
+    even = (found / sizes)[..., block]
 
     def uneven(each: FloatArray) -> FloatArray:
         return np.asarray(each - (np.add.reduceat(each, np.arange(0, cells, width), axis=-1) / sizes)[..., block])

@@ -16,6 +16,7 @@ from ...release import Evidence, Release
 from .binary_tree import Dyadic, Layout
 from .empirical_bayes import Splits, estimate, least_squares_total, reestimate
 from .measurements import Measurements, gather
+from .smooth_density import best_cells
 
 MOST_INTERVALS = 512
 """A tiling of more intervals than these is left out: what is counted once more tells most where it is wide."""
@@ -65,7 +66,9 @@ class JointEstimate:
 
     @cached_property
     def cells(self) -> FloatArray:
-        """The best count of each cell, (cells,): by empirical Bayes once more."""
+        """The best count of each cell, (cells,): by empirical Bayes once more, along an axis by a density too."""
+        if self.halved is None:
+            return best_cells(self.known, self.total, again=True)
         return reestimate(self.known, self.total, self.splits).cells
 
     @property

@@ -54,11 +54,13 @@ class KindwisePosterior:
 
     Attributes:
         likelihood: The likelihood of the noisy split; of each split, that of the likeliest kind is 1.
+        best: The logarithm of the likelihood of the likeliest kind, (splits,).
         mean: The mean of the true deviation.
         second: Its second moment.
     """
 
     likelihood: FloatArray
+    best: FloatArray
     mean: FloatArray
     second: FloatArray
 
@@ -77,11 +79,28 @@ def kindwise_posterior(splits: NoisySplits) -> KindwisePosterior:
     a mixture of two Gaussian laws that has its first six moments, if it is a sum of equal Laplace draws.
     """
     likelihood, mean, second = np.empty((3, KINDS, len(splits.deviation)))  # of each kind, all splits lie side by side
+    best = np.empty(len(splits.deviation))
     for start in range(0, len(splits.deviation), _AT_ONCE):
         rows = slice(start, start + _AT_ONCE)
         log_likelihood, mean[:, rows], second[:, rows] = _kinds(splits[rows])
-        np.exp(log_likelihood - log_likelihood.max(axis=0), out=likelihood[:, rows])
-    return KindwisePosterior(likelihood.T, mean.T, second.T)
+        best[rows] = log_likelihood.max(axis=0)
+        np.exp(log_likelihood - best[rows], out=likelihood[:, rows])
+    return KindwisePosterior(likelihood.T, best, mean.T, second.T)
+
+
+def about(splits: NoisySplits, share: FloatArray, excess: float) -> FloatArray:
+    """The logarithm of the likelihood of splits, (splits,), if records fall into the left half with this chance.
+
+    Args:
+        splits: Any number of splits, all of which tell something.
+        share: The chance of each, (splits,).
+        excess: How many times more than binomial ones they scatter.
+    """
+    variance, log_chance = _gaussian_parts(splits)
+    spread = variance + excess * splits.count * share * (1 - share)
+    square = (splits.deviation + (splits.share - share) * splits.count) ** 2
+    each = log_chance - (square / spread + np.log(spread)) / 2
+    return np.asarray(np.logaddexp.reduce(each, axis=0))
 
 
 def smooth_variance(count: FloatArray, share: FloatArray) -> FloatArray:
@@ -112,9 +131,14 @@ def prior_growth(share: FloatArray, weights: FloatArray, group: NDArray[np.int8]
     return np.asarray(smooth + weights[:, SMOOTH:].sum(axis=1)[group] * binomial)
 
 
-def evenly(splits: NoisySplits) -> tuple[FloatArray, FloatArray]:
-    """Mean and second moment of the deviation, (splits,) each, if all records lie evenly: the first kind alone."""
-    binomial = splits.count * splits.share * (1 - splits.share)
+def evenly(splits: NoisySplits, excess: float = 1.0) -> tuple[FloatArray, FloatArray]:
+    """Mean and second moment of the deviation, (splits,) each, if all records lie evenly: the first kind alone.
+
+    Args:
+        splits: Any number of splits.
+        excess: How many times more than binomial ones they scatter.
+    """
+    binomial = excess * splits.count * splits.share * (1 - splits.share)
     mean, second = np.zeros_like(binomial), binomial.copy()
     known = np.flatnonzero((binomial > 0) & np.isfinite(splits.variance))
     _, (mean[known],), (second[known],) = _smooth(splits[known], binomial[None, known], *_gaussian_parts(splits[known]))

@@ -1,0 +1,108 @@
+"""A smooth density is found where there is one, and makes way where there is none."""
+
+import numpy as np
+import pytest
+
+from dpcurves.arrays import FloatArray
+from dpcurves.postprocess.estimation.empirical_bayes import ascend, estimate, reestimate
+from dpcurves.postprocess.estimation.joint_estimate import layout_of
+from dpcurves.postprocess.estimation.measurements import Measurements
+from dpcurves.postprocess.estimation.smooth_density import Told, best_cells, smooth_records, told_by
+
+CELLS = 512
+AT = (np.arange(CELLS) + 0.5) / CELLS
+
+
+def counted(cells: FloatArray, scale: float, draw: np.random.Generator, depths: tuple[int, ...] = (5,)) -> Measurements:
+    """Laplace noise on tilings of a tree, single cells at both ends among them."""
+    layout = layout_of(CELLS)
+    known = Measurements.nothing(layout)
+    below = np.append(0.0, np.cumsum(cells))
+    for depth in depths:
+        nodes = layout.at_depth(depth)
+        begin = layout.begin[nodes]
+        known.value[nodes] = below[begin + layout.width[nodes]] - below[begin] + draw.laplace(0, scale, len(nodes))
+        known.precision[nodes], known.fourth[nodes] = 1 / (2 * scale**2), 12 * scale**4
+    return known
+
+
+def drawn(weights: FloatArray, records: int, draw: np.random.Generator) -> FloatArray:
+    return draw.multinomial(records, weights / weights.sum()).astype(np.float64)
+
+
+def off(cells: FloatArray, found: FloatArray) -> float:
+    return float(np.abs(np.cumsum(found - cells)).max())
+
+
+NORMAL = np.exp(-(((AT - 0.45) / 0.12) ** 2) / 2)
+SKEWED = AT * (1 - AT) ** 5
+
+
+@pytest.mark.parametrize("weights", [NORMAL, SKEWED], ids=["normal", "beta(2, 6)"])
+def test_smooth_records_are_found_nearer_than_by_splits(weights: FloatArray) -> None:
+    draw = np.random.default_rng(1)
+    ratios = []
+    for _ in range(12):
+        cells = drawn(weights, 10_000, draw)
+        known = counted(cells, 40.0, draw)
+        alone = reestimate(known, 10_000, estimate(known, 10_000)).cells
+        ratios.append((off(cells, best_cells(known, 10_000, again=True)), off(cells, alone)))
+    ours, before = np.mean(ratios, axis=0)
+    assert ours < 0.95 * before  # over seeds 0.72 with a standard deviation of 0.09: a false alarm in 1 of 100
+
+
+@pytest.mark.parametrize("kind", ["atoms", "peak", "even"])
+def test_what_is_not_smooth_is_left_to_splits(kind: str) -> None:
+    draw = np.random.default_rng(2)
+    weights = {"atoms": np.zeros(CELLS), "peak": np.exp(-(((AT - 0.3) / 0.002) ** 2) / 2), "even": np.ones(CELLS)}[kind]
+    if kind == "atoms":
+        weights[draw.choice(CELLS, 5, replace=False)] = 1.0
+    cells = drawn(weights, 10_000, draw)
+    known = counted(cells, 20.0, draw, (3, 6, 9))
+    alone = reestimate(known, 10_000, estimate(known, 10_000)).cells
+    found = best_cells(known, 10_000, again=True)
+    assert np.abs(found - alone).max() < 0.01 * alone.max()
+
+
+def test_a_clamped_cell_is_no_part_of_the_density() -> None:
+    draw = np.random.default_rng(3)
+    cells = drawn(NORMAL, 9_000, draw)
+    cells[0] += 1_000
+    known = counted(cells, 20.0, draw)
+    smooth = smooth_records(told_by(known, ascend(known)), CELLS, 10_000)
+    assert smooth is not None
+    assert smooth.below[1] == pytest.approx(1_000, abs=120)
+    assert smooth.below[CELLS // 8] - smooth.below[1] == pytest.approx(cells[1 : CELLS // 8].sum(), abs=120)
+
+
+def test_records_are_drawn_to_exact_counts() -> None:
+    draw = np.random.default_rng(4)
+    cells = drawn(NORMAL, 400, draw)
+    known = counted(cells, 0.01, draw, (4,))
+    nodes = layout_of(CELLS).at_depth(4)
+    smooth = smooth_records(told_by(known, ascend(known)), CELLS, 400)
+    assert smooth is not None
+    ends = layout_of(CELLS).begin[nodes] + layout_of(CELLS).width[nodes]
+    np.testing.assert_allclose(smooth.below[ends], np.cumsum(cells)[ends - 1], atol=0.5)
+
+
+def test_few_cells_or_counts_tell_no_density() -> None:
+    one = np.ones(8)
+    begin = np.arange(8)
+    told = Told(begin, begin + 1, one, one, one)
+    assert smooth_records(told, 8, 8.0) is None
+    assert smooth_records(Told(begin[:3], begin[1:4], one[:3], one[:3], one[:3]), CELLS, 8.0) is None
+
+
+def test_every_count_is_told_of_once() -> None:
+    draw = np.random.default_rng(5)
+    known = counted(np.ones(CELLS), 1.0, draw, (2, 5, 9))
+    told = told_by(known, ascend(known))
+    layout = layout_of(CELLS)
+    wide = layout.width * 64 > CELLS
+    above = sum(np.count_nonzero(wide[layout.at_depth(depth)]) for depth in (2, 5))
+    frontier = told.begin[above:], told.end[above:]
+    order = np.argsort(frontier[0])
+    assert frontier[0][order][0] == 0
+    np.testing.assert_array_equal(frontier[0][order][1:], frontier[1][order][:-1])
+    assert frontier[1].max() == CELLS
