@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from dpcurves.cli.output import Input, Output
+from dpcurves.cli.output import InputFile, Output
 from dpcurves.cli.refusal import Misuse
 
 
@@ -110,7 +110,7 @@ def test_nothing_is_written_over_what_is_read(*, tmp_path: Path, argument: str, 
         kept.write_text("kept")
     for name in (kept, tmp_path / "." / ".." / tmp_path.name / "a.svg", _linked(tmp_path)):
         with pytest.raises(Misuse, match=f"^{argument}: .* is DATA itself, which would be lost; name another file$"):
-            written(argument, name).require_apart(Input("DATA itself", kept))
+            written(argument, name).require_apart(InputFile("DATA itself", kept))
 
 
 def _linked(folder: Path) -> Path:
@@ -125,7 +125,7 @@ def test_two_outputs_are_two_files(tmp_path: Path) -> None:
     with pytest.raises(Misuse, match=r"^plot: .* is the file of --json, which would be lost"):
         Output(json=name, plot=name).require_apart()
     Output(json="-", plot="-").require_apart()
-    Output(json=str(tmp_path / "a.json"), plot=name).require_apart(Input("DATA itself", tmp_path / "a.csv"))
+    Output(json=str(tmp_path / "a.json"), plot=name).require_apart(InputFile("DATA itself", tmp_path / "a.csv"))
 
 
 def test_a_curve_is_not_written_out_where_nobody_asked_for_it() -> None:

@@ -9,7 +9,7 @@ import pytest
 from dpcurves.arguments import Refused
 from dpcurves.cli.one_table import QUESTIONS
 from dpcurves.cli.option_groups import parameters_of
-from dpcurves.cli.table_options import Scored
+from dpcurves.cli.table_options import ScoreOptions
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.data.models import Link, Power, Ranged, Scorecard, Term
 from dpcurves_server.cli.question_forms import forms_of
@@ -51,7 +51,7 @@ def test_every_form_makes_a_question_that_has_a_form_in_json(word: str) -> None:
 
 
 def test_fields_are_the_options_of_the_command() -> None:
-    options = [each.name for each in parameters_of(Scored)]
+    options = [each.name for each in parameters_of(ScoreOptions)]
     assert [field.name for field in FORMS["roc"].fields][: len(options)] == options
 
 

@@ -19,8 +19,8 @@ from running import Running
 from scene import Scene, made
 
 import dpcurves as dp
-from dpcurves import remote
 from dpcurves_parties.serving.certificate import Pair
+from dpcurves_server import remote
 from dpcurves_server.cli import remotes
 
 HISTOGRAM = dp.HistogramQuestion("delay", dp.Grid(-60, 600, cells=66))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from .accounts import account_of, ledger_at
-from .ledgers import Place
+from .ledgers import LedgerPlace
 from .promise_options import Payer, Price
 from .refusal import named
 from .terminal import say, terminal
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class OneAccount:
+class AllowanceAccount:
     """Option for the name of an account; it may be left out in a ledger with a single account."""
 
     dataset: Annotated[
@@ -47,7 +47,7 @@ class Total:
     ] = False
 
 
-def allow(place: Place, account: OneAccount, owner: Owner, most: Price, total: Total) -> None:
+def allow(place: LedgerPlace, account: AllowanceAccount, owner: Owner, most: Price, total: Total) -> None:
     """Set the allowance of a project within a cap, or of an analyst within the project's allowance.
 
     It replaces the previous allowance; what was spent stays spent. Allowances divide a budget fairly; privacy
@@ -65,7 +65,7 @@ def allow(place: Place, account: OneAccount, owner: Owner, most: Price, total: T
     _show(ledger, dataset)
 
 
-def show(place: Place, account: OneAccount) -> None:
+def show(place: LedgerPlace, account: AllowanceAccount) -> None:
     """Show the spending of projects and analysts against their allowances.
 
     Example: dpcurves ledger allowance show sqlite:///budget.db

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from .accounts import account_of, files_of, ledger_at, require_kept
 from .delivery import deliver, delivering
-from .output import Input, Output
+from .output import InputFile, Output
 from .promise_options import Payer, Price, Promise, Units
 from .refusal import Kept, Misuse, PerhapsKept
-from .source_options import Source
+from .source_options import SourceOptions
 from .standard_streams import tell
 from .terminal import say
 from .views import View
@@ -36,7 +36,7 @@ FORGETFUL = "no --ledger was given: this privacy loss is recorded nowhere, and i
 class Terms:
     """Terms of a question to a table: the data source, the privacy loss, the guarantee, and the account that pays."""
 
-    source: Source
+    source: SourceOptions
     price: Price
     promise: Promise
     units: Units
@@ -70,11 +70,11 @@ def _answer(question: Question[Any], view: View[Any], terms: Terms, output: Outp
                 _settle(output.terminal(), session, terms.payer, _free(question, request))
 
 
-def _inputs(terms: Terms) -> Iterator[Input]:
+def _inputs(terms: Terms) -> Iterator[InputFile]:
     if terms.source.is_file:
-        yield Input("DATA itself", Path(terms.source.data))
+        yield InputFile("DATA itself", Path(terms.source.data))
     for path in files_of(terms.payer.ledger or ""):
-        yield Input("a file of the ledger", path)
+        yield InputFile("a file of the ledger", path)
 
 
 def opened_session(terms: Terms, loss: PrivacyLoss) -> Session:

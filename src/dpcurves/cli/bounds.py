@@ -13,7 +13,7 @@ from .ask_file import Terms
 from .literals import amount
 from .output import Output
 from .refusal import Misuse, named
-from .table_options import Covered
+from .table_options import CoveredOptions
 from .views import Shown
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class BoundsView:
         return curve.plot(ax=headless_axes())
 
 
-def bounds(sizes: Sizes, covered: Covered, terms: Terms, output: Output) -> None:
+def bounds(sizes: Sizes, covered: CoveredOptions, terms: Terms, output: Output) -> None:
     """Bounds of the values of a column, or of two columns: symmetric intervals or a rectangle around zero.
 
     The answer is a power of two times the smallest bound. A grid may then be chosen within it.

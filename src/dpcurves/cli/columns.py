@@ -9,7 +9,7 @@ from .ask_file import Terms
 from .column_views import HistogramsView, HistogramView, QuantilesView, QuartilesView
 from .output import Output
 from .split_options import Split
-from .table_options import Cells, Column, HintedCells, Shares, SmoothColumn, SomeCells
+from .table_options import CellOptions, ColumnOptions, HintedCells, ShareOptions, SmoothColumn, SomeCells
 from .views import ResultView
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def cdf(column: SmoothColumn, cells: SomeCells, split: Split, terms: Terms, outp
     terms.answer(question, QuartilesView(sure) if by else ResultView(sure), output)
 
 
-def quantiles(column: Column, cells: HintedCells, shares: Shares, terms: Terms, output: Output) -> None:
+def quantiles(column: ColumnOptions, cells: HintedCells, shares: ShareOptions, terms: Terms, output: Output) -> None:
     """Quantiles of a column.
 
     All are read from one distribution function, so more quantiles cost no more. On a grid with too many cells to be
@@ -50,7 +50,7 @@ def quantiles(column: Column, cells: HintedCells, shares: Shares, terms: Terms, 
     terms.answer(question.searched_at(sure.level), QuantilesView(sure), output)
 
 
-def histogram(column: Column, cells: Cells, split: Split, terms: Terms, output: Output) -> None:
+def histogram(column: ColumnOptions, cells: CellOptions, split: Split, terms: Terms, output: Output) -> None:
     """Counts of records in cells.
 
     Example: dpcurves histogram flights.csv --column arr_delay --grid -60:180:16 --epsilon 1 --adjacency replace-one

@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from ..arguments import Refused
 from .curve_files import object_of, text_of
-from .output import Input, Output
+from .output import InputFile, Output
 from .refusal import Misuse
 from .terminal import say, terminal
 
@@ -78,7 +78,9 @@ def compare(both: Both) -> None:
     from ..display import headless_axes
     from ..table_shortcuts import compare as compared
 
-    both.output.require_apart(*(Input("what is read", Path(name)) for name in (both.curve, both.public, both.question)))
+    both.output.require_apart(
+        *(InputFile("what is read", Path(name)) for name in (both.curve, both.public, both.question))
+    )
     both.output.require_writable()
     found = compared(both.released(), both.asked(), both.public)
     say(terminal(), found.verdict)

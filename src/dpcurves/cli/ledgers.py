@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Place:
+class LedgerPlace:
     """Argument for the URL of the ledger."""
 
     url: Annotated[
@@ -49,7 +49,7 @@ class KeptHead:
     ] = None
 
 
-def create(place: Place, account: NewAccount, cap: Price, promise: Promise) -> None:
+def create(place: LedgerPlace, account: NewAccount, cap: Price, promise: Promise) -> None:
     """Open an account.
 
     Its cap and its privacy guarantee never change. The ledger is made if there is none.
@@ -65,7 +65,7 @@ def create(place: Place, account: NewAccount, cap: Price, promise: Promise) -> N
     _show(ledger.statement(facts.dataset))
 
 
-def show(place: Place, account: OneAccount) -> None:
+def show(place: LedgerPlace, account: OneAccount) -> None:
     """Show the privacy loss spent, and the budget left.
 
     Example: dpcurves ledger show sqlite:///budget.db
@@ -78,7 +78,7 @@ def show(place: Place, account: OneAccount) -> None:
         _show(ledger.statement(found.dataset))
 
 
-def verify(place: Place, kept: KeptHead) -> None:
+def verify(place: LedgerPlace, kept: KeptHead) -> None:
     """Check that nothing was changed without the key.
 
     Example: dpcurves ledger verify sqlite:///budget.db
@@ -87,7 +87,7 @@ def verify(place: Place, kept: KeptHead) -> None:
     say(terminal(), f"verified: {verified.entries} entries, none changed without the key; head {verified.head}")
 
 
-def head(place: Place) -> None:
+def head(place: LedgerPlace) -> None:
     """Print the last hash of the ledger's chain.
 
     Keep it elsewhere and give it to `verify` later: it finds an older copy that was put in the place of the ledger.

@@ -30,7 +30,7 @@ class Covering(NamedTuple):
     population: bool
 
 
-class Input(NamedTuple):
+class InputFile(NamedTuple):
     """File that a command reads, with its name in messages."""
 
     what: str
@@ -107,7 +107,7 @@ class Output:
         if self.json is not None and self.json != STANDARD_OUTPUT:
             _require_place("json", Path(self.json))
 
-    def require_apart(self, *kept: Input) -> None:
+    def require_apart(self, *kept: InputFile) -> None:
         """Refuse to overwrite an input file or the other output.
 
         Raises:
@@ -121,7 +121,7 @@ class Output:
             for what, path in taken:
                 if _is_same(Path(name), path):
                     raise Misuse(argument, f"{name!r} is {what}, which would be lost; name another file")
-            taken.append(Input(f"the file of --{argument}", Path(name)))
+            taken.append(InputFile(f"the file of --{argument}", Path(name)))
 
     def terminal(self) -> Console:
         """Console for text: standard output, or standard error if JSON goes to standard output."""

@@ -29,7 +29,7 @@ SHOWN = 8
 
 
 @dataclass(frozen=True)
-class Pair:
+class PlaneOptions:
     """Options for two columns, their grids, and the estimator."""
 
     x: Annotated[str, Option(help="A column of numbers.", metavar="NAME")]
@@ -91,7 +91,7 @@ class Histogram2DView:
         return curve.plot(ax=headless_axes(LANDSCAPE))
 
 
-def table(pair: Pair, terms: Terms, output: Output) -> None:
+def table(pair: PlaneOptions, terms: Terms, output: Output) -> None:
     """Counts of two columns together.
 
     Example: dpcurves table flights.csv --x dep_delay --y arr_delay --x-grid -60:240:64 --y-grid -60:240:64 --epsilon 1

@@ -13,7 +13,7 @@ from ..arguments import Refused
 from .curve_files import object_of, text_of
 from .delivery import deliver, delivering
 from .literals import numbers
-from .output import Input, Output
+from .output import InputFile, Output
 from .refusal import Misuse
 from .terminal import say
 from .views import ResultView, Shown
@@ -28,7 +28,7 @@ SHOWN = "0.01,0.05,0.1,0.25,0.5,0.75,0.9,0.95,0.99"
 
 
 @dataclass(frozen=True)
-class Pair:
+class CurveFiles:
     """Arguments for two files of released distribution functions, and the option for shares of records."""
 
     first: Annotated[str, Argument(metavar="FIRST", help="A distribution function, as --json wrote it: along x.")]
@@ -64,14 +64,14 @@ class QuantileQuantileView(ResultView):
         return [found[0]._replace(headline=found[0].headline + left_out(curve.privacy, self.sure)), *found[1:]]
 
 
-def qq(pair: Pair, output: Output) -> None:
+def qq(pair: CurveFiles, output: Output) -> None:
     """Quantiles of a released distribution against those of another one.
 
     Both are read from files, and no data are opened, so there is no privacy loss. On the diagonal they are equal.
 
     Example: dpcurves qq before.json after.json --plot qq.svg
     """
-    output.require_apart(*(Input("what is read", Path(name)) for name in (pair.first, pair.second)))
+    output.require_apart(*(InputFile("what is read", Path(name)) for name in (pair.first, pair.second)))
     output.require_writable()
     sure = output.covering()
     found = pair.read()

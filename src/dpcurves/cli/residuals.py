@@ -14,7 +14,7 @@ from .literals import amount, chosen
 from .model_files import scores_of
 from .output import Output
 from .refusal import Misuse
-from .table_options import Covered, PlaneCells
+from .table_options import CoveredOptions, PlaneCells
 from .views import Shown
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class ResidualPlotView:
         return curve.plot(ax=headless_axes())
 
 
-def residuals(plane: Plane, covered: Covered, cells: PlaneCells, terms: Terms, output: Output) -> None:
+def residuals(plane: Plane, covered: CoveredOptions, cells: PlaneCells, terms: Terms, output: Output) -> None:
     """Residuals against predictions.
 
     Bounds are found privately; within them a density is estimated, and synthetic points are drawn from it.

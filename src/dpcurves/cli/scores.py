@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from .ask_file import Terms
 from .output import Output
 from .score_views import GroupedScoresView, Showing
-from .table_options import Cells, GroupedCells, Groups, Judged, MostBins, Scored, Thresholded
+from .table_options import CellOptions, GroupedCells, GroupOptions, JudgedOptions, MostBins, ScoreOptions, Thresholded
 from .views import BinnedResidualsView, HosmerLemeshowView, ResultView, RocView
 
 if TYPE_CHECKING:
     from .option_groups import Command
 
 
-def roc(scored: Scored, cells: Cells, thresholded: Thresholded, terms: Terms, output: Output) -> None:
+def roc(scored: ScoreOptions, cells: CellOptions, thresholded: Thresholded, terms: Terms, output: Output) -> None:
     """The ROC curve of a score, and its area.
 
     Scores lie in [0, 1] unless a grid is given; those outside are counted separately. --at or --points name all
@@ -34,7 +34,7 @@ def roc(scored: Scored, cells: Cells, thresholded: Thresholded, terms: Terms, ou
     terms.answer(question, RocView(sure), output)
 
 
-def calibration(scored: Scored, groups: Groups, cells: GroupedCells, terms: Terms, output: Output) -> None:
+def calibration(scored: ScoreOptions, groups: GroupOptions, cells: GroupedCells, terms: Terms, output: Output) -> None:
     """The calibration curve of a score.
 
     How often the label is positive among records of similar score. Scores lie in [0, 1] unless a grid is given.
@@ -52,7 +52,9 @@ def calibration(scored: Scored, groups: Groups, cells: GroupedCells, terms: Term
     terms.answer(question, ResultView(sure), output)
 
 
-def hosmer_lemeshow(scored: Scored, groups: Groups, cells: GroupedCells, terms: Terms, output: Output) -> None:
+def hosmer_lemeshow(
+    scored: ScoreOptions, groups: GroupOptions, cells: GroupedCells, terms: Terms, output: Output
+) -> None:
     """The Hosmer-Lemeshow test of a score.
 
     Do predicted probabilities agree with the labels? The p-value includes noise and sampling.
@@ -70,7 +72,7 @@ def hosmer_lemeshow(scored: Scored, groups: Groups, cells: GroupedCells, terms: 
     terms.answer(question, HosmerLemeshowView(sure), output)
 
 
-def binned_residuals(judged: Judged, bins: MostBins, cells: GroupedCells, terms: Terms, output: Output) -> None:
+def binned_residuals(judged: JudgedOptions, bins: MostBins, cells: GroupedCells, terms: Terms, output: Output) -> None:
     """Mean residuals of bins of similar scores.
 
     Where does the model predict too much, and where too little? The envelope includes noise and sampling.
@@ -89,7 +91,7 @@ def binned_residuals(judged: Judged, bins: MostBins, cells: GroupedCells, terms:
     terms.answer(question, BinnedResidualsView(level), output)
 
 
-def scores(scored: Scored, cells: Cells, showing: Showing, terms: Terms, output: Output) -> None:
+def scores(scored: ScoreOptions, cells: CellOptions, showing: Showing, terms: Terms, output: Output) -> None:
     """Many curves of a score of two classes, for one privacy loss.
 
     ROC and precision-recall curve, gain, confusion matrix, decision curve, calibration and more are read from one

@@ -15,7 +15,7 @@ ENGINES = (*POSTGRES, SPARK)
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceOptions:
     """Options for a table in a file, or in a database engine that counts its records in place."""
 
     data: Annotated[

@@ -15,7 +15,7 @@ from .output import Output
 from .plans import rehearsed
 from .promise_options import Payer, Price, Promise, Units
 from .refusal import Misuse
-from .source_options import Source
+from .source_options import SourceOptions
 from .standard_streams import tell
 from .terminal import say, terminal
 from .waiting import filling
@@ -52,7 +52,7 @@ class StudyFile:
 
 
 @dataclass(frozen=True)
-class Account:
+class StudyAccount:
     """Options for the ledger and account that a study is charged to."""
 
     ledger: Annotated[
@@ -64,13 +64,13 @@ class Account:
 
 
 @dataclass(frozen=True)
-class Table:
+class StudyTable:
     """Options for the table of a study, the privacy guarantee, and the account."""
 
-    source: Source
+    source: SourceOptions
     promise: Promise
     units: Units
-    account: Account
+    account: StudyAccount
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Folder:
     dry_run: Annotated[bool, Option("--dry-run", help="Show prices and errors; open no data, spend nothing.")] = False
 
 
-def study(file: StudyFile, table: Table, folder: Folder) -> None:
+def study(file: StudyFile, table: StudyTable, folder: Folder) -> None:
     """Many questions under one budget, from a file.
 
     Each curve is written as JSON and as a picture, and all of them as one page. Run again, it is free.

@@ -14,7 +14,7 @@ from .literals import numbers, whole
 from .output import Covering, Output
 from .refusal import Misuse
 from .split_options import Split
-from .table_options import Column
+from .table_options import ColumnOptions
 from .views import ResultView, Shown
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountOptions:
     """Option for a column whose non-missing values are counted."""
 
     column: Annotated[str, Option(help="A column of numbers.", metavar="NAME")]
@@ -122,7 +122,7 @@ def _ends(sure: Covering, curves: list[Summary]) -> tuple[str, dict[str, list[Fl
 
 
 def summary(  # noqa: PLR0917
-    column: Column, bounded: Bounded, asked: HowMuch, split: Split, terms: Terms, output: Output
+    column: ColumnOptions, bounded: Bounded, asked: HowMuch, split: Split, terms: Terms, output: Output
 ) -> None:
     """Count, sum, mean and variance of a column.
 
@@ -134,7 +134,7 @@ def summary(  # noqa: PLR0917
     _answered(SummaryQuestion(*fields, asked.number), terms, output)
 
 
-def count(column: Counted, split: Split, terms: Terms, output: Output) -> None:
+def count(column: CountOptions, split: Split, terms: Terms, output: Output) -> None:
     """Number of records that have a value in a column.
 
     Example: dpcurves count flights.csv --column arr_delay --epsilon 1 --adjacency add-remove
@@ -144,7 +144,7 @@ def count(column: Counted, split: Split, terms: Terms, output: Output) -> None:
     _answered(CountQuestion(column.column, split.declared()), terms, output)
 
 
-def total(column: Column, bounded: Bounded, split: Split, terms: Terms, output: Output) -> None:
+def total(column: ColumnOptions, bounded: Bounded, split: Split, terms: Terms, output: Output) -> None:
     """The sum of a column, with its count and mean.
 
     Example: dpcurves sum flights.csv --column arr_delay --bounds 0:180 --epsilon 1 --adjacency replace-one
@@ -154,7 +154,7 @@ def total(column: Column, bounded: Bounded, split: Split, terms: Terms, output: 
     _answered(SumQuestion(column.column, *bounded.ends(), split.declared(), column.measured_in), terms, output)
 
 
-def mean(column: Column, bounded: Bounded, split: Split, terms: Terms, output: Output) -> None:
+def mean(column: ColumnOptions, bounded: Bounded, split: Split, terms: Terms, output: Output) -> None:
     """The mean of a column, with its count, sum and variance.
 
     Example: dpcurves mean flights.csv --column arr_delay --bounds -60:180 --epsilon 1 --adjacency replace-one
@@ -164,7 +164,7 @@ def mean(column: Column, bounded: Bounded, split: Split, terms: Terms, output: O
     _answered(MeanQuestion(column.column, *bounded.ends(), split.declared(), column.measured_in), terms, output)
 
 
-def variance(column: Column, bounded: Bounded, split: Split, terms: Terms, output: Output) -> None:
+def variance(column: ColumnOptions, bounded: Bounded, split: Split, terms: Terms, output: Output) -> None:
     """The variance of a column, with its count, sum and mean.
 
     Example: dpcurves variance flights.csv --column arr_delay --bounds -60:180 --epsilon 1 --adjacency replace-one

@@ -14,7 +14,7 @@ from .covered import covered
 from .literals import category
 from .output import Output
 from .split_options import Split
-from .table_options import Cells
+from .table_options import CellOptions
 from .views import ResultView, Shown
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _median(curve: Survival, level: float) -> str:
     return f"median {curve.median_in_words} ({covering(level, 'interval', RECORDS)}: {ends})"
 
 
-def survival(observed: Observed, cells: Cells, split: Split, terms: Terms, output: Output) -> None:
+def survival(observed: Observed, cells: CellOptions, split: Split, terms: Terms, output: Output) -> None:
     """The time until an event, with censored records.
 
     Example: dpcurves survival patients.csv --time months --event died --grid 0:60:60 --epsilon 1

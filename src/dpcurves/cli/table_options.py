@@ -32,7 +32,7 @@ class TaskDocument:
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnOptions:
     """Options for a column of numbers and its unit of measurement."""
 
     column: Annotated[str, Option(help="A column of numbers.", metavar="NAME")]
@@ -40,7 +40,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Cells:
+class CellOptions:
     """Options for a grid of public cells."""
 
     grid: Annotated[
@@ -107,7 +107,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class GroupedCells(Cells):
+class GroupedCells(CellOptions):
     """Options for a grid from which groups of similar scores are formed. A score outside the grid is in no group."""
 
     outside: Annotated[
@@ -119,13 +119,13 @@ class GroupedCells(Cells):
     def _told(self, grid: Grid) -> Grid:
         from ..data import Outside
 
-        if Cells._told(self, grid).outside is Outside.CLAMPED and self.outside is not None:
+        if CellOptions._told(self, grid).outside is Outside.CLAMPED and self.outside is not None:
             raise Misuse("outside", IN_NO_GROUP)
         return grid
 
 
 @dataclass(frozen=True)
-class HintedCells(Cells):
+class HintedCells(CellOptions):
     """Options for a grid, and a public hint on how records are distributed over its cells."""
 
     hint: Annotated[
@@ -202,7 +202,7 @@ class Smooth:
 
 
 @dataclass(frozen=True)
-class SmoothColumn(Column):
+class SmoothColumn(ColumnOptions):
     """Options for a column of numbers whose curve may be smoothed."""
 
     smoothing: Smooth = Smooth()
@@ -245,7 +245,7 @@ class TwoClasses:
 
 
 @dataclass(frozen=True)
-class Scored(TwoClasses):
+class ScoreOptions(TwoClasses):
     """Options for labels of two classes, for scores, and for a statement on the model."""
 
     model: Annotated[str, Option(help="What pictures and JSON say about the model.", metavar="TEXT")] = (
@@ -254,7 +254,7 @@ class Scored(TwoClasses):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged(TwoClasses):
+class JudgedOptions(TwoClasses):
     """Options for labels of two classes, scores, and the provenance of the model, which has no default."""
 
     model: Annotated[
@@ -312,7 +312,7 @@ class MostBins:
 
 
 @dataclass(frozen=True)
-class Covered:
+class CoveredOptions:
     """Option for the share of records that a bound should cover."""
 
     coverage: Annotated[
@@ -339,7 +339,7 @@ class PlaneCells:
 
 
 @dataclass(frozen=True)
-class Groups:
+class GroupOptions:
     """Option for the number of groups of similar scores; left out, it is chosen by records and privacy loss."""
 
     groups: Annotated[
@@ -357,7 +357,7 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class Shares:
+class ShareOptions:
     """Option for the shares (probabilities) of the quantiles."""
 
     at: Annotated[str, Option(help="Shares of records between 0 and 1.", metavar="P,P,P")] = "0.25,0.5,0.75"

@@ -12,7 +12,7 @@ from typer import Option
 from dpcurves.cli.literals import whole
 from dpcurves.cli.promise_options import Price
 from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.table_options import Cells, Column
+from dpcurves.cli.table_options import CellOptions, ColumnOptions
 from dpcurves.cli.terminal import say, terminal
 
 from .tasks import Wanted
@@ -54,7 +54,7 @@ class Classes:
         return positives, people - positives
 
 
-def plan_local(column: Column, cells: Cells, wanted: Wanted, price: Price, classes: Classes) -> None:
+def plan_local(column: ColumnOptions, cells: CellOptions, wanted: Wanted, price: Price, classes: Classes) -> None:
     """Show the plan of a task in the local model: levels, their randomisers, and the error.
 
     With --positives, labels are public, and the ways to estimate the area under the ROC curve are shown, best first.

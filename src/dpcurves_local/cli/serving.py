@@ -11,7 +11,7 @@ from typer import Option
 
 from dpcurves.cli.literals import certificate_and_key, whole
 from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.source_options import Source
+from dpcurves.cli.source_options import SourceOptions
 from dpcurves.cli.terminal import say, terminal
 from dpcurves.cli.waiting import filling
 
@@ -87,7 +87,7 @@ class Reporter:
         str | None, Option(help="The file that keeps the report: sent again, it is the same one.", metavar="FILE")
     ] = None
 
-    def report(self, source: Source) -> bytes:
+    def report(self, source: SourceOptions) -> bytes:
         """The person's first report, from the file that keeps it.
 
         Raises:
@@ -135,7 +135,7 @@ def serve(document: Document, receiving: Receiving) -> None:
     server.serve(address, lambda: say(console, f"task {asked.form.task.hex()} listens at {receiving.listen}"))
 
 
-def send(source: Source, reporter: Reporter, way: Way) -> None:
+def send(source: SourceOptions, reporter: Reporter, way: Way) -> None:
     """Send reports to a server: those of a file, or the report of one person, which is kept before it is sent.
 
     The command is idempotent: run again after any failure, it sends the same reports, and each counts once.
@@ -156,7 +156,7 @@ def send(source: Source, reporter: Reporter, way: Way) -> None:
     say(terminal(), f"{told}; {sent.refused} refused")
 
 
-def _are_reports(source: Source) -> bool:
+def _are_reports(source: SourceOptions) -> bool:
     from ..report_file import MAGIC
 
     try:

@@ -13,13 +13,13 @@ from dpcurves.cli.ask_file import quietly
 from dpcurves.cli.column_views import HistogramView
 from dpcurves.cli.delivery import deliver, delivering
 from dpcurves.cli.literals import category, whole
-from dpcurves.cli.output import Input, Output
+from dpcurves.cli.output import InputFile, Output
 from dpcurves.cli.planes import Histogram2DView
 from dpcurves.cli.promise_options import Price
 from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.source_options import Source
+from dpcurves.cli.source_options import SourceOptions
 from dpcurves.cli.standard_streams import tell
-from dpcurves.cli.table_options import Cells, Column, TaskDocument
+from dpcurves.cli.table_options import CellOptions, ColumnOptions, TaskDocument
 from dpcurves.cli.terminal import say, terminal
 from dpcurves.cli.views import ResultView, RocView, View
 from dpcurves.cli.waiting import waiting
@@ -67,7 +67,7 @@ class Wanted(Pair):
         ),
     ] = "own"
 
-    def question(self, column: Column, cells: Cells) -> Any:
+    def question(self, column: ColumnOptions, cells: CellOptions) -> Any:
         """Question of the task.
 
         Raises:
@@ -95,7 +95,7 @@ class Wanted(Pair):
         kind = HistogramQuestion if self.curve == "histogram" else CdfQuestion
         return kind(name, grid, measured_in=column.measured_in)
 
-    def task(self, column: Column, cells: Cells, loss: PrivacyLoss) -> Task:
+    def task(self, column: ColumnOptions, cells: CellOptions, loss: PrivacyLoss) -> Task:
         """The task. For an AUC, levels are chosen to suit it; without labels it asks for the scores of one class.
 
         Raises:
@@ -114,7 +114,7 @@ class Wanted(Pair):
             rounding=Rounding(self.rounding),
         )  # fmt: skip
 
-    def _of_two_columns(self, column: Column, grid: Grid) -> Histogram2DQuestion:
+    def _of_two_columns(self, column: ColumnOptions, grid: Grid) -> Histogram2DQuestion:
         from dpcurves.curves import Histogram2DQuestion
         from dpcurves.data import Grid
 
@@ -124,7 +124,7 @@ class Wanted(Pair):
             raise Misuse("and_column", "kendall is of two columns: give --and-column and --and-grid")
         return Histogram2DQuestion(column.column, self.and_column, grid, Grid.parse(self.and_grid))
 
-    def _of_scores(self, label: str, column: Column, grid: Grid) -> RocQuestion:
+    def _of_scores(self, label: str, column: ColumnOptions, grid: Grid) -> RocQuestion:
         from dpcurves.curves import RocQuestion
 
         if self.curve not in (None, "roc"):
@@ -211,7 +211,7 @@ class Received:
         return collection
 
 
-def task(column: Column, cells: Cells, wanted: Wanted, price: Price, new: NewFile) -> None:
+def task(column: ColumnOptions, cells: CellOptions, wanted: Wanted, price: Price, new: NewFile) -> None:
     """Make a task for people who trust nobody.
 
     The document is public: it says what is asked, and what one report may lose.
@@ -227,7 +227,7 @@ def task(column: Column, cells: Cells, wanted: Wanted, price: Price, new: NewFil
     say(terminal(), f"{made.question}: {made.loss}, {plan.made_by}", error, *ASSUMED, f"written: {new.out}")
 
 
-def randomize(source: Source, document: Document, device: Device, new: NewFile) -> None:
+def randomize(source: SourceOptions, document: Document, device: Device, new: NewFile) -> None:
     """Randomise the value of one person, or of the people of a file, a row each. Nothing else has to leave the device.
 
     Example: dpcurves local randomize me.csv --task task.json --id anna --kept kept.db --out report.bin
@@ -253,8 +253,8 @@ def aggregate(received: Received, document: Document, kernel: Kernel, output: Ou
     """
     from .. import SecondRound
 
-    files = [Input("the reports", Path(name)) for name in received.reports]
-    output.require_apart(Input("the task document", Path(document.task)), *files)
+    files = [InputFile("the reports", Path(name)) for name in received.reports]
+    output.require_apart(InputFile("the task document", Path(document.task)), *files)
     asked = document.read()
     if isinstance(asked, SecondRound):
         _say_area(asked, received, output)

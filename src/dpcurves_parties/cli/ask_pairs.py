@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from dpcurves.cli.ask_file import quietly
-from dpcurves.cli.output import Input, Output
+from dpcurves.cli.output import InputFile, Output
 from dpcurves.cli.standard_streams import tell
 from dpcurves.cli.terminal import say
 from dpcurves.cli.waiting import waiting
@@ -54,7 +54,9 @@ def pairs(document: TaskFile, bearer: Bearer, told: AnswerOptions) -> None:
     from ..pairs.statement import ASSUMED
 
     task, output = document.of_pairs(), told.output()
-    output.require_apart(Input("the task document", Path(document.task)), Input("the ticket", Path(bearer.ticket)))
+    output.require_apart(
+        InputFile("the task document", Path(document.task)), InputFile("the ticket", Path(bearer.ticket))
+    )
     output.require_writable()
     level = output.certainty()
     with waiting("the servers work it out"):

@@ -12,10 +12,10 @@ from dpcurves.cli.ask_file import Terms, quietly
 from dpcurves.cli.delivery import deliver, delivering
 from dpcurves.cli.literals import typed
 from dpcurves.cli.option_groups import filled, groups_of, names_of, values_of
-from dpcurves.cli.output import Input, Output
+from dpcurves.cli.output import InputFile, Output
 from dpcurves.cli.refusal import Misuse
 from dpcurves.cli.standard_streams import tell
-from dpcurves.cli.table_options import Cells
+from dpcurves.cli.table_options import CellOptions
 from dpcurves.cli.terminal import say
 from dpcurves.cli.waiting import waiting
 
@@ -50,7 +50,7 @@ class Servers:
         """Read the task document. Raises `Misuse` where an output file would overwrite that document or the ticket."""
         require_extra()
         document, ticket = Path(self.document.task), Path(self.bearer.ticket)
-        output.require_apart(Input("the task document", document), Input("the ticket", ticket))
+        output.require_apart(InputFile("the task document", document), InputFile("the ticket", ticket))
         return self.document.read()
 
     def answer(self, task: Task, question: Question[Any], view: View[Any], output: Output) -> None:
@@ -98,7 +98,7 @@ def asks_of(questions: Mapping[str, Command]) -> dict[str, Command]:
 
 def _is_along_a_grid(command: Command) -> bool:
     groups = groups_of(command)
-    return groups.get("terms") is Terms and any(issubclass(group, Cells) for group in groups.values())
+    return groups.get("terms") is Terms and any(issubclass(group, CellOptions) for group in groups.values())
 
 
 def _ask_of(name: str, command: Command) -> Command:

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from dpcurves.cli.source_options import Source
+from dpcurves.cli.source_options import SourceOptions
 from dpcurves.cli.terminal import say, terminal
 from dpcurves.cli.waiting import filling
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..pairs import PairTask
 
 
-def pair(source: Source, document: TaskFile, bearer: Bearer, meeting: MeetingOptions, before: Before) -> None:
+def pair(source: SourceOptions, document: TaskFile, bearer: Bearer, meeting: MeetingOptions, before: Before) -> None:
     """Take part in a task of pairs with the values of a file.
 
     With two servers, each gets a share of each value, and you are done. With people in pairs, the file has one row,
@@ -48,7 +48,7 @@ def pair(source: Source, document: TaskFile, bearer: Bearer, meeting: MeetingOpt
     take_part(task, source, bearer, meeting)
 
 
-def _send_shares(task: PairTask, source: Source, bearer: Bearer, before: Before) -> None:
+def _send_shares(task: PairTask, source: SourceOptions, bearer: Bearer, before: Before) -> None:
     from ..pairs.owner import read_values
     from ..serving.two_servers.owner import Contribution, bearer_of
 

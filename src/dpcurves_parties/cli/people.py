@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from dpcurves.cli.literals import whole
-from dpcurves.cli.source_options import Source
+from dpcurves.cli.source_options import SourceOptions
 from dpcurves.cli.standard_streams import tell
 from dpcurves.cli.terminal import say, terminal
 from dpcurves.cli.waiting import waiting
@@ -40,7 +40,7 @@ class MeetingOptions:
     ] = "0"  # fmt: skip
 
 
-def take_part(task: PairTask, source: Source, bearer: Bearer, meeting: MeetingOptions) -> None:
+def take_part(task: PairTask, source: SourceOptions, bearer: Bearer, meeting: MeetingOptions) -> None:
     """Send the messages due in each of a person's pairs, and poll for partners' messages as long as asked for."""
     from dpcurves.noise import Randomness
 

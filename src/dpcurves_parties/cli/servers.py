@@ -13,7 +13,7 @@ from typer import Option
 from dpcurves.cli.accounts import require_lasting
 from dpcurves.cli.literals import chosen, whole
 from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.source_options import Source
+from dpcurves.cli.source_options import SourceOptions
 from dpcurves.cli.terminal import say, terminal
 from dpcurves.cli.waiting import filling
 
@@ -142,7 +142,7 @@ def _serve_people(documents: Sequence[TaskFile], running: Running, limits: Limit
     serve_people(RelayServer(tasks, Identity.read(Path(running.identity)), running.store, limits), running.listen)
 
 
-def contribute(source: Source, document: TaskFile, bearer: Bearer, renamed: Renamed, before: Before) -> None:
+def contribute(source: SourceOptions, document: TaskFile, bearer: Bearer, renamed: Renamed, before: Before) -> None:
     """Send the records of a file to both servers, each a share that alone tells nothing.
 
     Done again with the same file and ticket, nothing counts twice: begin again if it was stopped. Another file is

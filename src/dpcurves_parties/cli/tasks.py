@@ -14,7 +14,7 @@ from dpcurves.cli.option_groups import values_of
 from dpcurves.cli.promise_options import Price
 from dpcurves.cli.refusal import Misuse
 from dpcurves.cli.split_options import Split
-from dpcurves.cli.table_options import Cells, TaskDocument
+from dpcurves.cli.table_options import CellOptions, TaskDocument
 from dpcurves.cli.terminal import say, terminal
 from dpcurves.cli.waiting import waiting
 
@@ -99,13 +99,13 @@ class Counts:
     """Options for the counts of two servers: column, grid and classes."""
 
     counted: CountedColumn
-    cells: Cells
+    cells: CellOptions
     classes: Classes
 
     @classmethod
     def unsaid(cls) -> Counts:
         """Options with no value given."""
-        return cls(CountedColumn(), Cells(), Classes())
+        return cls(CountedColumn(), CellOptions(), Classes())
 
 
 @dataclass(frozen=True)

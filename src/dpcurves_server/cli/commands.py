@@ -15,7 +15,7 @@ from dpcurves.cli.accounts import require_lasting
 from dpcurves.cli.literals import certificate_and_key, chosen, numbers, whole
 from dpcurves.cli.promise_options import Price, Promise, Units
 from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.source_options import Source
+from dpcurves.cli.source_options import SourceOptions
 from dpcurves.cli.terminal import say, terminal
 
 from .authority import Authority
@@ -210,7 +210,7 @@ def person(person: OnePerson, keeping: Keeping) -> None:
         say(terminal(), f"{person.name} is {role.value}{f' of {person.dataset}' if person.dataset else ''}")
 
 
-def dataset(source: Source, dataset: OneDataset, protected: Protected, keeping: Keeping) -> None:
+def dataset(source: SourceOptions, dataset: OneDataset, protected: Protected, keeping: Keeping) -> None:
     """Register a dataset, or its next version. The schema is public; under replace-one the units are counted once.
 
     Example: dpcurves server dataset flights.parquet --name flights --schema schema.json --epsilon 3
