@@ -66,7 +66,7 @@ def test_no_kind_of_scores_makes_right_models_look_wrong(records: int, releases:
 
 
 def test_what_noise_hides_of_a_group_is_not_known_and_all_else_is_possible() -> None:
-    """Of 3 records at epsilon 0.1 next to nothing is known; of 300 some groups are, and none has more than there are.
+    """Next to nothing is known of 3 records at epsilon 0.1; of 300 some groups are, and none has more than there are.
 
     Noise alone makes a count of no record known with a chance of 2.5%.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from math import sqrt
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from by_hand import answer, both
 from kinds import DATA, POPULATIONS
+from numpy.typing import NDArray
 
 from dpcurves.curves import CDF, CdfQuestion, QuantilesQuestion
 from dpcurves.data import Axis, Grid
@@ -85,7 +87,7 @@ def test_one_quantile_is_tested_by_its_own_noise_and_not_by_that_of_all(data: st
 
 FINE = Grid(0, 1, cells=2000)
 LOSSES = PrivacyLoss.pure(1), PrivacyLoss.zcdp(0.1)
-DRAWN = {
+DRAWN: Mapping[str, Callable[[np.random.Generator, int], NDArray[np.float64]]] = {
     "smooth": lambda draw, n: draw.beta(1.5, 4, n),
     "tied": lambda draw, n: np.floor(draw.beta(2, 2, n) * 60) / 60,
     "zero-inflated": lambda draw, n: np.where(draw.random(n) < 0.4, 0.0, draw.beta(3, 3, n)),

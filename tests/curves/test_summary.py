@@ -215,3 +215,46 @@ def test_a_count_of_which_noise_leaves_all_open_is_not_known() -> None:
             assert "not known" in str(found)
             assert np.isnan(type(found).from_json(found.to_json()).count)
     assert found.plot().has_data()
+
+
+@pytest.mark.parametrize("kind", POPULATIONS)
+def test_the_variance_of_a_population_is_held_where_cells_tell_how_squares_scatter(kind: str) -> None:
+    """90% of 40 releases of 8,000 records, less 4 sigma; and narrower than what the worst law asks for."""
+    values, grid = POPULATIONS[kind]
+    values = np.clip(values, grid.lower, grid.upper)
+    held, widths, releases = 0, np.zeros((2, 4)), 40
+    for seed in range(releases):
+        sample, adjacency = np.random.default_rng(seed).choice(values, 8000), both(8000)[seed % 2]
+        found = answer(dp.VarianceQuestion("x", *grid.ends), {"x": sample}, ONE, adjacency, seed)
+        low, high = found.interval(0.9, population=True)
+        held += low <= values.var() <= high
+        assert len(found.turns) == 4
+        if seed < widths.shape[1]:
+            whole = answer(SummaryQuestion("x", *grid.ends), {"x": sample}, ONE, adjacency, seed)
+            widths[:, seed] = high - low, np.diff(whole.intervals(0.9, population=True)[3])[0]
+            again = Summary.from_json(found.to_json())
+            assert again.interval(0.9, population=True) == (low, high)
+    assert held >= 0.9 * releases - 4 * sqrt(releases * 0.09)
+    assert widths[0].mean() < 1.02 * widths[1].mean()
+    assert kind != "continuous" or widths[0].mean() < 0.8 * widths[1].mean()
+
+
+def test_cells_are_counted_of_many_records_alone_and_all_that_counts_left_is_spent() -> None:
+    question = dp.VarianceQuestion("x", 0, 60)
+    for units, turns in ((3000, 3), (30_000, 4)):
+        plans = dp.rehearse(question, ONE, both(units)[1])
+        assert len(plans) == turns
+        assert sum(plan.loss.epsilon or 0 for plan in plans) == 1
+    for records, turns in ((900, 3), (9000, 4)):  # the released count decides where the number is private
+        for loss in (ONE, PrivacyLoss.zcdp("0.5")):
+            found = answer(question, {"x": np.resize(X, records)}, loss, both(records)[0], seed=3)
+            assert len(found.turns) == turns
+            assert (found.privacy.epsilon, found.privacy.rho) == (loss.epsilon, float(loss.rho))
+    by = dp.Categories("g", ("a", "b", "c"))
+    table = {"x": np.resize(X, 30_000), "g": np.resize(np.array(["a", "b", "c"]), 30_000)}
+    each = answer(dp.VarianceQuestion("x", 0, 60, by=by), table, ONE, both(30_000)[1], seed=3)
+    for name, found in each.items():
+        low, high = found.interval(0.99, population=True)
+        assert (name, len(found.turns)) == (name, 4)
+        own = np.clip(table["x"][table["g"] == name], 0, 60)
+        assert low < own.var() < high

@@ -19,6 +19,7 @@ from ..postprocess.inference.moments import (
     KNOWN,
     LARGEST_VARIANCE,
     Moments,
+    Spread,
     count_ends,
     is_there,
     known_count,
@@ -43,8 +44,9 @@ HALF = 2**18
 """Steps from the middle of the bounds to an end: values are rounded to the nearest step before they are added up."""
 DRAWS = 5000
 COUNT, SUM, MEAN, VARIANCE = "count", "sum", "mean", "variance"
-READ = {1: (COUNT,), 2: (COUNT, SUM, MEAN), 3: (COUNT, SUM, MEAN, VARIANCE)}
-"""Which numbers are read from counts alone, with sums, and with sums of squares."""
+ALL_FOUR = COUNT, SUM, MEAN, VARIANCE
+READ = {1: (COUNT,), 2: (COUNT, SUM, MEAN), 3: ALL_FOUR, 4: ALL_FOUR}
+"""Which numbers are read from counts alone, with sums, with sums of squares, and with counts of some cells, too."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +66,8 @@ class Summary(Covered):
         lower, upper: The declared bounds; 0 and 1 for a count alone, which has none.
         label: The column and its measuring unit.
         privacy: The privacy statement, which every picture shows.
-        evidence: The releases: counts, and, where asked for, sums and sums of squares.
+        evidence: The releases: counts, and, where asked for, sums and sums of squares; where the variance of
+            many records was asked for, also counts of some cells.
         statistic: The name of the number that was asked for, which pictures show.
 
     Data frame: columns ``statistic`` and ``value``, a row for each of the `statistics`.
@@ -134,8 +137,9 @@ class Summary(Covered):
         population, and for the expected count and sum in a sample of this size, which needs independent units of one
         record each. The interval of the mean is Student's t with the variance of the noise added; for the variance of
         the records it takes the upper confidence limit, or, if one moment was asked for, the largest variance that the
-        bounds allow. The interval of the variance holds for any distribution between the bounds, so for most of them
-        more often than `level` says; so do those of counts and sums where the number of records is private, which is
+        bounds allow. The interval of the variance of the population holds for any distribution between the
+        bounds, so for most of them more often than `level` says; where the variance was asked for, counts of some cells
+        tell how squares scatter; so do those of counts and sums where the number of records is private, which is
         then taken as Poisson. See `postprocess.inference.moments`; all intervals allow for rounding.
 
         Args:
@@ -168,7 +172,8 @@ class Summary(Covered):
         ends = [counts, _inside(sums, total * min(self.lower, 0.0), total * max(self.upper, 0.0))]
         ends.append(_inside(mean, self.lower, self.upper))
         if found.square is not None:
-            variance = _scaled(variance_ends(found, noise, level, normal), half**2, 0, 8 * half * step)
+            spread = _spread(self.turns, draw) if population and len(self.turns) == len(ALL_FOUR) else None
+            variance = _scaled(variance_ends(found, noise, level, normal, spread), half**2, 0, 8 * half * step)
             ends.append(_inside(variance, 0.0, LARGEST_VARIANCE * half**2))
         return np.array(ends)
 
@@ -269,13 +274,24 @@ class SummaryByCategory(ByCategory[Summary]):
 
 
 def _moments(turns: tuple[Evidence, ...]) -> Moments:
-    return _in_units([turn.unbiased[0, 0] for turn in turns])
+    return _in_units([turn.unbiased[0, 0] for turn in turns[:3]])
 
 
 def _noise_of(turns: tuple[Evidence, ...], draw: np.random.Generator) -> Moments:
     return _in_units(
-        [np.concatenate([cells[:, 0, 0] for cells, _ in turn.sums.simulate(turn.total, DRAWS, draw)]) for turn in turns]
+        [
+            np.concatenate([cells[:, 0, 0] for cells, _ in turn.sums.simulate(turn.total, DRAWS, draw)])
+            for turn in turns[:3]
+        ]
     )
+
+
+def _spread(turns: tuple[Evidence, ...], draw: np.random.Generator) -> Spread:
+    """What counts of even cells between the bounds say of how squares scatter."""
+    counts = turns[-1].unbiased[0]
+    chunks = turns[-1].sums.simulate(turns[-1].total, DRAWS, draw)
+    noise = np.concatenate([cells[:, 0] for cells, _ in chunks])
+    return Spread(np.linspace(-1.0, 1.0, len(counts) + 1), counts, noise, draw.standard_normal(noise.shape))
 
 
 def _inside(ends: tuple[float, float], least: float, most: float) -> tuple[float, float]:

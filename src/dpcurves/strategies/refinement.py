@@ -82,7 +82,6 @@ OVERVIEW = 1.6  # so many times more intervals than equal steps give does a coar
 OVERVIEWS = (1.0, 1.3, 1.6, 2.0)
 """`OVERVIEW` in a last turn with Gaussian noise, which decides between these, and between numbers of tilings."""
 MOST_TILINGS = 5
-PRIVATE_TILING, SAMPLED, MARGIN = 64, 0.5, 4.0
 UNSURE, MARGIN = 2.0, 4.0
 """Standard deviations that a quantile may be off, where counts close in on it, and so many of the noise of a count of
 the turn itself: see `around`. Like the other constants of such turns, they were chosen on a lognormal law and on two

@@ -28,6 +28,38 @@ LARGEST_VARIANCE = 2.0
 """The largest variance, with divisor n - 1, of values between -1 and 1: that of both ends."""
 
 
+class Spread(NamedTuple):
+    """Records in cells between -1 and 1, from which is read how far squared distances from the mean scatter.
+
+    Attributes:
+        edges: Of the cells, (cells + 1,).
+        counts: Without bias, (cells,).
+        noise: Simulated, (draws, cells).
+        normal: Draws of the standard normal law for sampling, (draws, cells).
+    """
+
+    edges: FloatArray
+    counts: FloatArray
+    noise: FloatArray
+    normal: FloatArray
+
+    def largest_fourth(self, means: FloatArray, count: float, level: float) -> float:
+        """An upper limit of the mean fourth power of the distance from the mean of the population.
+
+        Each record is taken at the end of its cell that is further from the mean. Sampling moves a count by its root,
+        and that of a cell where nobody was seen by that of one record.
+
+        Args:
+            means: Draws of the mean, (draws,).
+            count: How many records there are.
+            level: The chance that it is not above the limit, about.
+        """
+        far = np.abs(self.edges - means[:, None])
+        weights = np.maximum(far[:, :-1], far[:, 1:]) ** 4
+        scatter = self.normal * np.sqrt(np.maximum(self.counts, 0.0) + 1)
+        return upper_quantile((weights * (self.counts - self.noise + scatter)).sum(axis=1), level) / count
+
+
 class Moments(NamedTuple):
     """Sums over the records: of ones, of their values, of the squares of these; or the noise of such sums, (draws,).
 
@@ -170,31 +202,40 @@ def sum_ends(  # noqa: PLR0917
     return interval(estimate, moved, level)
 
 
-def variance_ends(found: Moments, noise: Moments, level: float, normal: FloatArray | None) -> Ends:
+def variance_ends(
+    found: Moments, noise: Moments, level: float, normal: FloatArray | None, spread: Spread | None = None
+) -> Ends:
     """Ends of the variance, from 0.
 
     For these records: quantiles of the variance that is left when noise is taken off what was released, again and
     again. For the population a variance v is between them if the released one is no further from it than this noise and
     sampling take it, where squared distances from the mean, which are at most c, have a variance of ``v * (c - v)`` at
-    most, whatever their law (Bhatia and Davis 2000).
+    most, whatever their law (Bhatia and Davis 2000); or, with a `spread`, of the upper limit of their mean square less
+    ``v**2``, if that is less. A part of the error chance is spent on that limit.
 
     Args:
         found: The released moments, without bias, squares among them.
         noise: Simulated.
         level: The chance that they cover.
         normal: Draws of the standard normal law for sampling, (draws,); None: for these records.
+        spread: Counts that tell how squares scatter, if any were released.
     """
     if not is_there(found, noise, level):
         return 0.0, LARGEST_VARIANCE
-    left = _unbounded_variance(_less(found, noise))
+    less = _less(found, noise)
+    left = _unbounded_variance(less)
     each = (1 + level) / 2
     if normal is None:
         low, high = np.clip([-upper_quantile(-left, each), upper_quantile(left, each)], 0.0, LARGEST_VARIANCE).tolist()
         return low, high
     released, count, furthest = _unbounded_variance(found), float(found.records), 1 + float(np.abs(mean_of(found)))
+    fourth = np.inf
+    if spread is not None:
+        spent = SPENT * (1 - level)
+        level, fourth = level + spent, spread.largest_fourth(mean_of(less), count, 1 - spent)
 
     def excess(variance: FloatArray) -> FloatArray:
-        scatter = np.maximum(variance * (furthest**2 - variance), 0.0) / count
+        scatter = np.clip(fourth - variance**2, 0.0, np.maximum(variance * (furthest**2 - variance), 0.0)) / count
         return np.abs(released - variance) - upper_quantile(np.abs(released - left + normal * np.sqrt(scatter)), level)
 
     low, high = accepted(
