@@ -17,8 +17,9 @@ the turns before it cost makes it wider, what they save in intervals narrower.
 
 The constants here and in `empirical_bayes` were chosen on normal, peaked and Poisson data and on seven real histograms,
 over grids of 1,024 to 32,768 cells and epsilon from 0.1 to 2, all alike: none of them knows a data set. `FAINT`,
-`COARSE_TURN`, `CAUTIOUS`, `SHORTEST_TURN` and `UNEVEN` were chosen on one half of the shapes and histograms of
-`benchmarks/regimes.py` ("choose"), and judged by the other one; the last two at 2 and 20 million records.
+`COARSE_TURN`, `CAUTIOUS`, `SHORTEST_TURN`, `UNEVEN` and `DENSE_EXACT` were chosen on one half of the shapes and
+histograms of `benchmarks/regimes.py` ("choose"), and judged by the other one; `SHORTEST_TURN` and `UNEVEN` at 2 and 20
+million records, `DENSE_EXACT` at epsilon 2 to 10.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ OVERVIEWS = (1.0, 1.3, 1.6, 2.0)
 MOST_TILINGS = 5
 _LARGE = Fraction(10**6)  # a parameter of noise, so large that its being discrete does not matter
 DENSE = 5.5  # records in a cell, in units of the noise of a split in a turn of three tilings
-NEARLY_EXACT = 0.25  # variance of a count of which four in five are exact
+DENSE_EXACT = 2.0  # the same with little noise
+NEARLY_EXACT = 0.25  # variance of a count, in a single tiling, of which four in five are exact: little noise
 FULL = 1.0  # records in a cell, in the same units, from which on a short turn shows them
 
 
@@ -118,7 +120,8 @@ def is_dense(cells: int, total: float | None, alone: Noise) -> bool:
         total: The public number of records; None where it is private.
         alone: The noise of a count, if the whole loss were spent on a single tiling.
     """
-    return total is not None and total / cells > DENSE * _split_variance(alone, 3)
+    least = DENSE if alone.variance > NEARLY_EXACT else DENSE_EXACT
+    return total is not None and total / cells > least * _split_variance(alone, 3)
 
 
 def is_full(cells: int, total: float | None, alone: Noise) -> bool:
@@ -135,15 +138,19 @@ def is_full(cells: int, total: float | None, alone: Noise) -> bool:
 def is_exact(cells: int, total: float | None, alone: Noise) -> bool:
     """Whether there is so little noise that counts of single cells, most of them exact, add up to less than a tree's.
 
+    The tree has the loss of the last of three turns. What turns before it cost weighs more than elsewhere: variances of
+    whole numbers, by which both are judged, fall much faster than the square of a scale.
+
     Args:
         cells: How many there are.
         total: The public number of records; None where it is private.
-        alone: See `is_dense`. Its variance is that of whole numbers, which falls faster than the square of a scale.
+        alone: See `is_dense`.
     """
     if alone.variance > NEARLY_EXACT:
         return False
-    flat, nested = (range(cells),), first_turn(Dyadic.plain(cells))
-    one, other = (_variance_of_prefixes(tilings, cells, alone, total is not None) for tilings in (flat, nested))
+    last = replace(alone, parameter=alone.parameter / (1 - FIRST_TURN - SECOND_TURN))
+    flat, nested = ((range(cells),), alone), (first_turn(Dyadic.plain(cells)), last)
+    one, other = (_variance_of_prefixes(tilings, cells, noise, total is not None) for tilings, noise in (flat, nested))
     return one < other
 
 
