@@ -164,9 +164,8 @@ def test_a_look_for_atoms_is_one_tiling_that_keeps_together_what_is_clear() -> N
     alone = Noise(Family.LAPLACE, Fraction(10))
     assert overall_look(splits, alone) == (range(0, 64, 64),)
     for cells in CELLS:
-        unclear = spread(cells, 1e12)
-        tilings = overall_look(unclear, alone)
-        nested(unclear.layout, tilings)
+        tilings = overall_look(spread(cells, 1e12), alone)
+        nested(Dyadic.plain(cells), tilings)
         assert [len(starts) for starts in tilings] == [cells]
 
 
