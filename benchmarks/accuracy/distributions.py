@@ -16,6 +16,7 @@ from .errors import METRICS, errors_of
 from .lines import Line, Run
 from .rows import Ask, Row, decile_error, deciles, factorisation_bound, ours, recursive_cuts, usual
 from .shapes import SHAPES, half_of, real_counts, thinned
+from .tables import TABLES, sample_of
 
 OURS, BOUND = "dpcurves", "factorisation bound"
 DELTA = 1e-6
@@ -26,6 +27,7 @@ COARSE = "coarse 1", "coarse 4", *ONE_TURN, "PrivTree"
 ANY = ()
 """All rows."""
 USUAL = "usual"
+AS_THEY_ARE = (0,)
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,14 @@ class Regime:
     """Data of one kind at losses of one size.
 
     Attributes:
-        tasks: Names of shapes and of real histograms, which are thinned.
-        records: How many there are; one task each.
+        tasks: Names of shapes and of real histograms, which are thinned; or of tables, which are as they are.
+        records: How many there are; one task each. `AS_THEY_ARE`: as many as tables have.
         epsilons: The losses of each; of a zero-concentrated one what they and `DELTA` allow.
         marks: For each metric, what our error may be in units of that of the best of `over`.
         over: Which rows; none: all.
         neighbours: Who may come, go, or be replaced.
         kinds: Pure losses, or zero-concentrated ones.
+        worst: What our error may be of the worst task, in the same units; none: no mark is set.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Regime:
     over: tuple[str, ...] = ANY
     neighbours: tuple[Neighbours, ...] = BOTH
     kinds: tuple[str, ...] = ("pure", "zCDP")
+    worst: float | None = None
 
 
 REGIMES = (
@@ -85,7 +89,13 @@ REGIMES = (
         {PLACE: 1.0}, ("recursive cuts",), kinds=("pure",),
     ),
     Regime(
-        USUAL, (*SHAPES, *HISTOGRAMS), (10_000, 100_000), (0.1, 1.0), {KS: 1.05, W1: 1.05, RMSE: 1.05},
+        USUAL, (*SHAPES, *HISTOGRAMS), (10_000, 100_000), (0.1, 1.0), {KS: 1.05, W1: 1.05, RMSE: 1.05}, worst=1.3,
+    ),
+    *(
+        Regime(
+            f"tables, epsilon {epsilon:g}", tuple(TABLES), AS_THEY_ARE, (epsilon,), {KS: 1.05, W1: 1.05, RMSE: 1.05},
+            neighbours=BOTH if epsilon > 1 else (Neighbours.REPLACE_ONE,), kinds=("pure",), worst=1.3,
+        ) for epsilon in (0.1, 1.0, 10.0)
     ),
 )  # fmt: skip
 NEGLIGIBLE = 0.1  # records: smaller errors are as good as none
@@ -108,7 +118,8 @@ class Setup:
 
     @property
     def name(self) -> str:
-        return f"{self.task}, n {self.records:.0e}, epsilon {self.epsilon:g}".replace("e+0", "e")
+        size = f", n {self.records:.0e}".replace("e+0", "e") if self.records else ""
+        return f"{self.task}{size}, epsilon {self.epsilon:g}"
 
     @property
     def setting(self) -> str:
@@ -117,10 +128,16 @@ class Setup:
 
 @dataclass(frozen=True)
 class Found:
-    """Errors of each row in one setup: (releases, metrics)."""
+    """What was measured in one setup.
+
+    Attributes:
+        errors: Those of each row: (releases, metrics).
+        records: How many records there are.
+    """
 
     setup: Setup
     errors: Mapping[str, FloatArray] = field(default_factory=dict)
+    records: int = 1
 
     def ratio(self, metric: str, over: Sequence[str]) -> tuple[float, float]:
         """Our mean error over that of the best of these rows, and the standard error of its logarithm.
@@ -133,12 +150,12 @@ class Found:
         first, second = (min(others, key=lambda name: others[name][start::2].mean()) for start in (0, 1))
         best = np.concatenate([others[first][1::2], others[second][::2]])
         noise = sum((_relative(values) ** 2 for values in (mine, best)), start=0.0)
-        least = NEGLIGIBLE / self.setup.records
+        least = NEGLIGIBLE / self.records
         return float(max(mine.mean(), least) / max(best.mean(), least)), noise**0.5
 
     def over_ours(self, name: str) -> list[tuple[float, float]]:
         """The logarithm of this row's mean error over ours, and its standard error, for each metric."""
-        least = NEGLIGIBLE / self.setup.records
+        least = NEGLIGIBLE / self.records
         pairs = list(zip(self.errors[name].T, self.errors[OURS].T, strict=True))
         means = [max(other.mean(), least) / max(mine.mean(), least) for other, mine in pairs]
         noise = [float(np.hypot(_relative(other), _relative(mine))) for other, mine in pairs]
@@ -182,6 +199,8 @@ def _groups(regime: Regime, run: Run) -> Iterator[list[Setup]]:
 
 
 def _is_there(task: str, run: Run) -> bool:
+    if task in TABLES:
+        return sample_of(task, run.effort.cells, run.data, np.random.default_rng(0)) is not None
     return task in SHAPES or real_counts(task, run.data) is not None
 
 
@@ -197,7 +216,7 @@ def measured(setup: Setup, run: Run, rows: Mapping[str, Row] | None = None) -> F
     if BOUND in setup.regime.over:
         bound = factorisation_bound(sample.grid.cells, sample.records, setup.loss)
         found[BOUND] = [(bound,) * len(METRICS)] * len(found[OURS])
-    return Found(setup, {name: np.array(errors) for name, errors in found.items()})
+    return Found(setup, {name: np.array(errors) for name, errors in found.items()}, sample.records)
 
 
 def _seed(setup: Setup, run: Run, draw: int, release: int) -> int:
@@ -209,6 +228,11 @@ def _seed(setup: Setup, run: Run, draw: int, release: int) -> int:
 def _sample(setup: Setup, run: Run, draw: int) -> Sample:
     key = [run.seed, draw, setup.records, *setup.task.encode()]
     generator = np.random.default_rng(key)
+    if setup.task in TABLES:
+        table = sample_of(setup.task, run.effort.cells, run.data, generator)
+        if table is None:
+            raise ValueError(f"{setup.task}: there is no such file")
+        return table
     if setup.task in SHAPES:
         return SHAPES[setup.task].sample(setup.records, run.effort.cells, generator)
     counts = real_counts(setup.task, run.data)
@@ -253,7 +277,9 @@ def _of_regime(regime: Regime, found: Sequence[Found]) -> Iterator[Line]:
         logs, noise = np.log([ratio for ratio, _ in ratios]), np.array([error for _, error in ratios])
         mean, worst = float(np.exp(logs.mean())), int(logs.argmax())
         error = mean * float(np.sqrt((noise**2).sum())) / len(noise)
-        yield Line(
-            f"{regime.name}, {found[0].setup.setting}", f"{metric} over {over}", mark, mean, error,
-            float(np.exp(logs[worst])), found[worst].setup.name,
-        )  # fmt: skip
+        name, farthest = f"{regime.name}, {found[0].setup.setting}", float(np.exp(logs[worst]))
+        where = found[worst].setup.name
+        yield Line(name, f"{metric} over {over}", mark, mean, error, farthest, where)
+        if regime.worst is not None:
+            own = farthest * float(noise[worst])
+            yield Line(name, f"worst {metric} over {over}", regime.worst, farthest, own, farthest, where)

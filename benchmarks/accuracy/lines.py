@@ -20,7 +20,7 @@ class Effort(NamedTuple):
     """How much is done.
 
     Attributes:
-        name: `tiny`, `quick` or `full`.
+        name: `tiny`, `quick`, `broad` or `full`.
         draws: How often the records of each task are drawn.
         releases: Of each draw.
         setups: How many tasks at how many losses a regime has, at most.
@@ -36,8 +36,10 @@ class Effort(NamedTuple):
 
 TINY = Effort("tiny", draws=1, releases=2, setups=1, cells=64)
 QUICK = Effort("quick", draws=2, releases=2, setups=4, cells=4096)
+BROAD = Effort("broad", draws=2, releases=2, setups=1000, cells=4096)
+"""All tasks, but few releases of each: a regime takes minutes."""
 FULL = Effort("full", draws=8, releases=3, setups=1000, cells=4096)
-EFFORTS = {effort.name: effort for effort in (TINY, QUICK, FULL)}
+EFFORTS = {effort.name: effort for effort in (TINY, QUICK, BROAD, FULL)}
 
 
 class Run(NamedTuple):

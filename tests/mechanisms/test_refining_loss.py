@@ -20,6 +20,7 @@ from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import CountQuery, Hint, PartitionQuery
 from dpcurves.rehearsal import converse
 from dpcurves.release import Plan, Release, Step
+from dpcurves.strategies import prefixes
 from dpcurves.trust import Central, conversation
 
 LOSSES = {"pure": PrivacyLoss.pure("0.5"), "concentrated": PrivacyLoss.zcdp("0.01")}
@@ -110,6 +111,25 @@ def test_a_look_and_a_square_root_of_all_cells_lose_what_was_granted_together(ad
         assert worst_loss(laws, sets, pairs) <= loss.rho
         roots += isinstance(laws[-1], ToeplitzSums)
     assert roots > 0
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+@pytest.mark.parametrize("loss", LARGE.values(), ids=list(LARGE))
+def test_a_look_for_full_cells_loses_what_was_granted_together(
+    adjacency: Adjacency, loss: PrivacyLoss, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, said in {"is_glance": False, "is_widespread": False, "has_atoms": True}.items():
+        monkeypatch.setattr(prefixes, name, lambda *known, said=said: said)
+    grid, granted, looks = GRIDS[1], loss.epsilon if loss.epsilon is not None else loss.rho, 0
+    sets = data_sets(grid.slots + 1, 3)
+    pairs = neighbours(sets, adjacency)
+    for plans, spent in ways(grid, loss, adjacency):
+        laws = [plan.law for plan in plans if isinstance(plan.law, IntervalSums)]
+        assert spent == 1
+        assert len(laws) == len(plans)
+        assert worst_loss(list(laws), sets, pairs) <= granted
+        looks += len(laws) == 3 and len(laws[1].levels) == 1
+    assert looks > 0
 
 
 def test_two_turns_are_paid_in_full_too() -> None:

@@ -21,11 +21,13 @@ from dpcurves.strategies.refinement import (
     MOST_TILINGS,
     Tilings,
     first_turn,
+    has_atoms,
     is_dense,
     is_exact,
     is_glance,
     is_uneven,
     last_refinement,
+    overall_look,
     parts,
     refinement,
     thirds_seen,
@@ -136,6 +138,35 @@ def test_no_second_look_is_made_where_the_last_one_has_many_intervals_anyhow() -
     for family, last in product(Family, (few, (range(0, 4096, 16),), (range(0, 4096, 8),))):
         most = 200 if family is Family.LAPLACE else 320
         assert is_glance(few, last, splits, family) is (len(last[-1]) <= most)
+
+
+def known(cells: list[float], variance: float) -> Splits:
+    """Cells of these counts, and splits that all have this variance."""
+    layout = Dyadic.plain(len(cells))
+    counts = np.zeros(layout.nodes)
+    counts[layout.single] = cells
+    for parent, left, right, _ in reversed(layout.halvings):
+        counts[parent] += counts[left] + counts[right]
+    return Splits(layout, counts, np.full(layout.nodes, variance), even=0.0)
+
+
+def test_records_lie_in_atoms_where_one_half_has_nearly_all_or_that_is_still_likely() -> None:
+    tied = [0.0, 0.0, 0.0, 90.0] * 16
+    assert has_atoms(known(tied, 0.0))
+    assert has_atoms(known([20.0, 25.0] * 32, 1000.0))  # nothing is known of where they are
+    assert not has_atoms(known([20.0, 25.0] * 32, 15.0))
+    assert not has_atoms(known([0.0, 1.0, 0.0, 0.0] * 16, 0.0))  # so few lie apart by chance
+    assert not has_atoms(known([0.0] * 64, 0.0))
+
+
+def test_a_look_for_atoms_is_one_tiling_that_keeps_together_what_is_clear() -> None:
+    splits = known([20.0, 25.0] * 32, 0.0)
+    alone = Noise(Family.LAPLACE, Fraction(10))
+    assert overall_look(splits, alone) == (range(0, 64, 64),)
+    for cells in CELLS:
+        tilings = overall_look(spread(cells, 1e12), alone)
+        nested(Dyadic.plain(cells), tilings)
+        assert [len(starts) for starts in tilings] == [cells]
 
 
 def test_where_records_seem_to_lie_evenly_nothing_is_looked_for() -> None:

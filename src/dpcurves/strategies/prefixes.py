@@ -15,6 +15,7 @@ from ..queries import CountQuery, Hint, PartitionQuery, Read
 from ..release import ALL, Evidence, Release, Setting, Step
 from ..workloads import Counted, Prefixes, Strategy
 from .refinement import (
+    CLEAR,
     NEARLY_EXACT,
     Tilings,
     all_depths,
@@ -22,12 +23,14 @@ from .refinement import (
     at_depth,
     first_depth,
     first_turn,
+    has_atoms,
     is_dense,
     is_exact,
     is_glance,
     is_uneven,
     is_widespread,
     last_refinement,
+    overall_look,
     parts,
     refinement,
     thirds_seen,
@@ -152,8 +155,9 @@ def are_worth_counting(values: int, total: int | None, noise: Noise) -> bool:
 def refining(axis: Axis, setting: Setting) -> Strategy[Counted]:
     """Ask for a fixed partition, then for intervals that were not clear, and once more.
 
-    Two turns do if records are known to be few, if nearly nothing was clear, if records seem to lie evenly, or if the
-    last turn has much to count; under zero-concentrated privacy the second one then counts all cells.
+    Two turns do if records are known to be few, or seem to lie evenly, or if nearly nothing was clear or the last turn
+    has much to count, and records do not seem to lie in single cells. Under zero-concentrated privacy a last turn that
+    has much to count counts all cells.
 
     Formal guarantees: each turn is priced as `PartitionQuery`, or as `CountQuery` of all cells, whatever was answered
     before: its intervals are functions of earlier answers and of public facts. The parts of the loss are public before
@@ -173,7 +177,10 @@ def refining(axis: Axis, setting: Setting) -> Strategy[Counted]:
         all_cells = _all_cells(axis, joint, (glance + rest) / first)
         return _all_read((*releases, (yield Step(all_cells, glance + rest))))
     tilings = _worth_counting(joint, glance / first, refinement)
-    if thirds > 1 and is_glance(tilings, last, joint.splits, joint.noise.family):
+    glanced = thirds > 1 and is_glance(tilings, last, joint.splits, joint.noise.family)
+    if not glanced and thirds > 1 and joint.splits.even <= CLEAR and has_atoms(joint.splits):
+        glanced, tilings = True, _worth_counting(joint, glance / first, overall_look)
+    if glanced:
         releases.append((yield Step(PartitionQuery((axis,), tilings, turn=1), glance)))
         last = _worth_counting(JointEstimate.of(releases), rest / first, last_refinement)
     else:

@@ -3,12 +3,13 @@
 A conversation of three turns, at 15, 10 and 75 % of the loss, or 10, 10 and 80 (`parts`). The first has a fixed
 partition (`first_turn`). Where records are known to be few for the noise it is coarse, has 25 %, and is followed by the
 last one. The others split intervals whose halves are not known well enough (`refinement`). If the second turn would
-need many intervals, data are rough nearly everywhere; if the first finds no unevenness, there is nothing to look for:
-in both cases (`is_glance` says no) all that is left is spent at once. If cells hold many records each (`is_dense`), or
-there is next to no noise (`is_exact`), no turn is needed: one turn over all cells does better. Under zero-concentrated
-privacy the first turn takes 10 %, unless it is coarse, and 5 % where cells are known to hold many records; if it shows
-that the last one would count much of the grid (`is_widespread`), all cells are counted instead: in tilings, whose
-splits can be smoothed, or by a square root of prefix sums, if there is little to smooth (`is_uneven`).
+need many intervals, data are rough nearly everywhere: where single cells seem to hold most (`has_atoms`), it looks for
+them in one tiling (`overall_look`). Else, or if the first one finds no unevenness, all that is left is spent at once.
+If cells hold many records each (`is_dense`), or there is next to no noise (`is_exact`), one turn over all cells does
+better. Under zero-concentrated privacy the first turn takes 10 %, unless it is coarse, and 5 % where cells are known to
+hold many records; if it shows that the last one would count much of the grid (`is_widespread`), all cells are counted
+instead: in tilings, whose splits can be smoothed, or by a square root of prefix sums, if there is little to smooth
+(`is_uneven`).
 
 The last turn does more (`last_refinement`): it also splits what holds many records, for inside an interval a band is as
 wide as all that it holds. Whole years on a fine grid have one full cell among empty ones, which an estimate knows after
@@ -17,8 +18,10 @@ the turns before it cost makes it wider, what they save in intervals narrower.
 
 The constants here and in `empirical_bayes` were chosen on normal, peaked and Poisson data and on seven real histograms,
 over grids of 1,024 to 32,768 cells and epsilon from 0.1 to 2, all alike: none of them knows a data set. `FAINT`,
-`COARSE_TURN`, `CAUTIOUS`, `SHORTEST_TURN` and `UNEVEN` were chosen on one half of the shapes and histograms of
-`benchmarks/regimes.py` ("choose"), and judged by the other one; the last two at 2 and 20 million records.
+`COARSE_TURN`, `CAUTIOUS`, `SHORTEST_TURN`, `UNEVEN`, `DENSE_EXACT`, `HARDLY` and `ATOMS` were chosen on one half of the
+shapes and histograms of `benchmarks/regimes.py` ("choose"), and judged by the other one, but that whole numbers of the
+other half helped to choose `HARDLY`, and its tables `ATOMS`; `SHORTEST_TURN` and `UNEVEN` at 2 and 20 million records,
+`DENSE_EXACT` at epsilon 2 to 10.
 """
 
 from __future__ import annotations
@@ -67,6 +70,10 @@ CAUTIOUS = (8.0, 6.0, 1.0, 1.0)
 """`TOLERANCE` where there are few records for the noise: a prefix then has little that is known beside much noise."""
 UNHURRIED = (8.0, 5.0, 1.0, 1.0)
 """`TOLERANCE` where records seem to lie evenly: what is not split is then straight."""
+ATOMS = 0.5
+"""The part of its largest square that the difference of two halves has, from which on single cells hold most."""
+HARDLY = 0.3
+"""The same in a second turn of many intervals in one tiling, where a split costs nothing."""
 SPANNED = {
     Family.LAPLACE: ((30.0,), (12.0, 20.0, 40.0), (12.0, 20.0, 40.0)),
     Family.GAUSSIAN: ((8.0,), (5.0,), (3.0,), (3.0,)),
@@ -91,7 +98,8 @@ PRIVATE_TILING = 64.0
 """Intervals of a first turn where the number of records is private: see `first_depth`."""
 _LARGE = Fraction(10**6)  # a parameter of noise, so large that its being discrete does not matter
 DENSE = 5.5  # records in a cell, in units of the noise of a split in a turn of three tilings
-NEARLY_EXACT = 0.25  # variance of a count of which four in five are exact
+DENSE_EXACT = 2.0  # the same with little noise
+NEARLY_EXACT = 0.25  # variance of a count, in a single tiling, of which four in five are exact: little noise
 FULL = 1.0  # records in a cell, in the same units, from which on a short turn shows them
 
 
@@ -143,7 +151,8 @@ def is_dense(cells: int, total: float | None, alone: Noise) -> bool:
         total: The public number of records; None where it is private.
         alone: The noise of a count, if the whole loss were spent on a single tiling.
     """
-    return total is not None and total / cells > DENSE * _split_variance(alone, 3)
+    least = DENSE if alone.variance > NEARLY_EXACT else DENSE_EXACT
+    return total is not None and total / cells > least * _split_variance(alone, 3)
 
 
 def is_full(cells: int, total: float | None, alone: Noise) -> bool:
@@ -160,15 +169,19 @@ def is_full(cells: int, total: float | None, alone: Noise) -> bool:
 def is_exact(cells: int, total: float | None, alone: Noise) -> bool:
     """Whether there is so little noise that counts of single cells, most of them exact, add up to less than a tree's.
 
+    The tree has the loss of the last of three turns. What turns before it cost weighs more than elsewhere: variances of
+    whole numbers, by which both are judged, fall much faster than the square of a scale.
+
     Args:
         cells: How many there are.
         total: The public number of records; None where it is private.
-        alone: See `is_dense`. Its variance is that of whole numbers, which falls faster than the square of a scale.
+        alone: See `is_dense`.
     """
     if alone.variance > NEARLY_EXACT:
         return False
-    flat, nested = (range(cells),), first_turn(Dyadic.plain(cells))
-    one, other = (_variance_of_prefixes(tilings, cells, alone, total is not None) for tilings in (flat, nested))
+    last = replace(alone, parameter=alone.parameter / (1 - FIRST_TURN - SECOND_TURN))
+    flat, nested = ((range(cells),), alone), (first_turn(Dyadic.plain(cells)), last)
+    one, other = (_variance_of_prefixes(tilings, cells, noise, total is not None) for tilings, noise in (flat, nested))
     return one < other
 
 
@@ -210,6 +223,35 @@ def refinement(splits: Splits, alone: Noise) -> Tilings:
     """
     leaves, tilings = _leaves(splits, alone, ((inf,),) * len(TOLERANCE))
     return _in_steps(splits.layout, leaves, tilings, OVERVIEW)
+
+
+def has_atoms(splits: Splits) -> bool:
+    """Whether records seem to lie in single cells, with few beside them.
+
+    Expected squares of what halves differ by, in the two finest halvings and beyond what chance alone makes, are then
+    nearly those of their parents. Where cells are merely unlike their neighbours they are much less.
+    """
+    square = largest = 0.0
+    for parent, left, right, _ in splits.layout.halvings[-2:]:
+        counts, apart = splits.counts[parent], splits.counts[left] - splits.counts[right]
+        square += float(np.maximum(4 * splits.variance[parent] + apart**2 - counts, 0).sum())
+        largest += float((counts**2).sum())
+    return square > ATOMS * largest
+
+
+def overall_look(splits: Splits, alone: Noise) -> Tilings:
+    """What a second turn counts if many splits are unclear and records lie in atoms: any number of intervals, once.
+
+    It finds cells that hold much by themselves: the last turn counts intervals closely, but inside an interval that it
+    does not split the curve is straight, and a single full cell in it would be the largest error of all. Intervals of a
+    tiling are disjoint, so that more of them have no more noise; what is clear stays together, and is told better so.
+
+    Args:
+        splits: What is known before.
+        alone: The noise of a count in the turn.
+    """
+    risk = largest_below(splits.layout, splits.variance)
+    return (_starts(splits.layout, undivided(splits.layout, risk > HARDLY * _split_variance(alone, 1))),)
 
 
 def last_refinement(splits: Splits, alone: Noise) -> Tilings:
@@ -306,7 +348,7 @@ def _may_hold(splits: Splits, share: float, spread: float, sampling: float, edge
 
 
 def is_glance(tilings: Tilings, instead: Tilings, splits: Splits, family: Family) -> bool:
-    """Whether a second turn is worth its price; else everything is spent on one turn.
+    """Whether a second turn of few intervals, closely counted, is enough.
 
     Not if it has many intervals; nor if records seem to lie evenly, for then there is nothing to look for; nor if the
     last turn will have many intervals anyhow.

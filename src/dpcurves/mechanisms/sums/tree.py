@@ -8,13 +8,16 @@ from ...laws import Family
 from ...privacy import Adjacency, PrivacyLoss
 from ...queries import Query
 from ...release import Plan
+from .calibration import noise_of
 from .linear import Spaced, plan_of_sums, prefixes_only
-from .tree_strategy import best_shape
+from .tree_strategy import DISCRETE, best_shape
 
 
 @dataclass(frozen=True, slots=True)
 class Tree(Spaced):
     """Nested tilings (Hay et al. 2010), branching and budgets optimised (beyond Qardaji, Yang and Li 2013).
+
+    The best tree is the one of exact variances: with next to no noise it is flatter, for most whole counts are exact.
 
     Where the number of records is public, what lies below the root tells all; a level of one interval per row is
     counted where that pays.
@@ -26,5 +29,7 @@ class Tree(Spaced):
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         query = prefixes_only(query, "a tree of intervals")
         family, pinned = (Family.LAPLACE if loss.is_pure else Family.GAUSSIAN), adjacency.total is not None
-        shape = best_shape(query.rows, query.cells, self.width, family, total_is_public=pinned)
+        alone = noise_of(query, loss, adjacency) if loss.is_pure else None
+        little = alone if alone is not None and alone.parameter <= DISCRETE else None
+        shape = best_shape(query.rows, query.cells, self.width, family, total_is_public=pinned, alone=little)
         return plan_of_sums(self.counted_as(f"tree of depth {len(shape.widths)}"), query, shape, loss, adjacency)

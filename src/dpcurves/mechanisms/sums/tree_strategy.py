@@ -17,6 +17,9 @@ from .uniform_tree_error import PerfectTrees
 
 Radices = tuple[int, ...]
 
+DISCRETE = 1
+"""Scales of noise up to which its being discrete decides between trees."""
+_LARGE = Fraction(10**6)  # a parameter of noise, so large that its being discrete does not matter
 _PARTS = 1000
 _FINALISTS = 4
 _SEMIFINALISTS = 20
@@ -38,19 +41,48 @@ class Shape(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def best_shape(rows: int, cells: int, width: int, family: Family, *, total_is_public: bool) -> Shape:
+def best_shape(
+    rows: int, cells: int, width: int, family: Family, *, total_is_public: bool, alone: Noise | None = None
+) -> Shape:
     """The shape whose prefixes have the least error, among trees whose finest intervals have `width` cells.
 
     Many lists of radices are compared in closed form, each with its best shares; the few best are compared exactly. The
-    answer is the same for every loss, since all variances scale with it (but for discreteness, where there is next to
-    no noise). It is remembered: the first answer for a number of cells takes about a fifth of a second.
+    answer is the same for every loss, since all variances scale with it, but where there is next to no noise: the
+    variance of whole numbers then falls much faster than the square of a scale, and fewer levels are better. The best
+    trees of each depth, flat ones among them, are then compared by their exact variances. The answer is remembered: the
+    first one for a number of cells takes about a fifth of a second.
+
+    Args:
+        rows: How many rows have such a tree.
+        cells: How many cells a row has.
+        width: How many cells an interval of the finest level has.
+        family: The family of the noise.
+        total_is_public: Whether the number of all records is known.
+        alone: The noise of a count of which the whole loss is spent on a single tiling; matters where it is Laplace
+            noise of a scale of at most `DISCRETE`.
 
     >>> best_shape(1, 4096, 1, Family.LAPLACE, total_is_public=True).widths
     (256, 16, 1)
+    >>> little = Noise(Family.LAPLACE, Fraction(1, 5))
+    >>> best_shape(1, 4096, 1, Family.LAPLACE, total_is_public=True, alone=little).widths
+    (64, 1)
     """
+    if alone is not None and alone.family is Family.LAPLACE and alone.parameter <= DISCRETE:
+        few = _best_of_each_depth(rows, cells, width, total_is_public)
+        return min(few, key=lambda shape: (_exact_error(shape, rows, cells, alone, total_is_public), shape))
+    whole = Noise(family, _LARGE)
     finalists = sorted(_ranked(rows, cells, width, family, total_is_public))[:_FINALISTS]
     shapes = [shape for _, shape in finalists]
-    return min(shapes, key=lambda shape: (_exact_error(shape, rows, cells, family, total_is_public), shape))
+    return min(shapes, key=lambda shape: (_exact_error(shape, rows, cells, whole, total_is_public), shape))
+
+
+def _best_of_each_depth(rows: int, cells: int, width: int, pinned: bool) -> Iterator[Shape]:
+    """The few best trees of each depth up to that of the best one where noise is large, with Laplace noise."""
+    deepest = len(best_shape(rows, cells, width, Family.LAPLACE, total_is_public=pinned).widths)
+    for trees in _depths(rows, cells, width, Family.LAPLACE, pinned):
+        if trees.radices.shape[1] <= deepest:
+            best = np.argsort(trees.errors_in_short(), kind="stable")[:_FINALISTS]
+            yield from (shape for _, shape in _best_of(trees.some(best)))
 
 
 def _ranked(rows: int, cells: int, width: int, family: Family, pinned: bool) -> Iterator[tuple[float, Shape]]:
@@ -130,11 +162,10 @@ def _thousandths(shares: FloatArray) -> tuple[Fraction, ...]:
     return tuple(Fraction(int(part), _PARTS) for part in parts)
 
 
-def _exact_error(shape: Shape, rows: int, cells: int, family: Family, pinned: bool) -> float:
-    """With noise so large that its being discrete does not matter."""
-    whole = Noise(family, Fraction(10**6))
+def _exact_error(shape: Shape, rows: int, cells: int, whole: Noise, pinned: bool) -> float:
+    """The mean variance of a prefix where the noise of a single tiling would be `whole`, by that of whole numbers."""
     levels = tuple(
-        Level(range(0, cells, width), Noise(family, whole.parameter / share))
+        Level(range(0, cells, width), Noise(whole.family, whole.parameter / share))
         for width, share in zip(shape.widths, shape.shares, strict=True)
     )
     return _rounded(IntervalSums(rows, cells, levels, whole).mean_prefix_variance(pinned))
