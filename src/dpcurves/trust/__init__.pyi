@@ -1,5 +1,5 @@
 from .base import Planner, TrustModel, conversation
-from .central import Central
+from .central import Central, Formerly
 from .central_stream import CentralStream, Watcher
 from .curator import Curator
 from .function_shares import FunctionShares, Owners, ShareHolder
@@ -7,6 +7,6 @@ from .local import Local
 from .person import Person
 
 __all__ = [
-    "Central", "CentralStream", "Curator", "FunctionShares", "Local", "Owners", "Person", "Planner", "ShareHolder",
-    "TrustModel", "Watcher", "conversation",
+    "Central", "CentralStream", "Curator", "Formerly", "FunctionShares", "Local", "Owners", "Person", "Planner",
+    "ShareHolder", "TrustModel", "Watcher", "conversation",
 ]  # fmt: skip
