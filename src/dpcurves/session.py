@@ -16,8 +16,8 @@ from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from .queries import Query
 from .rehearsal import binding_of, former_binding, pay_and_converse, rehearse, require_askable
-from .release import Plan, Plans, Release, Step, UnsupportedQuery
-from .trust import Central, Curator, TrustModel
+from .release import AnsweredOtherwise, Plan, Plans, Release, Step, UnsupportedQuery
+from .trust import Central, Curator, Formerly, Planner, TrustModel
 
 if TYPE_CHECKING:
     from .ledger import Balance, Ledger, Statement
@@ -234,6 +234,14 @@ class Session:
         )  # fmt: skip
 
     def _converse(self, question: Question[Curve], grant: Grant, records: Scored) -> Curve:
+        try:
+            return self._conversed(question, grant, records, self._trust)
+        except AnsweredOtherwise:
+            if type(self._trust) is not Central:
+                raise
+            return self._conversed(question, grant, records, Formerly(self._trust.mechanism, self._trust.engine))
+
+    def _conversed(self, question: Question[Curve], grant: Grant, records: Scored, planner: Planner) -> Curve:
         paid: dict[int, Release] = {}
 
         def reply(step: Step, allotment: Allotment) -> Release:
@@ -243,7 +251,7 @@ class Session:
                 return paid[allotment.part]
             return self._run(self._trust.turn(step.query, allotment.loss, self.adjacency), grant, allotment, records)
 
-        return pay_and_converse(question, self.adjacency, self._trust, QuestionBudget(grant), reply)
+        return pay_and_converse(question, self.adjacency, planner, QuestionBudget(grant), reply)
 
     def _paid_release(self, thing: Query, grant: Grant, allotment: Allotment, records: Scored) -> Release:
         """What was answered when this was paid for; else answered and stored now. It has the turn of its part."""

@@ -175,15 +175,38 @@ def test_scores_are_halved_as_often_as_records_over_noise_allow() -> None:
     assert [levels(units) for units in (1, 100, 1000, 10_000, 10**9)] == [[0, 0], [2, 1], [3, 3], [5, 5], [8, 8]]
 
 
-def test_nothing_is_spent_on_cuts_that_would_fall_at_random() -> None:
-    question, (private, public) = RocQuestion("y", "s"), both(100)
-    (counts,) = rehearse(question, PrivacyLoss.pure(1), public)
-    assert counts.loss == PrivacyLoss.pure(1)
+def shares_of(question: RocQuestion, adjacency: AddRemove | ReplaceOne) -> list[float]:
+    """What part of the loss each turn gets, where answers are blank."""
+    return [float(plan.loss.epsilon or 0) for plan in rehearse(question, PrivacyLoss.pure(1), adjacency)]
+
+
+def test_where_records_are_few_a_look_takes_the_place_of_cuts() -> None:
+    question = RocQuestion("y", "s")
+    (counts,) = rehearse(question, PrivacyLoss.pure(1), both(100)[1])
     assert counts.query.cells == 4 + 2
-    assert len(rehearse(question, PrivacyLoss.pure(1), both(200)[1])) == 2
-    assert [float(plan.loss.epsilon or 0) for plan in rehearse(question, PrivacyLoss.pure(1), private)] == [
-        pytest.approx(share) for share in (0.02, 0.2, 0.78)
-    ]
+    assert shares_of(question, both(100)[1]) == [1]
+    assert shares_of(question, both(200)[1]) == [0.1, 0.9]
+    assert shares_of(question, both(3200)[1]) == [0.025, 0.975]
+    assert shares_of(question, both(4000)[1]) == [0.2, 0.8]
+    assert shares_of(question, both(100)[0]) == [0.01, 0.1, 0.89]
+    assert shares_of(RocQuestion("y", "s", Grid(0, 1, cells=9)), both(200)[1]) == [1]  # all cells, and no look
+
+
+def test_thresholds_follow_a_look_where_scores_lean_to_one_side() -> None:
+    leaning = SCORES**2  # the middle one is 0.25
+    roc = answer(RocQuestion("y", "s"), {"y": LABELS, "s": leaning}, PrivacyLoss.pure(1), both(1500)[1], seed=1)
+    assert roc.grid.cells == 16
+    assert roc.grid.edges[8] < 0.4
+    parts = np.diff(np.searchsorted(np.sort(leaning), roc.grid.edges)) / len(leaning)
+    assert parts.max() < 0.13  # where even cells have 0.15
+
+
+def test_scores_in_a_small_part_of_the_grid_are_cut() -> None:
+    table = {"y": LABELS, "s": 0.3 + SCORES / 50}
+    for adjacency in both(1500):
+        roc = answer(RocQuestion("y", "s"), table, PrivacyLoss.pure(1), adjacency, seed=1)
+        assert ((roc.grid.edges > 0.29) & (roc.grid.edges < 0.33)).sum() >= 8
+        assert abs(roc.auc - roc_auc_score(LABELS, SCORES)) < 0.05
 
 
 LOGITS = 4 * (SCORES - 0.5) + DRAW.normal(size=len(SCORES))

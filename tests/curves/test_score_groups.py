@@ -6,9 +6,9 @@ from by_hand import answer, both
 from sklearn.calibration import calibration_curve as sklearn_calibration_curve
 
 from dpcurves.curves import Calibration, CalibrationQuestion, HosmerLemeshow, HosmerLemeshowQuestion, Question
-from dpcurves.data import Grid
+from dpcurves.data import Axis, Grid
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
-from dpcurves.queries import CountQuery, QuantileCutsQuery
+from dpcurves.queries import CountQuery
 from dpcurves.rehearsal import rehearse
 
 DRAW = np.random.default_rng(5)
@@ -43,17 +43,29 @@ def test_groups_are_of_about_equal_size(loss: PrivacyLoss, adjacency: AddRemove 
     assert np.abs(curve.prob_true - curve.prob_pred).max() < 0.12
 
 
-def test_fewer_groups_are_cut_of_fewer_records() -> None:
-    def pieces(adjacency: AddRemove | ReplaceOne) -> list[int]:
-        plans = rehearse(CalibrationQuestion("y", "s"), PrivacyLoss.pure(1), adjacency)
-        return [plan.query.pieces for plan in plans if isinstance(plan.query, QuantileCutsQuery)]
+def test_fewer_groups_are_made_of_fewer_records() -> None:
+    def groups(adjacency: AddRemove | ReplaceOne) -> int:
+        *_, sums = rehearse(CalibrationQuestion("y", "s"), PrivacyLoss.pure(1), adjacency)
+        assert isinstance(sums.query.axes[-1], Axis)
+        return sums.query.axes[-1].grid.cells
 
-    expected = {100: [3], 500: [4], 1000: [7], 2000: [10], 5000: [14], 20_000: [20]}
-    assert {records: pieces(ReplaceOne(EACH_RECORD, records)) for records in expected} == expected
+    expected = {100: 4, 500: 6, 1000: 10, 5000: 14, 100_000: 20}
+    assert {records: groups(ReplaceOne(EACH_RECORD, records)) for records in expected} == expected
     counted, *others = rehearse(CalibrationQuestion("y", "s"), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
     assert isinstance(counted.query, CountQuery)
     assert float(counted.loss.epsilon or 0) == pytest.approx(0.02)
     assert sum(float(plan.loss.epsilon or 0) for plan in others) == pytest.approx(0.98)
+
+
+def test_groups_are_narrow_where_scores_are_unless_most_are_in_one_place() -> None:
+    chance = np.random.default_rng(4)
+    for scores, narrow in ((chance.beta(2, 10, 5000), 0.4), (chance.beta(1, 60, 5000), 0.1)):
+        table = {"y": chance.random(5000) < scores, "s": scores}
+        for adjacency in both(5000):
+            curve = answer(CalibrationQuestion("y", "s"), table, PrivacyLoss.pure(1), adjacency, seed=1)
+            assert len(curve.count) > 8
+            assert (curve.edges <= narrow).sum() >= 6
+            assert np.abs(curve.prob_pred - curve.prob_true)[:5].max() < 0.1
 
 
 def test_shares_lie_within_their_intervals_also_where_noise_left_nobody() -> None:

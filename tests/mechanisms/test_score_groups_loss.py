@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache, reduce
+from math import inf
 from operator import add
 from typing import NamedTuple
 
@@ -35,7 +36,7 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import QuantileCutsQuery, Query, SumQuery
 from dpcurves.release import Plan, Release, Step
-from dpcurves.strategies import ranks
+from dpcurves.strategies import groups, ranks
 from dpcurves.strategies.ranks import levels_for
 from dpcurves.trust import Central, conversation
 
@@ -65,7 +66,8 @@ COUNTED = (0, 300)
 @pytest.fixture(autouse=True)
 def few_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """ROC curves of many records have too many pieces to walk through all cuts, those of few have no cuts."""
-    monkeypatch.setattr(ranks, "LEAST_LEVELS", 0)
+    monkeypatch.setattr(ranks, "FEW", 0.0)
+    monkeypatch.setattr(ranks, "MANY", 0.0)
     monkeypatch.setattr(ranks, "MOST_LEVELS", 2)
     monkeypatch.setattr(ranks, "levels_for", lambda *given: max(levels_for(*given), 1))
 
@@ -183,12 +185,44 @@ def test_a_concentrated_loss_is_never_exceeded_in_any_order(question: Asked, adj
 def test_few_records_of_a_roc_curve_are_not_cut_and_lose_no_more(
     name: str, adjacency: Adjacency, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranks, "LEAST_LEVELS", 2)
+    monkeypatch.setattr(ranks, "FEW", 64.0)
     loss = LOSSES[kind]
     (step,) = talk(QUESTIONS[name], loss, adjacency, 0, ())
     plan = AUTO.plan(step.query, loss, adjacency)
     most = float(loss.epsilon if loss.epsilon is not None else loss.rho)
     assert 0.8 * most < lost_in_sums(plan, adjacency).max() <= most + 1e-9
+
+
+LOOKS = {"ROC": 2, "ROC, scores outside counted apart": 2, "calibration, groups by the records": 3}
+"""Turns, where a look says where thresholds or groups end; there is one more where records are counted first."""
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+@pytest.mark.parametrize("name", LOOKS)
+def test_a_look_at_scores_and_all_that_follows_lose_no_more(
+    name: str, adjacency: Adjacency, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loss, question, turns = LOSSES["pure"], QUESTIONS[name], LOOKS[name] + (adjacency.total is None)
+    for constant, value in (("MANY", inf), ("MERGED", 0.0), ("CROWDED", 1.0)):
+        monkeypatch.setattr(ranks, constant, value)
+    monkeypatch.setattr(groups, "INTERVALS", 1)
+    monkeypatch.setattr(groups, "CROWDED", 1.0)
+    ours, theirs = pairs(adjacency).T
+    for counted in COUNTED:
+        steps = talk(question, loss, adjacency, counted, ())
+        assert len(steps) == turns
+        assert sum(step.share for step in steps) == 1
+        plans = [AUTO.plan(step.query, loss * step.share, adjacency) for step in steps]
+        assert 1.2 < reduce(add, (lost_in_sums(plan, adjacency) for plan in plans)).max() <= 1.5 + 1e-9
+    for module in (ranks, groups):
+        monkeypatch.setattr(module, "CROWDED", 0.0)
+    worst = 0.0
+    for counted in COUNTED:
+        for way, beside in losses(question, loss, adjacency, counted):
+            assert len(way.others) == turns
+            logs = log_chances(way.cuts)[way.answer]
+            worst = max(worst, float((abs(logs[ours] - logs[theirs]) + beside).max()))
+    assert 1.1 < worst <= 1.5 + 1e-9
 
 
 @pytest.mark.parametrize(("name", "turns"), [("groups by the records", 2), ("ROC", 1)])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..display import Shade
 
 SHARES = Shares(cuts=Fraction(1, 5), counts=Fraction(3, 5), sums=Fraction(1, 5))
-NUMBERS: Numbers = (60.0, 3), (250.0, 4), (500.0, 7), (1000.0, 10), (3500.0, 14), (inf, 20)
+NUMBERS: Numbers = (50.0, 4), (200.0, 6), (1500.0, 10), (20_000.0, 14), (inf, 20)
 """Groups that show most beside noise, once they are read by `smooth_shares`: chosen on the same laws as its constants.
 Where two numbers of groups are alike there, the smaller one has the narrower intervals."""
 LEVEL, MANY = 0.95, 20
@@ -40,10 +40,11 @@ UNKNOWN = 0.5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(CoveredGroups):
-    """The observed share of positives against the mean predicted probability, in groups of about equal size.
+    """The observed share of positives against the mean predicted probability, in groups of similar scores.
 
     Attributes:
-        prob_pred: Mean score of each group, of shape ``(groups,)``.
+        prob_pred: Mean score of each group, of shape ``(groups,)``; the noisier it is, the nearer to the middle of the
+            group.
         prob_true: Share of positives in each group, in [0, 1], of the same shape. The noisier the share of a group, the
             more it is shrunk towards a smooth curve through all groups: see `smooth_shares`. Intervals are computed
             from the counts alone.
@@ -70,7 +71,7 @@ class Calibration(CoveredGroups):
         """From released groups."""
         released, privacy = groups.released, privacy.noted(*groups.notes)
         count = np.maximum(released.count, 0.0)
-        curve = cls(released.mean, _shares(groups), count, groups.grid.edges, privacy, groups)
+        curve = cls(groups.likely_means, _shares(groups), count, groups.grid.edges, privacy, groups)
         if float(count.max()) > MANY * groups.noise_of_a_count:
             return curve
         widths = np.diff(curve.intervals(LEVEL), axis=1)
@@ -122,9 +123,12 @@ class CalibrationQuestion(GroupQuestion):
     """How often is the label positive, among records of similar score?
 
     With many groups the noise of each is large beside its count; with few the line through them is coarse. If `groups`
-    is None there are 20, or 14 where records are fewer than 3500 standard deviations of the noise of one count (records
-    times epsilon of 9,900 under replace-one; half of that under add-remove), 10 below 1000 of them, 7 below 500, 4
-    below 250, 3 below 60. Where the number of records is private, a first turn counts them, for a fiftieth of the loss.
+    is None there are 20, or 14 where records are fewer than 20,000 standard deviations of the noise of one count
+    (records times epsilon of 57,000 under replace-one; half of that under add-remove), 10 below 1500 of them, 6 below
+    200, 4 below 50. Where the number of records is private, a first turn counts them, for a fiftieth of the loss. A
+    look at all scores in 16 even intervals, for a tenth of the loss or less, then says where groups end: they have
+    fewer records where scores are rare. Where most scores lie in one of these intervals, and where a number of groups
+    is asked for, groups are of about equal size, and a fifth of the loss finds where they end.
 
     Attributes:
         label: The column of true labels.
@@ -137,6 +141,7 @@ class CalibrationQuestion(GroupQuestion):
     """
 
     _SHARES = SHARES
+    _MAY_LOOK = True
     _NUMBERS = NUMBERS
 
     def steps(self, setting: Setting) -> Needs[Calibration]:
@@ -153,4 +158,4 @@ def _shares(groups: ScoreGroups) -> FloatArray:
     positive, negative = np.maximum(released.positive, 0.0), np.maximum(released.negative, 0.0)
     if positive.sum() + negative.sum() == 0:
         return np.full(positive.shape, UNKNOWN)
-    return smooth_shares(released.mean, positive, negative, groups.noise_of_a_count**2 / 2)
+    return smooth_shares(groups.likely_means, positive, negative, groups.noise_of_a_count**2 / 2)

@@ -42,6 +42,8 @@ class GroupQuestion:
     """What cuts, counts and sums get of the loss."""
     _NUMBERS: ClassVar[Numbers]
     """How many groups there are, where that was not asked: as many as noise does not hide."""
+    _MAY_LOOK: ClassVar[bool] = False
+    """Whether groups need not be of equal size, where their number was not asked: see `workloads.Groups`."""
 
     def __post_init__(self) -> None:
         labels(self.label, self.pos_label, self.neg_label)
@@ -52,7 +54,10 @@ class GroupQuestion:
     def _read_by(self, read: Callable[[ScoreGroups, PrivacyStatement], Read], setting: Setting) -> Needs[Read]:
         """How many records, if that is needed; cuts, counts, sums; and what is read from them."""
         classes, score = labels(self.label, self.pos_label, self.neg_label), Axis(self.score, self.grid)
-        groups, share, counted = yield from group_number(self.groups, classes, score, setting, self._NUMBERS)
-        found = yield from needed(Groups(classes, score, groups, self._SHARES), share)
-        privacy = statement_of((*counted, *found.releases), self.model).noted(*notes_on_classes(found.counts, classes))
+        number = yield from group_number(self.groups, classes, score, setting, self._NUMBERS)
+        groups, about = number.groups, number.records if self._MAY_LOOK else None
+        found = yield from needed(Groups(classes, score, groups, self._SHARES, about=about), number.share)
+        privacy = statement_of((*number.counted, *found.releases), self.model).noted(
+            *notes_on_classes(found.counts, classes)
+        )
         return read(groups_in(found, groups), privacy)

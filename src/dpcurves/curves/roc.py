@@ -216,10 +216,13 @@ class ROC(TableReading):
 class RocQuestion:
     """How well does `score` rank positives above negatives? Both classes are counted in one table, in one turn.
 
-    If thresholds are at private quantiles of the scores, called cuts, an earlier turn finds these; scores between two
-    cuts then count as tied. Where the number of records is private, a first turn counts them, for a fiftieth of the
-    loss, to choose the number of cuts by the noise; where it is public and records times epsilon are below 128, there
-    are no cuts, and four equal cells are counted.
+    Scores between two thresholds count as tied, and earlier turns find where thresholds lie best. Where the number of
+    records is private, a first turn counts them, for a hundredth of the loss. From 2000 records times epsilon on (4000
+    under replace-one), thresholds are at private quantiles of the scores, called cuts, for a fifth of the loss. With
+    fewer records a look at all scores in 8 or 16 even intervals takes a tenth of the loss or less, and thresholds are
+    at the quantiles that it shows; cuts are asked for only where most scores seem to lie in one of these intervals.
+    Where the number of records is public and records times epsilon are below 128, four equal cells are counted, and
+    nothing is spent before.
 
     Formal guarantees: a record lies in one cell of the table of classes and scores, whatever its label, so the loss is
     the same when a replaced record changes its label.

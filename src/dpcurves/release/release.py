@@ -17,6 +17,10 @@ from ..privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from .plan import Plan
 
 
+class AnsweredOtherwise(Refused):
+    """A request was answered under another plan than that which is made now: perhaps of an earlier version."""
+
+
 @dataclass(frozen=True, slots=True)
 class Release:
     """The answer to one step. Made by trust models alone.
@@ -43,7 +47,8 @@ class Release:
         """The release that was stored, if it answers `plan`."""
         stored = json.loads(text)
         if stored["plan"] != plan.fingerprint and stored["plan"] != plan.former_fingerprint:
-            raise Refused("request", f"{allotment.request!r} was answered under another plan; ask under a new request")
+            said = f"{allotment.request!r} was answered under another plan; ask under a new request"
+            raise AnsweredOtherwise("request", said)
         return cls(plan, tuple(stored["values"]), allotment, stored["seeded"])
 
     def __post_init__(self) -> None:

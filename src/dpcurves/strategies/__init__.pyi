@@ -1,6 +1,6 @@
 from .bisection import Bisection
-from .choice import adaptively, at_once
+from .choice import adaptively, at_once, formerly
 from .grown_partition import GrownPartition
 from .quantile_cuts import QuantileCuts
 
-__all__ = ["Bisection", "GrownPartition", "QuantileCuts", "adaptively", "at_once"]
+__all__ = ["Bisection", "GrownPartition", "QuantileCuts", "adaptively", "at_once", "formerly"]

@@ -34,6 +34,15 @@ def adaptively(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]
     return _met(ADAPTIVELY, workload, setting)
 
 
+def formerly(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
+    """How `adaptively` asked in earlier versions: for answers that were paid then, and are read again.
+
+    Raises:
+        TypeError: it is no workload of ours.
+    """
+    return _met(FORMERLY, workload, setting)
+
+
 def _met(ways: Mapping[type[Workload[Any]], Made], workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
     if type(workload) not in ways:
         raise WrongKind("question", f"one of the workloads of dpcurves is needed, not a {type(workload).__name__}")
@@ -55,3 +64,4 @@ AT_ONCE: Mapping[type[Workload[Any]], Made] = MappingProxyType({
 ADAPTIVELY: Mapping[type[Workload[Any]], Made] = MappingProxyType({
     **AT_ONCE, Prefixes: prefixes.refined, Ranks: ranks.found, Groups: groups.cut_and_measured, Table: tables.grown,
 })  # fmt: skip
+FORMERLY: Mapping[type[Workload[Any]], Made] = MappingProxyType({**ADAPTIVELY, Ranks: ranks.formerly})

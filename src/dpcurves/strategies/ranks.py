@@ -1,27 +1,50 @@
-"""Counts of two classes above thresholds: in cells of a grid, or between private quantiles of all scores."""
+"""Counts of two classes above thresholds: in cells of a grid, or between quantiles of all scores.
+
+Constants were chosen on scores of `benchmarks/auc_accuracy.py` that are continuous, tied, heaped, or all in a twentieth
+of the grid, and are judged on the other kinds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from math import log2
+from math import log2, sqrt
 
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
 from ..data import Axis, Outside
 from ..queries import CountQuery, MedianQuery, QuantileCutsQuery, Read
 from ..release import ALL, Evidence, Release, Setting, Step
 from ..workloads import Counted, Cuts, Ranks, Strategy
 
-COUNTING = Fraction(1, 50)
+COUNTING = Fraction(1, 100)
 """The part of the loss that counts records where their number is private."""
+FORMER_COUNTING = Fraction(1, 50)
 CUTS_SHARE = Fraction(1, 5)
-LEAST_LEVELS, MOST_LEVELS = 2, 8
-"""How often scores are halved by cuts. Fewer halvings are not worth their loss: cuts would fall about at random."""
+MOST_LEVELS = 8
+"""How often scores are halved by cuts, at most."""
 PARTS = 2
 """How many cells each piece is counted in, so that less of the order of scores is hidden in ties: what these may hide
 falls as one over the number of cells, noise rises about as its logarithm."""
+FEW, MANY = 64.0, 2000.0
+"""Records over the scale of the noise of a count. Below the first nothing is spent on where scores lie, if that number
+is public; from the second on cuts are worth their loss."""
 EVEN = 4
-"""Cells, each with as many edges of the grid, that are counted where nothing is spent on cuts."""
+"""Cells, each with as many edges of the grid, that are counted where nothing is spent on where scores lie."""
+LOOKED_AT = 8, 16
+"""Even intervals in which all records are counted by the first look, below `FINER` and from there on."""
+FINER = 300.0
+LEAST_OF_A_LOOK, MOST_OF_A_LOOK = Fraction(1, 100), Fraction(1, 10)
+CROWDED = 0.5
+"""The share of the records in one interval of the look from which on its inside is found by cuts."""
+FLOOR = 0.1
+"""The share of the records that is taken to lie evenly, whatever the look says."""
+CELLS = 0.6
+"""Cells that are counted after a look, over the square root of records over noise."""
+MERGED = 1.5
+"""Cells of the grid for each of these, up to which all are counted, without a look."""
 
 
 def fixed(workload: Ranks, setting: Setting) -> Strategy[Counted]:
@@ -30,29 +53,86 @@ def fixed(workload: Ranks, setting: Setting) -> Strategy[Counted]:
 
 
 def found(workload: Ranks, setting: Setting) -> Strategy[Counted]:
-    """Ask for cuts, unless they are fixed, then for counts of both classes between them.
+    """Ask where scores lie, unless thresholds are fixed, then for counts of both classes between thresholds.
 
-    Where the number of records is private it is counted first: from it follows how many cuts there are. Where it is
-    public and noise is so large that cuts would not pay, the grid is divided evenly.
+    Where the number of records is private it is counted first. If there are many for the noise, private quantiles are
+    the thresholds. If there are few, quantiles would cost more than they tell: a look counts all records in some even
+    intervals, and thresholds are at the quantiles of what it shows, which noise leaves nearly even; private quantiles
+    are asked for only where most records lie in one interval. Where there are fewer still, and their number is public,
+    the grid is divided evenly.
+
+    Formal guarantees: each turn is priced by itself, and what it asks is a function of earlier answers and of public
+    facts. The part of a look is one of those; whatever the answers are, the parts add up to the whole share. So by
+    adaptive composition all turns together lose that share.
     """
     if workload.cuts is Cuts.FIXED:
         return (yield from fixed(workload, setting))
-    total = setting.adjacency.total
-    if total is not None:
-        levels = levels_for(total, setting)
-        if levels < LEAST_LEVELS:
-            return (yield from _counted(workload, _cells(workload.score, (), EVEN), (), ALL))
-        return (yield from _cut(workload, levels, ()))
-    whole = Axis(workload.score.column, workload.score.grid.cut([]))
-    counted = yield Step(CountQuery((workload.classes, whole), Read.CELLS), COUNTING)
-    levels = levels_for(float(Evidence.of(counted).unbiased.sum()), setting)
-    return (yield from _cut(workload, max(levels, 1), (counted,)))
+    total, before, left = setting.adjacency.total, tuple[Release, ...](), ALL
+    if total is None:
+        whole = Axis(workload.score.column, workload.score.grid.cut([]))
+        counted = yield Step(CountQuery((workload.classes, whole), Read.CELLS), COUNTING)
+        records, before, left = float(Evidence.of(counted).unbiased.sum()), (counted,), ALL - COUNTING
+    else:
+        records = float(total)
+    signal = records_over_noise(records, setting)
+    if total is not None and signal < FEW:
+        return (yield from _counted(workload, _cells(workload.score, (), EVEN), before, left))
+    if workload.cuts is Cuts.MEDIANS or signal >= MANY:
+        return (yield from _cut(workload, max(levels_for(records, setting), 1), before, left))
+    if workload.score.grid.cells <= MERGED * cells_for(signal):
+        return (yield from _counted(workload, workload.score, before, left))
+    return (yield from _looked(workload, signal, setting, before, left))
 
 
-def _cut(workload: Ranks, levels: int, before: tuple[Release, ...]) -> Strategy[Counted]:
+def formerly(workload: Ranks, setting: Setting) -> Strategy[Counted]:
+    """Ask as earlier versions did, without a look, after a count for a fiftieth: for answers that were paid then."""
+    total, before, left = setting.adjacency.total, tuple[Release, ...](), ALL
+    if workload.cuts is Cuts.FIXED:
+        return (yield from fixed(workload, setting))
+    if total is None:
+        whole = Axis(workload.score.column, workload.score.grid.cut([]))
+        counted = yield Step(CountQuery((workload.classes, whole), Read.CELLS), FORMER_COUNTING)
+        records, before, left = float(Evidence.of(counted).unbiased.sum()), (counted,), ALL - FORMER_COUNTING
+    else:
+        records = float(total)
+        if records_over_noise(records, setting) < FEW:
+            return (yield from _counted(workload, _cells(workload.score, (), EVEN), before, left))
+    return (yield from _cut(workload, max(levels_for(records, setting), 1), before, left))
+
+
+def looked(
+    score: Axis, intervals: int, part: Fraction
+) -> Generator[Step, Release, tuple[FloatArray, IntArray, Release]]:
+    """Count all records in even intervals: which share each is taken to have, their ends, and what was released."""
+    coarse = _cells(score, (), intervals)
+    look = yield Step(CountQuery((coarse,), Read.CELLS), part)
+    counts, variance = inside_of(look, coarse), Evidence.of(look).sums.nested.parts[-1].noise.variance
+    return believed_shares(counts, variance), np.searchsorted(score.grid.edges, coarse.grid.edges), look
+
+
+def inside_of(look: Release, score: Axis) -> FloatArray:
+    """Unbiased counts of the intervals of a look, without the records that are counted apart."""
+    counts = np.asarray(Evidence.of(look).unbiased[0])
+    return counts[1:-1] if score.grid.outside is Outside.APART else counts
+
+
+def _looked(
+    workload: Ranks, signal: float, setting: Setting, before: tuple[Release, ...], left: Fraction
+) -> Strategy[Counted]:
+    """Count all records in even intervals, then both classes between quantiles of what that shows."""
+    score, part = workload.score, part_of_look(signal)
+    shares, ends, look = yield from looked(score, LOOKED_AT[signal >= FINER], part)
+    records, left = float(setting.adjacency.total or inside_of(look, score).sum()), left - part
+    if float(shares.max()) > CROWDED:
+        return (yield from _cut(workload, max(levels_for(records, setting), 1), (*before, look), left))
+    edges = quantiles_of(shares, ends, cells_for(records_over_noise(records, setting)), FLOOR)
+    return (yield from _counted(workload, _cells(score, edges, 1), (*before, look), left))
+
+
+def _cut(workload: Ranks, levels: int, before: tuple[Release, ...], left: Fraction) -> Strategy[Counted]:
     cuts = yield Step(_query(workload.score, workload.cuts, levels), CUTS_SHARE)
-    score, left = pieces_between(workload.score, cuts.values), ALL - CUTS_SHARE - COUNTING * len(before)
-    return (yield from _counted(workload, score, (*before, cuts), left))
+    score = pieces_between(workload.score, cuts.values)
+    return (yield from _counted(workload, score, (*before, cuts), left - CUTS_SHARE))
 
 
 def _counted(workload: Ranks, score: Axis, before: tuple[Release, ...], share: Fraction) -> Strategy[Counted]:
@@ -79,6 +159,69 @@ def _cells(score: Axis, cuts: Sequence[int], parts: int) -> Axis:
     return Axis(score.column, score.grid.cut(edges))
 
 
+def records_over_noise(records: float, setting: Setting) -> float:
+    """Records times epsilon, of which a replaced record counts for two; other laws have the epsilon of as much noise.
+
+    >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
+    >>> loss = PrivacyLoss.pure("0.1")
+    >>> adjacencies = AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, 1000)
+    >>> [records_over_noise(1000, Setting(loss, adjacency)) for adjacency in adjacencies]
+    [100.0, 50.0]
+    """
+    adjacency, loss = setting.adjacency, setting.loss
+    epsilon = float(loss.epsilon) if loss.epsilon is not None else float(8 * loss.rho) ** 0.5
+    return records * epsilon / float(adjacency.l1_sensitivity)
+
+
+def part_of_look(signal: float) -> Fraction:
+    """The part of the loss that a look gets: one over the square root of records over noise, between two ends.
+
+    >>> [float(part_of_look(signal)) for signal in (-20, 100, 400, 1600, 10**9)]
+    [0.1, 0.1, 0.05, 0.025, 0.01]
+    """
+    part = Fraction(round(1000 / max(signal, 1.0) ** 0.5), 1000)
+    return max(LEAST_OF_A_LOOK, min(part, MOST_OF_A_LOOK))
+
+
+def cells_for(signal: float) -> int:
+    """How many cells are counted where there are so many records over noise.
+
+    >>> [cells_for(signal) for signal in (-20, 100, 400, 1600)]
+    [4, 6, 12, 24]
+    """
+    return max(EVEN, round(CELLS * sqrt(max(signal, 0.0))))
+
+
+def believed_shares(counts: FloatArray, variance: float) -> FloatArray:
+    """What share of the records each interval is taken to have: nearly even ones, as far as noise may explain the rest.
+
+    >>> believed_shares(np.array([90.0, 10.0, 0.0, 0.0]), 1.0).round(2).tolist()
+    [0.9, 0.1, 0.0, 0.0]
+    >>> believed_shares(np.array([90.0, 10.0, 0.0, 0.0]), 10_000.0).tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    """
+    even, apart = np.full(len(counts), 1 / len(counts)), counts - counts.mean()
+    squares, freedom = float(apart @ apart), len(counts) - 1
+    kept = 0.0 if counts.sum() <= 0 or squares == 0 else max(0.0, 1 - freedom * variance / squares)
+    shares = np.maximum(counts.mean() + kept * apart, 0.0)
+    return shares / shares.sum() if shares.sum() > 0 else even
+
+
+def quantiles_of(shares: FloatArray, ends: IntArray, pieces: int, evenly: float) -> list[int]:
+    """Numbers of the edges that cut these shares of intervals into pieces; inside an interval records lie evenly.
+
+    A part of the records is taken to lie evenly over the grid, whatever the shares are.
+
+    >>> ends = np.array([0, 8, 16, 24, 32])
+    >>> [quantiles_of(np.array([0.5, 0.5, 0.0, 0.0]), ends, 4, evenly) for evenly in (0.0, 0.1)]
+    [[4, 8, 12], [4, 8, 13]]
+    """
+    smoothed = (1 - evenly) * shares + evenly / len(shares)
+    below = np.append(0.0, np.cumsum(smoothed))
+    inner = np.interp(np.arange(1, pieces) / pieces, below / below[-1], ends)
+    return sorted(set(np.round(inner).astype(int).tolist()))
+
+
 def levels_for(records: float, setting: Setting) -> int:
     """How often scores are halved: as long as pieces are at most half the square root of records over noise.
 
@@ -93,7 +236,5 @@ def levels_for(records: float, setting: Setting) -> int:
     >>> [levels_for(records, setting) for records in (-20, 500, 1000, 10_000, 10**6, 10**9)]
     [0, 1, 2, 3, 7, 8]
     """
-    adjacency, loss = setting.adjacency, setting.loss
-    epsilon = float(loss.epsilon) if loss.epsilon is not None else float(8 * loss.rho) ** 0.5
-    pieces = (max(records, 0.0) * epsilon / float(adjacency.l1_sensitivity) / 4) ** 0.5
+    pieces = (max(records_over_noise(records, setting), 0.0) / 4) ** 0.5
     return min(MOST_LEVELS, int(log2(max(pieces, 1.0))))

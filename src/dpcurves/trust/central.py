@@ -16,7 +16,7 @@ from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import PrefixQuery, Query
 from ..release import Plan, Release, Setting, UnsupportedQuery
-from ..strategies import adaptively, at_once
+from ..strategies import adaptively, at_once, formerly
 from ..workloads import Strategy, Workload
 from .base import Answer, require
 from .curator import Curator
@@ -114,3 +114,17 @@ def _open(query: PrefixQuery, memory: Memory, randomness: Randomness) -> None:
         raise Refused("memory", "something else was opened under this request; ask under a new request")
     if begun[SEEDED] != seeded:
         raise Refused("randomness", "this request began with another kind, seeded or not; go on with the same kind")
+
+
+@dataclass(frozen=True, slots=True)
+class Formerly(Central):
+    """The central model as earlier versions planned it, for requests that were answered under such a plan.
+
+    Formal guarantees: those of `Central`; a request that is read again is paid for already, and its shares are those
+    that were paid.
+    """
+
+    def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
+        """In the turns that earlier versions asked for."""
+        meet = formerly if isinstance(self.mechanism, Choice) else at_once
+        return meet(workload, Setting(loss, adjacency))

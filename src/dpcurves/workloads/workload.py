@@ -138,6 +138,8 @@ class Groups(Workload[Grouped]):
         groups: How many groups, at most; fewer where scores are tied.
         shares: What is spent on finding groups, on counts and on sums.
         least: Groups are joined with their neighbours until about so many records lie in each; None: they are not.
+        about: About how many records there are, if groups may be narrower where records are few than equal ones would
+            be: then a look at even intervals may say where they end. None: they have about equal size.
     """
 
     classes: Categories
@@ -145,6 +147,7 @@ class Groups(Workload[Grouped]):
     groups: int
     shares: Shares
     least: int | None = None
+    about: float | None = None
 
 
 class TableEstimator(Protocol):

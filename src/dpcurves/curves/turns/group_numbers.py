@@ -25,11 +25,13 @@ class GroupNumber(NamedTuple):
         groups: Their number.
         share: What part of the loss is left for them.
         counted: What was released to find out.
+        records: About how many records there are; None: the number of groups was asked for.
     """
 
     groups: int
     share: Fraction
     counted: tuple[Release, ...]
+    records: float | None = None
 
 
 def group_number(
@@ -39,11 +41,12 @@ def group_number(
     if asked is not None:
         return GroupNumber(asked, ALL, ())
     if setting.adjacency.total is not None:
-        return GroupNumber(groups_for(setting.adjacency.total, setting, numbers), ALL, ())
+        total = setting.adjacency.total
+        return GroupNumber(groups_for(total, setting, numbers), ALL, (), float(total))
     whole = Axis(score.column, score.grid.cut([]))
     found = yield from needed(Cells((classes, whole)), COUNTING)
     records = float(found.counts.unbiased.sum())
-    return GroupNumber(groups_for(records, setting, numbers), ALL - COUNTING, found.releases)
+    return GroupNumber(groups_for(records, setting, numbers), ALL - COUNTING, found.releases, records)
 
 
 def groups_for(records: float, setting: Setting, numbers: Numbers) -> int:
