@@ -6,11 +6,29 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 from math import log2
+from typing import NamedTuple
 
 from ..data import Axis, Outside
 from ..queries import CountQuery, MedianQuery, QuantileCutsQuery, Read
 from ..release import ALL, Evidence, Release, Setting, Step
 from ..workloads import Counted, Cuts, Ranks, Strategy
+
+
+class Finer(NamedTuple):
+    """Cells finer than those of the curve, which tell in what order classes lie within these: for intervals alone.
+
+    Attributes:
+        least: From so many records times epsilon on, as in `levels_for`.
+        cuts: The part of the loss that finds cuts.
+        parts: How many finer cells each piece is counted in: a multiple of `PARTS`.
+        share: The part of the loss that counts them.
+    """
+
+    least: float
+    cuts: Fraction
+    parts: int
+    share: Fraction
+
 
 COUNTING = Fraction(1, 50)
 """The part of the loss that counts records where their number is private."""
@@ -20,6 +38,8 @@ LEAST_LEVELS, MOST_LEVELS = 2, 8
 PARTS = 2
 """How many cells each piece is counted in, so that less of the order of scores is hidden in ties: what these may hide
 falls as one over the number of cells, noise rises about as its logarithm."""
+FINER = (Finer(6_000, Fraction(1, 10), 16, Fraction(1, 10)), Finer(1_400, Fraction(3, 20), 4, Fraction(1, 10)))
+"""What else is counted from so many records times epsilon on, the most of them first."""
 EVEN = 4
 """Cells, each with as many edges of the grid, that are counted where nothing is spent on cuts."""
 
@@ -39,25 +59,44 @@ def found(workload: Ranks, setting: Setting) -> Strategy[Counted]:
         return (yield from fixed(workload, setting))
     total = setting.adjacency.total
     if total is not None:
-        levels = levels_for(total, setting)
-        if levels < LEAST_LEVELS:
+        if levels_for(total, setting) < LEAST_LEVELS:
             return (yield from _counted(workload, _cells(workload.score, (), EVEN), (), ALL))
-        return (yield from _cut(workload, levels, ()))
+        return (yield from _cut(workload, total, setting, ()))
     whole = Axis(workload.score.column, workload.score.grid.cut([]))
     counted = yield Step(CountQuery((workload.classes, whole), Read.CELLS), COUNTING)
-    levels = levels_for(float(Evidence.of(counted).unbiased.sum()), setting)
-    return (yield from _cut(workload, max(levels, 1), (counted,)))
+    return (yield from _cut(workload, float(Evidence.of(counted).unbiased.sum()), setting, (counted,)))
 
 
-def _cut(workload: Ranks, levels: int, before: tuple[Release, ...]) -> Strategy[Counted]:
-    cuts = yield Step(_query(workload.score, workload.cuts, levels), CUTS_SHARE)
-    score, left = pieces_between(workload.score, cuts.values), ALL - CUTS_SHARE - COUNTING * len(before)
-    return (yield from _counted(workload, score, (*before, cuts), left))
+def _cut(workload: Ranks, records: float, setting: Setting, before: tuple[Release, ...]) -> Strategy[Counted]:
+    levels = max(levels_for(records, setting), 1)
+    finer = finer_for(records, setting) if workload.cuts is Cuts.QUANTILES else None
+    share = CUTS_SHARE if finer is None else finer.cuts
+    cuts = yield Step(_query(workload.score, workload.cuts, levels), share)
+    score, left = pieces_between(workload.score, cuts.values), ALL - share - COUNTING * len(before)
+    narrow = score if finer is None else _cells(workload.score, cuts.values, finer.parts)
+    if finer is None or narrow.slots == score.slots:
+        return (yield from _counted(workload, score, (*before, cuts), left))
+    within = yield Step(CountQuery((workload.classes, narrow), Read.CELLS), finer.share)
+    found = yield from _counted(workload, score, (*before, cuts, within), left - finer.share)
+    return Counted(found.releases, (Evidence.of(within), *found.read), found.grid)
 
 
 def _counted(workload: Ranks, score: Axis, before: tuple[Release, ...], share: Fraction) -> Strategy[Counted]:
     counts = yield Step(CountQuery((workload.classes, score), Read.PREFIXES), share)
     return Counted.last_of((*before, counts), score.grid)
+
+
+def finer_for(records: float, setting: Setting) -> Finer | None:
+    """What is counted on finer cells; None: nothing, for noise would hide more than ties do.
+
+    The area of exact scores lies as far from that of tied ones as pairs of one cell may be won or lost: a share of
+    about one over the cells, which more records do not make less, and which an interval has to leave open. Counts of
+    finer cells, of which each needs no more than to tell a part of it, leave a part of that open, at a share of the
+    loss that the curve and its area hardly miss. Chosen on scores of a normal log-odds and on rare positives, 3,000 and
+    30,000 records. One table of all fine cells, read as prefixes, has up to twice the error of the area instead.
+    """
+    worth = _worth(records, setting)
+    return next((each for each in FINER if worth >= each.least), None)
 
 
 def pieces_between(score: Axis, cuts: Sequence[int]) -> Axis:
@@ -93,7 +132,11 @@ def levels_for(records: float, setting: Setting) -> int:
     >>> [levels_for(records, setting) for records in (-20, 500, 1000, 10_000, 10**6, 10**9)]
     [0, 1, 2, 3, 7, 8]
     """
+    pieces = (_worth(records, setting) / 4) ** 0.5
+    return min(MOST_LEVELS, int(log2(max(pieces, 1.0))))
+
+
+def _worth(records: float, setting: Setting) -> float:
     adjacency, loss = setting.adjacency, setting.loss
     epsilon = float(loss.epsilon) if loss.epsilon is not None else float(8 * loss.rho) ** 0.5
-    pieces = (max(records, 0.0) * epsilon / float(adjacency.l1_sensitivity) / 4) ** 0.5
-    return min(MOST_LEVELS, int(log2(max(pieces, 1.0))))
+    return max(records, 0.0) * epsilon / float(adjacency.l1_sensitivity)
