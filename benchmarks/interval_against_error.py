@@ -4,11 +4,12 @@
 [--releases N] [--level P] [--workers N] [--json FILE]`. Data are continuous, tied, heaped, zero-inflated, clamped or
 skewed; they come from laws on which nothing in the package was chosen. For each reading the table says how often its
 interval held, for these records and for the population, and how wide it was over the error made: the mean width over
-twice the quantile of the error at the level of the interval, so 1 is ideal. For bands and for several intervals at
-once it is one over the same quantile of the largest error, each in half widths of its interval. Where a reading ends at
-edges of cells, an error counts for half a cell at least. * marks a share below the level, + one above it, by what
-chance does once in 30,000 times. A release is drawn by the mechanism that a session would choose, under the
-adjacency that alternates from one release to the next.
+twice the quantile of the error at the level of the interval, so 1 is ideal. Numbers of `scores` but for the area are
+those of scores rounded to the middle of their cell, as it says. For bands and for several intervals at once it is one
+over the same quantile of the largest error, each in half widths of its interval. Where a reading ends at edges of
+cells, an error counts for half a cell at least. * marks a share below the level, + one above it, by what chance does
+once in 30,000 times. A release is drawn by the mechanism that a session would choose, under the adjacency that
+alternates from one release to the next.
 """
 
 from __future__ import annotations
@@ -319,9 +320,10 @@ def scores(release: Release) -> Iterator[Told]:
         found = release.answer(question, columns)
         yield from release.intervals(name, found.auc, found.auc_interval, areas)
     told = release.answer(ScoresQuestion("y", "s"), columns)
-    exact = [
-        (won, precision(*each), gap(*each), brier(*each)) for won, each in zip(areas, (sample, whole), strict=True)
-    ]
+    middle = told.table.middles[told.table.grid.cell_of(score) - 1]  # but for areas, numbers are of scores in cells
+    known, place = np.unique(middle, return_inverse=True)
+    parts = weights(middle[drawn], label), (known, *(np.bincount(place, each) for each in (1 - likely, likely)))
+    exact = [(won, precision(*each), gap(*each), brier(*each)) for won, each in zip(areas, parts, strict=True)]
     kinds = Reading.AUC, Reading.AVERAGE_PRECISION, Reading.KS, Reading.BRIER
     for place, reading in enumerate(kinds):
         ends = of_reading(told, reading)
