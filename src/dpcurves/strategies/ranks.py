@@ -38,8 +38,7 @@ LEAST_LEVELS, MOST_LEVELS = 2, 8
 PARTS = 2
 """How many cells each piece is counted in, so that less of the order of scores is hidden in ties: what these may hide
 falls as one over the number of cells, noise rises about as its logarithm."""
-FINER = (Finer(6_000, Fraction(1, 10), 16, Fraction(1, 10)), Finer(1_400, Fraction(3, 20), 4, Fraction(1, 10)))
-"""What else is counted from so many records times epsilon on, the most of them first."""
+FINER = Finer(least=6_000, cuts=Fraction(1, 10), parts=16, share=Fraction(1, 10))
 EVEN = 4
 """Cells, each with as many edges of the grid, that are counted where nothing is spent on cuts."""
 
@@ -92,11 +91,11 @@ def finer_for(records: float, setting: Setting) -> Finer | None:
     The area of exact scores lies as far from that of tied ones as pairs of one cell may be won or lost: a share of
     about one over the cells, which more records do not make less, and which an interval has to leave open. Counts of
     finer cells, of which each needs no more than to tell a part of it, leave a part of that open, at a share of the
-    loss that the curve and its area hardly miss. Chosen on scores of a normal log-odds and on rare positives, 3,000 and
-    30,000 records. One table of all fine cells, read as prefixes, has up to twice the error of the area instead.
+    loss that cuts can spare. Chosen on scores of a normal log-odds and on rare positives, of 3,000 and 30,000 records;
+    judged on zero-inflated ones. Of 3,000 records four finer cells in each piece had 0.7 times the width, but 1.2 and
+    1.3 times the error of the area itself. One table of all fine cells, read as prefixes, has up to twice that error.
     """
-    worth = _worth(records, setting)
-    return next((each for each in FINER if worth >= each.least), None)
+    return FINER if _worth(records, setting) >= FINER.least else None
 
 
 def pieces_between(score: Axis, cuts: Sequence[int]) -> Axis:

@@ -78,7 +78,7 @@ def mean_differences(edges: FloatArray, shares: FloatArray, times: float = 0.0) 
     nearer to the middle of the people.
 
     Args:
-        edges: As for `ends_of`.
+        edges: Ends of cells in either form that `ends_of` takes.
         shares: The share of the people in each cell, (cells,), not negative.
         times: Another number than 0 where a Gini coefficient is sought: the extreme one is its own `times`.
 
