@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -14,7 +16,7 @@ from dpcurves.data.score_grids import UNIT_INTERVAL
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.rehearsal import rehearse
 from dpcurves.release import Setting
-from dpcurves.strategies.ranks import levels_for
+from dpcurves.strategies.ranks import FINER, finer_for, levels_for
 
 DRAW = np.random.default_rng(5)
 SCORES = np.round(DRAW.beta(2, 2, size=1500), 2)
@@ -127,6 +129,50 @@ def test_a_curve_is_written_and_read_with_its_interval() -> None:
     assert (again.tpr == roc.tpr).all()
     narrow, wide = roc.auc_interval(0.95), roc.auc_interval(0.95, population=True)
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
+MANY = np.random.default_rng(6).beta(2, 2, size=40_000)
+FINELY = {"y": (np.random.default_rng(7).random(len(MANY)) < MANY).astype(int), "s": MANY}
+
+
+@pytest.mark.parametrize("adjacency", both(len(MANY)))
+def test_finer_cells_within_those_of_the_curve_are_counted_for_a_share_of_the_loss(
+    adjacency: AddRemove | ReplaceOne,
+) -> None:
+    """Both counts together are unbiased sums over nested intervals: without noise they are the counts themselves."""
+    plans = rehearse(RocQuestion("y", "s"), PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, len(MANY)))
+    assert sum(plan.loss.epsilon or 0 for plan in plans) == 1
+    assert [plan.query.rows for plan in plans] == [1, 2, 2]
+    roc = answer(RocQuestion("y", "s"), FINELY, PrivacyLoss.pure(10**6), adjacency, seed=1)
+    assert roc.within is not None
+    together = roc.within.with_counts(roc.evidence)
+    assert np.add.reduceat(together.unbiased, roc.within.starts, axis=1) == pytest.approx(
+        roc.evidence.unbiased, abs=0.1
+    )
+    assert together.unbiased == pytest.approx(roc.within.evidence.unbiased, abs=0.1)
+    edges = roc.grid.edges[1:-1]
+    below = np.stack([np.searchsorted(np.sort(MANY[FINELY["y"] == label]), edges) for label in (0, 1)])
+    inner = np.asarray(roc.within.starts)[2:-1]
+    assert np.cumsum(together.unbiased, axis=1)[:, inner - 1] == pytest.approx(below, abs=0.1)
+
+
+@pytest.mark.parametrize("adjacency", both(len(MANY)))
+def test_finer_cells_leave_a_third_of_an_interval_and_are_written_and_read(adjacency: AddRemove | ReplaceOne) -> None:
+    roc = answer(RocQuestion("y", "s"), FINELY, PrivacyLoss.pure(1), adjacency, seed=1)
+    exact = roc_auc_score(FINELY["y"], MANY)
+    coarse, fine = replace(roc, within=None), ROC.from_json(roc.to_json())
+    (low, high), (least, most) = fine.auc_interval(0.9), coarse.auc_interval(0.9)
+    assert roc.auc_interval(0.9) == (low, high)
+    assert high - low < (most - least) / 3
+    assert least < low < exact < high < most
+    stored = json.loads(roc.to_json())
+    assert [len(each["releases"]) for each in (stored["evidence"], json.loads(coarse.to_json())["evidence"])] == [2, 1]
+    assert ROC.from_json(coarse.to_json()).auc_interval(0.9) == (least, most)
+
+
+def test_finer_cells_are_counted_where_records_are_known_to_be_worth_it() -> None:
+    setting = Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
+    assert [finer_for(records, setting) for records in (-5, 5_999, 6_000)] == [None, None, FINER]
 
 
 CUT = [Cuts.QUANTILES, Cuts.MEDIANS]

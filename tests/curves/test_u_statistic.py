@@ -11,7 +11,14 @@ from scipy.stats import mannwhitneyu
 import dpcurves as dp
 from dpcurves.arrays import FloatArray
 from dpcurves.noise import Randomness
-from dpcurves.postprocess.summaries.kernels import half_square, mean_difference, of_function, quadratic, same_cell
+from dpcurves.postprocess.summaries.kernels import (
+    half_square,
+    mean_difference,
+    mean_differences,
+    of_function,
+    quadratic,
+    same_cell,
+)
 
 GRID = dp.Grid(0, 1, cells=128)
 
@@ -184,6 +191,44 @@ def test_cells_that_were_counted_together_leave_collisions_open() -> None:
     exact = pairs(np.floor(values * 2048), np.equal)
     low, high = fine.interval(0.9)
     assert low <= exact <= high
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_values_in_their_cells_have_a_mean_difference_beyond_its_ends(seed: int) -> None:
+    """All ways of laying up to seven people at three places of their cells; the ends are reached, but for halves."""
+    chance = np.random.default_rng(seed)
+    edges, counts = np.cumsum(chance.random(4)), chance.integers(1, 4, 3)
+    if counts.sum() > 7:
+        counts = np.array([2, 2, 2])
+    low, high = np.repeat(edges[:-1], counts), np.repeat(edges[1:], counts)
+    laid = np.stack(np.meshgrid(*[np.linspace(0, 1, 3)] * len(low), indexing="ij"), axis=-1).reshape(-1, len(low))
+    values = low + laid * (high - low)
+    differ = np.abs(values[:, :, None] - values[:, None]).mean(axis=(1, 2))
+    least, most = mean_differences(edges, counts / counts.sum())
+    assert least[0] == pytest.approx(differ.min())
+    assert differ.max() <= most[0] + 1e-12 <= differ.max() + np.diff(edges).max() / len(low)
+    for times in (0.2, differ.mean()):
+        least, most = mean_differences(edges, counts / counts.sum(), times)
+        objective = differ - 2 * times * values.mean(axis=1)
+        assert least[0] - 2 * times * least[1] <= objective.min() + 1e-12
+        assert most[0] - 2 * times * most[1] >= objective.max() - 1e-12
+
+
+def test_gini_of_values_that_lie_as_badly_as_they_can_is_in_its_interval_and_it_is_half_as_wide_as_cells() -> None:
+    """Lower half at the low ends of their cells and upper half at the high ones: nothing else is as far off."""
+    cells, width = 64, 1.0
+    of = np.random.default_rng(3).integers(1, cells, 4000)
+    values = np.where(of < cells / 2, of, of + width * (1 - 1e-9))
+    curve = released(values, 1e6, 1, dp.Grid(0, cells, cells=cells))
+    found, exact = dp.gini_mean_difference(curve), pairs(values, lambda x, y: np.abs(x - y))
+    low, high = found.interval(0.9)
+    assert low <= exact <= high
+    assert exact > high - 0.1 * width
+    assert high - low < 1.2 * width  # twice the half width of a cell; each pair alone could be off by a whole one
+    coefficient = dp.gini_coefficient(curve)
+    low, high = coefficient.interval(0.9)
+    assert low <= exact / (2 * values.mean()) <= high
+    assert high - low < 1.2 * width / (2 * values.mean()) * 1.5
 
 
 def test_people_who_trust_nobody_have_them_too() -> None:

@@ -21,7 +21,8 @@ from dpcurves.postprocess import (
     simultaneous_errors,
     upper_quantile,
 )
-from dpcurves.postprocess.inference.bands import RISK, SLACK, safe_rank
+from dpcurves.postprocess.inference.bands import RISK, SLACK, level_of_an_end, safe_rank
+from dpcurves.postprocess.inference.largest import largest_interval
 from dpcurves.postprocess.inference.simulation_seed import draws_for
 
 TRUTH = np.array([3, 0, 0, 14, 20, 31, 0, 2, 2, 8, 0, 20])
@@ -163,3 +164,31 @@ def test_the_sampling_bound_holds_for_the_uniform_law() -> None:
         distance = max(np.max(ranks[1:] - sample), np.max(sample - ranks[:-1]))
         held += bool(distance <= dvoretzky(50, 0.9))
     assert held / RELEASES >= 0.9 - 4 * sqrt(0.09 / RELEASES)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_a_number_between_two_ends_is_missed_no_oftener_than_where_it_lies_at_one_of_them(level: float) -> None:
+    from scipy.stats import norm
+
+    for apart in (0.0, 0.1, 1.0, 2.5, 40.0):
+        own = norm.ppf(level_of_an_end(apart, level))
+        held = norm.cdf(own + apart * np.linspace(0, 1, 21)) + norm.cdf(own + apart * np.linspace(1, 0, 21)) - 1
+        assert held.min() >= level - 1e-9
+        assert held.min() <= max(level, 0.51) + 1e-9
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9])
+@pytest.mark.parametrize("shape", ["flat", "one", "few", "none"])
+def test_the_largest_of_several_numbers_is_held_wherever_it_lies(shape: str, level: float) -> None:
+    """At least as often as said; where the largest one stands out, no oftener (4 sigma of 600 releases)."""
+    chance, numbers, allowed = np.random.default_rng(8), 30, 4 * sqrt(level * (1 - level) / 600)
+    truth = {"flat": np.full(numbers, 9.0), "one": np.where(np.arange(numbers) == 4, -20.0, 1.0),
+             "few": 9 - np.abs(np.arange(numbers) - 15.0) / 2, "none": np.zeros(numbers)}[shape]  # fmt: skip
+    errors, held = np.cumsum(chance.normal(size=(1000, numbers)), axis=1) / 4, 0
+    for _ in range(600):
+        found = truth + np.cumsum(chance.normal(size=numbers)) / 4
+        low, high = largest_interval(found, errors, level)
+        held += low <= np.abs(truth).max() <= high
+    assert held / 600 >= level - allowed
+    if shape == "one":
+        assert held / 600 <= (1 + level + 0.1 * (1 - level)) / 2 * 2 - 1 + allowed

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
+from statistics import NormalDist
 
 from ..arguments import chance
 from ..arrays import FloatArray
-from ..postprocess.inference.bands import interval
+from ..postprocess.inference.bands import interval, level_of_an_end
 from ..release import PrivacyStatement
 
+LEAST = 1e-6
+"""The least deviation by noise that is told from none, in units of what cells leave open."""
 UNSEEN = 3.0
 """People of whom a sample may have had none: with chance ``exp(-3)``, 5%."""
 
@@ -44,16 +47,24 @@ class UStatistic:
         """An interval that contains the statistic of these records' exact values with probability about `level`.
 
         The noise of the release is simulated (a parametric bootstrap about what was read), and the interval is widened
-        by `resolution`, so that it holds wherever values lie inside their cells; values that were clamped count as the
-        ends of the grid. With `population`, it is for the expected value of the statistic. Samples of this size are
-        then simulated along with the noise, with `UNSEEN` more people, whom a sample may have missed, spread evenly
-        over the grid. The wider end of the basic and the percentile interval is taken on each side, as a few people of
-        great weight skew both.
+        by `resolution`, so that it holds wherever values lie inside their cells. Where that is much, noise can miss it
+        at one end alone, and each end holds with a chance between ``(1 + level) / 2`` and `level`: see
+        `level_of_an_end`, for which `resolution`, half of what lies between both ends, stands for all of it.
+
+        Values that were clamped count as the ends of the grid. With `population`, it is for the expected value of the
+        statistic. Samples of this size are then simulated along with the noise, with `UNSEEN` more people, whom a
+        sample may have missed, spread evenly over the grid. The wider end of the basic and the percentile interval is
+        taken on each side, as a few people of great weight skew both.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        low, high = self.level_of(chance("level", level), population)
+        level = chance("level", level)
+        low, high = self.level_of(level, population)
+        if self.resolution > 0:
+            deviation = (high - low) / 2 / NormalDist().inv_cdf((1 + level) / 2)
+            each = level_of_an_end(self.resolution / max(deviation, LEAST * self.resolution), level)
+            low, high = self.level_of(2 * each - 1, population)
         low, high = low - self.resolution, high + self.resolution
         return min(max(low, self.least), self.most), max(min(high, self.most), self.least)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import display
 from ..arguments import chance, chosen
-from ..arrays import FloatArray
+from ..arrays import BoolArray, FloatArray
 from ..data import Axis, Categories, Grid
 from ..data.axis import Category
 from ..data.predictor import Predictor
@@ -19,11 +19,11 @@ from ..data.score_grids import UNIT_INTERVAL
 from ..display import Area, Region, Shade, area_rows, covering
 from ..postprocess import RocBand, roc_points
 from ..postprocess.estimation.two_classes import two_classes
-from ..postprocess.inference.area_interval import CountedAreas, area_interval, shares_of
+from ..postprocess.inference.area_interval import CountedAreas, area_interval, expected_width, shares_of
 from ..postprocess.inference.settled_area import FEW_DRAWS, settled_area
 from ..postprocess.inference.simulation_seed import draws_for, public_generator
 from ..queries import PrefixQuery
-from ..release import ALL, PrivacyStatement, Setting
+from ..release import ALL, Evidence, PrivacyStatement, Setting
 from ..workloads import Below, Counted, Needs, Ranks, needed
 from ..workloads import Cuts as Cuts
 from .class_table import ClassTable, TableReading
@@ -32,7 +32,7 @@ from .notes import notes_on_classes, notes_on_outside, notes_on_width
 from .question import require_independent, statement_of
 from .turns.edge_counts import all_edges, edges_given
 from .turns.labels import labels
-from .turns.roc_counts import CountsAbove
+from .turns.roc_counts import CountsAbove, FinerCounts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,6 +60,8 @@ class ROC(TableReading):
         table: What the curve was read from.
         title: The title of pictures.
         positive: Which label is positive.
+        within: Counts of both classes on finer cells, from which intervals of the area are computed; None: there are
+            none.
 
     Data frame: columns ``fpr``, ``tpr`` and ``threshold``.
     """
@@ -74,16 +76,19 @@ class ROC(TableReading):
     table: ClassTable
     title: str = "ROC curve"
     positive: str = ""
+    within: FinerCounts | None = None
 
     @classmethod
-    def read(cls, table: ClassTable, title: str = "ROC curve", positive: str = "") -> ROC:
+    def read(
+        cls, table: ClassTable, title: str = "ROC curve", positive: str = "", within: FinerCounts | None = None
+    ) -> ROC:
         """From released counts, for nothing."""
         evidence = table.evidence
         cells = two_classes(evidence.sums, evidence.values, evidence.total)
         fpr, tpr = roc_points(positive=cells[1], negative=cells[0])
         noise = [each for each, _ in evidence.sums.simulate(evidence.total, FEW_DRAWS, public_generator(None))]
         area = settled_area((fpr, tpr), cells, CountedAreas(evidence.unbiased, shares_of(fpr, tpr), noise))
-        return cls(fpr, tpr, table.thresholds, area, table, title, positive)
+        return cls(fpr, tpr, table.thresholds, area, table, title, positive, within)
 
     def notes_on_noise(self) -> tuple[str, ...]:
         """One line if nothing is known of the curve anywhere; the band is computed only where that may be."""
@@ -99,13 +104,19 @@ class ROC(TableReading):
         """The cells of the scores."""
         return self.table.grid
 
+    @property
+    def turns(self) -> tuple[Evidence, ...]:
+        """The counts of the curve, and those of finer cells, if there are any."""
+        return (self.evidence,) if self.within is None else (self.evidence, self.within.evidence)
+
     def auc_interval(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> tuple[float, float]:
         """An interval that contains the AUC of these records, by their exact scores, with probability `level`.
 
         The order of scores within a cell is not known: each end assumes the worst order for it, so that the interval
-        holds whether or not scores are tied there; on coarse cells it holds more often than `level` says. Where cells
+        holds whether or not scores are tied there; on coarse cells it holds more often than `level` says. Where finer
+        cells were counted, too, the one or the other are read, whichever promise the shorter interval. Where cells
         are declared values (`Values`), ties are real and count one half: nothing is assumed.
 
         With `population`, it is for the AUC of the population that they were drawn from, which needs independent units
@@ -119,10 +130,12 @@ class ROC(TableReading):
         level = chance("level", level)
         if population:
             require_independent(self.privacy)
-        draws, law, total = public_generator(generator), self.evidence.sums, self.evidence.total
-        counts = self.evidence.unbiased
-        noise = [cells for cells, _ in law.simulate(total, draws_for(law.cells), draws)]
-        counted = CountedAreas(counts, shares_of(self.fpr, self.tpr), noise, self.table.tied)
+        draws = public_generator(generator)
+        counted = _areas(self.evidence, shares_of(self.fpr, self.tpr), draws, self.table.tied)
+        if self.within is not None:
+            shares, tied = self.within.spread(counted.shares), self.within.of_cells(self.table.tied)
+            finer = _areas(self.within.with_counts(self.evidence), shares, draws, tied)
+            counted = min(counted, finer, key=lambda each: expected_width(each, level))
         low, high = area_interval(counted, level, sampling=draws if population else None)
         return min(low, self.auc), max(high, self.auc)
 
@@ -194,13 +207,16 @@ class ROC(TableReading):
         return {"fpr": self.fpr, "tpr": self.tpr, "thresholds": self.thresholds, "auc": self.auc}
 
     def _question(self) -> dict[str, Any]:
-        return {**self.table.question(), "title": self.title, "positive": self.positive}
+        finer = {} if self.within is None else {"within": list(self.within.starts)}
+        return {**self.table.question(), "title": self.title, "positive": self.positive, **finer}
 
     @classmethod
     def _opened(cls, opened: Opened) -> ROC:
         question = opened.evidence["question"]
         words = {name: str(question[name]) for name in ("title", "positive") if name in question}
-        return cls.read(ClassTable.from_evidence(opened.evidence, opened.privacy), **words)
+        finer = opened.evidence["releases"][1:]
+        within = FinerCounts(Evidence.from_json(finer[0]), tuple(map(int, question["within"]))) if finer else None
+        return cls.read(ClassTable.from_evidence(opened.evidence, opened.privacy), **words, within=within)
 
     def _in_short(self) -> tuple[str, ...]:
         return (f"AUC {self.auc:.3f}", f"{len(self.fpr) - 1} cells")
@@ -224,8 +240,12 @@ class RocQuestion:
     Where the number of records is public and records times epsilon are below 128, four equal cells are counted, and
     nothing is spent before.
 
+    Between cuts, where many records are known to be worth it (`finer_for`), another turn counts both classes on finer
+    cells, from which intervals of the area are computed.
+
     Formal guarantees: a record lies in one cell of the table of classes and scores, whatever its label, so the loss is
-    the same when a replaced record changes its label.
+    the same when a replaced record changes its label. Turns compose adaptively: what each may lose is a public share
+    of the loss, or follows from the count of a turn before, and shares add up to 1.
 
     Attributes:
         label: The column of true labels.
@@ -278,7 +298,9 @@ class RocQuestion:
         last, grid = found.releases[-1], found.grid or self.grid
         notes = (*notes_on_outside(last, grid), *notes_on_classes(last, self._classes))
         table = ClassTable(found.counts, grid, statement_of(found.releases, self.model).noted(*notes))
-        curve = ROC.read(table, f"ROC curve of {self.score} for {self.label}", str(self.pos_label))
+        finer = found.releases[-2].plan.query.axes[-1] if len(found.read) > 1 else None
+        within = FinerCounts.of(found.read[0], finer.grid, grid) if isinstance(finer, Axis) else None
+        curve = ROC.read(table, f"ROC curve of {self.score} for {self.label}", str(self.pos_label), within)
         if not last.allotment:
             return curve
         return replace(curve, table=replace(table, privacy=table.privacy.noted(*curve.notes_on_noise())))
@@ -290,6 +312,12 @@ class RocQuestion:
     def __str__(self) -> str:
         way = "" if self.at is None else " at some edges"
         return f"ROC curve of {self.score} for {self.label}{way}"
+
+
+def _areas(evidence: Evidence, shares: FloatArray, draws: np.random.Generator, tied: BoolArray | None) -> CountedAreas:
+    law = evidence.sums
+    noise = [cells for cells, _ in law.simulate(evidence.total, draws_for(law.cells), draws)]
+    return CountedAreas(evidence.unbiased, shares, noise, tied)
 
 
 def _region(band: RocBand, words: str) -> Region:

@@ -16,13 +16,12 @@ from ..arrays import FloatArray
 from ..postprocess import auc_of_counts, public_generator, upper_quantile
 from ..postprocess.inference.area_interval import CountedAreas, area_interval
 from ..postprocess.inference.largest import absolute_sum_interval, largest_interval
-from ..postprocess.inference.ratio_bands import PRECISION, RECALL, from_none_to_all
-from ..postprocess.inference.swept import swept
 from ..postprocess.summaries.calibration import brier_score, calibration_gaps, even_groups
 from ..postprocess.summaries.class_distance import class_gaps, largest_gap_of_classes
 from ..postprocess.summaries.precision_recall import average_precision
 from ..postprocess.summaries.roc import LEAST_MASS
 from .class_table import ClassTable
+from .pair_mean import ends_about
 
 GROUPS = 10
 NOTED_WITH_CHANCE = 0.95
@@ -109,12 +108,10 @@ class MeanPrecision(Number):
         return average_precision(cells)
 
     def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
-        """The areas below the lower and the upper end of all curves of precision against recall in their band."""
-        precision, recall = table.bands(
-            (PRECISION, RECALL), sure.level, population=sure.population, generator=sure.generator
-        )
-        lower, upper = swept(from_none_to_all(recall), precision)
-        return float(lower.mean()), float(upper.mean())
+        """Simulated; see `ends_about`, whose wider end is taken, for precision at few records is skewed."""
+        exact, moved = (average_precision(cells) for cells in (table.counts.likely, table.counts.likely + errors))
+        found = float(average_precision(table.counts.unbiased))
+        return ends_about(found, moved - exact, sure.level, population=True)
 
 
 class LargestGap(Number):
@@ -169,8 +166,7 @@ class Reading(Enum):
 
     - `AUC`: area under the ROC curve. The interval is for the area of the exact scores: each end assumes the worst
       order within cells for it.
-    - `AVERAGE_PRECISION`: mean precision at the scores of the positives; ties have one threshold. Its interval follows
-      from the band of the precision-recall curve, so it is wider than one number alone would need.
+    - `AVERAGE_PRECISION`: mean precision at the scores of the positives; ties have one threshold.
     - `KS`: the Kolmogorov-Smirnov statistic, the largest difference of the distribution functions of both classes.
     - `BRIER`: the Brier score, the mean squared difference of label and score (Brier 1950).
     - `ECE`: the expected calibration error, the mean distance of share of positives and mean score, over ten groups of

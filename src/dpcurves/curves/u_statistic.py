@@ -22,6 +22,7 @@ from ..postprocess.summaries.kernels import (
     ends_of,
     half_square,
     mean_difference,
+    mean_differences,
     on_cells,
     quadratic,
     same_cell,
@@ -38,6 +39,8 @@ from .two_samples import counts_of, require_same_grid
 MOST_CELLS = 2**10
 """Cells of a kernel: more of the grid are joined, evenly."""
 MOST_DRAWS = 1000
+TRIES = 8
+"""Steps to the ends of a Gini coefficient: their errors are squared by each."""
 ROWS, BIAS_DRAWS = 64, 128
 """Draws that are read at once; and those of noise for what it adds on average."""
 Statistic = Callable[[FloatArray], FloatArray]
@@ -57,7 +60,13 @@ def gini_mean_difference(curve: CDF) -> UStatistic:
     >>> abs(gini_mean_difference(curve).value - 2) < 0.05
     True
     """
-    return _read(curve, mean_difference, 0.0)
+    cells = _Cells.of(curve)
+    kernel = mean_difference(cells.edges)
+    people = max(float(cells.likely.sum()), 2.0)
+    value = float(quadratic(kernel, cells.likely))
+    ends = [differ * people / (people - 1) for differ, _ in mean_differences(cells.edges, cells.shares)]
+    off = max(abs(end - value) for end in ends)
+    return cells.read(lambda counts: quadratic(kernel, counts), off, 0.0)
 
 
 def sample_variance(curve: CDF) -> UStatistic:
@@ -119,11 +128,11 @@ def gini_coefficient(curve: CDF) -> UStatistic:
         mean = (counts @ middles) / np.maximum(counts.sum(axis=-1), 1.0)
         return np.asarray(quadratic(kernel, counts) / (2 * np.maximum(mean, floor)))
 
-    mean = max(float(cells.likely @ middles) / max(float(cells.likely.sum()), 1.0), floor)
-    off = float(cells.shares @ (high - low)) / 2  # how far the mean may be from that of the middles of cells
-    least = max(mean - off, floor)
-    value = float(statistic(cells.likely))
-    return cells.read(statistic, cells.reach(kernel) / (2 * least) + value * off / least, 0.0, 1.0)
+    value, ends = float(statistic(cells.likely)), np.zeros(2)
+    for _ in range(TRIES):  # each finds an end that is as far out at least as the one before it (Dinkelbach 1967)
+        found = [mean_differences(cells.edges, cells.shares, float(end))[place] for place, end in enumerate(ends)]
+        ends = np.array([differ / (2 * max(float(mean), floor)) for differ, mean in found])
+    return cells.read(statistic, float(np.abs(ends - value).max()), 0.0, 1.0)
 
 
 def collision_probability(curve: CDF | Histogram) -> UStatistic:

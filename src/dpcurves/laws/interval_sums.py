@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any, ClassVar, Self
@@ -78,6 +78,24 @@ class IntervalSums(NestedSums):
         )
         finest = Level(range(len(bounds) - 1), self.levels[-1].noise)
         return replace(self, cells=len(bounds) - 1, levels=(*coarse, finest))
+
+    def with_finer(self, finer: IntervalSums, starts: Sequence[int]) -> IntervalSums:
+        """The law of these sums and, after them, of those over finer cells, all of independent noise.
+
+        Args:
+            finer: The law of the sums over finer cells, in as many rows.
+            starts: The first finer cell of each cell, rising from 0.
+
+        >>> from fractions import Fraction
+        >>> from dpcurves.laws import Family
+        >>> level = Level(range(2), Noise(Family.LAPLACE, Fraction(1)))
+        >>> finer = IntervalSums(1, 5, (Level(range(5), Noise(Family.LAPLACE, Fraction(9))),), None)
+        >>> [each.starts for each in IntervalSums(1, 2, (level,), None).with_finer(finer, (0, 3)).levels]
+        [(0, 3), range(0, 5)]
+        """
+        first = np.asarray(starts)
+        levels = (Level(tuple(first[level.first].tolist()), level.noise) for level in self.levels)
+        return replace(finer, levels=(*levels, *finer.levels), missing=self.missing)
 
     def by(self, parties: int) -> IntervalSums:
         """The law of the sum of so many such noises on each value, one by each party."""

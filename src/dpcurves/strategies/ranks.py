@@ -10,6 +10,7 @@ from collections.abc import Generator, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from math import log2, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,23 @@ from ..data import Axis, Outside
 from ..queries import CountQuery, MedianQuery, QuantileCutsQuery, Read
 from ..release import ALL, Evidence, Release, Setting, Step
 from ..workloads import Counted, Cuts, Ranks, Strategy
+
+
+class Finer(NamedTuple):
+    """Cells finer than those of the curve, which tell in what order classes lie within these: for intervals alone.
+
+    Attributes:
+        least: From so many records times epsilon on, as in `levels_for`.
+        cuts: The part of the loss that finds cuts.
+        parts: How many finer cells each piece is counted in: a multiple of `PARTS`.
+        share: The part of the loss that counts them.
+    """
+
+    least: float
+    cuts: Fraction
+    parts: int
+    share: Fraction
+
 
 COUNTING = Fraction(1, 100)
 """The part of the loss that counts records where their number is private."""
@@ -28,14 +46,15 @@ MOST_LEVELS = 8
 PARTS = 2
 """How many cells each piece is counted in, so that less of the order of scores is hidden in ties: what these may hide
 falls as one over the number of cells, noise rises about as its logarithm."""
+FINER = Finer(least=6_000, cuts=Fraction(1, 10), parts=16, share=Fraction(1, 10))
 FEW, MANY = 64.0, 2000.0
 """Records over the scale of the noise of a count. Below the first nothing is spent on where scores lie, if that number
 is public; from the second on cuts are worth their loss."""
 EVEN = 4
 """Cells, each with as many edges of the grid, that are counted where nothing is spent on where scores lie."""
 LOOKED_AT = 8, 16
-"""Even intervals in which all records are counted by the first look, below `FINER` and from there on."""
-FINER = 300.0
+"""Even intervals in which all records are counted by the first look, below `FINER_LOOK` and from there on."""
+FINER_LOOK = 300.0
 LEAST_OF_A_LOOK, MOST_OF_A_LOOK = Fraction(1, 100), Fraction(1, 10)
 CROWDED = 0.5
 """The share of the records in one interval of the look from which on its inside is found by cuts."""
@@ -78,7 +97,7 @@ def found(workload: Ranks, setting: Setting) -> Strategy[Counted]:
     if total is not None and signal < FEW:
         return (yield from _counted(workload, _cells(workload.score, (), EVEN), before, left))
     if workload.cuts is Cuts.MEDIANS or signal >= MANY:
-        return (yield from _cut(workload, max(levels_for(records, setting), 1), before, left))
+        return (yield from _cut(workload, records, setting, before, left))
     if workload.score.grid.cells <= MERGED * cells_for(signal):
         return (yield from _counted(workload, workload.score, before, left))
     return (yield from _looked(workload, signal, setting, before, left))
@@ -97,7 +116,7 @@ def formerly(workload: Ranks, setting: Setting) -> Strategy[Counted]:
         records = float(total)
         if records_over_noise(records, setting) < FEW:
             return (yield from _counted(workload, _cells(workload.score, (), EVEN), before, left))
-    return (yield from _cut(workload, max(levels_for(records, setting), 1), before, left))
+    return (yield from _cut_formerly(workload, max(levels_for(records, setting), 1), before, left))
 
 
 def looked(
@@ -121,15 +140,32 @@ def _looked(
 ) -> Strategy[Counted]:
     """Count all records in even intervals, then both classes between quantiles of what that shows."""
     score, part = workload.score, part_of_look(signal)
-    shares, ends, look = yield from looked(score, LOOKED_AT[signal >= FINER], part)
+    shares, ends, look = yield from looked(score, LOOKED_AT[signal >= FINER_LOOK], part)
     records, left = float(setting.adjacency.total or inside_of(look, score).sum()), left - part
     if float(shares.max()) > CROWDED:
-        return (yield from _cut(workload, max(levels_for(records, setting), 1), (*before, look), left))
+        return (yield from _cut(workload, records, setting, (*before, look), left))
     edges = quantiles_of(shares, ends, cells_for(records_over_noise(records, setting)), FLOOR)
     return (yield from _counted(workload, _cells(score, edges, 1), (*before, look), left))
 
 
-def _cut(workload: Ranks, levels: int, before: tuple[Release, ...], left: Fraction) -> Strategy[Counted]:
+def _cut(
+    workload: Ranks, records: float, setting: Setting, before: tuple[Release, ...], left: Fraction
+) -> Strategy[Counted]:
+    """Find cuts, then count both classes between them; where records are many, also on finer cells for the area."""
+    levels = max(levels_for(records, setting), 1)
+    finer = finer_for(records, setting) if workload.cuts is Cuts.QUANTILES else None
+    share = CUTS_SHARE if finer is None else finer.cuts
+    cuts = yield Step(_query(workload.score, workload.cuts, levels), share)
+    score, left = pieces_between(workload.score, cuts.values), left - share
+    narrow = score if finer is None else _cells(workload.score, cuts.values, finer.parts)
+    if finer is None or narrow.slots == score.slots:
+        return (yield from _counted(workload, score, (*before, cuts), left))
+    within = yield Step(CountQuery((workload.classes, narrow), Read.CELLS), finer.share)
+    found = yield from _counted(workload, score, (*before, cuts, within), left - finer.share)
+    return Counted(found.releases, (Evidence.of(within), *found.read), found.grid)
+
+
+def _cut_formerly(workload: Ranks, levels: int, before: tuple[Release, ...], left: Fraction) -> Strategy[Counted]:
     cuts = yield Step(_query(workload.score, workload.cuts, levels), CUTS_SHARE)
     score = pieces_between(workload.score, cuts.values)
     return (yield from _counted(workload, score, (*before, cuts), left - CUTS_SHARE))
@@ -138,6 +174,19 @@ def _cut(workload: Ranks, levels: int, before: tuple[Release, ...], left: Fracti
 def _counted(workload: Ranks, score: Axis, before: tuple[Release, ...], share: Fraction) -> Strategy[Counted]:
     counts = yield Step(CountQuery((workload.classes, score), Read.PREFIXES), share)
     return Counted.last_of((*before, counts), score.grid)
+
+
+def finer_for(records: float, setting: Setting) -> Finer | None:
+    """What is counted on finer cells; None: nothing, for noise would hide more than ties do.
+
+    The area of exact scores lies as far from that of tied ones as pairs of one cell may be won or lost: a share of
+    about one over the cells, which more records do not make less, and which an interval has to leave open. Counts of
+    finer cells, of which each needs no more than to tell a part of it, leave a part of that open, at a share of the
+    loss that cuts can spare. Chosen on scores of a normal log-odds and on rare positives, of 3,000 and 30,000 records;
+    judged on zero-inflated ones. Of 3,000 records four finer cells in each piece had 0.7 times the width, but 1.2 and
+    1.3 times the error of the area itself. One table of all fine cells, read as prefixes, has up to twice that error.
+    """
+    return FINER if records_over_noise(records, setting) >= FINER.least else None
 
 
 def pieces_between(score: Axis, cuts: Sequence[int]) -> Axis:

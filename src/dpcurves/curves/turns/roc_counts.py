@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import FloatArray
+from ...arrays import BoolArray, FloatArray
+from ...data import Grid, Outside
 from ...postprocess import RocBand, population_roc_band, roc_band
 from ...postprocess.inference.rate_bands import spread_out
 from ...postprocess.inference.simulation_seed import draws_for, public_generator, sampling_generator
@@ -53,6 +54,48 @@ class CountsAbove:
         whole = spread_out(found, self.at, rates.shape[1])
         lower, upper = np.minimum(whole[0::2], rates), np.maximum(whole[1::2], rates)  # the curve lies in its band
         return RocBand(lower[0], upper[0], lower[1], upper[1])
+
+
+@dataclass(frozen=True, eq=False)
+class FinerCounts:
+    """Counts of both classes on cells that are finer than those of a curve.
+
+    Attributes:
+        evidence: Counts of two rows: negatives, positives; the noise of each is independent of all others.
+        starts: The first of them in each cell of the curve, rising from 0.
+    """
+
+    evidence: Evidence
+    starts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, evidence: Evidence, finer: Grid, grid: Grid) -> FinerCounts:
+        """Counts on a grid that has all edges of another one."""
+        inner = np.searchsorted(finer.edges, grid.edges[:-1])
+        if grid.outside is Outside.APART:
+            inner = np.concatenate([[0], inner + 1, [finer.cells + 1]])
+        return cls(evidence, tuple(inner.tolist()))
+
+    def with_counts(self, evidence: Evidence) -> Evidence:
+        """These counts and those of the curve together, as sums over nested intervals of these cells."""
+        coarse, own = evidence.measured, self.evidence.measured
+        last = len(evidence.values) - (coarse.missing is not None)
+        finer = self.evidence.values[: 2 * own.cells]
+        return Evidence(
+            coarse.with_finer(own, self.starts),
+            (*evidence.values[:last], *finer, *evidence.values[last:]),
+            evidence.total,
+        )
+
+    def spread(self, cells: FloatArray) -> FloatArray:
+        """What cells of the curve have, evenly over these: (..., cells) to (..., finer cells)."""
+        parts = np.diff(np.append(self.starts, self.evidence.sums.cells))
+        return np.repeat(cells / parts, parts, axis=-1)
+
+    def of_cells(self, tied: BoolArray | None) -> BoolArray | None:
+        """What is known of each cell of the curve, of these."""
+        parts = np.diff(np.append(self.starts, self.evidence.sums.cells))
+        return None if tied is None else np.repeat(tied, parts)
 
 
 def _from_the_top(cells: FloatArray) -> FloatArray:

@@ -9,12 +9,14 @@ import numpy as np
 
 from ...arrays import BoolArray, FloatArray
 from ..summaries.roc import LEAST_MASS
-from .bands import upper_quantile, upper_quantiles
+from .bands import level_of_an_end, upper_quantile, upper_quantiles
 
 TRIED = 65
 HALVINGS = 26
 LEAST_CLASS = 2.0  # records that a class is taken to have where sampling is told from its counts
 ROUNDING = 1e-9  # of all pairs, by which doubles may miss a tie of both sides
+DOUBT = 2.0
+"""So many standard deviations of their noise the pairs that are left open are taken to be fewer than they seem."""
 SMALLEST = 1e-6  # product of an area and its rest, below which its spread cannot be told from counts
 
 
@@ -98,8 +100,9 @@ def area_interval(
 
     An area a is below the upper end if the pairs won less a times all pairs, which without noise is not below 0 where
     a is the true area and pairs of a cell are taken for the positives, is no further below 0 than noise takes it with
-    half of the error chance; above the lower end likewise (Fieller 1954). So no ratio of noisy numbers needs a law, and
-    the chance holds where a class is small. Pairs multiply two counts, so what noise does to them depends on the
+    the error chance of one end; above the lower end likewise (Fieller 1954). That chance is half of all, or up to all
+    of it where open pairs keep the ends apart: see `_level_of_an_end`. So no ratio of noisy numbers needs a law, and
+    the interval holds where a class is small. Pairs multiply two counts, so what noise does to them depends on the
     counts: those that are believed, for the unbiased ones have noise of their own, which would count twice.
 
     From 0 to 1 where noise alone may have made the counts of a class: then there may be no area to hold.
@@ -126,11 +129,39 @@ def area_interval(
     return min(low, lower), max(high, upper)  # where sampling is next to nothing, its simulation may say less than that
 
 
+def expected_width(counted: CountedAreas, level: float) -> float:
+    """About how far the ends of the interval for these records lie apart: noise, and what pairs of a cell leave open.
+
+    The noise is that of the counts that are believed, so that it is next to independent of what was drawn.
+    """
+    believed = counted.believed
+    exact, moved = Pairs.of(believed[0], believed[1], counted.tied), moves(believed, counted.noise[:1], counted.tied)
+    found = Pairs.of(counted.counts[0], counted.counts[1], counted.tied)
+    area = float(exact.won + exact.every - exact.lost) / (2 * max(float(exact.every), 1.0))
+    noise = [upper_quantile(area * moved.every - won, (1 + level) / 2) for won in (moved.won, moved.every - moved.lost)]
+    return (sum(noise) + max(float(found.won + found.lost - found.every), 0.0)) / max(float(found.every), 1.0)
+
+
 def _ends(found: Pairs, moved: Pairs, spread: Spread | None, level: float) -> tuple[float, float]:
     """The least and the largest area in [0, 1] that is not contradicted."""
-    each = (1 + level) / 2
+    each = _level_of_an_end(found, moved, spread, level)
     most = _furthest((found.won, found.every), (moved.won, moved.every), spread, each)
     return 1 - _furthest((found.lost, found.every), (moved.lost, moved.every), spread, each), most
+
+
+def _level_of_an_end(found: Pairs, moved: Pairs, spread: Spread | None, level: float) -> float:
+    """The chance with which each end alone holds, so that both hold with chance `level`.
+
+    Pairs that are left open keep both ends apart: see `level_of_an_end`. How many they are is itself known with noise,
+    of which `DOUBT` standard deviations are taken off, so that few of them do not count (Stoye 2009).
+    """
+    pairs = max(float(found.every), 1.0)
+    tied = moved.won + moved.lost - moved.every
+    distance = float(found.won + found.lost - found.every) - DOUBT * float(np.std(tied))
+    area = min(max(float(found.won + found.every - found.lost) / (2 * pairs), 0.0), 1.0)
+    noise = max(float(np.std(won - area * moved.every)) for won in (moved.won, moved.every - moved.lost))
+    sampling = 0.0 if spread is None else spread.scale * float(np.sqrt(area * (1 - area)))
+    return level_of_an_end(max(distance, 0.0) / max(float(np.hypot(noise, sampling)), ROUNDING * pairs), level)
 
 
 def shares_of(fpr: FloatArray, tpr: FloatArray) -> FloatArray:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
 from math import ceil, isfinite, log, log1p, sqrt
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from ...arrays import FloatArray
 Band = tuple[FloatArray, FloatArray]
 
 ROUNDING = 1e-9  # a standard deviation below this part of the largest one is the rounding of an exact point
+HALVINGS = 40
+LEAST_LEVEL = 0.505
+"""No end holds less often than this."""
 PILOT = 200
 """Draws by which points are scaled, where draws come in chunks that are not kept."""
 SLACK = 0.002
@@ -106,6 +110,28 @@ def interval(estimate: float, deviations: FloatArray, level: float) -> tuple[flo
     """
     each = (1 + chance("level", level)) / 2
     return estimate - upper_quantile(deviations, each), estimate + upper_quantile(-deviations, each)
+
+
+def level_of_an_end(apart: float, level: float) -> float:
+    """The chance with which each of two ends holds alone, so that both hold with chance `level`.
+
+    It is ``(1 + level) / 2``, unless a number is known only to lie between two, whatever the noise is. It can then be
+    missed at the near end, or at the far one, which is that distance further away: the chances of both add up to ``1 -
+    level`` (Imbens and Manski 2004).
+
+    Args:
+        apart: The distance that does not stem from noise, or less than it, in standard deviations of the noise.
+        level: The chance of both.
+
+    >>> [round(level_of_an_end(apart, 0.9), 3) for apart in (0.0, 0.5, 1.0, 9.0)]
+    [0.95, 0.926, 0.91, 0.9]
+    """
+    law = NormalDist()
+    least, most = law.inv_cdf(level), law.inv_cdf((1 + level) / 2)
+    for _ in range(HALVINGS if apart > 0 else 0):
+        middle = (least + most) / 2
+        least, most = (least, middle) if law.cdf(middle) + law.cdf(middle + apart) >= 1 + level else (middle, most)
+    return max(law.cdf(most), LEAST_LEVEL)
 
 
 def upper_quantile(sample: FloatArray, level: float) -> float:

@@ -11,11 +11,21 @@ DEVIATIONS = 4.0
 """So many standard deviations from 0 the sign of a number is known, but for a chance of 1 in 15,000."""
 
 
+SPENT = 0.1
+"""The part of the error chance by which numbers that are too small to be the largest are told."""
+LEAST_DRAWS = 2
+"""So many draws have to lie beyond a quantile, or it is not told."""
+ROUNDING = 1e-9  # a standard deviation below this part of the largest one is the rounding of an exact number
+
+
 def largest_interval(found: FloatArray, errors: FloatArray, level: float) -> tuple[float, float]:
     """Two ends that have the largest absolute value of several numbers between them, with chance `level` at least.
 
-    Where the largest one lies, it seems to be smaller only by its own error; the one that seems to be the largest is
-    so by the largest of all errors at most. So noise alone, which always makes a largest value, is taken back.
+    Where the largest one lies, it seems to be smaller only by its own error; the one that seems to be the largest is so
+    by the largest error, at most, of all that could seem so. So noise alone, which always makes a largest value, is
+    taken back. A part of the error chance, `SPENT`, is spent on a band for all numbers at once: those that it leaves no
+    chance to be the largest, or to seem so, do not count, and where it tells the sign of a number only errors to that
+    side do (Andrews and Soares 2010). At levels that need more draws all of them count.
 
     Args:
         found: The numbers, (numbers,), with errors.
@@ -24,13 +34,26 @@ def largest_interval(found: FloatArray, errors: FloatArray, level: float) -> tup
 
     >>> from dpcurves.postprocess import public_generator
     >>> chance = public_generator(None)
-    >>> low, high = largest_interval(np.array([5.0, 0.1, -0.2]), chance.normal(size=(999, 3)), 0.95)
-    >>> bool(2 < low < 3), bool(6.5 < high < 7.5)
+    >>> low, high = largest_interval(np.array([9.0, 0.1, -0.2]), chance.normal(size=(999, 3)), 0.95)
+    >>> bool(6.5 < low < 7.2), bool(10.8 < high < 11.5)
     (True, True)
     """
-    each, largest = (1 + level) / 2, float(np.abs(found).max())
-    own = max(upper_quantiles(errors, each).max(), upper_quantiles(-errors, each).max())
-    return max(largest - upper_quantile(np.abs(errors).max(axis=1), each), 0.0), largest + float(own)
+    size, largest, spent = np.abs(found), float(np.abs(found).max()), SPENT * (1 - level)
+    spread = errors.std(axis=0)
+    if spent * (len(errors) + 1) < LEAST_DRAWS:
+        spent, half = 0.0, np.full(len(found), np.inf)
+    else:
+        noisy = spread > ROUNDING * spread.max()
+        most = np.max(np.abs(errors[:, noisy]) / spread[noisy], axis=1, initial=0.0)
+        half = upper_quantile(most, 1 - spent) * spread
+    each = (1 + level + spent) / 2
+    signed = errors * np.where(found < 0, -1.0, 1.0)
+    known = size > half
+    may_be, may_seem = (size + times * half >= np.max(size - times * half) for times in (1, 2))
+    less = np.where(known[may_be], -signed[:, may_be], np.abs(errors[:, may_be]))
+    more = np.where(known[may_seem], signed[:, may_seem], np.abs(errors[:, may_seem]))
+    over = upper_quantile(more.max(axis=1), each)
+    return max(largest - max(over, 0.0), 0.0), largest + max(float(upper_quantiles(less, each).max()), 0.0)
 
 
 def absolute_sum_interval(found: FloatArray, errors: FloatArray, level: float) -> tuple[float, float]:

@@ -69,6 +69,40 @@ def mean_difference(edges: FloatArray) -> Kernel:
     return Kernel(mean, reach, form)
 
 
+def mean_differences(edges: FloatArray, shares: FloatArray, times: float = 0.0) -> tuple[FloatArray, FloatArray]:
+    """The values in these cells with the least, and with the most, of their mean difference less `times` twice a mean.
+
+    The mean difference is ``2 * sum p * g * x``, with g the share below a cell less that above it, and what values of
+    one cell differ among themselves: convex in each value. So it is largest where values lie at the ends of their
+    cells, some of a cell at the one and the rest at the other; and least where all of a cell lie at that end which is
+    nearer to the middle of the people.
+
+    Args:
+        edges: Ends of cells in either form that `ends_of` takes.
+        shares: The share of the people in each cell, (cells,), not negative.
+        times: Another number than 0 where a Gini coefficient is sought: the extreme one is its own `times`.
+
+    Returns:
+        Mean difference and mean of both, (2,) each.
+
+    >>> least, most = mean_differences(np.array([0.0, 1.0, 2.0]), np.array([0.5, 0.5]))
+    >>> least.tolist(), most.tolist()
+    ([0.0, 1.0], [1.0, 1.0])
+    """
+    low, high = ends_of(edges)
+    width, people = high - low, shares.sum()
+    towards = 2 * (2 * np.cumsum(shares) - shares - people)
+    tilt = (towards - 2 * times) / 2
+
+    def found(upper: FloatArray) -> FloatArray:
+        places = low + upper * width
+        differ = towards @ (shares * places) + 2 * (shares**2 * upper * (1 - upper)) @ width
+        return np.array([differ, shares @ places])
+
+    split = np.divide(tilt, 2 * shares, out=np.sign(tilt), where=shares > 0)
+    return found((tilt < 0).astype(np.float64)), found(np.clip(0.5 + split, 0.0, 1.0))
+
+
 def half_square(edges: FloatArray) -> Kernel:
     """``(x - y)^2 / 2``, for the variance."""
     (apart, half), (low, high) = _apart(edges), ends_of(edges)
