@@ -154,7 +154,7 @@ class Asked(NamedTuple):
             return session.ask(question, loss, request="few")
 
     def scale(self, apart: float, alone: float) -> float:
-        """Of Laplace noise: records differ by `apart` at most where one is replaced; one has `alone` at most."""
+        """Scale of Laplace noise: records differ by `apart` at most where one is replaced; one has `alone` at most."""
         return (apart if self.adjacency is dp.REPLACE_ONE else alone) / float(self.epsilon)
 
 

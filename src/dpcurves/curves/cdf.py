@@ -46,7 +46,7 @@ METHODS = (GrownPartition, QuantileCuts, Bisection)
 LEVEL = 0.95
 """The level of the band that notes are about."""
 LEAST_NOISE = 0.03
-"""Of the share below the first inner edge: with less noise no band is wider than a half there."""
+"""Least noise of the share below the first inner edge: with less no band is wider than a half there."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -35,11 +35,11 @@ class Prior(NamedTuple):
     """Standard deviations of the parts of a log hazard before anything is known.
 
     Attributes:
-        level: Of a constant, around the usual hazard.
-        slope: Of what it changes by while the logarithm of time changes by one.
-        smooth: Of a smooth deviation.
+        level: That of a constant, around the usual hazard.
+        slope: That of what it changes by while the logarithm of time changes by one.
+        smooth: That of a smooth deviation.
         length: Over which part of the grid that changes.
-        rough: Of deviations of each cell on its own.
+        rough: That of deviations of each cell on its own.
         straight: Whether the usual hazard is that of a straight line that falls to 0 at the end of the grid, and not
             the constant by which half are left in the middle.
     """
