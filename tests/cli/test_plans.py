@@ -147,11 +147,6 @@ def test_a_plan_says_how_far_off_the_whole_answer_would_be_for_records_that_are_
     assert refused.stderr == "dpcurves: forecast: a whole number of at least 1 is needed, got 'none'\n"
 
 
-def test_a_plan_notes_that_an_interval_would_say_nothing(run: Run) -> None:
-    asked = ("plan", "mean", "--bounds", "0:100", "--epsilon", "0.1", "--adjacency", "add-remove", "--forecast", "10")
-    assert "note: the interval would be as wide as half of all that is possible" in run(*asked).stdout
-
-
 def test_a_plan_forecasts_from_a_released_curve(run: Run, tmp_path: Path) -> None:
     curve = dp.cdf([0.0] * 300 + [0.6] * 600, grid=dp.Grid(0, 1, cells=8), epsilon=9, adjacency=dp.ADD_REMOVE)
     file = tmp_path / "last_year.json"
