@@ -176,8 +176,8 @@ class Prefixes:
     def _best(self) -> FloatArray:
         """Cells with the least expected error, (1, cells).
 
-        Of one turn a smooth density is looked for where the number of records is public: many curves of one release,
-        whose numbers are not, would take half as long again.
+        A smooth density is looked for in one turn only where the number of records is public: many curves of one
+        release, whose numbers are not, would take half as long again.
         """
         if self.earlier:
             return self._joint.cells[None]

@@ -117,7 +117,7 @@ class _Basis(NamedTuple):
         edges: The cells between which bins lie, (bins + 1,).
         functions: In the middles of bins, (bins, functions).
         prior: One over the variance of each coefficient, but for waves.
-        waves: The same of waves of amplitude 1.
+        waves: One over the variance of each coefficient of waves of amplitude 1.
         width: Parts of the cells that bins have, (bins,).
     """
 
@@ -283,7 +283,7 @@ def _reweighed(told: Told, variance: FloatArray, white: FloatArray, residual: Fl
         told: The counts.
         variance: What was believed so far.
         white: What makes noise and scatter of the counts independent, of variance 1.
-        residual: Of the counts, made so.
+        residual: How far the counts are from what is expected, made so.
     """
     noise = variance * (white.T @ residual)
     square = noise**2 + np.maximum(variance - variance**2 * (white**2).sum(axis=0), 0)
