@@ -93,6 +93,8 @@ Why some are wide, at 90 % and epsilon 1:
 - *Gini's statistics*: 1.3 to 3.2. Values may lie at the low ends of their cells below the median and at the high ends
   above it, which moves the mean difference by half a cell; the interval is no wider than that and the noise. Narrower
   cells, or declared values, leave less open.
+- *Average precision*: 0.9 to 1.4 where a third and more are positive, 3.4 and 4.5 of 3,000 records with 150 positives:
+  the outer ends of the basic and the percentile interval are taken there, for the basic one alone held 0.86.
 - *Kolmogorov-Smirnov statistic*: up to 2.5 at 1,000 records, 1.1 to 1.8 at 100,000. Which threshold has the largest
   difference is not known where noise is large.
 """
