@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +60,7 @@ def lines(name: str, records: int, releases: int) -> list[str]:
     cell = (grid.upper - grid.lower) / grid.cells
     for release in range(releases):
         sample = draw(np.random.default_rng([release, records]), records)
-        terms = {"grid": grid, "epsilon": 1, "adjacency": dp.REPLACE_ONE}
+        terms: dict[str, Any] = {"grid": grid, "epsilon": 1, "adjacency": dp.REPLACE_ONE}
         whole = dp.cdf(sample, **terms)
         for share in shares:
             curve = dp.quantiles(sample, [share], **terms).curve
