@@ -73,7 +73,7 @@ UNHURRIED = (8.0, 5.0, 1.0, 1.0)
 ATOMS = 0.5
 """The part of its largest square that the difference of two halves has, from which on single cells hold most."""
 HARDLY = 0.3
-"""The same in a second turn of many intervals in one tiling, where a split costs nothing."""
+"""`TOLERANCE` in a second turn of many intervals in one tiling, where a split costs nothing."""
 SPANNED = {
     Family.LAPLACE: ((30.0,), (12.0, 20.0, 40.0), (12.0, 20.0, 40.0)),
     Family.GAUSSIAN: ((8.0,), (5.0,), (3.0,), (3.0,)),
