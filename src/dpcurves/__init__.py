@@ -118,6 +118,6 @@ def __dir__() -> list[str]:
 
 
 def _names() -> list[str]:
-    """All public names."""
+    """The public names."""
     whole = (name for room in _WHOLE for name in import_module(f".{room}", __name__).__all__)
     return sorted([*_ADJACENCIES, *_PLACES, *_WINGS, *whole])

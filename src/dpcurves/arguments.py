@@ -21,7 +21,7 @@ MOST_TENS = 300
 
 
 def shown(given: object) -> str:
-    """What was given, on one short line: of what is no single text or number just the kind, for it may hold records.
+    """A given value on one short line: of anything but a single text or number just its kind, for it may hold records.
 
     >>> shown("0:1"), shown([3, 4]), shown(10**99)
     ("'0:1'", 'a list', 'an int of 100 characters')
@@ -85,13 +85,13 @@ class ProtocolAborted(Refused):
 
     @classmethod
     def heard(cls, line: str, status: int) -> ProtocolAborted:
-        """What another machine said, in one line: its argument comes first."""
+        """The message of another machine, in one line: its argument comes first."""
         argument, parted, rule = line.partition(": ")
         return cls(argument, rule, status) if parted else cls("server", line, status)
 
 
 def chosen(name: str, given: object, choices: type[Member], *, also: str = "") -> Member:
-    """One of the choices, given as itself or by its word.
+    """The choice that is given as itself or by its word.
 
     Raises:
         ValueError: it is anything else; a choice that is not understood must not become another one.
@@ -148,7 +148,7 @@ def _written(given: Any) -> Fraction | Decimal | None:
 
 
 def _is_workable(found: Fraction | Decimal) -> bool:
-    """Whether it has so few digits that it is worked out at once."""
+    """Tell whether it has so few digits that it is computed at once."""
     if isinstance(found, Decimal) and not (abs(found.adjusted()) <= MOST_TENS and len(str(found)) <= MOST_WRITTEN):
         return False
     exactly = Fraction(found)
@@ -194,7 +194,7 @@ def number_of_draws(size: int) -> int:
 
 
 def number(name: str, given: Any) -> float:
-    """One number, as a float; it may be infinite, or NaN.
+    """A number, as a float; it may be infinite, or NaN.
 
     Raises:
         TypeError: it is none.
@@ -209,7 +209,7 @@ def number(name: str, given: Any) -> float:
 
 
 def _is_span(given: object) -> bool:
-    """Whether it is a span of time, which to NumPy is a whole number by its class."""
+    """Tell whether it is a span of time, which to NumPy is a whole number by its class."""
     return bool(getattr(getattr(given, "dtype", None), "kind", "") == "m")
 
 
@@ -258,7 +258,7 @@ def require_known(given: Iterable[object], known: Iterable[str]) -> None:
 
 
 def several(name: str, given: Any, written: str) -> tuple[Any, ...]:
-    """All of them, in their order.
+    """The items in their order, as a tuple.
 
     Raises:
         TypeError: it is a single thing, or text.
@@ -297,7 +297,7 @@ def make_each_whole(thing: object, **names: str) -> None:
 
 
 def whole(name: str, value: Any) -> int:
-    """One whole number, as Python's integer.
+    """A whole number, as Python's integer.
 
     Raises:
         TypeError: it is none.

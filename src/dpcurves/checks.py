@@ -36,7 +36,7 @@ class Failure(AssertionError):
 
 
 class Offer(NamedTuple):
-    """What one trust model answers.
+    """The answers of one trust model.
 
     Attributes:
         trust: The trust model.

@@ -34,7 +34,7 @@ def compiled(loop: Callable[P, R]) -> Callable[P, R]:
 
 @cache
 def loops_are_compiled() -> bool:
-    """Whether loops are compiled: where NumPy has nearly as good a way, it is taken if they are not."""
+    """Tell whether loops are compiled: where NumPy has nearly as good a way, it is taken if they are not."""
     return find_spec("numba") is not None
 
 

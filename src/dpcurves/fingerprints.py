@@ -90,7 +90,7 @@ def _value(found: Any) -> Any:
 
 
 def _says_nothing(each: Field[Any], fact: Any) -> bool:
-    """Whether a field was left out, and its default is nothing at all: none, no text, no part, 0 or false."""
+    """Tell whether a field was left out, and its default is nothing at all: none, no text, no part, 0 or false."""
     return each.default is not MISSING and not each.default and getattr(fact, each.name) == each.default
 
 

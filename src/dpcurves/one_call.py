@@ -1,4 +1,4 @@
-"""What all questions of one call share: columns that may be asked of, the loss, and a session for one question."""
+"""Shared parts of one-call questions: columns that may be asked of, the loss, and a session for one question."""
 
 from __future__ import annotations
 

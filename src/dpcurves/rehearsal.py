@@ -93,7 +93,7 @@ def former_binding(question: object, loss: PrivacyLoss, adjacency: Adjacency, da
 
 
 def _paid(question: object) -> object:
-    """What a request stands for: the question itself, or what it reads."""
+    """The thing that a request pays for: the question itself, or the counts that it reads."""
     return paid_by(question) or question
 
 

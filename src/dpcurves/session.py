@@ -30,7 +30,7 @@ MOMENT = "moment"
 
 
 class Session:
-    """One data set behind one ledger account and one trust model.
+    """A data set behind one ledger account and one trust model.
 
     Args:
         table: A path to a CSV or Parquet file, a data frame (pandas, Polars, Arrow), a mapping from column names to
@@ -116,21 +116,21 @@ class Session:
 
     @property
     def statement(self) -> Statement:
-        """What was spent on what, and what is left."""
+        """The statement of the account: its charges, and the remaining budget."""
         return self._ledger.statement(self._dataset)
 
     @property
     def balance(self) -> Balance:
-        """What was spent and what is left, without the list of what it was spent on: quick, however long that is."""
+        """The spent and the remaining budget, without the list of charges: quick, however long that is."""
         return self._ledger.balance(self._dataset)
 
     def is_charged(self, request: str) -> bool:
-        """Whether this request was charged before: asking the same question under it again costs nothing."""
+        """Tell whether this request was charged before: asking the same question under it again costs nothing."""
         return self._ledger.granted(self._dataset, request) is not None
 
     @property
     def left(self) -> PrivacyLoss:
-        """What is left of the budget."""
+        """The remaining budget."""
         left = self.balance.left
         if left.currency is Currency.EPSILON:
             return PrivacyLoss(left.exact, left.exact**2 / 2)
@@ -254,7 +254,7 @@ class Session:
         return pay_and_converse(question, self.adjacency, planner, QuestionBudget(grant), reply)
 
     def _paid_release(self, thing: Query, grant: Grant, allotment: Allotment, records: Scored) -> Release:
-        """What was answered when this was paid for; else answered and stored now. It has the turn of its part."""
+        """The stored answer of this payment; else it is answered and stored now. It has the turn of its part."""
         plan = self._trust.turn(thing, allotment.loss, self.adjacency)
         stored = self._ledger.stored(grant, allotment.part, allotment.part)
         if stored is None:

@@ -1,4 +1,4 @@
-"""One question about arrays at hand: the shortest way to a private curve.
+"""Questions about arrays at hand in one call: the shortest way to a private curve.
 
 Each function opens a ledger of its own in memory: **losses of several calls are not added up anywhere**. Two calls on
 the same records together lose the sum of their losses, which only you can keep track of. For more than one question
@@ -143,7 +143,7 @@ def roc_curve(
     cuts: Cuts = Cuts.QUANTILES,
     randomness: Randomness | None = None,
 ) -> ROC:
-    """How well `y_score` ranks positives above negatives: the ROC curve and its area.
+    """The ROC curve of `y_score`, which ranks positives above negatives, and its area.
 
     Args:
         y_true: Labels, of shape ``(n,)``. Other labels than the two classes are missing.
@@ -181,7 +181,7 @@ def scores(
     neg_label: Category | None = None,
     randomness: Randomness | None = None,
 ) -> Scores:
-    """One release of scores in two classes for several results: ROC, precision-recall, calibration curves and others.
+    """A release of scores in two classes for several results: ROC, precision-recall, calibration curves and others.
 
     Arguments and guarantees as for `roc_curve`, but thresholds are not chosen from the data: scores are counted in the
     cells of the public `grid`, by default hundredths of [0, 1]. The ledger is in memory and does not add up with other
@@ -212,7 +212,7 @@ def calibration_curve(
     neg_label: Category | None = None,
     randomness: Randomness | None = None,
 ) -> Calibration:
-    """How often the positive label comes true among records of similar predicted probability.
+    """The share of positive labels among records of similar predicted probability.
 
     Arguments and guarantees as for `roc_curve`; the edges of `groups` groups of about equal size are chosen privately;
     by default there are 3 to 20, fewer where noise is larger. The ledger is in memory and does not add up with
@@ -302,7 +302,7 @@ def residual_plot(
     cells: int = 64,
     randomness: Randomness | None = None,
 ) -> ResidualPlot:
-    """How residuals spread over predictions: a private density, and a synthetic scatter drawn from it.
+    """Residuals against predictions: a private density, and a synthetic scatter drawn from it.
 
     Arguments and guarantees as for `binned_residuals`, and more. The bounds of each axis are chosen privately: the
     smallest power of two times `unit_predicted`, or `unit_residual`, such that both bounds together cover about a share

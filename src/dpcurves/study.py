@@ -28,7 +28,7 @@ NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question of a study.
+    """A question of a study.
 
     Attributes:
         name: The name of its files: lower-case letters, digits, ``-`` and ``_``.

@@ -1,4 +1,4 @@
-"""One question about a whole table in one call, as in `shortcuts`: losses of several calls are not added up."""
+"""Questions about a whole table in one call, as in `shortcuts`: losses of several calls are not added up."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def histogram2d(
     labels: tuple[str, str] = ("x", "y"),
     randomness: Randomness | None = None,
 ) -> Histogram2D:
-    """How many records lie in each cell of a plane; see `Histogram2DQuestion`, which can name another estimator.
+    """Counts of records in each cell of a plane; see `Histogram2DQuestion`, which can name another estimator.
 
     Arguments and guarantees as for `cdf`, with a grid for each column. The ledger is in memory and does not add up with
     other calls.

@@ -23,7 +23,7 @@ PARTS = 2**32
 
 
 class First(StrEnum):
-    """Which class reports its scores, in the first round."""
+    """The class that reports its scores in the first round."""
 
     NEGATIVES = "negatives"
     POSITIVES = "positives"
@@ -123,7 +123,7 @@ def errors_at_edges(curve: CDF, population: bool) -> FloatArray:
 
 
 def _sampled(curve: CDF, shares: FloatArray, people: int, draws: int) -> FloatArray:
-    """How far shares of samples are from those of the population, which has `UNSEEN` people more."""
+    """Deviations of shares of samples from those of the population, which has `UNSEEN` people more."""
     require_independent(curve.privacy)
     cells = np.diff(shares) * people + UNSEEN / (len(shares) - 1)
     cells /= cells.sum()

@@ -30,7 +30,7 @@ OF_BUDGET = ("allowance", "budget")
 
 
 class Remote:
-    """One project of a verification server.
+    """A project of a verification server.
 
     Args:
         url: Where the server is: ``https://host:port``.
@@ -81,7 +81,7 @@ class Remote:
 
     @property
     def datasets(self) -> Sequence[Mapping[str, Any]]:
-        """What the server has: schemas, who is protected, and caps."""
+        """Datasets of the server: schemas, protected units, and caps."""
         found: Sequence[Mapping[str, Any]] = self._get("datasets")
         return found
 
@@ -93,7 +93,7 @@ class Remote:
 
     @property
     def statement(self) -> Mapping[str, Any]:
-        """What is spent and left of your own allowance, of the project's, and of the dataset's cap."""
+        """The spent and the remaining part of your own allowance, of the project's, and of the dataset's cap."""
         found: Mapping[str, Any] | None = self._get("projects", self._project, "statement")["left"]
         if found is None:
             raise Refused("allowance", f"none was set yet for you in project {self._project!r}")

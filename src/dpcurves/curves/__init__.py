@@ -1,4 +1,4 @@
-"""What people look at: each file asks one question and reads its answer."""
+"""Curves: each file has a question and the result that is read from its answer."""
 
 from lazy_loader import attach_stub
 

@@ -137,7 +137,8 @@ class BinnedResiduals(OfGroups):
 
 @dataclass(frozen=True, slots=True)
 class BinnedResidualsQuestion:
-    """Where does a model predict too much, and where too little? Four turns (Chen 2018, Algorithms 13 and 14, amended).
+    """Mean residuals in groups of similar scores, where a model predicts too much or too little. Four turns (Chen 2018,
+    Algorithms 13 and 14, amended).
 
     Predictions are divided into bins of about equal size by a private choice of edges; from left to right, bins are
     joined until each seems to hold `least` records; positives and negatives in each are counted, and distances of

@@ -38,7 +38,7 @@ MOST_NAMED = 10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bins(Covered):
-    """What share of the records lies in each bin.
+    """The share of the records in each bin.
 
     Bins are differences of one curve that never falls: none is negative, and bins over the whole grid add up to all
     records there. Noise is less than that of counting every bin, the more so the wider bins are; where noise adds to
@@ -121,7 +121,7 @@ class Bins(Covered):
 
     @cached_property
     def _spans(self) -> Spans:
-        """What was measured inside each bin, then around each."""
+        """The spans measured inside each bin, then those around each."""
         places = self.prefixes.grid.edges[self.prefixes.measured]
         left, right = self.x[:-1], self.x[1:]
         around = np.searchsorted(places, left, side="right"), np.searchsorted(places, right) + 1
@@ -139,7 +139,7 @@ class Bins(Covered):
 
     @property
     def turns(self) -> tuple[Evidence, ...]:
-        """What was released, turn by turn."""
+        """The releases, turn by turn."""
         return self.prefixes.turns
 
     def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:

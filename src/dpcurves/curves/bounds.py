@@ -116,7 +116,7 @@ class Bounds(Released):
 
 @dataclass(frozen=True, slots=True)
 class BoundsQuestion:
-    """How far from zero do values lie, as a power of two times a public unit? One turn.
+    """A private bound on the distance of values from zero, as a power of two times a public unit. One turn.
 
     Intervals ``[-unit, unit]``, ``[-2 unit, 2 unit]``, ... are tried until one seems to cover the share (Chen 2018,
     Algorithm 10); infinite values lie in no interval, and missing values are left out of the share altogether.
@@ -141,11 +141,11 @@ class BoundsQuestion:
 
     @property
     def query(self) -> CoverageQuery:
-        """What is asked."""
+        """The query."""
         return bound_query(self.column, self.unit, self.coverage, self.doublings)
 
     def steps(self, setting: Setting) -> Needs[Bounds]:
-        """One turn over all intervals."""
+        """Ask one turn over all intervals."""
         bounds, _ = yield from bounded(self.query, ALL)
         return bounds
 
@@ -175,7 +175,7 @@ def bound_query(
     spare: int = 0,
     name: str = "unit",
 ) -> CoverageQuery:
-    """Which of the doubled intervals is the first to cover the share, but for so many records as are to spare?
+    """The query for the first of the doubled intervals that covers the share, but for so many records as are to spare.
 
     `name` is what the unit is called where it is asked for.
 

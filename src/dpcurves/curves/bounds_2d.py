@@ -78,7 +78,7 @@ class PlaneBounds(Released):
 
     @classmethod
     def wrote(cls, stored: Mapping[str, Any]) -> bool:
-        """Whether a document was written by this class: whether it names columns that have bounds."""
+        """Tell whether this class wrote a document: whether it names columns that have bounds."""
         return "columns" in stored["evidence"]["question"]
 
     @classmethod
@@ -99,7 +99,7 @@ class PlaneBounds(Released):
 
 @dataclass(frozen=True, slots=True)
 class PlaneBoundsQuestion:
-    """How far from zero do the values of two columns lie? Two turns, half of the budget each.
+    """Private bounds on the distances of two columns from zero. Two turns, half of the budget each.
 
     A single test of both columns with one common noise would have a quarter less noise under add-remove, but a sixth
     more under replace-one, where a replaced record may enter an interval of one column and leave one of the other.

@@ -1,4 +1,4 @@
-"""One curve for each declared category: parallel composition, so all of them together have the loss of one."""
+"""A curve for each declared category: parallel composition, so all of them together have the loss of one."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         return ", ".join(self.columns)
 
     def named(self, category: Key) -> str:
-        """What a category is called in legends and above tables."""
+        """The name of a category in legends and above tables."""
         return f"{self.column} {category}" if len(self.columns) == 1 else named(category)
 
     def parts(self) -> dict[str, list[str]]:
@@ -85,7 +85,7 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         population: bool = True,
         name: str | None = None,
     ) -> Axes:
-        """All curves in one picture, or beside each other where they are many.
+        """Draw the curves in one picture, or beside each other where they are many.
 
         Bands or intervals for these records and, with `population`, for the population are shaded at `level`; with
         ``level=None`` none are. Returns the axes, or those of the first small picture. A `name` is printed before the
@@ -103,7 +103,7 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         return cast("Axes", ax)
 
     def _names(self, name: str | None) -> list[str]:
-        """What each category is called in a picture, behind a name if there is one."""
+        """The name of each category in a picture, behind a name if there is one."""
         return [self.named(category) if name is None else f"{name}, {self.named(category)}" for category in self]
 
     def _members(self) -> Mapping[str, Curve]:
@@ -125,7 +125,7 @@ class ByCategory(Joined, Mapping[Key, Curve]):
 
     @classmethod
     def wrote(cls, stored: Mapping[str, Any]) -> bool:
-        """Whether it says of which column the categories are, and curves are of the kind that is needed."""
+        """Tell whether a document names the column of the categories, with curves of the kind that is needed."""
         kinds = {each["kind"] for each in stored["curves"].values()}
         return "by" in stored["evidence"]["question"] and kinds <= ({cls.MEMBERS} if cls.MEMBERS else kinds)
 
@@ -181,7 +181,7 @@ class ByCategory(Joined, Mapping[Key, Curve]):
 
 
 def _fits(by: Any, categories: Sequence[Key]) -> bool:
-    """Whether each category has as many parts as there are columns."""
+    """Tell whether each category has as many parts as there are columns."""
     parts = len(by) if isinstance(by, list) else 1
     return all((len(key) if isinstance(key, tuple) else 1) == parts for key in categories)
 

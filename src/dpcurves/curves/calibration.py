@@ -120,7 +120,7 @@ class Calibration(CoveredGroups):
 
 @dataclass(frozen=True, slots=True)
 class CalibrationQuestion(GroupQuestion):
-    """How often is the label positive, among records of similar score?
+    """The share of positive labels among records of similar score (a calibration curve).
 
     With many groups the noise of each is large beside its count; with few the line through them is coarse. If `groups`
     is None there are 20, or 14 where records are fewer than 20,000 standard deviations of the noise of one count

@@ -94,7 +94,7 @@ class CDF(Covered):
         return cls(label, privacy, prefixes)
 
     def _notes_on_noise(self) -> tuple[str, ...]:
-        """One line if nothing is known of the curve at any inner edge; the band is computed only where that may be."""
+        """A note if nothing is known of the curve at any inner edge; the band is computed only where that may be."""
         evidence = self.prefixes.evidence
         if evidence.sums.end_deviations(evidence.total is not None)[0] < LEAST_NOISE * self.prefixes.total:
             return ()
@@ -301,7 +301,7 @@ class CDF(Covered):
 
     @property
     def turns(self) -> tuple[Evidence, ...]:
-        """What was released, turn by turn."""
+        """The releases, turn by turn."""
         return self.prefixes.turns
 
     def _covers(self) -> str:
@@ -347,7 +347,7 @@ class CDF(Covered):
 
 @dataclass(frozen=True, slots=True)
 class CdfQuestion:
-    """What share of the records lies below each edge of `grid`? Asked in three turns or one, unless a method is named.
+    """The share of records below each edge of `grid`. Asked in three turns or one, unless a method is named.
 
     Three turns count a few wide intervals and twice divide those that seem to hold many records, with most of the loss
     in the last turn; the curve is computed from all answers. One turn counts all cells: if cells hold many records

@@ -46,7 +46,7 @@ class ClassTable:
 
     @cached_property
     def counts(self) -> ClassCounts:
-        """What was counted, and how far it may be off."""
+        """The counts, and the law of their noise."""
         return ClassCounts(self.evidence.sums, self.evidence.values, self.evidence.total)
 
     @property
@@ -130,7 +130,7 @@ class ClassTable:
 
     @property
     def are_probabilities(self) -> bool:
-        """Whether the grid, or each declared value, lies in [0, 1]."""
+        """Tell whether the grid, or each declared value, lies in [0, 1]."""
         return self.grid.ends[0] >= 0 and self.grid.ends[1] <= 1
 
     def require_probabilities(self, what: str) -> None:

@@ -1,4 +1,4 @@
-"""One curve of two tables: a private one of confidential records, and an exact one of public records."""
+"""Comparison of a curve of two tables: a private one of confidential records, and an exact one of public records."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Comparison:
 
     @property
     def differs(self) -> bool | None:
-        """Whether the test rejects at level 0.05 that both tables are samples of one population.
+        """Tell whether the test rejects at level 0.05 that both tables are samples of one population.
 
         None: no test is made.
         """

@@ -157,7 +157,7 @@ def _four(cells: FloatArray, point: int) -> FloatArray:
 
 
 def _parts(four: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """What each rate is a share of, and the rest of it: (..., 4) to (..., rates)."""
+    """The counts that each rate is a share of, and the rest: (..., 4) to (..., rates)."""
     part, rest = (
         np.stack([four[..., list(counted)].sum(axis=-1) for counted in side], axis=-1)
         for side in zip(*RATES.values(), strict=True)

@@ -40,7 +40,7 @@ LEAST = 0.5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contingency(Covered):
-    """How many records have each pair of categories, and whether the two columns seem to depend on each other.
+    """Counts of records with each pair of categories, and a test of independence of the two columns.
 
     Where the number of records is public and an interval of level 0.95 holds all numbers up to it, a count is *not
     known*: NaN. So are shares of a row or a column whose records noise alone may have made, which it does of no record
@@ -229,7 +229,7 @@ class Contingency(Covered):
 
 @dataclass(frozen=True, slots=True)
 class ContingencyQuestion:
-    """How many records have each pair of categories of two columns, and do the columns depend on each other? One turn.
+    """Counts of records with each pair of categories of two columns, and a test of independence. One turn.
 
     Attributes:
         rows, columns: Two columns, with the categories that were declared in public. A record with any other value in
@@ -254,7 +254,7 @@ class ContingencyQuestion:
             raise Refused("rows, columns", f"at most {MOST_CELLS} pairs of categories are counted")
 
     def steps(self, setting: Setting) -> Needs[Contingency]:
-        """One table of counts."""
+        """Ask for one table of counts."""
         found = yield from needed(Cells((self.rows, self.columns)), ALL)
         return Contingency.read(found.counts, self.rows, self.columns, statement_of(found.releases))
 

@@ -46,7 +46,7 @@ def scopes(privacy: PrivacyStatement, *, population: bool = True) -> Mapping[str
 
 
 def shades(whom: Mapping[str, bool], level: float | None, what: str, ends: Ends) -> tuple[Shade, ...]:
-    """What a picture shades, the wider ones first.
+    """The shaded bands of a picture, the wider ones first.
 
     Args:
         whom: Some of `SCOPES`.

@@ -1,4 +1,4 @@
-"""What is gained by looking at the highest scores first: cumulative gain and lift, from released counts."""
+"""Cumulative gain and lift: the positives among the highest scores, from released counts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CumulativeGain(BandedReading):
-    """What share of the positives lies among the records with the highest scores, by threshold.
+    """The share of the positives among the records with the highest scores, by threshold.
 
     Attributes:
         flagged: Share of all records above each threshold, of shape ``(points,)``; NaN without records.
@@ -115,5 +115,5 @@ def _quotient(part: Band, whole: Band) -> Band:
 
 
 def _both(one: Band, other: Band) -> Band:
-    """What lies between the ends of both."""
+    """The hull of the ends of both."""
     return np.maximum(one[0], other[0]), np.minimum(one[1], other[1])

@@ -1,4 +1,4 @@
-"""What strangers wrote may be anything: it is a curve, or it is refused in one line."""
+"""Checks of documents that strangers wrote: a curve is read, or it is refused in one line."""
 
 from __future__ import annotations
 

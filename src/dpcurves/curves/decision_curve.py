@@ -1,4 +1,4 @@
-"""What acting on predicted probabilities is worth: net benefit by threshold probability, from released counts."""
+"""Net benefit of acting on predicted probabilities, by threshold probability, from released counts."""
 
 from __future__ import annotations
 
@@ -103,6 +103,6 @@ class DecisionCurve(TableReading):
 
 
 def _points(table: ClassTable) -> np.ndarray:
-    """How many of the highest slots lie above each inner edge of the grid."""
+    """The number of the highest slots above each inner edge of the grid."""
     apart = int(table.grid.outside is Outside.APART)
     return table.grid.slots - apart - np.arange(1, table.grid.cells)

@@ -1,4 +1,4 @@
-"""How far apart two distribution functions are: of curves, or of a curve and a sample."""
+"""Distances of two distribution functions: of curves, or of a curve and a sample."""
 
 from __future__ import annotations
 

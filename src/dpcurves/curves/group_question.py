@@ -1,4 +1,4 @@
-"""What is asked of groups of similar scores has in common: two classes, a score, and how many groups."""
+"""Base of questions about groups of similar scores: two classes, a score, and the number of groups."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class GroupQuestion:
         object.__setattr__(self, "groups", None if self.groups is None else given)
 
     def _read_by(self, read: Callable[[ScoreGroups, PrivacyStatement], Read], setting: Setting) -> Needs[Read]:
-        """How many records, if that is needed; cuts, counts, sums; and what is read from them."""
+        """Ask for the number of records, if needed; cuts, counts, sums; and read the result from them."""
         classes, score = labels(self.label, self.pos_label, self.neg_label), Axis(self.score, self.grid)
         number = yield from group_number(self.groups, classes, score, setting, self._NUMBERS)
         groups, about = number.groups, number.records if self._MAY_LOOK else None

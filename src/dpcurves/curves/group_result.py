@@ -1,4 +1,4 @@
-"""What is read from released groups of similar scores has in common: the groups are its evidence."""
+"""Base of results about groups of similar scores: the released groups are their evidence."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OfGroups(Released):
 
     @property
     def turns(self) -> Sequence[Evidence]:
-        """What was released of the groups."""
+        """The releases of the groups."""
         return tuple(Evidence.from_json(turn) for turn in self.evidence_json()["releases"])
 
     def evidence_json(self) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class OfGroups(Released):
 
 
 class CoveredGroups(OfGroups, Covered):
-    """One that has an interval for each group, on its own."""
+    """A result with an interval for each group, on its own."""
 
     def _covers(self) -> str:
         return EACH

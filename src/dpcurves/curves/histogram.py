@@ -43,7 +43,7 @@ Places = NDArray[np.int64] | None
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Histogram(Covered):
-    """How many records lie in each cell of a grid.
+    """Counts of records in each cell of a grid.
 
     Values outside the grid are clamped into its end cells, unless it counts them apart. Where the number of records is
     public, no count is above it, also not that of a category; if an interval of level 0.95 holds all numbers up to it,
@@ -90,7 +90,7 @@ class Histogram(Covered):
 
     @property
     def total(self) -> float:
-        """How many records have a value, inside or outside the grid: estimated unless public. At least 1."""
+        """The number of records with a value, inside or outside the grid: estimated unless public. At least 1."""
         return max(float(self._cells.sum()), 1.0)
 
     def groups(self, most: int) -> NDArray[np.int64]:
@@ -150,7 +150,7 @@ class Histogram(Covered):
 
     @cached_property
     def _errors(self) -> dict[float, FloatArray]:
-        """How far off all cells are at once, by the level: pictures and tables ask for it again and again."""
+        """Simultaneous errors of all cells, by level: pictures and tables ask for them again and again."""
         return {}
 
     def _of_population(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
@@ -208,7 +208,7 @@ class Histogram(Covered):
 
 @dataclass(frozen=True, slots=True)
 class HistogramQuestion:
-    """How many records lie in each cell of `grid`? One turn.
+    """Counts of records in each cell of `grid`. One turn.
 
     Attributes:
         column: A column of numbers.
@@ -224,7 +224,7 @@ class HistogramQuestion:
     measured_in: str = ""
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """One table of counts, read cell by cell."""
+        """Ask for one table of counts, read cell by cell."""
         label = axis_label(self.column, self.measured_in)
         found = yield from needed(Cells(axes_of(self.by, Axis(self.column, self.grid))), ALL)
         privacy = statement_of(found.releases)

@@ -1,4 +1,4 @@
-"""How records are spread over two columns, in cells of a plane."""
+"""Histogram of two columns, in cells of a plane."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GRID = "a Grid, as in Grid(0, 100, cells=64),"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Histogram2D(Released):
-    """How many records lie in each cell of a plane.
+    """Counts of records in each cell of a plane.
 
     Values outside of a grid are clamped into its end cells, unless it counts them apart.
 
@@ -71,7 +71,7 @@ class Histogram2D(Released):
 
     @property
     def turns(self) -> tuple[Evidence, ...]:
-        """What was released, turn by turn."""
+        """The releases, turn by turn."""
         return self.evidence
 
     def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
@@ -116,7 +116,7 @@ class Histogram2D(Released):
 
 @dataclass(frozen=True, slots=True)
 class Histogram2DQuestion:
-    """How many records lie in each cell of a plane of two columns?
+    """Counts of records in each cell of a plane of two columns.
 
     Attributes:
         x: A column of numbers.

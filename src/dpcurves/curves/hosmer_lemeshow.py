@@ -82,7 +82,7 @@ class HosmerLemeshow(CoveredGroups):
 
     @property
     def rows(self) -> list[dict[str, float]]:
-        """One row for each group: bounds, records, positives, expected positives."""
+        """A row for each group: bounds, records, positives, expected positives."""
         names = ("lower", "upper", "count", "positives", "expected")
         columns = (self.edges[:-1], self.edges[1:], self.count, self.observed, self.expected)
         return [dict(zip(names, row, strict=True)) for row in np.column_stack(columns).tolist()]
@@ -177,7 +177,7 @@ def _known(groups: ScoreGroups, most: int | None) -> tuple[FloatArray, FloatArra
 
 
 def _drowned(groups: ScoreGroups) -> tuple[str, ...]:
-    """One line where groups hold so few records that noise hides them: then a wrong model looks as a right one does."""
+    """A note where groups hold so few records that noise hides them: then a wrong model looks as a right one does."""
     each, noise = max(float(groups.released.count.mean()), 0.0), groups.noise_of_a_count
     if each >= DROWNED * noise:
         return ()

@@ -34,7 +34,7 @@ class Ratio(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What the benchmark measured."""
+    """The measurements of the benchmark."""
 
     releases: int
     ratios: tuple[Ratio, ...]
@@ -42,13 +42,13 @@ class Measured(NamedTuple):
 
 @cache
 def measured() -> Measured:
-    """What is kept beside this file."""
+    """The measurements kept beside this file."""
     stored = json.loads(files(__package__).joinpath(STORED).read_text(encoding="utf-8"))
     return Measured(stored["releases"], tuple(Ratio(**row) for row in stored["rows"]))
 
 
 def notes_on_joint_price(setting: Setting) -> tuple[str, ...]:
-    """One line: the measured ratios for the loss and, where it is public, the number of records nearest to these."""
+    """A note: the measured ratios for the loss and, where it is public, the number of records nearest to these."""
     near = _nearest(setting.loss, setting.adjacency)
     first = near[0]
     records = f"{first.records:,}" if len(near) == 1 else f"{first.records:,} to {near[-1].records:,}"

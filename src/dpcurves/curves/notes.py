@@ -39,7 +39,7 @@ class CurveWarning(UserWarning):
 
 
 def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
-    """One line if nearly all records are missing, as a released count of them says; rehearsals say nothing."""
+    """A note if nearly all records are missing, by a released count of them; rehearsals say nothing."""
     paid = [Evidence.of(release) for release in releases if release.allotment is not None]
     share = max((missing_share(evidence) for evidence in paid), default=0.0)
     if share < NEARLY_ALL:
@@ -51,7 +51,7 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
 
 
 def notes_on_dependence(privacy: PrivacyStatement) -> tuple[str, ...]:
-    """One line if what is said of the population takes records as independent, though a unit may have several."""
+    """A note if statements on the population take records as independent, though a unit may have several."""
     if privacy.rows_per_unit == 1:
         return ()
     return (
@@ -61,7 +61,7 @@ def notes_on_dependence(privacy: PrivacyStatement) -> tuple[str, ...]:
 
 
 def notes_on_outside(release: Release, grid: Grid) -> tuple[str, ...]:
-    """One line if scores of two classes lie outside the grid, apart, more than noise may hide, by released counts."""
+    """A note if scores of two classes lie outside the grid, apart, more than noise may hide, by released counts."""
     if grid.outside is not Outside.APART or release.allotment is None:
         return ()
     share = outside_share(Evidence.of(release).in_cells(2))
@@ -74,7 +74,7 @@ def notes_on_outside(release: Release, grid: Grid) -> tuple[str, ...]:
 
 
 def notes_on_end_cells(grid: Grid, known: NDArray[np.int64], below: FloatArray, evidence: Evidence) -> tuple[str, ...]:
-    """One line for each end cell that holds more than its neighbours let expect.
+    """A note for each end cell that holds more than its neighbours let expect.
 
     Args:
         grid: What the cells are of.
@@ -102,7 +102,7 @@ def notes_on_end_cells(grid: Grid, known: NDArray[np.int64], below: FloatArray, 
 
 
 def _notes_on_end_values(values: FloatArray, first: float, last: float) -> tuple[str, ...]:
-    """One line for each end value that more records are read as than its neighbours let expect."""
+    """A note for each end value that more records are read as than its neighbours let expect."""
     ends = (
         (first, f"the first value, {numeral(values[0])}", "below"),
         (last, f"the last, {numeral(values[-1])}", "above"),
@@ -116,7 +116,7 @@ def _notes_on_end_values(values: FloatArray, first: float, last: float) -> tuple
 
 
 def notes_on_width(widths: FloatArray, where: str) -> tuple[str, ...]:
-    """One line if nothing is known of a curve of shares: all its intervals, or its band everywhere, are too wide.
+    """A note if nothing is known of a curve of shares: all its intervals, or its band everywhere, are too wide.
 
     Without any records every share lies between 0 and 1, and the middle of that is off by a half at the most.
 
@@ -129,7 +129,7 @@ def notes_on_width(widths: FloatArray, where: str) -> tuple[str, ...]:
 
 
 def notes_on_classes(release: Release, classes: Categories) -> tuple[str, ...]:
-    """One line if a class has no more records than noise may make, by its released count; rehearsals say nothing."""
+    """A note if a class has no more records than noise may make, by its released count; rehearsals say nothing."""
     if release.allotment is None:
         return ()
     empty = empty_rows(Evidence.of(release).in_cells(len(classes.values)))
@@ -152,7 +152,7 @@ def warn_of(curve: Any, told: Sequence[str] = ()) -> None:
 
 
 def _levels_inside() -> int:
-    """How many calls, beginning with the caller of this function, lie within the package."""
+    """The number of calls, beginning with the caller of this function, within the package."""
     levels, frame = 0, sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         levels, frame = levels + 1, frame.f_back  # type: ignore[assignment]

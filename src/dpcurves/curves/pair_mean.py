@@ -1,4 +1,4 @@
-"""What is read of all pairs of people: one number, with what noise and cells leave open."""
+"""A mean over all pairs of people, with the error of noise and of cells."""
 
 from __future__ import annotations
 

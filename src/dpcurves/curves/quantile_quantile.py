@@ -110,7 +110,7 @@ class QuantileQuantile(Joined):
 
     @property
     def scopes(self) -> Mapping[str, bool]:
-        """What the intervals are for: these records and, only where each unit of both is one record, the population."""
+        """The scopes of the intervals: these records and, only where each unit is one record, the population."""
         both = [scopes(each.privacy) for each in (self.first, self.second)]
         return min(both, key=len)
 
@@ -174,7 +174,7 @@ class QuantileQuantile(Joined):
 
     @classmethod
     def wrote(cls, stored: Mapping[str, Any]) -> bool:
-        """Whether it says which quantiles are compared."""
+        """Tell whether a document names the quantiles that are compared."""
         return "p" in stored["evidence"]["question"]
 
     @classmethod

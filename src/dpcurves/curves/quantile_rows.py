@@ -31,7 +31,7 @@ class HasQuantiles(Protocol):
 
 
 def quantile_rows(curve: HasQuantiles, p: FloatArray) -> list[tuple[str, str]]:
-    """What an HTML summary says of quantiles: where each stands, and between which edges it lies."""
+    """Rows of an HTML summary for quantiles: each with the edges between which it lies."""
     names = [f"{share:g} quantile" for share in p.tolist()]
     intervals = {
         whom: curve.quantile_intervals(p, LEVEL, population=asked) for whom, asked in scopes(curve.privacy).items()

@@ -65,7 +65,7 @@ class Quantiles(Covered):
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """What stands on every picture."""
+        """The privacy statement, which every picture shows."""
         return self.curve.privacy
 
     @property
@@ -88,7 +88,7 @@ class Quantiles(Covered):
 
     @property
     def turns(self) -> tuple[Evidence, ...]:
-        """What was released, turn by turn."""
+        """The releases, turn by turn."""
         return self.curve.turns
 
     def _covers(self) -> str:

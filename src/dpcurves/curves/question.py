@@ -37,12 +37,12 @@ class Continued(Protocol):
 
     @property
     def paid_as(self) -> Query | None:
-        """What the request is charged for; None: for the question itself."""
+        """The query that the request is charged for; None: the question itself."""
         ...
 
 
 def paid_by(question: object) -> Query | None:
-    """What a request with this question stands for; None: for the question itself."""
+    """The query that a request with this question pays for; None: the question itself."""
     return question.paid_as if isinstance(question, Continued) else None
 
 
@@ -56,7 +56,7 @@ class Forewarned(Protocol):
 
 
 def statement_of(releases: Sequence[Release], model: str = "") -> PrivacyStatement:
-    """What is written on a curve that was read from these releases.
+    """The privacy statement of a curve that was read from these releases.
 
     Losses of the turns add up; what is said of the mechanism is said turn by turn, once where turns agree.
 
@@ -79,7 +79,7 @@ def statement_of(releases: Sequence[Release], model: str = "") -> PrivacyStateme
 
 
 def require_independent(privacy: PrivacyStatement) -> None:
-    """What is said of a population stands on independent units.
+    """Refuse statements on a population where units are not independent.
 
     Raises:
         ValueError: a unit has several records.

@@ -28,7 +28,7 @@ METHODS = {"grown-partition": GrownPartition, "quantile-cuts": QuantileCuts, "bi
 
 @cache
 def kinds() -> Mapping[str, type[Any]]:
-    """All questions by the word that asks them.
+    """Kinds of questions by their command names.
 
     >>> sorted(kinds())[:4]
     ['binned-residuals', 'bounds', 'calibration', 'cdf']

@@ -1,4 +1,4 @@
-"""How residuals spread over predictions: a private density, and a synthetic scatter drawn from it."""
+"""Residuals against predictions: a private density, and a synthetic scatter drawn from it."""
 
 from __future__ import annotations
 
@@ -105,11 +105,11 @@ class ResidualPlot(Released):
 
     @property
     def covers(self) -> str:
-        """What share of the records both bounds cover together, and with which chance."""
+        """The share of the records that both bounds cover together, and with which chance."""
         return promised(self.coverage, self.alpha)
 
     def _doubt(self, records: float) -> str:
-        """One line for where noise may have made the bounds much too narrow."""
+        """A note where noise may have made the bounds much too narrow."""
         promised = f"the bounds cover {self.covers}" if self.alpha < self.coverage * records else HARDLY_ANY
         return f"few records for so much noise: {promised}; a larger epsilon tells more"
 
@@ -176,7 +176,7 @@ class ResidualPlot(Released):
 
     @property
     def turns(self) -> tuple[Evidence, ...]:
-        """What was released, turn by turn."""
+        """The releases, turn by turn."""
         return self.evidence
 
     def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
@@ -230,7 +230,7 @@ class ResidualPlot(Released):
 
 @dataclass(frozen=True, slots=True)
 class ResidualPlotQuestion:
-    """How do residuals spread over predictions? Private bounds of each, then an estimator of the plane within them.
+    """Residuals against predictions. Private bounds of each, then an estimator of the plane within them.
 
     The bounds are powers of two times a unit (Chen et al. 2016, Algorithm 2, mended); inside them lies a grid of equal
     cells, which the estimator counts as it sees fit. What lies beyond is counted, too. Of the budget each bound gets
@@ -284,7 +284,7 @@ class ResidualPlotQuestion:
         self._bounds(spare=0)
 
     def steps(self, setting: Setting) -> Needs[ResidualPlot]:
-        """How many records there are, where that is private; bounds of predictions and residuals; and an estimator."""
+        """Ask for the number of records, where that is private; bounds of predictions and residuals; and an estimator."""
         terms = yield from bound_terms(self.predicted, setting)
         across, upwards = self._bounds(terms.spare)
         width, first = yield from bounded(across, terms.part)
@@ -298,7 +298,7 @@ class ResidualPlotQuestion:
         return ResidualPlot.read(estimated, axes, privacy, evidence, coverage=coverage, alpha=fewer)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Where the number of records is private, what is shown of the bounds is what few records need."""
+        """A note on bounds where the number of records is private: those shown are the ones for few records."""
         return () if setting.adjacency.total is not None else (BOUNDS_OF_FEW,)
 
     def __str__(self) -> str:
@@ -317,7 +317,7 @@ class ResidualPlotQuestion:
 
 
 def missed(bound: Release, spare: int) -> float:
-    """How many records fewer than asked one bound may cover, but for half of the chance that either does."""
+    """The number of records that one bound may miss beyond those asked, but for half of the chance that either does."""
     return bound.plan.law.alpha((1 - PROMISED) / 2) + spare
 
 

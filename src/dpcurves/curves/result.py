@@ -1,4 +1,4 @@
-"""What all results have in common: one line, notes, an HTML summary, a picture, a data frame and JSON."""
+"""Base of results: one line, notes, an HTML summary, a picture, a data frame and JSON."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ class Result:
         return f"{type(self).__name__}({', '.join(facts)})"
 
     def _in_short(self) -> tuple[str, ...]:
-        """What the one line says before loss and adjacency: the column, and how many cells, points or records."""
+        """The middle of the one-line repr before loss and adjacency: the column, and numbers of cells, points or
+        records.
+        """
         return ()
 
 
@@ -100,7 +102,7 @@ class Released(Result, ABC):
 
     @classmethod
     def wrote(cls, stored: Mapping[str, Any]) -> bool:
-        """Whether a document of this kind, as plain objects, is of this class: several results are made of others."""
+        """Tell whether this class wrote a document of this kind, as plain objects: several results are made of others."""
         return True
 
     def evidence_json(self) -> dict[str, Any]:
@@ -109,11 +111,11 @@ class Released(Result, ABC):
 
     @property
     def turns(self) -> Sequence[Evidence]:
-        """What was released, turn by turn."""
+        """The releases, turn by turn."""
         return (self.evidence,)
 
     def summary_facts(self) -> dict[str, Any]:
-        """What its HTML summary says, as plain objects: title, one line, summary, notes, and who is protected."""
+        """The facts of its HTML summary, as plain objects: title, one line, summary, notes, and the protected unit."""
         return {"line": repr(self), **display.summary_facts(self._title(), self._summary(), self.privacy)}
 
     def _repr_html_(self) -> str:
@@ -125,7 +127,7 @@ class Released(Result, ABC):
 
     @abstractmethod
     def _title(self) -> str:
-        """What stands above the HTML summary."""
+        """The title of the HTML summary."""
 
     @abstractmethod
     def _summary(self) -> Sequence[tuple[str, str]]:
@@ -158,7 +160,7 @@ class Covered(Released):
 
     @property
     def scopes(self) -> Mapping[str, bool]:
-        """What the intervals are for: these records and, only where each unit is one record, the population."""
+        """The scopes of the intervals: these records and, only where each unit is one record, the population."""
         return scopes(self.privacy)
 
     def plot(
@@ -195,11 +197,11 @@ class Covered(Released):
         return display.to_frame({**self._columns(), **dict(zip(self._named_ends(), ends, strict=False))})
 
     def _shaded(self, whom: Mapping[str, bool], level: float | None) -> Sequence[Any]:
-        """What is drawn of bands or intervals, the wider ones first; without a level, nothing."""
+        """The shaded bands or intervals of a picture, the wider ones first; without a level, none."""
         return shades(whom, level, self._covers(), self._ends)
 
     def _covers(self) -> str:
-        """What the band or the intervals are called in legends."""
+        """The name of the band or the intervals in legends."""
         return "intervals, all at once,"
 
     def _named_ends(self) -> tuple[str, ...]:
@@ -207,7 +209,7 @@ class Covered(Released):
         return "lower", "upper"
 
     def _points(self) -> int:
-        """How many points or edges are shaded, about: as many as the longest column has."""
+        """The approximate number of shaded points or edges: the length of the longest column."""
         return max(len(column) for column in self._columns().values())
 
     def _ends(self, level: float, /, *, population: bool) -> Any:

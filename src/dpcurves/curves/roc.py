@@ -91,7 +91,7 @@ class ROC(TableReading):
         return cls(fpr, tpr, table.thresholds, area, table, title, positive, within)
 
     def notes_on_noise(self) -> tuple[str, ...]:
-        """One line if nothing is known of the curve anywhere; the band is computed only where that may be."""
+        """A note if nothing is known of the curve anywhere; the band is computed only where that may be."""
         law, total = self.evidence.sums, self.evidence.total
         records, noise = self.evidence.unbiased.sum(axis=1), np.sqrt(law.prefix_variances(total is not None)[:, -1])
         if (records > MANY * noise).all():
@@ -230,7 +230,7 @@ class ROC(TableReading):
 
 @dataclass(frozen=True, slots=True)
 class RocQuestion:
-    """How well does `score` rank positives above negatives? Both classes are counted in one table, in one turn.
+    """The ROC curve of `score` for two classes. Both are counted in one table, in one turn.
 
     Scores between two thresholds count as tied, and earlier turns find where thresholds lie best. Where the number of
     records is private, a first turn counts them, for a hundredth of the loss. From 2000 records times epsilon on (4000

@@ -42,7 +42,7 @@ class Sure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Number(ABC):
-    """How one number is read.
+    """The reading of one statistic.
 
     Attributes:
         words: Its usual name.
@@ -63,11 +63,13 @@ class Number(ABC):
         return table.counts.interval(lambda cells: self.of_counts(table, cells), errors, sure.level)
 
     def left_open(self, table: ClassTable) -> Ends:
-        """How far below and above the value from counts the number may be, apart from noise."""
+        """The distances below and above the value from counts that the order inside cells leaves open, apart from
+        noise.
+        """
         return 0.0, 0.0
 
     def is_known(self, counted: FloatArray, least: FloatArray) -> bool:
-        """Whether of these counts of both classes those that matter are at least so many."""
+        """Tell whether enough of the records that matter are in these counts of both classes."""
         if self.of:
             return all(bool(counted[row] >= least[row]) for row in self.of)
         return bool(counted.sum() >= least.max())
@@ -247,7 +249,7 @@ def interval_of(
 
 
 def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
-    """One line if nearly all scores lie in a few neighbouring cells, by released counts: those of rare events do."""
+    """A note if nearly all scores lie in a few neighbouring cells, by released counts: those of rare events do."""
     if table.tied is not None or notes_on_classes(table):
         return ()
     likely, counted = table.counts.likely.sum(axis=0), table.counts.unbiased.sum(axis=0)
@@ -266,7 +268,7 @@ def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
 
 
 def notes_on_classes(table: ClassTable) -> tuple[str, ...]:
-    """One line for each class whose count noise alone can explain."""
+    """A note for each class whose count noise alone can explain."""
     errors = table.errors(population=False)
     found = table.counts.may_lack(errors, NOTED_WITH_CHANCE)
     words = [name for name, lacks in zip(("negatives", "positives"), found, strict=True) if lacks]
@@ -287,7 +289,7 @@ def _present(table: ClassTable, reading: Reading, cells: FloatArray) -> FloatArr
 
 
 def _is_held(table: ClassTable, reading: Reading, errors: FloatArray, level: float) -> bool:
-    """Whether there are records that it is of, whatever the noise did but for its chance."""
+    """Tell whether the records that it needs exist, whatever the noise did but for its chance."""
     noise = _present(table, reading, errors)
     noises = noise if reading.value.of else np.repeat(noise.sum(axis=1, keepdims=True), 2, axis=1)
     each = (1 + level) / 2

@@ -94,7 +94,7 @@ class Scores(TableReading):
         return PrecisionRecall.read(self.table)
 
     def cumulative_gain(self) -> CumulativeGain:
-        """What share of the positives lies among the highest scores, and the lift."""
+        """The share of the positives among the highest scores, and the lift."""
         return CumulativeGain.read(self.table)
 
     def decision_curve(self) -> DecisionCurve:
@@ -136,7 +136,7 @@ class Scores(TableReading):
         return readings_of(self.table)
 
     def value(self, reading: Reading | str) -> float:
-        """One number, or NaN where too few records were counted to compute it.
+        """The value of a statistic, or NaN where too few records were counted to compute it.
 
         Raises:
             ValueError: there is no such reading, or it needs scores that are probabilities.
@@ -205,7 +205,7 @@ class Scores(TableReading):
 
 @dataclass(frozen=True, slots=True)
 class ScoresQuestion:
-    """How are scores distributed in two classes? One table of counts, in one turn, from which all statistics follow.
+    """The distribution of scores in two classes. One table of counts, in one turn, from which all statistics follow.
 
     Formal guarantees: a record lies in one cell of the table of categories, classes and scores, whatever its label, so
     the loss is the same when a replaced record changes its label, its score or its category.
@@ -244,7 +244,7 @@ class ScoresQuestion:
         labels(self.label, self.pos_label, self.neg_label)
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """One table with two rows, or with two rows for each category."""
+        """Ask for one table with two rows, or with two rows for each category."""
         classes = labels(self.label, self.pos_label, self.neg_label)
         score = Axis(self.score, self.grid)
         axes = axes_of(self.by, classes, score)
@@ -258,7 +258,7 @@ class ScoresQuestion:
         return ScoresByCategory(columns_of(self.by), scores)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """How much larger errors are than those of a ROC or a calibration question with the whole loss, in one line.
+        """A note on the ratio of errors to those of a ROC or a calibration question with the whole loss.
 
         There is no such note with categories, which those questions do not have.
         """

@@ -42,7 +42,7 @@ class SimulatedCounts:
 
     @cached_property
     def noise(self) -> FloatArray:
-        """What noise adds to the counts, simulated: (draws, ...)."""
+        """Simulated noise of the counts: (draws, ...)."""
         law, size = self.evidence.sums, self.counts.size
         draws = max(400, min(MOST_DRAWS, draws_for(size), VALUES // size))
         drawn = law.simulate(self.evidence.total, draws, numbered_generator(PLACE))

@@ -1,4 +1,4 @@
-"""One number instead of a curve: the area, and the binormal curve of equal variances that has this area."""
+"""The area under a ROC curve as one number, and the binormal curve of equal variances that has this area."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class SmoothAuc(Released):
 
 @dataclass(frozen=True, slots=True)
 class SmoothAucQuestion:
-    """How well does `score` rank positives above negatives, as one number? One turn.
+    """The area under the ROC curve of `score`, as one number. One turn.
 
     Attributes:
         label: The column of true labels.
@@ -124,7 +124,7 @@ class SmoothAucQuestion:
         labels(self.label, self.pos_label, self.neg_label)
 
     def steps(self, setting: Setting) -> Needs[SmoothAuc]:
-        """One number."""
+        """Ask for one number."""
         classes = labels(self.label, self.pos_label, self.neg_label)
         release = yield from needed(Single(AucQuery((classes, Axis(self.score, self.grid)))), ALL)
         return SmoothAuc.read(Evidence.of(release), statement_of([release], self.model))

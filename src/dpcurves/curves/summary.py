@@ -102,7 +102,7 @@ class Summary(Covered):
 
     @property
     def turns(self) -> tuple[Evidence, ...]:
-        """What was released, turn by turn."""
+        """The releases, turn by turn."""
         return self.evidence
 
     @property
@@ -287,7 +287,7 @@ def _noise_of(turns: tuple[Evidence, ...], draw: np.random.Generator) -> Moments
 
 
 def _spread(turns: tuple[Evidence, ...], draw: np.random.Generator) -> Spread:
-    """What counts of even cells between the bounds say of how squares scatter."""
+    """The scatter of squares, from counts of even cells between the bounds."""
     counts = turns[-1].unbiased[0]
     chunks = turns[-1].sums.simulate(turns[-1].total, DRAWS, draw)
     noise = np.concatenate([cells[:, 0] for cells, _ in chunks])

@@ -39,7 +39,7 @@ LEAST_COUNT, PARTS = Fraction(1, 10), 20
 
 @dataclass(frozen=True, slots=True)
 class CountQuestion:
-    """How many records have a value? One turn.
+    """The number of records with a value. One turn.
 
     Attributes:
         column: A column of numbers.
@@ -92,11 +92,11 @@ class _Bounded:
         return Axis(self.column, Grid(self.lower, self.upper, cells=1))
 
     def _shares(self, setting: Setting) -> tuple[Fraction, ...]:
-        """What counts, sums, and maybe sums of squares get of the loss."""
+        """Shares of the loss for counts, sums, and maybe sums of squares."""
         return TWO_MOMENTS
 
     def _after(self, shares: tuple[Fraction, ...], each: float, setting: Setting) -> tuple[Fraction, ...]:
-        """What follows the counts gets, by how many records a category has on average, as far as is known."""
+        """The share of the loss after the counts, by the mean number of records of a category, as far as it is known."""
         return shares
 
     def steps(self, setting: Setting) -> Needs[Any]:
@@ -118,7 +118,7 @@ class _Bounded:
 
 @dataclass(frozen=True, slots=True)
 class SumQuestion(_Bounded):
-    """What is the sum of the values? Two turns under one charge: its summary has the count and the mean, too.
+    """The sum of the values. Two turns under one charge: its summary has the count and the mean, too.
 
     The sum is released as two numbers: the count, and the sum of the values' distances from the middle of the bounds.
     The loss is divided between the two so that the variance of the sum is least for these bounds.
@@ -143,7 +143,7 @@ class SumQuestion(_Bounded):
 
 @dataclass(frozen=True, slots=True)
 class MeanQuestion(_Bounded):
-    """What is the mean of the values? Three turns under one charge: its summary is that of `SummaryQuestion`.
+    """The mean of the values. Three turns under one charge: its summary is that of `SummaryQuestion`.
 
     Sums of squares have a seventh of the loss: with them the interval for the population knows how much values scatter.
     The noise of the mean is a sixth more than without them.
@@ -167,7 +167,7 @@ class MeanQuestion(_Bounded):
 
 @dataclass(frozen=True, slots=True)
 class VarianceQuestion(_Bounded):
-    """What is the variance of the values? Its summary is that of `SummaryQuestion`, from three turns under one charge.
+    """The variance of the values. Three turns under one charge: its summary is that of `SummaryQuestion`.
 
     Of many records, a fourth turn counts 32 even cells between the bounds, for an eighth of the loss: with them the
     interval for the population knows how far squares scatter. The noise of the variance is then a fifth more. The
@@ -192,7 +192,7 @@ class VarianceQuestion(_Bounded):
 
 @dataclass(frozen=True, slots=True)
 class SummaryQuestion(_Bounded):
-    """What are the count, sum, mean and variance of the values? Three turns under one charge.
+    """Count, sum, mean and variance of the values. Three turns under one charge.
 
     Attributes:
         column: A column of numbers.

@@ -1,4 +1,4 @@
-"""How long until an event, where some records are censored: Kaplan-Meier and Nelson-Aalen curves in bands."""
+"""Survival with censoring: Kaplan-Meier and Nelson-Aalen curves in bands."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Survival(Covered):
         return replace(read, privacy=noted.noted(*read._notes_on_noise()))
 
     def _notes_on_noise(self) -> tuple[str, ...]:
-        """One line if nothing is known of the curve at any time."""
+        """A note if nothing is known of the curve at any time."""
         lower, upper = self.band(LEVEL)
         return notes_on_width((upper - lower)[1:], EVERYWHERE)
 
@@ -137,7 +137,7 @@ class Survival(Covered):
 
     @property
     def turns(self) -> Sequence[Evidence]:
-        """What was released: rows of one table."""
+        """The releases: rows of one table."""
         return self.evidence
 
     @property
@@ -154,7 +154,7 @@ class Survival(Covered):
 
     @property
     def _cells(self) -> FloatArray:
-        """Where each cell begins and ends, (cells, 2): at edges, or at the value that was declared for it."""
+        """The ends of each cell, (cells, 2): edges, or the value that was declared for it."""
         values = self.grid.values
         return np.stack([self.x[:-1], self.x[1:]] if values is None else [values, values], axis=1)
 
@@ -312,7 +312,7 @@ class Survival(Covered):
 
 @dataclass(frozen=True, slots=True)
 class SurvivalQuestion:
-    """How long until an event, where some records are censored? One turn.
+    """Time until an event, where some records are censored. One turn.
 
     Attributes:
         time: A column of numbers: the time of the event, or of censoring.
@@ -346,7 +346,7 @@ class SurvivalQuestion:
             raise Refused("grid", f"at most {MOST_CELLS} cells of time are counted, got {grid.cells}")
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """One table: counts of censored records and of events in each cell, summed from the end."""
+        """Ask for one table: counts of censored records and of events in each cell, summed from the end."""
         axis = Axis(self.time, self.grid.with_outside(Outside.APART))
         axes = (labels(self.event, self.came, self.censored, ("censored", "came")), axis)
         found = yield from needed(Prefixes(axes_of(self.by, *axes)), ALL)

@@ -109,7 +109,7 @@ def require_same_grid(first: CDF, second: CDF) -> None:
 
 
 def sample_of(prefixes: Prefixes, bounds: IntArray, noise: FloatArray) -> Sample:
-    """What the last turn counted between these edges.
+    """Counts of the last turn between these edges.
 
     Args:
         prefixes: Counts along a grid.
@@ -121,7 +121,7 @@ def sample_of(prefixes: Prefixes, bounds: IntArray, noise: FloatArray) -> Sample
 
 
 def counts_of(prefixes: Prefixes, bounds: IntArray) -> tuple[FloatArray, FloatArray]:
-    """What the last turn counted between these edges, as in `sample_of`: without bias, and with none below zero."""
+    """Counts of the last turn between these edges, as in `sample_of`: without bias, and with none below zero."""
     below = prefixes.unbiased_below[bounds]
     rising = np.clip(non_decreasing(below), 0.0, max(below[-1], 0.0))
     return np.diff(below), np.diff(rising)

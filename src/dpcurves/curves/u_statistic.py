@@ -256,7 +256,7 @@ class _Cells:
 
     @property
     def parts(self) -> IntArray:
-        """How many cells of the grid each has."""
+        """The number of cells of the grid in each."""
         return np.diff(self.bounds)
 
     @cached_property
@@ -275,7 +275,7 @@ class _Cells:
 
     @cached_property
     def noise(self) -> FloatArray:
-        """What noise adds to counts, simulated: (draws, intervals)."""
+        """Simulated noise of the counts: (draws, intervals)."""
         return self._simulated(min(MOST_DRAWS, draws_for(len(self.curve.prefixes.evidence.sums.bounds))))
 
     def _simulated(self, draws: int) -> FloatArray:
@@ -290,7 +290,7 @@ class _Cells:
         return np.asarray(self.likely / max(float(self.likely.sum()), 1.0))
 
     def reach(self, kernel: Kernel) -> float:
-        """How far the mean of a kernel may be from that of the values."""
+        """The largest distance of the mean of a kernel from that of the values."""
         return float(self.shares @ kernel.reach @ self.shares)
 
     def drawn(self, population: bool) -> FloatArray:
@@ -314,7 +314,7 @@ class _Cells:
         return UStatistic(value, resolution, ends, self.curve.privacy, notes, least, most)
 
     def _bias(self, statistic: Statistic, about: float) -> float:
-        """What noise adds on average: each that is drawn is put on and taken off, so what it moves evenly is not in it.
+        """The expected effect of the noise: each draw is put on and taken off, so its linear effect is not in it.
 
         For means of kernels, where the number of people is known, that leaves the mean of the form of noise alone.
         """

@@ -221,7 +221,7 @@ class VerifyQuestion:
         self._query()
 
     def steps(self, setting: Setting) -> Needs[Verification]:
-        """One count."""
+        """Ask for one count."""
         release = yield from needed(Single(self._query()), ALL)
         privacy, of_classes = statement_of([release], self.model), isinstance(self.outcome, Categories)
         return Verification.read(Evidence.of(release), self.subsets, self._claim(), privacy, of_classes=of_classes)

@@ -1,4 +1,4 @@
-"""What released counts say of survival curves whose cells of time are wide, and of their log-rank test."""
+"""Notes on survival curves with wide cells of time, and on their log-rank test, by released counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .turns.leaving import Leaving
 
 
 def notes_on_wide_cells(found: Leaving, noise: Leaving) -> tuple[str, ...]:
-    """One line if more may seem to survive than do, because records are censored inside cells.
+    """A note if more may seem to survive than do, because records are censored inside cells.
 
     Args:
         found: What was released of the cells in which it is known how many are at risk.
@@ -26,7 +26,7 @@ def notes_on_wide_cells(found: Leaving, noise: Leaving) -> tuple[str, ...]:
 
 
 def notes_on_moved(groups: Sequence[Leaving], noises: Sequence[Leaving]) -> tuple[str, ...]:
-    """One line if a log-rank test of two groups may find a difference because records are censored inside cells.
+    """A note if a log-rank test of two groups may find a difference because records are censored inside cells.
 
     Args:
         groups: What was released of both in the cells that the test is of.

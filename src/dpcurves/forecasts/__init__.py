@@ -1,4 +1,4 @@
-"""How far off an answer would be: a question rehearsed on public records that are made up, or that are given."""
+"""Forecasts of errors: a question rehearsed on public records that are made up, or that are given."""
 
 from .expected_errors import Expected as Expected
 from .expected_errors import Forecast as Forecast

@@ -37,7 +37,7 @@ LIKE = "columns of public records, a released curve, or a function of a generato
 
 
 class Expected(NamedTuple):
-    """How far off answers are for records of one kind.
+    """Expected errors of answers for records of one kind.
 
     Attributes:
         records: What the records are like.
@@ -77,7 +77,7 @@ class Forecast:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """One line where no answer about such records, or about some of them, would tell more than none at all."""
+        """A note where no curve of these records would tell more than none at all."""
         silent = [each.records for each in self.expected if each.half_width >= self.nothing]
         if len(silent) == len(self.expected):
             return (SAYS_NOTHING,)
@@ -109,7 +109,7 @@ class Forecast:
 
     @property
     def title(self) -> str:
-        """What is told, of how many records."""
+        """The title: the kind of question, and the number of records."""
         return f"{self.words}, for {self.size:,} records, {self.rehearsals} rehearsals of each kind:"
 
 
@@ -207,7 +207,7 @@ def _tables(law: Law, size: int, draw: np.random.Generator, most: int) -> Iterat
 
 
 class _Asked(NamedTuple):
-    """What is rehearsed."""
+    """The rehearsed question."""
 
     question: Any
     kind: Kind

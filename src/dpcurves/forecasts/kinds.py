@@ -45,7 +45,7 @@ Table = dict[str, Any]
 
 
 class Kind(NamedTuple):
-    """One kind of question.
+    """A kind of question.
 
     Attributes:
         laws: What records may be like, by names.

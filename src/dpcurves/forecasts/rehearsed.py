@@ -80,7 +80,7 @@ def confirmed(question: VerifyQuestion, table: Mapping[str, Any]) -> int:
 
 
 class _Reply:
-    """One conversation: what is paid for is opened first, and asked of again under the same payment."""
+    """A conversation's replies: a part is opened when it is paid for, and asked again under the same payment."""
 
     def __init__(self, records: CountSource, trust: Central, adjacency: Any, randomness: Randomness) -> None:
         self._of = records, trust, adjacency, randomness

@@ -1,4 +1,4 @@
-"""How far a curve is from what its records say: the errors that forecasts tell. Of public records alone."""
+"""Errors of curves against their records, which forecasts report. Of public records alone."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def half_of_area(curve: ROC, population: bool) -> float:
 
 
 def half_of_bounds(found: Bounds, population: bool) -> float:
-    """How many records fewer the interval may cover; nothing is said of a population."""
+    """The number of records that the interval may miss; nothing is said of a population."""
     return nan if population else found.alpha
 
 
@@ -242,7 +242,7 @@ def _edges_about(values: FloatArray, grid: Grid) -> FloatArray:
 
 
 def _below(values: FloatArray, edges: FloatArray, grid: Grid) -> FloatArray:
-    """How many values are below each edge: at the upper end of the grid all within it."""
+    """The number of values below each edge: at the upper end of the grid all within it."""
     values = np.sort(_within(values, grid))
     return np.where(
         edges == grid.upper, np.searchsorted(values, edges, side="right"), np.searchsorted(values, edges)

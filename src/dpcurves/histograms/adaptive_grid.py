@@ -61,7 +61,7 @@ class AdaptiveGridEstimator:
 
 
 def _pairs(coarse: IntArray, fine: IntArray) -> IntArray:
-    """One number for each pair."""
+    """A number for each pair."""
     return coarse * (int(fine.max()) + 1) + fine
 
 

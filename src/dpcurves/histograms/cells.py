@@ -16,7 +16,7 @@ from .table_estimator import Axes, Conversation
 
 @dataclass(frozen=True, slots=True)
 class CellEstimator:
-    """One noisy count for each cell (Dwork, McSherry, Nissim and Smith 2006). One turn."""
+    """A noisy count for each cell (Dwork, McSherry, Nissim and Smith 2006). One turn."""
 
     def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
         """Ask for all cells."""

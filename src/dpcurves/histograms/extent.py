@@ -1,4 +1,4 @@
-"""Which cells of a flat table lie in the grids, which outside; and orders in which neighbours stand together."""
+"""Cells of a flat table inside and outside of the grids; and orders in which neighbours stand together."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Extent:
 
     @property
     def cells(self) -> int:
-        """How many cells lie in the grids."""
+        """The number of cells in the grids."""
         return prod(self.shape)
 
 
@@ -63,7 +63,7 @@ def neighbourly(shape: tuple[int, ...]) -> IntArray:
 
 
 def hilbert_place(row: IntArray, column: IntArray, *, side: int) -> IntArray:
-    """How far along the curve through a square of `side` cells each cell lies, by halving (Hilbert 1891)."""
+    """The place of each cell along the Hilbert curve through a square of `side` cells, by halving (Hilbert 1891)."""
     x, y = row.copy(), column.copy()
     place = np.zeros_like(x)
     half = side // 2

@@ -54,7 +54,7 @@ def fan_out(side: int, axes: int) -> int:
 
 
 def _height(side: int, fan: int) -> int:
-    """How many levels below the whole make single cells."""
+    """The number of levels below the whole down to single cells."""
     height, width = 1, fan
     while width < side:
         height, width = height + 1, width * fan

@@ -87,7 +87,7 @@ class _Plane:
 
     @property
     def blocks(self) -> IntArray:
-        """What is counted first."""
+        """The blocks that are counted first."""
         return self.tree.tilings[self.tree.depth // HALF_WAY][:-1]
 
     def query(self, starts: IntArray, turn: int) -> RegionQuery:
@@ -95,11 +95,11 @@ class _Plane:
         return RegionQuery(self.axes, self.places, (tuple(starts.tolist()),), Read.CELLS, turn)
 
     def read(self, releases: list[Release]) -> JointEstimate:
-        """All answers together."""
+        """Read the answers together."""
         return JointEstimate.of(releases, self.tree.layout)
 
     def worth_counting(self, splits: Splits, alone: Noise, part: Fraction) -> IntArray:
-        """Where blocks begin that are not worth dividing, if this part of the share counts them; the first, if all."""
+        """The starts of blocks that are not worth dividing, if this part of the share counts them; the first, if all."""
         noise = Noise(alone.family, alone.parameter / part).variance / 2
         risk = largest_below(splits.layout, splits.variance)
         starts = beginnings(splits.layout, undivided(splits.layout, risk > TOLERANCE * noise))

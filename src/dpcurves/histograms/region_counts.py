@@ -1,4 +1,4 @@
-"""One turn: noisy counts of regions, read by least squares."""
+"""Noisy counts of regions in one turn, read by least squares."""
 
 from __future__ import annotations
 

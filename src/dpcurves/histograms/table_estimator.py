@@ -1,4 +1,4 @@
-"""What all estimators share: they ask, are answered, and end in an estimate of every cell."""
+"""Base of table estimators: they ask, are answered, and end in an estimate of every cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is promised: who is protected, and how much a release may reveal."""
+"""Privacy guarantees: the protected unit, and the bound on what a release may reveal."""
 
 from ..arguments import Exact
 from .adjacency import EACH_RECORD, AddRemove, Adjacency, Neighbours, ReplaceOne, Unit

@@ -1,4 +1,4 @@
-"""Which two data sets an observer must not be able to tell apart."""
+"""Adjacency: the pairs of data sets that an observer must not be able to tell apart."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..arguments import Refused, make_whole
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Who is protected: all records that share a value of `column`. At most `records` of them are used.
+    """The protected unit: all records that share a value of `column`. At most `records` of them are used.
 
     Raises:
         ValueError: `records` is below 1.
@@ -112,7 +112,7 @@ class Neighbours(Enum):
 
     @property
     def knows_units(self) -> bool:
-        """Whether the number of units is public."""
+        """Tell whether the number of units is public."""
         return self is Neighbours.REPLACE_ONE
 
     def among(self, unit: Unit, units: int | None) -> Adjacency:

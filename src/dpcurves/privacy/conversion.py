@@ -80,7 +80,7 @@ def rho_for(epsilon: Fraction | float, delta: float) -> Fraction:
 
 
 def _root(rising: Callable[[float], float], upper: float) -> float:
-    """Where `rising` crosses zero between 0 and `upper`: to the last bit."""
+    """The zero of `rising` between 0 and `upper`: to the last bit."""
     lower = 0.0
     while lower < (middle := (lower + upper) / 2) < upper:
         if rising(middle) < 0:

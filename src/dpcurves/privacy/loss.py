@@ -1,4 +1,4 @@
-"""How much a release reveals, and how losses add up: exactly."""
+"""Privacy loss and its composition: exact."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class PrivacyLoss:
 
     @property
     def is_pure(self) -> bool:
-        """Whether the loss has an epsilon."""
+        """Tell whether the loss has an epsilon."""
         return self.epsilon is not None
 
     def epsilon_at(self, delta: float, *, accountant: str = "zcdp") -> float:

@@ -1,4 +1,4 @@
-"""What is promised about the model that a diagnostic judges: its fit is a second use of records."""
+"""The guarantee about the model that a diagnostic judges: its fit is a second use of records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..arguments import WrongKind
 
 
 class Model(Enum):
-    """Where a model comes from. If it was fitted to the records that it is tested on, its residuals reveal them all.
+    """The origin of a model. If it was fitted to the records that it is tested on, its residuals reveal them all.
 
     If a model was fitted, without privacy, to the records that judge it, one changed record moves every residual; then
     no diagnostic is private, whatever its noise. So one of three things has to be true, and is written on the result:

@@ -55,7 +55,7 @@ class Plan:
 
 
 class Plans(tuple[Plan, ...]):
-    """What was planned, turn by turn.
+    """The plans of a question, turn by turn.
 
     Attributes:
         notes: What should be read before anything is charged, each in one line, from public facts alone.

@@ -76,7 +76,7 @@ class Evidence:
 
     @classmethod
     def of(cls, release: Release) -> Evidence:
-        """What one release says. Sums over records do not add up to a number of records, public or not."""
+        """The evidence of one release. Sums over records do not add up to a number of records, public or not."""
         law = release.plan.law
         return cls(law, release.values, None if law.missing is None else release.plan.adjacency.total)
 
@@ -204,7 +204,7 @@ class PrivacyStatement:
 
     @property
     def most_records(self) -> int | None:
-        """How many records there are at most, those of any category among them; None where that is private."""
+        """An upper bound on the number of records, those of any category among them; None where that is private."""
         return None if self.units is None else self.units * self.rows_per_unit
 
     @property
@@ -214,7 +214,7 @@ class PrivacyStatement:
 
     @property
     def protected(self) -> str:
-        """Who is protected, in words."""
+        """The protected unit, in words."""
         if not self.unit:
             return "each record"
         return f"each {self.unit} (at most {self.rows_per_unit} records)"

@@ -1,4 +1,4 @@
-"""How what is needed is asked for: queries, their order and their shares, from public facts and earlier answers."""
+"""Strategies: from workloads to queries, their order and their shares, by public facts and earlier answers."""
 
 from lazy_loader import attach_stub
 

@@ -1,4 +1,4 @@
-"""Which strategy meets a workload, for who can count once, and for who can count again on cells that answers chose."""
+"""Choice of the strategy of a workload, for who can count once, and for who can count again on chosen cells."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ Made = Callable[[Any, Setting], Strategy[Any]]
 
 
 def at_once(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
-    """How whoever counts once, on cells that are known beforehand, asks: in one turn, or one threshold after the other.
+    """The strategy of a holder that counts once, on cells that are known beforehand: one turn, or threshold by
+    threshold.
 
     Raises:
         TypeError: it is no workload of ours.
@@ -26,7 +27,8 @@ def at_once(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
 
 
 def adaptively(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
-    """How whoever keeps the records after an answer asks: in several turns, where public facts say that they pay.
+    """The strategy of a holder that keeps the records after an answer: several turns, where public facts say that they
+    pay.
 
     Raises:
         TypeError: it is no workload of ours.
@@ -35,7 +37,7 @@ def adaptively(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]
 
 
 def formerly(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
-    """How `adaptively` asked in earlier versions: for answers that were paid then, and are read again.
+    """The strategy of `adaptively` in earlier versions: for answers that were paid then, and are read again.
 
     Raises:
         TypeError: it is no workload of ours.

@@ -1,4 +1,4 @@
-"""Which groups of neighbouring leaves are worth counting beside the leaves: public, from their number alone."""
+"""Groups of neighbouring leaves that are worth counting beside the leaves: public, from their number alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def leaf_tilings(starts: Sequence[int], family: Family, *, pinned: bool) -> tupl
 
 
 def _groupings(leaves: int) -> Iterator[tuple[int, ...]]:
-    """How many leaves the intervals of each tiling join, from coarse to fine."""
+    """The number of leaves that the intervals of each tiling join, from coarse to fine."""
     yield (1,)
     for levels in range(2, MOST_LEVELS + 1):
         root = int(leaves ** (1 / levels))

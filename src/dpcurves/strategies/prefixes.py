@@ -81,7 +81,7 @@ def refined(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
 
 
 def is_worth_closing_in(axis: Axis, workload: Prefixes, setting: Setting) -> bool:
-    """Whether counts close in on a few quantiles. A function of public facts alone.
+    """Tell whether counts close in on a few quantiles. A function of public facts alone.
 
     Not with a hint, nor with next to no noise. Where the number of records is private, on a single quantile only.
     """
@@ -124,7 +124,7 @@ def closing_in(axis: Axis, shares: tuple[float, ...], setting: Setting) -> Strat
 
 
 def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
-    """Whether three turns are asked for. A function of public facts alone.
+    """Tell whether three turns are asked for. A function of public facts alone.
 
     Not with a hint that records have atoms. Else with the hint that they are peaked, or if there are many cells, few
     records for them as far as that is public, and enough noise for a turn to be worth its price; declared values only
@@ -142,7 +142,7 @@ def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
 
 
 def are_worth_counting(values: int, total: int | None, noise: Noise) -> bool:
-    """Whether each declared value is counted by itself, in one turn. A function of public facts alone.
+    """Tell whether each declared value is counted by itself, in one turn. A function of public facts alone.
 
     Records lie on declared values, and neighbours that are counted together leave open which of them they are: means
     over pairs, and quantiles, are then known to within what lies between these. So each is counted from
@@ -190,7 +190,7 @@ def refining(axis: Axis, setting: Setting) -> Strategy[Counted]:
 
 
 def _all_read(releases: tuple[Release, ...]) -> Counted:
-    """All turns are read together; a tree over all cells that are not halved as those of the turns are, alone."""
+    """Read all turns together; a tree over all cells that are not halved as those of the turns are, alone."""
     told = tuple(Evidence.of(release) for release in releases)
     if isinstance(releases[-1].plan.query, CountQuery) and not told[-1].sums.is_convolved:
         return Counted.last_of(releases)
@@ -198,7 +198,7 @@ def _all_read(releases: tuple[Release, ...]) -> Counted:
 
 
 def _all_cells(axis: Axis, joint: JointEstimate, times: Fraction) -> CountQuery | PartitionQuery:
-    """What counts every cell, with so many times the loss of the first turn: see `is_uneven`.
+    """The query that counts every cell, with so many times the loss of the first turn: see `is_uneven`.
 
     A square root of prefix sums has less noise than a tree, but nothing of it can be smoothed.
     """
@@ -208,7 +208,7 @@ def _all_cells(axis: Axis, joint: JointEstimate, times: Fraction) -> CountQuery 
 
 
 def _worth_counting(joint: JointEstimate, times: Fraction, refine: Callable[[Splits, Noise], Tilings]) -> Tilings:
-    """What to count next, with so many times the loss of the first turn; all, if nothing stands out."""
+    """The next query, with so many times the loss of the first turn; all cells, if nothing stands out."""
     levels = joint.turns[0].measured.levels
     alone = Noise(joint.noise.family, joint.noise.parameter / len(levels) / times)
     tilings = refine(joint.splits, alone)

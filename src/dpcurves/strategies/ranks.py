@@ -177,7 +177,7 @@ def _counted(workload: Ranks, score: Axis, before: tuple[Release, ...], share: F
 
 
 def finer_for(records: float, setting: Setting) -> Finer | None:
-    """What is counted on finer cells; None: nothing, for noise would hide more than ties do.
+    """The finer cells that are counted, too; None: none, for noise would hide more than ties do.
 
     The area of exact scores lies as far from that of tied ones as pairs of one cell may be won or lost: a share of
     about one over the cells, which more records do not make less, and which an interval has to leave open. Counts of
@@ -195,7 +195,9 @@ def pieces_between(score: Axis, cuts: Sequence[int]) -> Axis:
 
 
 def _query(score: Axis, cuts: Cuts, levels: int) -> QuantileCutsQuery | MedianQuery:
-    """Where edges are looked for, scores outside the grid belong to its end cells, wherever they are counted then."""
+    """The query. Scores outside the grid belong to its end cells while edges are searched, wherever they are counted
+    then.
+    """
     if cuts is Cuts.QUANTILES:
         return QuantileCutsQuery((score,), 2**levels)
     return MedianQuery((Axis(score.column, score.grid.with_outside(Outside.CLAMPED)),), levels)
@@ -233,7 +235,7 @@ def part_of_look(signal: float) -> Fraction:
 
 
 def cells_for(signal: float) -> int:
-    """How many cells are counted where there are so many records over noise.
+    """The number of cells that are counted where there are so many records over noise.
 
     >>> [cells_for(signal) for signal in (-20, 100, 400, 1600)]
     [4, 6, 12, 24]
@@ -242,7 +244,7 @@ def cells_for(signal: float) -> int:
 
 
 def believed_shares(counts: FloatArray, variance: float) -> FloatArray:
-    """What share of the records each interval is taken to have: nearly even ones, as far as noise may explain the rest.
+    """The believed share of the records in each interval: nearly even ones, as far as noise may explain the rest.
 
     >>> believed_shares(np.array([90.0, 10.0, 0.0, 0.0]), 1.0).round(2).tolist()
     [0.9, 0.1, 0.0, 0.0]
@@ -272,7 +274,7 @@ def quantiles_of(shares: FloatArray, ends: IntArray, pieces: int, evenly: float)
 
 
 def levels_for(records: float, setting: Setting) -> int:
-    """How often scores are halved: as long as pieces are at most half the square root of records over noise.
+    """The number of halvings of the scores: as long as pieces are at most half the square root of records over noise.
 
     That is a quarter of records times epsilon, of which a replaced record counts for two and other laws for the epsilon
     that has the same noise; the number of records is public, or was counted. Fewer pieces blur the curve, by about the

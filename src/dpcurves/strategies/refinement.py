@@ -1,4 +1,4 @@
-"""Where to count next: public partitions, from what was released before. Nothing here is secret, nothing is drawn.
+"""Refinement: the next public partition, from earlier releases. Nothing here is secret, nothing is drawn.
 
 A conversation of three turns, at 15, 10 and 75 % of the loss, or 10, 10 and 80 (`parts`). The first has a fixed
 partition (`first_turn`). Where records are known to be few for the noise it is coarse, has 25 %, and is followed by the
@@ -104,7 +104,7 @@ FULL = 1.0  # records in a cell, in the same units, from which on a short turn s
 
 
 def first_turn(layout: Dyadic, thirds: int = 3) -> Tilings:
-    """What is counted first: tilings that are a third as deep as cells, two thirds, and all the way, or less of these.
+    """The first tilings: a third as deep as cells, two thirds, and all the way, or less of these.
 
     >>> first_turn(Dyadic.plain(8)), first_turn(Dyadic.plain(8), thirds=1)
     ((range(0, 8, 4), range(0, 8, 2), range(0, 8)), (range(0, 8, 4),))
@@ -114,7 +114,7 @@ def first_turn(layout: Dyadic, thirds: int = 3) -> Tilings:
 
 
 def at_depth(layout: Dyadic, depth: int) -> Tilings:
-    """One tiling, so many halvings below the whole.
+    """A tiling, so many halvings below the whole.
 
     >>> at_depth(Dyadic.plain(8), 2)
     (range(0, 8, 2),)
@@ -123,7 +123,7 @@ def at_depth(layout: Dyadic, depth: int) -> Tilings:
 
 
 def first_depth(layout: Dyadic, total: float | None, noise: Noise) -> int:
-    """How often a tiling is halved whose intervals hold about as much as noise moves the count below a middle one.
+    """The number of halvings at which intervals hold about as much as noise moves the count below a middle one.
 
     Of m intervals that is the noise of m / 4 counts, as one adds up those of the shorter side, which have it half.
     """
@@ -132,7 +132,7 @@ def first_depth(layout: Dyadic, total: float | None, noise: Noise) -> int:
 
 
 def thirds_seen(total: float | None, alone: Noise) -> int:
-    """How many thirds of the way down to the cells a first turn goes: see `FAINT`.
+    """The depth of a first turn in thirds of the way down to the cells: see `FAINT`.
 
     Args:
         total: The public number of records; None where it is private.
@@ -144,7 +144,7 @@ def thirds_seen(total: float | None, alone: Noise) -> int:
 
 
 def is_dense(cells: int, total: float | None, alone: Noise) -> bool:
-    """Whether cells have so many records on average that there is nothing to look for: all of them are worth a count.
+    """Tell whether cells have so many records on average that all of them are worth a count.
 
     Args:
         cells: How many there are.
@@ -156,7 +156,7 @@ def is_dense(cells: int, total: float | None, alone: Noise) -> bool:
 
 
 def is_full(cells: int, total: float | None, alone: Noise) -> bool:
-    """Whether cells are known to hold many records on average, but not so many that there is nothing to look for.
+    """Tell whether cells are known to hold many records on average, but not so many that there is nothing to look for.
 
     Args:
         cells: How many there are.
@@ -167,7 +167,8 @@ def is_full(cells: int, total: float | None, alone: Noise) -> bool:
 
 
 def is_exact(cells: int, total: float | None, alone: Noise) -> bool:
-    """Whether there is so little noise that counts of single cells, most of them exact, add up to less than a tree's.
+    """Tell whether there is so little noise that counts of single cells, most of them exact, add up to less than a
+    tree's.
 
     The tree has the loss of the last of three turns. What turns before it cost weighs more than elsewhere: variances of
     whole numbers, by which both are judged, fall much faster than the square of a scale.
@@ -186,7 +187,7 @@ def is_exact(cells: int, total: float | None, alone: Noise) -> bool:
 
 
 def parts(cells: int, total: float | None, alone: Noise) -> tuple[Fraction, Fraction, Fraction]:
-    """What the three turns may lose, as parts of the whole loss: public before anything is asked.
+    """Losses of the three turns, as parts of the whole loss: public before anything is asked.
 
     Args:
         cells: How many there are.
@@ -201,13 +202,13 @@ def parts(cells: int, total: float | None, alone: Noise) -> tuple[Fraction, Frac
 
 
 def _fine_turn(cells: int, total: float | None, alone: Noise) -> Fraction:
-    """What a first turn of several tilings may lose."""
+    """The loss of a first turn of several tilings."""
     reasons = (alone.family is Family.GAUSSIAN) + is_full(cells, total, alone)
     return (FIRST_TURN, SHORT_TURN, SHORTEST_TURN)[reasons]
 
 
 def refinement(splits: Splits, alone: Noise) -> Tilings:
-    """What to count next: nested tilings, from coarse to fine, all with the same noise.
+    """The next nested tilings, from coarse to fine, all with the same noise.
 
     An interval is split, down to single cells, if it or an interval in it has a split whose posterior variance is
     more than `TOLERANCE` times the noise that the turn would have; somewhat less readily where records are few, or lie
@@ -226,7 +227,7 @@ def refinement(splits: Splits, alone: Noise) -> Tilings:
 
 
 def has_atoms(splits: Splits) -> bool:
-    """Whether records seem to lie in single cells, with few beside them.
+    """Tell whether records seem to lie in single cells, with few beside them.
 
     Expected squares of what halves differ by, in the two finest halvings and beyond what chance alone makes, are then
     nearly those of their parents. Where cells are merely unlike their neighbours they are much less.
@@ -240,7 +241,7 @@ def has_atoms(splits: Splits) -> bool:
 
 
 def overall_look(splits: Splits, alone: Noise) -> Tilings:
-    """What a second turn counts if many splits are unclear and records lie in atoms: any number of intervals, once.
+    """The tilings of a second turn if many splits are unclear and records lie in atoms: any number of intervals, once.
 
     It finds cells that hold much by themselves: the last turn counts intervals closely, but inside an interval that it
     does not split the curve is straight, and a single full cell in it would be the largest error of all. Intervals of a
@@ -302,7 +303,7 @@ def _in_steps(layout: Layout, leaves: NDArray[np.int64], tilings: int, overview:
 def around(
     splits: Splits, alone: Noise, shares: tuple[float, ...], spread: float, least: float, *, sampled: bool = False
 ) -> tuple[int, ...]:
-    """One tiling that is fine where quantiles may lie, and as coarse as halvings allow elsewhere: its first cells.
+    """A tiling that is fine where quantiles may lie, and as coarse as halvings allow elsewhere: its first cells.
 
     An interval is halved if a quantile may lie inside, as far as `UNSURE` standard deviations of the counts below its
     ends tell, and if it seems to hold more than `least` deviations of the noise that its count would have. Where the
@@ -348,7 +349,7 @@ def _may_hold(splits: Splits, share: float, spread: float, sampling: float, edge
 
 
 def is_glance(tilings: Tilings, instead: Tilings, splits: Splits, family: Family) -> bool:
-    """Whether a second turn of few intervals, closely counted, is enough.
+    """Tell whether a second turn is worth its price; else everything is spent on one turn.
 
     Not if it has many intervals; nor if records seem to lie evenly, for then there is nothing to look for; nor if the
     last turn will have many intervals anyhow.
@@ -363,7 +364,7 @@ def is_glance(tilings: Tilings, instead: Tilings, splits: Splits, family: Family
 
 
 def is_widespread(tilings: Tilings, splits: Splits, alone: Noise) -> bool:
-    """Whether a last turn would count so many of the cells that counting all of them at once is no worse.
+    """Tell whether a last turn would count so many of the cells that counting all of them at once is no worse.
 
     So it is with Gaussian noise: what adds up all cells has noise that hardly grows with their number. With Laplace
     noise it grows too fast. Where records stand far above the noise, atoms among them are worth more intervals.
@@ -380,7 +381,8 @@ def is_widespread(tilings: Tilings, splits: Splits, alone: Noise) -> bool:
 
 
 def is_uneven(tilings: Tilings, splits: Splits) -> bool:
-    """Whether so many splits are unclear that cells seem to be unlike their neighbours: smoothing tells little then.
+    """Tell whether so many splits are unclear that cells seem to be unlike their neighbours: smoothing tells little
+    then.
 
     Args:
         tilings: What `refinement` would count; a last turn also counts what holds much, however clear it is.
@@ -400,7 +402,7 @@ def all_depths(layout: Dyadic) -> Tilings:
 
 
 def _tolerance(splits: Splits, alone: Noise) -> tuple[float, ...]:
-    """What a split may keep in a turn of 1, 2, ... tilings, from released and public numbers."""
+    """The tolerated variance of a split in a turn of 1, 2, ... tilings, from released and public numbers."""
     if splits.even > CLEAR:
         return UNHURRIED
     return TOLERANCE if splits.counts[WHOLE] > ENOUGH_RECORDS * sqrt(alone.variance) else CAUTIOUS
@@ -426,7 +428,7 @@ def _variance_of_prefixes(tilings: Tilings, cells: int, alone: Noise, pinned: bo
 
 
 def _held(layout: Layout, leaves: NDArray[np.int64]) -> FloatArray:
-    """How many of the leaves lie in each node; a leaf holds one."""
+    """The number of leaves in each node; a leaf holds one."""
     held = np.zeros(layout.nodes)
     held[leaves] = 1
     for parent, left, right, _ in reversed(layout.halvings):

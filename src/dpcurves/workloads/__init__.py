@@ -1,4 +1,4 @@
-"""What a question needs: which numbers, never how they are asked for. Trust models choose that, in public."""
+"""Workloads: the numbers that a question needs, apart from the queries that ask for them, which trust models choose."""
 
 from lazy_loader import attach_stub
 

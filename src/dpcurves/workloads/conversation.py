@@ -1,4 +1,4 @@
-"""How a question says what it needs, and what answers it: evidence, that is, unbiased counts with their covariance."""
+"""Conversation of a question: it states its needs, and is answered with evidence, unbiased counts and their covariance."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Workload(Generic[Answer]):
 
 
 class Need(NamedTuple):
-    """What a question needs, and for what share of its budget. Both are public."""
+    """A workload, and its share of the question's budget. Both are public."""
 
     workload: Workload[Any]
     share: Fraction
@@ -73,7 +73,7 @@ class Counted:
 
     @property
     def is_paid(self) -> bool:
-        """Whether these are answers; else they are blank, and of a rehearsal."""
+        """Tell whether these are answers; else they are blank, and of a rehearsal."""
         return self.releases[-1].allotment is not None
 
     @property

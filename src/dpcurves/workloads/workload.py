@@ -1,4 +1,4 @@
-"""Which numbers a question needs. Each kind names what answers it; none says which queries are asked, or how often."""
+"""Kinds of workloads. Each names the type of its answer; none says which queries are asked, or how often."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Axes: TypeAlias = tuple[Axis | Categories, ...]
 
 @dataclass(frozen=True, slots=True)
 class Cells(Workload[Counted]):
-    """How many records fall in each cell, each to be read on its own.
+    """Counts of records in each cell, each to be read on its own.
 
     Attributes:
         axes: The sides of the table: categories and grids.
@@ -39,7 +39,7 @@ class Way(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Prefixes(Workload[Counted]):
-    """How many records lie below edges of the last axis, in each row of the others.
+    """Counts of records below edges of the last axis, in each row of the others.
 
     Attributes:
         axes: The sides of the table; the last one is along what is counted.
@@ -56,7 +56,7 @@ class Prefixes(Workload[Counted]):
 
 @dataclass(frozen=True, slots=True)
 class Below(Workload[Counted]):
-    """How many records lie below a few edges of a grid that may be far too fine to be counted out, and in all.
+    """Counts of records below a few edges of a grid that may be far too fine to be counted out, and of all.
 
     Other edges of the same axes are free under the same request.
 
@@ -92,7 +92,7 @@ class Brackets(Workload[Counted]):
 
 
 class Cuts(Enum):
-    """How the thresholds of a ROC curve are found.
+    """The method that finds the thresholds of a ROC curve.
 
     - `FIXED`: each cell of the grid ends with one; everything is spent on counting.
     - `QUANTILES`: at quantiles of quantiles of all scores, by the exponential mechanism.
@@ -106,7 +106,7 @@ class Cuts(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ranks(Workload[Counted]):
-    """How many records of each class lie above thresholds: on cells as fine as ranking needs.
+    """Counts of each class above thresholds: on cells as fine as ranking needs.
 
     Attributes:
         classes: The negatives and the positives, in this order.
@@ -120,7 +120,7 @@ class Ranks(Workload[Counted]):
 
 
 class Shares(NamedTuple):
-    """What parts of the share its turns get, where groups take several: they add up to 1."""
+    """The parts of the share for its turns, where groups take several: they add up to 1."""
 
     cuts: Fraction
     counts: Fraction
@@ -130,7 +130,7 @@ class Shares(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Groups(Workload[Grouped]):
-    """How many records of each class lie in groups of similar scores of about equal size, and the mean score of each.
+    """Counts of each class in groups of similar scores of about equal size, and the mean score of each.
 
     Attributes:
         classes: The negatives and the positives, in this order.
@@ -151,7 +151,7 @@ class Groups(Workload[Grouped]):
 
 
 class TableEstimator(Protocol):
-    """How the cells of a table are estimated, in one or more turns of a question. Fields are public.
+    """An estimator of the cells of a table, in one or more turns of a question. Fields are public.
 
     Formal guarantees: `counts` is a pure function of the fields, the arguments and the releases that it is sent (it
     stands behind the privacy wall). It asks for `share` of the budget in all, in shares that are public, and ends in

@@ -20,7 +20,7 @@ DOUBT = 2.0
 
 
 class _Spread(NamedTuple):
-    """How a mean scatters: variances of a kernel given one person, and both, of which only bounds are known.
+    """The scatter of a mean: variances of a kernel given one person, and both, of which only bounds are known.
 
     Attributes:
         own: The variance of the mean if pairs had nobody in common: noise, and the kernel's own.
@@ -33,7 +33,9 @@ class _Spread(NamedTuple):
     both: float
 
     def corners(self) -> Iterator[tuple[float, float]]:
-        """Where what is linear in both has its largest value. A kernel varies twice as much as given one person."""
+        """The places where a function linear in both has its largest value. A kernel varies twice as much as given one
+        person.
+        """
         for one, both in product(self.one, (0.0, self.both)):
             yield one, max(both, 2 * one)
 
@@ -115,13 +117,13 @@ def _variance(law: PairLaw, spread: _Spread, population: bool) -> float:
 
 
 def _reach(scale: float, deviation: float, level: float) -> float:
-    """How far from 0 Laplace noise and a normal number together are at most, with this chance."""
+    """The largest absolute sum of Laplace noise and a normal number, with this chance."""
     far = 40 * scale + 10 * deviation
     return float(brentq(lambda reach: 2 * _below(reach, scale, deviation) - 1 - level, 0.0, far, xtol=1e-12 * far))
 
 
 def _below(reach: float, scale: float, deviation: float) -> float:
-    """How often Laplace noise and a normal number together are below `reach`, which is not negative."""
+    """The chance that Laplace noise and a normal number together are below `reach`, which is not negative."""
     if deviation < 1e-9 * scale:
         return 1 - float(np.exp(-reach / scale)) / 2
     at, tilt = reach / deviation, deviation / scale

@@ -97,7 +97,7 @@ def best(plans: Iterable[Plan]) -> Plan:
 
 
 def answered_by(kernel: Kernel, made: Plan) -> tuple[str, int]:
-    """How each pair answers under a plan of `Noise.EACH`, in words, and how many AND gates that takes."""
+    """The answer of each pair under a plan of `Noise.EACH`, in words, with its number of AND gates."""
     response = response_of(_of_kernel(kernel, made), made.loss)
     return response.name, noisy_circuit(kernel, response).ands
 

@@ -26,7 +26,7 @@ else few records would lose half of them."""
 
 
 class BoundTerms(NamedTuple):
-    """What each of the two bounds gets, and what is left.
+    """The parts of the budget for each of the two bounds, and the rest.
 
     Attributes:
         part: The part of the budget that each bound gets.
@@ -59,7 +59,7 @@ def bound_terms(column: str | Predictor, setting: Setting) -> Needs[BoundTerms]:
 
 
 def coverage_of_each(both: Fraction) -> Fraction:
-    """What share each axis has to cover so that two of them cover `both` together, whatever lies where.
+    """The share that each axis has to cover so that two of them cover `both` together, wherever records lie.
 
     What either leaves out may be different records: each may leave out half. In millionths, rounded up.
 
@@ -70,7 +70,7 @@ def coverage_of_each(both: Fraction) -> Fraction:
 
 
 def bound_part(setting: Setting, records: float) -> Fraction:
-    """What part of the budget each bound gets where there are so many records, in hundredths.
+    """The part of the budget for each bound at so many records, in hundredths.
 
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
     >>> setting = Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
@@ -86,7 +86,7 @@ def bound_part(setting: Setting, records: float) -> Fraction:
 
 
 def records_to_spare(setting: Setting, part: Fraction, records: float) -> int:
-    """How many of so many records the noise of a bound may hide that gets this part of the budget.
+    """The number of records that the noise of a bound may hide, of so many, at this part of the budget.
 
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
     >>> setting = Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))

@@ -48,7 +48,7 @@ def read_grid(question: Mapping[str, Any]) -> Grid:
 
 
 def written_cells(grid: Grid) -> dict[str, object]:
-    """What becomes of values outside, and declared values, if any, where edges are written beside."""
+    """JSON of a grid's treatment of values outside and its declared values, if any, where edges are written beside."""
     return {"outside": grid.outside.name, **declared_values(grid)}
 
 

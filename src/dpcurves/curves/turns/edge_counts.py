@@ -23,5 +23,5 @@ def edges_given(given: Any, axis: Axis) -> tuple[int, ...]:
 
 
 def all_edges(axis: Axis, classes: Categories | None = None) -> PrefixQuery:
-    """What is paid for: all counts along this grid."""
+    """The query that is paid for: all counts along this grid."""
     return PrefixQuery((axis,) if classes is None else (classes, axis), at=())

@@ -1,4 +1,4 @@
-"""How many groups of similar scores are made, where that was not asked: as many as noise does not hide."""
+"""The default number of groups of similar scores: as many as noise does not hide."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Numbers = Sequence[tuple[float, int]]
 
 
 class GroupNumber(NamedTuple):
-    """How many groups.
+    """The rule for the number of groups.
 
     Attributes:
         groups: Their number.
@@ -50,7 +50,7 @@ def group_number(
 
 
 def groups_for(records: float, setting: Setting, numbers: Numbers) -> int:
-    """How many groups suit so many records.
+    """The number of groups for so many records.
 
     >>> from math import inf
     >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne

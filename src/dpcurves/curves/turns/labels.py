@@ -1,4 +1,4 @@
-"""Which value of a label column is positive, and which is negative: a public choice."""
+"""The positive and the negative value of a label column: a public choice."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Pair = tuple[Evidence, Evidence]
 
 
 class Leaving(NamedTuple):
-    """What was counted, without bias, or its noise.
+    """Counts of records that leave, without bias; or their noise.
 
     Attributes:
         at_risk: Events, and records at risk, (..., cells).
@@ -29,7 +29,7 @@ class Leaving(NamedTuple):
 
     @classmethod
     def counted(cls, pair: Pair) -> Self:
-        """What was released, (cells,)."""
+        """The released counts, (cells,)."""
         censored, events = (turn.unbiased[0] for turn in pair)
         return cls(at_risk(events, censored), censored_inside(censored))
 

@@ -17,7 +17,7 @@ ABSOLUTE, SQUARES = 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Smoothing:
-    """How a curve is smoothed.
+    """The smoothing of a curve.
 
     Attributes:
         p: The power in which changes of noises are added up: 1, absolute values, or 2, squares.
@@ -78,7 +78,7 @@ class Smoothing:
         return np.asarray(shares)
 
     def _places(self, prefixes: Prefixes, ends: IntArray) -> IntArray:
-        """Which of the counted ends are smoothed; the last one always is: all records lie below it."""
+        """The counted ends that are smoothed; the last one always is: all records lie below it."""
         if self.at is None:
             return np.arange(len(ends))
         slots = np.array(self.at, dtype=np.int64) + int(prefixes.grid.outside is Outside.APART)

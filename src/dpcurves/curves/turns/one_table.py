@@ -1,4 +1,4 @@
-"""What questions about one column share: curves by category, and words for axes and ledgers."""
+"""Shared parts of questions about one column: curves by category, and words for axes and ledgers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def in_rows(by: By, evidence: Evidence, make: Callable[[Evidence], Curve]) -> An
 
 
 def axis_label(column: str, measured_in: str) -> str:
-    """What stands under an axis.
+    """The label of an axis.
 
     Raises:
         TypeError: the measuring unit is no text.
@@ -33,7 +33,7 @@ def axis_label(column: str, measured_in: str) -> str:
 
 
 def in_words(what: str, column: str, by: By) -> str:
-    """What a ledger writes down."""
+    """The description that a ledger keeps."""
     return f"{what} of {column}{by_words(by)}"
 
 
@@ -48,7 +48,7 @@ def by_words(by: By) -> str:
 
 
 def hint_of(hint: object) -> Hint | None:
-    """One of the hints, given as itself or by its word.
+    """The hint that is given as itself or by its word.
 
     Raises:
         ValueError: it is another word.
@@ -57,5 +57,5 @@ def hint_of(hint: object) -> Hint | None:
 
 
 def hinted(hint: Hint | None) -> str:
-    """What a ledger writes down of a hint."""
+    """The description of a hint that a ledger keeps."""
     return "" if hint is None else f", said to be {hint.value}" if hint is not Hint.ATOMS else ", said to have atoms"

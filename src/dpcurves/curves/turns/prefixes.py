@@ -63,12 +63,12 @@ class Prefixes:
 
     @cached_property
     def boundaries(self) -> FloatArray:
-        """What the counted cells lie between, (slots + 1,): from -inf to inf, for values outside are in some cell."""
+        """The ends of the counted cells, (slots + 1,): from -inf to inf, for values outside are in some cell."""
         return self.grid.boundary(np.arange(self.grid.slots + 1))
 
     @cached_property
     def cells(self) -> FloatArray:
-        """Where each counted cell begins and ends, (slots, 2): at boundaries, or at the one value that it holds."""
+        """The ends of each counted cell, (slots, 2): boundaries, or the one value that it holds."""
         return self.grid.within(np.arange(self.grid.slots)[:, None] + np.arange(2))
 
     def at_boundaries(self, shares: FloatArray) -> FloatArray:
@@ -82,7 +82,7 @@ class Prefixes:
 
     @cached_property
     def total(self) -> float:
-        """How many records have a value: exact up to the noise of the missing cell, or estimated. At least 1."""
+        """The number of records with a value: exact up to the noise of the missing cell, or estimated. At least 1."""
         return max(self._joint.total, 1.0) if self.earlier else self._own_total
 
     @cached_property
@@ -106,7 +106,7 @@ class Prefixes:
 
     @cached_property
     def measured(self) -> NDArray[np.bool_]:
-        """Which edges bound an interval that was counted: the others are interpolated."""
+        """Mark the edges that bound a counted interval: the others are interpolated."""
         edges = self.evidence.sums.measured_edges
         return edges[1:-1] if self.grid.outside is Outside.APART else edges
 
@@ -158,7 +158,7 @@ class Prefixes:
         return _public_noise(law, total is not None) if generator is None else _noise(law, total, generator)
 
     def sample(self, generator: np.random.Generator | None) -> Sample:
-        """What is known of sampling at the edges that were measured."""
+        """Sampling at the edges that were measured."""
         return Sample(seen(self.shares[self.measured], self.total), self.total, sampling_generator(generator))
 
     def pinned(self, band: Band) -> Band:
@@ -193,7 +193,7 @@ class Prefixes:
         return np.asarray(self.evidence.unbiased[0])
 
     def _at_edges(self, cumulated: FloatArray) -> FloatArray:
-        """What is below each edge of the grid, from cumulated cells."""
+        """Cumulated cells at each edge of the grid."""
         if self.grid.outside is Outside.APART:
             return np.asarray(cumulated[..., :-1])
         zero = np.zeros((*cumulated.shape[:-1], 1))

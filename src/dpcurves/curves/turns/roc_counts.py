@@ -18,7 +18,7 @@ from ...release import Evidence
 
 @dataclass(frozen=True, eq=False)
 class CountsAbove:
-    """What was counted above each threshold that was measured: the others lie inside merged cells.
+    """Counts above each threshold that was measured: the others lie inside merged cells.
 
     Attributes:
         evidence: Counts of two rows: negatives, positives.
@@ -28,7 +28,7 @@ class CountsAbove:
 
     @property
     def at(self) -> NDArray[np.int64]:
-        """How many cells lie above each measured threshold, rising from none to all."""
+        """The number of cells above each measured threshold, rising from none to all."""
         law = self.evidence.sums
         return law.cells - np.asarray(law.bounds)[::-1]
 
@@ -88,12 +88,12 @@ class FinerCounts:
         )
 
     def spread(self, cells: FloatArray) -> FloatArray:
-        """What cells of the curve have, evenly over these: (..., cells) to (..., finer cells)."""
+        """Spread cells of the curve evenly over the finer ones: (..., cells) to (..., finer cells)."""
         parts = np.diff(np.append(self.starts, self.evidence.sums.cells))
         return np.repeat(cells / parts, parts, axis=-1)
 
     def of_cells(self, tied: BoolArray | None) -> BoolArray | None:
-        """What is known of each cell of the curve, of these."""
+        """Estimates of each cell of the curve from the finer ones."""
         parts = np.diff(np.append(self.starts, self.evidence.sums.cells))
         return None if tied is None else np.repeat(tied, parts)
 

@@ -37,7 +37,7 @@ class Ends(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ScoreGroups(ABC):
-    """What was released about groups of similar scores. Unbiased, so anything may be below zero.
+    """Released counts of groups of similar scores. Unbiased, so any of them may be below zero.
 
     Attributes:
         cells: The cells that were counted; scores outside of them are in no group if they are counted apart.
@@ -75,7 +75,7 @@ class ScoreGroups(ABC):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """One line if there are more scores outside of the grid than noise may have made."""
+        """A note if there are more scores outside of the grid than noise may have made."""
         below, above = self.outside
         if below + above < DEVIATIONS * sqrt(2) * self.noise_of_a_count:
             return ()
@@ -124,7 +124,7 @@ class ScoreGroups(ABC):
         population: bool,
         generator: np.random.Generator | None,
     ) -> FloatArray:
-        """What `ends` finds for each group, for these records or for the population: ``(groups, 2)``.
+        """The intervals that `ends` finds for each group, for these records or for the population: ``(groups, 2)``.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
@@ -215,7 +215,7 @@ def noise_of_a_count(loss: PrivacyLoss, setting: Setting) -> float:
 
 
 def groups_of(groups: int, grid: Grid, *, name: str = "groups") -> int:
-    """How many groups can be formed; `name` is what they are called where they are asked for.
+    """The number of groups that can be formed; `name` is the argument to blame.
 
     Raises:
         ValueError: there are fewer than 2, or more than 1000, or the grid leaves [0, 1].

@@ -21,7 +21,7 @@ from .declared_grid import grid_from_json, grid_to_json
 
 @dataclass(frozen=True, eq=False)
 class Searched:
-    """What `Quantiles` reads where no distribution function was counted.
+    """Evidence of `Quantiles` where no distribution function was counted.
 
     Attributes:
         evidence: Counts below all edges that were looked at.
@@ -41,7 +41,7 @@ class Searched:
         return inside(cells, cells[..., 1])
 
     def quantile_cell(self, p: ArrayLike) -> FloatArray:
-        """Where the cell below that edge begins and ends, ``(..., 2)``: in infinity, if it holds values outside."""
+        """The ends of the cell below that edge, ``(..., 2)``: infinite, if it holds values outside."""
         return self._ends(p, lambda search: search.brackets[1])
 
     def quantile_intervals(self, p: ArrayLike, level: float, *, population: bool = False) -> FloatArray:
@@ -61,12 +61,12 @@ class Searched:
 
     @property
     def x(self) -> FloatArray:
-        """All edges that were looked at."""
+        """The edges that were compared."""
         return self.grid.boundary(np.array(self.evidence.path.at, dtype=np.int64))
 
     @property
     def turns(self) -> tuple[Evidence, ...]:
-        """What was released, all turns together."""
+        """The releases, all turns together."""
         return (self.evidence,)
 
     def question(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class Searched:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], privacy: PrivacyStatement) -> Searched:
-        """What was written by `question`, beside the one release."""
+        """Read what `question` wrote, beside the one release."""
         question, (released,) = stored["question"], stored["releases"]
         evidence = Evidence.from_json(released)
         if evidence.path.cells != (grid := grid_from_json(question["grid"])).slots:

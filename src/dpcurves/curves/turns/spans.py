@@ -30,7 +30,7 @@ class Spans(NamedTuple):
         return cls(at, np.searchsorted(at, first), np.searchsorted(at, last))
 
     def of(self, below: FloatArray) -> FloatArray:
-        """What lies in each span, (..., spans), by what lies below each edge.
+        """The amount in each span, (..., spans), from the amounts below each edge.
 
         >>> spans = Spans.between(np.array([0, 1]), np.array([1, 3]), 4)
         >>> spans.of(np.array([0.0, 0.2, 0.5, 1.0])).tolist()
@@ -39,7 +39,7 @@ class Spans(NamedTuple):
         return self._ends(below[..., self.at])
 
     def sampled(self, below: FloatArray, units: int, draws: int, chance: np.random.Generator) -> FloatArray:
-        """How many more units lie in each span of a sample than are expected there: (draws, spans).
+        """Deviations of a sample's units in each span from their expectation: (draws, spans).
 
         Args:
             below: The shares of the population below each edge.

@@ -210,7 +210,7 @@ class Dyadic(Layout):
 
     @property
     def depth(self) -> int:
-        """How many times the heap is halved."""
+        """The number of halvings of the heap."""
         return self.size.bit_length() - 1
 
     def at_depth(self, depth: int) -> IntArray:

@@ -46,7 +46,7 @@ class BoxTree:
 
     @property
     def depth(self) -> int:
-        """How many halvings make single cells."""
+        """The number of halvings that make single cells."""
         return len(self.tilings) - 1
 
 
@@ -71,7 +71,7 @@ def _ends(lower: IntArray, upper: IntArray, beyond: int) -> IntArray:
 
 
 def _layout(tilings: list[IntArray], beyond: int) -> Layout:
-    """What lies beyond is an end of its own: nothing is learned from how much of all it has."""
+    """The layout. Cells beyond are an end of their own: nothing is learned from their share of all."""
     layout = Layout.nested(tilings)
     if not beyond:
         return layout

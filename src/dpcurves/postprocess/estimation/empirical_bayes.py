@@ -97,7 +97,7 @@ class Ascent(NamedTuple):
 
 
 class Descent(NamedTuple):
-    """What is estimated on the way down. Arrays are over nodes, and filled level by level.
+    """Estimates of the pass downwards. Arrays are over nodes, and filled level by level.
 
     Attributes:
         counts: See `Splits`.
@@ -127,7 +127,7 @@ class Moments(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """How much each kind of split weighs.
+    """Weights of the kinds of splits.
 
     Attributes:
         all: The chances at the level, (2, kinds): of splits whose parent is not rough, and of those where it is.
@@ -380,7 +380,7 @@ def _noisy_splits(layout: Layout, ascent: Ascent, descent: Descent, halving: Hal
 
 
 def _less_rough(weights: FloatArray) -> FloatArray:
-    """What a level makes expect of the next one: half the same weights, half of them with less roughness."""
+    """The prior of the next level: half the same weights, half of them with less roughness."""
     less = weights.copy()
     less[:, : SMOOTH - 1] = weights[:, 1:SMOOTH]
     less[:, 0] += weights[:, 0]

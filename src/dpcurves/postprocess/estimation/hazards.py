@@ -58,7 +58,7 @@ class Prior(NamedTuple):
         return np.full(cells, np.log(2 * np.log(2) / cells))
 
     def basis(self, cells: int) -> FloatArray:
-        """What independent standard normal numbers are multiplied with to make log hazards, (cells, numbers)."""
+        """The matrix that maps independent standard normal numbers to log hazards, (cells, numbers)."""
         place = (np.arange(cells) + 0.5) / cells
         columns = [np.full((cells, 1), self.level), self.slope * (np.log(place) + 1)[:, None]]
         if self.smooth:
@@ -157,7 +157,7 @@ def _hazards(fitted: _Fitted, events: Counts, censored: Counts, width: int) -> F
 
 
 class _Model(NamedTuple):
-    """What was released: events of each block, censored ones of each block, and those still observed at the end.
+    """The released counts: events of each block, censored ones of each block, and those still observed at the end.
 
     Attributes:
         found: Without bias, (2 * blocks + 1,).

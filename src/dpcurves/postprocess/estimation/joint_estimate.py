@@ -1,4 +1,4 @@
-"""What several counts of one row of cells say together: on intervals that halve each other, or convolved at last."""
+"""Joint estimates from several counts of one row of cells: on intervals that halve each other, or convolved at last."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Told = tuple[int, int, float, float]
 
 @dataclass(frozen=True, eq=False)
 class JointEstimate:
-    """What several turns say about one row of cells, each on intervals that halve each other.
+    """The joint estimate of several turns on one row of cells, each on intervals that halve each other.
 
     Attributes:
         turns: Evidence of nested partitions of the same cells, at least one; noises are independent.
@@ -45,13 +45,13 @@ class JointEstimate:
 
     @cached_property
     def known(self) -> Measurements:
-        """All measurements, merged by inverse variance."""
+        """The measurements of all turns, merged by inverse variance."""
         layout = self.halved or layout_of(self.turns[0].measured.cells)
         return gather(layout, [(turn.measured, turn.values) for turn in self.turns])
 
     @cached_property
     def total(self) -> float:
-        """How many records have a value: the best unbiased estimate, but never below 0."""
+        """The number of records with a value: the best unbiased estimate, but never below 0."""
         counted, precision = least_squares_total(self.known)
         public = self.turns[0].total
         if public is not None:
@@ -78,12 +78,12 @@ class JointEstimate:
 
     @property
     def missing(self) -> float:
-        """How many records have no value, as all turns say."""
+        """The number of records without a value, from all turns."""
         return self._missing[0]
 
     @cached_property
     def _missing(self) -> tuple[float, float]:
-        """How many records have no value, and one over its variance."""
+        """The number of records without a value, and one over its variance."""
         noises = [turn.measured.missing for turn in self.turns]
         weights = [0.0 if noise is None else 1 / max(noise.variance, LEAST_VARIANCE) for noise in noises]
         values = sum(weight * turn.values[-1] for weight, turn in zip(weights, self.turns, strict=True))
@@ -98,7 +98,7 @@ def layout_of(cells: int) -> Dyadic:
 
 @dataclass(frozen=True, eq=False)
 class ConvolvedEstimate:
-    """What several turns say about one row of cells, of which the last one was convolved.
+    """The joint estimate of several turns on one row of cells, of which the last one was convolved.
 
     The prefixes of the last turn have noise of a known covariance; the intervals that were counted before are
     differences of prefixes with independent noise. Both together: generalised least squares. Where the number of
@@ -119,7 +119,7 @@ class ConvolvedEstimate:
 
     @property
     def total(self) -> float:
-        """How many records have a value, but never below 0."""
+        """The number of records with a value, but never below 0."""
         return max(float(self._prefixes[-1]), 0.0)
 
     @cached_property
@@ -139,7 +139,7 @@ class ConvolvedEstimate:
         return np.asarray(alone + against.T @ np.linalg.solve(own, values - _between(alone, starts, ends)))
 
     def _told(self) -> Iterator[Told]:
-        """All that is known of prefixes but for what the last turn counts."""
+        """Everything known of prefixes but for the counts of the last turn."""
         for turn in self.earlier:
             yield from _of_intervals(turn.measured, turn.values)
         for law, turn in ((self._law, self.last), *((turn.measured, turn) for turn in self.earlier)):
@@ -148,7 +148,7 @@ class ConvolvedEstimate:
 
 
 def together(turns: tuple[Evidence, ...]) -> JointEstimate | ConvolvedEstimate:
-    """What turns say together, by what the last one of them counted."""
+    """The joint estimate of all turns, of the kind that the last one needs."""
     if turns[-1].sums.is_convolved:
         return ConvolvedEstimate(turns[:-1], turns[-1])
     return JointEstimate(turns)
@@ -165,7 +165,7 @@ def _of_intervals(law: IntervalSums, values: tuple[int, ...]) -> Iterator[Told]:
 
 
 def _of_noise(kernel: FloatArray, starts: IntArray, ends: IntArray) -> FloatArray:
-    """How much of the noise of each value there is in the counts of cells from starts to ends: (counts, values)."""
+    """Weights of the noise of each value in the counts of cells from starts to ends: (counts, values)."""
     rows = np.zeros((len(starts), len(kernel)))
     for row, start, end in zip(rows, starts.tolist(), ends.tolist(), strict=True):
         row[:end] = kernel[:end][::-1]
@@ -174,6 +174,6 @@ def _of_noise(kernel: FloatArray, starts: IntArray, ends: IntArray) -> FloatArra
 
 
 def _between(prefixes: FloatArray, starts: IntArray, ends: IntArray) -> FloatArray:
-    """What prefixes of 1, 2, ... cells, along the last axis, say of the cells from starts to ends."""
+    """Estimates of the cells from starts to ends from prefixes of 1, 2, ... cells, along the last axis."""
     before = np.where(starts > 0, prefixes[..., starts - 1], 0.0)
     return np.asarray(prefixes[..., ends - 1] - before)

@@ -1,4 +1,4 @@
-"""What several releases together say about dyadic intervals of the same cells."""
+"""Measurements of dyadic intervals of the same cells by several releases."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Measurements:
 
 
 def gather(layout: Layout, releases: Sequence[tuple[IntervalSums, Values]]) -> Measurements:
-    """All measurements of all levels; those of one interval are one, their mean by inverse variance.
+    """Gather the measurements of all levels; those of one interval become one, their mean by inverse variance.
 
     Noises must be independent. The count of missing records is left aside.
 

@@ -1,4 +1,4 @@
-"""How a parent's count may split between two halves: nine kinds, and how likely each is, given a noisy split."""
+"""The mixture prior of a split between two halves: nine kinds, and the chance of each, given a noisy split."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class NoisySplits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KindwisePosterior:
-    """What each kind makes of the splits. All arrays are of shape (splits, kinds).
+    """Posterior moments of the splits under each kind. All arrays are of shape (splits, kinds).
 
     Attributes:
         likelihood: The likelihood of the noisy split; of each split, that of the likeliest kind is 1.
@@ -125,7 +125,7 @@ def prior_square(splits: NoisySplits, weights: FloatArray, group: NDArray[np.int
 
 
 def prior_growth(share: FloatArray, weights: FloatArray, group: NDArray[np.int8]) -> FloatArray:
-    """What the same square gains for each squared count of the parent."""
+    """The growth of the same square with each squared count of the parent."""
     binomial = share * (1 - share)
     smooth = (weights[:, :SMOOTH] @ ROUGHNESS)[group] * (4 * binomial) ** 2
     return np.asarray(smooth + weights[:, SMOOTH:].sum(axis=1)[group] * binomial)

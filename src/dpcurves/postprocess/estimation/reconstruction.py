@@ -1,4 +1,4 @@
-"""One reading for all laws of noisy sums: unbiased, and drawn towards what is even."""
+"""Reconstruction of counts for all laws of noisy sums: unbiased, and shrunk towards even counts."""
 
 from __future__ import annotations
 

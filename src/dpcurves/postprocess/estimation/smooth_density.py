@@ -65,7 +65,7 @@ shortened to no less than such a part."""
 
 
 class SmoothRecords(NamedTuple):
-    """What a smooth density makes of noisy counts.
+    """The posterior of counts under a smooth density, given noisy counts.
 
     Attributes:
         shares: The share of the law below each edge of a cell, (cells + 1,).
@@ -256,7 +256,7 @@ def _basis(cells: int) -> _Basis:
 
 
 def _overlaps(told: Told, edges: FloatArray) -> FloatArray:
-    """What part of each bin lies in each interval, (intervals, bins)."""
+    """The part of each bin in each interval, (intervals, bins)."""
     shared = np.minimum(told.end[:, None], edges[1:]) - np.maximum(told.begin[:, None], edges[:-1])
     return np.asarray(np.clip(shared / np.diff(edges), 0, 1))
 
@@ -291,7 +291,7 @@ def _reweighed(told: Told, variance: FloatArray, white: FloatArray, residual: Fl
 
 
 def told_by(known: Measurements, below: Ascent) -> Told:
-    """What is told of wide nodes by themselves, and of narrower ones by all below them: independent counts."""
+    """Independent counts: of wide nodes by themselves, and of narrower ones by all below them."""
     layout = known.layout
     wide = layout.width * FRONTIER > layout.cells
     reached, opened = np.zeros((2, layout.nodes), dtype=np.bool_)

@@ -55,6 +55,6 @@ def smooth_shares(scores: FloatArray, positive: FloatArray, negative: FloatArray
 
 
 def _log_likelihood(values: FloatArray, covariance: FloatArray) -> float:
-    """How likely normal values around zero are, but for a constant."""
+    """The log likelihood of normal values around zero, but for a constant."""
     _, log_determinant = np.linalg.slogdet(covariance)
     return float(-(values @ np.linalg.solve(covariance, values) + log_determinant) / 2)

@@ -25,7 +25,7 @@ STEEPEST = 30.0  # log-odds, beyond which doubles would say that a class is empt
 
 
 class Departures(NamedTuple):
-    """How far the counts are from the fit.
+    """Departures of the counts from the fit.
 
     Attributes:
         cells: Departures that are believed: (2, cells).
@@ -95,7 +95,7 @@ def fitted(law: IntervalSums, values: FloatArray, counts: FloatArray) -> FloatAr
 
 
 def _departures(law: IntervalSums, values: FloatArray, total: int | None, fit: FloatArray) -> Departures:
-    """What was released, less what it would have been if the fit were all there is."""
+    """The released counts less their expectation under the fit."""
     readings, _ = read(law, values)
     levels = list(refined([each._replace(values=each.values - _sums(fit, each)) for each in readings]))
     ascent = ascend(levels)

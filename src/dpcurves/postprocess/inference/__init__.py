@@ -1,1 +1,1 @@
-"""How far an estimate may be from the truth: simulation, bands, tests."""
+"""Inference: simulation, bands, intervals and tests."""

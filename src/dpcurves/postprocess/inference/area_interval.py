@@ -51,7 +51,7 @@ class Pairs(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """How far sampling moves the pairs won from those that are expected of an area a.
+    """The standard deviation, by sampling, of the pairs won around those expected of an area a.
 
     Attributes:
         normal: Draws of the standard normal law, (draws,).
@@ -63,7 +63,7 @@ class Spread(NamedTuple):
 
 
 class CountedAreas(NamedTuple):
-    """What is known of both classes in cells of rising scores.
+    """Counts of both classes in cells of rising scores, with their noise.
 
     Attributes:
         counts: Unbiased, (2, cells): negatives and positives.
@@ -88,7 +88,7 @@ class CountedAreas(NamedTuple):
         return self.shares * np.maximum(self.sizes, LEAST_MASS)[:, None]
 
     def may_lack_a_class(self, level: float) -> bool:
-        """Whether the noise of a class, with chance ``(1 - level) / 2``, is all that was counted of it but a half."""
+        """Tell whether the noise of a class, with chance ``(1 - level) / 2``, is all that was counted of it but a half."""
         noise = np.concatenate([chunk.sum(axis=-1) for chunk in self.noise])
         return bool((self.sizes < LEAST_MASS + upper_quantiles(noise, (1 + level) / 2)).any())
 
@@ -170,14 +170,14 @@ def shares_of(fpr: FloatArray, tpr: FloatArray) -> FloatArray:
 
 
 def moves(cells: FloatArray, noise: Sequence[FloatArray], tied: BoolArray | None = None) -> Pairs:
-    """How far noise, in chunks (draws, 2, cells), moves the pairs of these counts."""
+    """Effects of noise, in chunks (draws, 2, cells), on the pairs of these counts."""
     exact = Pairs.of(cells[0], cells[1], tied)
     noisy = [Pairs.of((cells + each)[..., 0, :], (cells + each)[..., 1, :], tied) for each in noise]
     return Pairs(*(np.concatenate(each) - of for each, of in zip(zip(*noisy, strict=True), exact, strict=True)))
 
 
 def spread_of(cells: FloatArray, normal: FloatArray) -> Spread:
-    """How samples of as many units scatter around a population like these cells (2, cells), not negative.
+    """The scatter of samples of as many units around a population like these cells (2, cells), not negative.
 
     The variance of an area is that of the share of negatives below a positive, over the positives, and likewise with
     the classes changed (DeLong, DeLong and Clarke-Pearson 1988). Either is a part of ``a (1 - a)``, at most all of it

@@ -93,7 +93,7 @@ def scaled(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[FloatArra
 
 
 def monotone_hull(lower: FloatArray, upper: FloatArray) -> Band:
-    """All that curves between `lower` and `upper` can reach if they do not decrease and stay in [0, 1].
+    """The hull of non-decreasing curves in [0, 1] between `lower` and `upper`.
 
     Where no such curve exists (noise larger than the band allows for), the two change places.
     """
@@ -155,7 +155,7 @@ def upper_quantiles(samples: FloatArray, level: float) -> FloatArray:
 
 @lru_cache(maxsize=256)  # a pure function of public numbers
 def safe_rank(draws: int, level: float, slack: float = SLACK) -> int:
-    """Which of so many draws, in order, stands for the quantile at `level` of their law: the r-th least.
+    """The rank among so many draws that stands for the quantile at `level` of their law: the r-th least.
 
     On average a share ``r / (draws + 1)`` of the law lies below it, so r is at least ``level * (draws + 1)``. But the
     draws of a fixed seed are the same in every release, and so is what they miss the quantile by. The share is below
@@ -192,7 +192,7 @@ def _so_many_or_more(draws: int, share: float) -> FloatArray:
 
 
 def dvoretzky(units: float, level: float) -> float:
-    """How far the distribution function of `units` independent units is from that of the population, at most.
+    """The largest distance of the distribution function of `units` independent units from that of the population.
 
     With chance `level`, at all points at once (Dvoretzky, Kiefer and Wolfowitz 1956; constant of Massart 1990).
 

@@ -40,7 +40,7 @@ def chi_squared(cells: FloatArray, variance: FloatArray) -> FloatArray:
 
 
 def independence_p_value(cells: FloatArray, noise: FloatArray, generator: np.random.Generator) -> float:
-    """How often a table of independent rows and columns shows at least this statistic, under the same noise.
+    """The p-value of the statistic: its chance in a table of independent rows and columns under the same noise.
 
     So many records as there seem to be are drawn with the margins that there seem to be (a parametric bootstrap), noise
     is added, and the statistic is worked out as for the table that was released. The least value is one over the number

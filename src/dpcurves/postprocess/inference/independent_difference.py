@@ -27,12 +27,12 @@ class Measured(NamedTuple):
 
     @property
     def down(self) -> float:
-        """How far chance alone may have taken the number up."""
+        """The largest upward error by chance alone."""
         return max(self.value - self.below - self.lower, 0.0)
 
     @property
     def up(self) -> float:
-        """How far chance alone may have taken the number down."""
+        """The largest downward error by chance alone."""
         return max(self.upper - self.value - self.above, 0.0)
 
 
@@ -57,7 +57,7 @@ def difference(first: Measured, second: Measured) -> Measured:
 
 
 def pvalue_of(found: Measured) -> float:
-    """How often a difference is as large where there is none, from its interval of level 0.95.
+    """The p-value of a difference of zero, from its interval of level 0.95.
 
     Below 0.05 where the interval leaves out 0, and read off the normal law beyond.
 

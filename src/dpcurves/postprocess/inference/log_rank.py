@@ -73,7 +73,7 @@ def moved_by_censoring(
     noises: tuple[AtRisk, AtRisk],
     noises_of_censored: tuple[FloatArray, FloatArray],
 ) -> float:
-    """How far the excess is off if records are censored evenly over their cells, in its standard deviations.
+    """The shift of the excess if records are censored evenly over their cells, in its standard deviations.
 
     Then half of them are not at risk when an event of their cell comes, where all were taken to be: which makes a
     difference between groups that are censored differently. 0 if that is less than `LEAST_MOVE`, or may be noise.

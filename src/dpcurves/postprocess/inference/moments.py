@@ -253,7 +253,7 @@ def _unbounded_variance(found: Moments) -> FloatArray:
 
 
 def is_there(found: Moments, noise: Moments, level: float) -> bool:
-    """Whether there are more records than noise makes out of none, by far: then a mean is known at all."""
+    """Tell whether there are more records than noise makes out of none, by far: then a mean is known at all."""
     return float(found.records) > max(2.0, upper_quantile(np.abs(noise.records), (1 + level) / 2))
 
 
@@ -266,6 +266,6 @@ def _sampled_at(found: Moments, noise: Moments, level: float, student: FloatArra
 
 
 def _less(found: Moments, noise: Moments) -> Moments:
-    """What was released, less noise."""
+    """The released number less noise."""
     square = None if found.square is None or noise.square is None else found.square - noise.square
     return Moments(found.records - noise.records, found.value - noise.value, square)

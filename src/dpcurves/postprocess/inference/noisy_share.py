@@ -1,4 +1,4 @@
-"""What a noisy count of subsets tells: of the count itself, and of the chance that a subset of others is counted."""
+"""Intervals of a noisy count of subsets: of the count itself, and of the chance that another subset is counted."""
 
 from __future__ import annotations
 

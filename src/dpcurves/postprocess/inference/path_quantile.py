@@ -84,13 +84,13 @@ class PathQuantile:
 
     @property
     def present(self) -> float:
-        """How many records have a value."""
+        """The number of records with a value."""
         if self.total is not None and self.missing is not None:
             return self.total - self.missing
         return self.counts[self.law.cells]
 
     def _reaches(self, side: int, margin: Callable[[int], float]) -> Callable[[int], bool | None]:
-        """Whether a count reaches the quantile, as one side says; None where it is not known."""
+        """Tell whether a count reaches the quantile, by one side; None where it is not known."""
 
         def reached(threshold: int) -> bool | None:
             if threshold not in self.counts:

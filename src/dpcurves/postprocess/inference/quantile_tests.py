@@ -22,7 +22,7 @@ ROUNDING = 1e-9
 
 
 def are_few(quantiles: int, level: float, draws: int) -> bool:
-    """Whether so many quantiles are read by tests. It depends on no released number, so either way covers."""
+    """Tell whether so many quantiles are read by tests. It depends on no released number, so either way covers."""
     return 1 <= quantiles <= FEW and (draws + 1) * (1 - level) / (2 * quantiles) >= 1
 
 
@@ -79,7 +79,7 @@ def ends_by_tests(
 def _compared(
     excess: FloatArray, noise: Iterable[FloatArray], p: FloatArray, chance: np.random.Generator | None, units: float
 ) -> tuple[IntArray, IntArray, int]:
-    """How many draws are more than each excess, and how many are less, (quantiles, points); of how many."""
+    """Numbers of draws above and below each excess, (quantiles, points); and of all draws."""
     sampled, rounding, near, draws = units * p * (1 - p), ROUNDING * units, None, 0
     more, less = np.zeros(excess.shape, dtype=np.int64), np.zeros(excess.shape, dtype=np.int64)
     for chunk in noise:

@@ -50,7 +50,7 @@ class RocBand(NamedTuple):
         return self.tpr_lower[np.clip(left, 0, last)], self.tpr_upper[np.clip(reached, 0, last)]
 
     def steps(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Where the region changes, (steps + 1,), and its lower and upper side between, (steps,) each."""
+        """The steps of the region, (steps + 1,), and its lower and upper side between, (steps,) each."""
         edges = np.unique(np.concatenate([[0.0], self.fpr_lower, self.fpr_upper, [1.0]]))
         return edges, *self.at((edges[:-1] + edges[1:]) / 2)
 
@@ -120,7 +120,7 @@ def _studentised(deviations: FloatArray) -> FloatArray:
 
 
 def _rates_within(counts: FloatArray, noise: FloatArray, most: float, size: float = 0.0) -> Band:
-    """All rates r of one class with ``|count - r * total|`` within `most` standard deviations of its errors.
+    """The rates r of one class with ``|count - r * total|`` within `most` standard deviations of its errors.
 
     These are noise and, where the class is a sample of some size, ``size * (r (1 - r) + LEVELLED)``. Where the total is
     within as many standard deviations of its noise of none, that is every rate.

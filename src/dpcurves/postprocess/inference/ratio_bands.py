@@ -153,7 +153,7 @@ def _within(contrasts: Sequence[_Contrast], level: float) -> tuple[Band, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _Contrast:
-    """One ratio at all thresholds, and the errors of ``numerator - r * whole``.
+    """A ratio at all thresholds, and the errors of ``numerator - r * whole``.
 
     Attributes:
         ratio: Which one.
@@ -187,7 +187,7 @@ class _Contrast:
         return cls(ratio, *ratio.of(found.counted), variance, mean[2], largest)
 
     def ends(self, squared: float) -> Band:
-        """All ratios that are no further off than so many standard deviations, squared."""
+        """The ends of the ratios within so many standard deviations, squared."""
         least, most = self.ratio.least, self.ratio.most
         first = self.whole**2 - squared * self.variance.square
         half = self.numerator * self.whole + squared * self.variance.slope / 2

@@ -14,7 +14,7 @@ LEAST_PEOPLE = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Reported:
-    """What so many reports say, each debiased to a vector of as many numbers as there are answers.
+    """Reports, each debiased to a vector of as many numbers as there are answers.
 
     A report is off by noise whose covariance over all answers is, once debiased vectors are made to add up to 1,
     ``P (common I + own e e') P``, where e is the true answer and P takes off the mean. So is that of every randomiser

@@ -13,7 +13,7 @@ ROUNDED = 0.5
 
 
 def whole_records(count: float) -> int:
-    """How many records a noisy count stands for: at least 1.
+    """The number of records that a noisy count stands for: at least 1.
 
     >>> whole_records(7.6), whole_records(-3.0)
     (8, 1)
@@ -28,7 +28,7 @@ def samples(chances: FloatArray, records: int, draws: int, generator: np.random.
 
 
 def sampling_errors(likely: FloatArray, records: int, draws: int, generator: np.random.Generator) -> FloatArray:
-    """How many more of so many records a sample has in each cell than are expected there: (draws, *cells).
+    """Deviations of a sample of so many records in each cell from their expectation: (draws, *cells).
 
     Args:
         likely: About how many of the records lie in each cell, in proportion. Those that they lack to `records` lie in
@@ -48,7 +48,8 @@ def sampling_errors(likely: FloatArray, records: int, draws: int, generator: np.
 
 
 def chance_of_as_much(reached: float, shown: FloatArray) -> float:
-    """How often draws show at least what was reached, itself among them: a multiple of ``1 / (draws + 1)``, never 0.
+    """The share of draws that reach at least as much, the observed one among them: a multiple of ``1 / (draws + 1)``,
+    never 0.
 
     >>> chance_of_as_much(2.0, np.array([1.0, 2.0, 3.0]))
     0.75

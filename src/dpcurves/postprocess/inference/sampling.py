@@ -1,4 +1,4 @@
-"""What counts of sampled records say of the population that they were drawn from."""
+"""Sampling errors: from counts of sampled records to the population that they were drawn from."""
 
 from __future__ import annotations
 

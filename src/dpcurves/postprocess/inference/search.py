@@ -1,4 +1,4 @@
-"""How far from an estimate a number may be before the released numbers speak against it."""
+"""Search for the ends of an interval: the distances from an estimate at which a test begins to reject."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ AT_EASE, VALUES = 2**20, 2**25
 
 
 def draws_for(cells: int) -> int:
-    """How many draws to simulate: a thousand; more if there are few cells, and fewer, but not below 400, if many.
+    """The number of simulated draws: a thousand; more if there are few cells, and fewer, but not below 400, if many.
 
     >>> [draws_for(cells) for cells in (100, 1024, 10_000, 2**20)]
     [5000, 1024, 1000, 400]

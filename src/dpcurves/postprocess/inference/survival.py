@@ -26,7 +26,7 @@ class AtRisk(NamedTuple):
 
 
 def at_risk(events: FloatArray, censored: FloatArray) -> AtRisk:
-    """What slots of a grid that counts values outside apart say, (..., cells + 2) to (..., cells).
+    """Numbers at risk from slots of a grid that counts values outside apart, (..., cells + 2) to (..., cells).
 
     Times below the grid count in its first cell. Those above are at risk all along, and censored at its end. Records
     that are censored in a cell are at risk in it, as at ties of the textbook.
@@ -64,7 +64,7 @@ def cumulative_hazard(found: AtRisk, known: BoolArray) -> FloatArray:
 
 
 def log_errors(found: AtRisk, noise: AtRisk, known: BoolArray, normal: FloatArray | None) -> FloatArray:
-    """How far the true shares may be above those that were read, as logarithms, simulated: (draws, known cells).
+    """Simulated errors of the logarithms of the shares that were read: (draws, known cells).
 
     By noise: what was released less noise that is drawn afresh has hazards of its own, and their shares are as far from
     those that were read. So neither hazards nor the number at risk are taken as known where few are left. For the

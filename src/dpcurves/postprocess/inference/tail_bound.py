@@ -1,4 +1,4 @@
-"""How far a sum of noises can be: a bound that holds for the exact law, not only for many noises."""
+"""Tail bound of a sum of noises: it holds for the exact law, not only for many noises."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Weighed(NamedTuple):
 
 @lru_cache(maxsize=4096)  # a pure function of public facts
 def tail_bound(parts: tuple[Weighed, ...], chance: float) -> float:
-    """What the sum of independent noises exceeds with at most this chance; by symmetry, likewise below.
+    """The number that the sum of independent noises exceeds with at most this chance; by symmetry, likewise below.
 
     By Chernoff: for any rate t, the sum exceeds ``(log E exp(t * sum) - log chance) / t`` with at most this chance; the
     best rate is searched. Of a discrete Laplace law with ``q = exp(-1 / scale)`` the mean of exp(t * z) is

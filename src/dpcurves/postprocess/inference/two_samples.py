@@ -46,7 +46,7 @@ def largest_difference(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def chance_of_less(first: FloatArray, second: FloatArray) -> FloatArray:
-    """How often a value of the first is less than one of the second, ties counted half: (..., cells) to (...).
+    """The chance that a value of the first is less than one of the second, ties counted half: (..., cells) to (...).
 
     The statistic of Mann and Whitney (1947), over the product of the numbers of records. Without bias but for these.
     """
@@ -62,7 +62,7 @@ class Null(NamedTuple):
 
 
 def alike(first: Sample, second: Sample, generator: np.random.Generator) -> Null:
-    """What would be released if both samples came from the distribution that both together seem to have.
+    """Simulated releases if both samples came from the distribution that both together seem to have.
 
     A parametric bootstrap: as many records as each sample seems to have are drawn, and the noise of each is added. So
     no law of a statistic is needed that would have to know the noise, ties, and how both lie over the grid.

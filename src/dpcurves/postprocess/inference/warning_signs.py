@@ -67,7 +67,7 @@ def outside_share(evidence: Evidence) -> float:
 
 
 def empty_rows(evidence: Evidence) -> tuple[bool, ...]:
-    """Whether noise alone may have made the count of each row.
+    """Tell whether noise alone may have made the count of each row.
 
     >>> from fractions import Fraction
     >>> from dpcurves.laws import Family, Level, IntervalSums, Noise
@@ -105,7 +105,7 @@ def crowded_ends(edges: FloatArray, below: FloatArray, noise: tuple[float, float
 
 
 def _excess(edges: FloatArray, below: FloatArray, noise: float) -> float:
-    """What the first cell holds, if that is more than its neighbours let expect; else 0."""
+    """The count of the first cell, if that is more than its neighbours let expect; else 0."""
     count, width = np.diff(below[: NEAR + 2]), np.diff(edges[: NEAR + 2])
     inner = (count / width)[1 : len(edges) - 2]  # not the cell at the other end
     expected = max(float(inner.max()), 0.0) * width[0]

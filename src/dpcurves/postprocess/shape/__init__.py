@@ -1,1 +1,1 @@
-"""What is known of a curve without data: it rises, it adds up."""
+"""Shape constraints that hold without data: monotone curves, shares that add up."""

@@ -10,7 +10,7 @@ from ...arrays import FloatArray
 
 
 def numbers(name: str, given: ArrayLike) -> FloatArray:
-    """One number or an array of them, as doubles; `name` is what they are called where they are asked for.
+    """A number or an array of them, as doubles; `name` is the argument to blame.
 
     Raises:
         TypeError: they are none.

@@ -1,4 +1,4 @@
-"""Which points each block of cells lends its noise to: prefixes."""
+"""The prefixes that contain the noise of each block of cells."""
 
 from __future__ import annotations
 

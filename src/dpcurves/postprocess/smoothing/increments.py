@@ -62,7 +62,7 @@ def curve_of(steps: FloatArray, ceiling: Ceiling) -> FloatArray:
 
 
 def is_smooth(steps: FloatArray, ceiling: Ceiling) -> bool:
-    """Whether the curve does not fall, and keeps to its ceiling."""
+    """Tell whether the curve does not fall, and keeps to its ceiling."""
     return not np.any(steps < 0) and not (isinstance(ceiling, Exactly) and steps[-1] > 0)
 
 

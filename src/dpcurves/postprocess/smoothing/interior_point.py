@@ -122,7 +122,7 @@ def _start(programme: Programme) -> Inside:
 
 
 def _advance(programme: Programme, point: Inside, gap: float, enough: float) -> None:
-    """One round: see where the straight way leads, then move on a curve, and not too near to any bound.
+    """A predictor-corrector step, not too near to any bound.
 
     A smaller gap than `gap` is not aimed at, and equations that hold up to `enough` are not corrected: rounding is felt
     there. Nearer to the bounds it grows until the equations can not be met any more.
@@ -173,7 +173,7 @@ def _yield(point: Inside, slack_change: FloatArray, value_change: FloatArray) ->
 
 @compiled
 def _reach(place: FloatArray, change: FloatArray) -> float:
-    """What part of the change can be made before the first is 0, at most 1."""
+    """The part of the change that can be made before the first is 0, at most 1."""
     rate = 1.0
     for i in range(len(place)):
         rate = max(rate, -change[i] / place[i])

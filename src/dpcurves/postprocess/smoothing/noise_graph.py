@@ -1,4 +1,4 @@
-"""Which noise moves which steps of a curve: a graph that is taken apart point by point without new edges."""
+"""The graph of noises and steps of a curve, eliminated point by point without new edges."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Blocks(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """Where the edges of a graph are, and how its vertices are eliminated.
+    """The places of the edges of a graph, and the elimination order of its vertices.
 
     The first slots, one for each point, join neighbours. Each further one is made when the vertex inside is
     eliminated, in this order. The last one joins the first step with the last.

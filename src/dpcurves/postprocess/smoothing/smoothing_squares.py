@@ -19,7 +19,7 @@ INFEASIBLE = 1e-9  # of the same: a step under pressure that still falls by more
 
 
 class Change(NamedTuple):
-    """How noises are changed.
+    """A change of the noises.
 
     Attributes:
         steps: The steps of the curve after the change, (points + 1,); not negative.

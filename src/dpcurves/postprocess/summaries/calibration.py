@@ -1,4 +1,4 @@
-"""How honest predicted probabilities are, from the counts of two classes in cells of them."""
+"""Calibration errors of predicted probabilities, from the counts of two classes in cells of them."""
 
 from __future__ import annotations
 

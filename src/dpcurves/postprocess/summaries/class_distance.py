@@ -1,4 +1,4 @@
-"""How far apart the scores of two classes lie: the Kolmogorov-Smirnov statistic, from counts in cells."""
+"""The Kolmogorov-Smirnov distance of the scores of two classes, from counts in cells."""
 
 from __future__ import annotations
 

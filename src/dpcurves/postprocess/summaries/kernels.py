@@ -254,7 +254,7 @@ class OnCells:
 
 
 def on_cells(kernel: Function | Midpoint | OnCells) -> Callable[[FloatArray], Kernel]:
-    """What makes a kernel of edges: of a function its mean over each pair of cells.
+    """The kernel on pairs of cells from a kernel of edges: of a function its mean over each pair.
 
     Raises:
         TypeError: it is no function.
@@ -267,7 +267,7 @@ def on_cells(kernel: Function | Midpoint | OnCells) -> Callable[[FloatArray], Ke
 
 
 def at_middles(kernel: Function | Midpoint | OnCells) -> Callable[[FloatArray], Kernel]:
-    """What makes a kernel of edges for values that were rounded by chance: a table stays as it is.
+    """The kernel of edges for values that were rounded by chance: a table stays as it is.
 
     Raises:
         TypeError: it is no function.
@@ -298,7 +298,7 @@ def quadratic(kernel: Kernel, cells: FloatArray) -> FloatArray:
 
 
 def _apart(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """How far the middles of two cells are apart, and half the sum of their widths."""
+    """The distance of the middles of two cells, and half the sum of their widths."""
     low, high = ends_of(edges)
     middles, width = (low + high) / 2, high - low
     return np.abs(middles[:, None] - middles), (width[:, None] + width) / 2

@@ -1,4 +1,4 @@
-"""What acting on scores is worth, from the counts of two classes above thresholds."""
+"""Net benefit of acting on scores, from the counts of two classes above thresholds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...arrays import FloatArray
 
 
 def odds(threshold: FloatArray) -> FloatArray:
-    """How many negatives that are acted on weigh as much as one positive: t / (1 - t), at a threshold t below 1.
+    """The number of acted-on negatives that weigh as much as one positive: t / (1 - t), at a threshold t below 1.
 
     >>> odds(np.array([0.2, 0.5])).tolist()
     [0.25, 1.0]

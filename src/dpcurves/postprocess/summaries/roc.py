@@ -1,4 +1,4 @@
-"""How well scores tell two classes apart, from the counts of the classes in cells of scores.
+"""ROC curves and their areas, from the counts of the classes in cells of scores.
 
 High scores are positive. Records in one cell are ties and count 1/2, so curves are joined by straight lines. A class
 with less than half a record, noise included, has no mass: nothing is known of the order, the curve is the diagonal,
