@@ -169,8 +169,8 @@ class MeanQuestion(_Bounded):
 class VarianceQuestion(_Bounded):
     """What is the variance of the values? Its summary is that of `SummaryQuestion`, from three turns under one charge.
 
-    A fourth turn counts 32 even cells between the bounds where records are many, for an eighth of the loss: with them the
-    interval for the population knows how far squares scatter. The noise of the variance is then a fifth more. The
+    A fourth turn counts 32 even cells between the bounds where records are many, for an eighth of the loss: with them
+    the interval for the population knows how far squares scatter. The noise of the variance is then a fifth more. The
     public number of records decides; where it is private, their released count.
 
     Attributes:
