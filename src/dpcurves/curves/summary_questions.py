@@ -169,8 +169,8 @@ class MeanQuestion(_Bounded):
 class VarianceQuestion(_Bounded):
     """The variance of the values. Three turns under one charge: its summary is that of `SummaryQuestion`.
 
-    Of many records, a fourth turn counts 32 even cells between the bounds, for an eighth of the loss: with them the
-    interval for the population knows how far squares scatter. The noise of the variance is then a fifth more. The
+    A fourth turn counts 32 even cells between the bounds where records are many, for an eighth of the loss: with them
+    the interval for the population knows how far squares scatter. The noise of the variance is then a fifth more. The
     public number of records decides; where it is private, their released count.
 
     Attributes:

@@ -125,7 +125,7 @@ def at_depth(layout: Dyadic, depth: int) -> Tilings:
 def first_depth(layout: Dyadic, total: float | None, noise: Noise) -> int:
     """The number of halvings at which intervals hold about as much as noise moves the count below a middle one.
 
-    Of m intervals that is the noise of m / 4 counts, as one adds up those of the shorter side, which have it half.
+    With m intervals that is the noise of m / 4 counts, as one adds up those of the shorter side, which have it half.
     """
     tilings = PRIVATE_TILING if total is None else (2 * total / sqrt(noise.variance)) ** (2 / 3)
     return min(max(round(log2(max(tilings, 2.0))), 2), layout.depth)

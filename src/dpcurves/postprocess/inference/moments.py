@@ -32,7 +32,7 @@ class Spread(NamedTuple):
     """Records in cells between -1 and 1, from which is read how far squared distances from the mean scatter.
 
     Attributes:
-        edges: Of the cells, (cells + 1,).
+        edges: The edges of the cells, (cells + 1,).
         counts: Without bias, (cells,).
         noise: Simulated, (draws, cells).
         normal: Draws of the standard normal law for sampling, (draws, cells).
