@@ -284,7 +284,7 @@ class ResidualPlotQuestion:
         self._bounds(spare=0)
 
     def steps(self, setting: Setting) -> Needs[ResidualPlot]:
-        """Ask for the number of records, where that is private; bounds of predictions and residuals; and an estimator."""
+        """Ask for the number of records, if that is private; bounds of predictions and residuals; an estimator."""
         terms = yield from bound_terms(self.predicted, setting)
         across, upwards = self._bounds(terms.spare)
         width, first = yield from bounded(across, terms.part)

@@ -1,4 +1,4 @@
-"""Conversation of a question: it states its needs, and is answered with evidence, unbiased counts and their covariance."""
+"""Conversation of a question: it states its needs, and is answered with unbiased counts and their covariance."""
 
 from __future__ import annotations
 
