@@ -102,7 +102,7 @@ class Released(Result, ABC):
 
     @classmethod
     def wrote(cls, stored: Mapping[str, Any]) -> bool:
-        """Tell whether this class wrote a document of this kind, as plain objects: several results are made of others."""
+        """Tell whether this class wrote a document of this kind, as plain objects: some results are made of others."""
         return True
 
     def evidence_json(self) -> dict[str, Any]:

@@ -96,7 +96,7 @@ class _Bounded:
         return TWO_MOMENTS
 
     def _after(self, shares: tuple[Fraction, ...], each: float, setting: Setting) -> tuple[Fraction, ...]:
-        """The share of the loss after the counts, by the mean number of records of a category, as far as it is known."""
+        """The share of the loss after the counts, by the mean number of records of a category, if it is known."""
         return shares
 
     def steps(self, setting: Setting) -> Needs[Any]:

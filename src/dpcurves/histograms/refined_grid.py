@@ -99,7 +99,7 @@ class _Plane:
         return JointEstimate.of(releases, self.tree.layout)
 
     def worth_counting(self, splits: Splits, alone: Noise, part: Fraction) -> IntArray:
-        """The starts of blocks that are not worth dividing, if this part of the share counts them; the first, if all."""
+        """Starts of blocks that are not worth dividing, if this part of the share counts them; the first, if all."""
         noise = Noise(alone.family, alone.parameter / part).variance / 2
         risk = largest_below(splits.layout, splits.variance)
         starts = beginnings(splits.layout, undivided(splits.layout, risk > TOLERANCE * noise))

@@ -88,7 +88,7 @@ class CountedAreas(NamedTuple):
         return self.shares * np.maximum(self.sizes, LEAST_MASS)[:, None]
 
     def may_lack_a_class(self, level: float) -> bool:
-        """Tell whether the noise of a class, with chance ``(1 - level) / 2``, is all that was counted of it but a half."""
+        """Tell whether noise, with chance ``(1 - level) / 2``, is all that was counted of a class but a half."""
         noise = np.concatenate([chunk.sum(axis=-1) for chunk in self.noise])
         return bool((self.sizes < LEAST_MASS + upper_quantiles(noise, (1 + level) / 2)).any())
 
