@@ -18,7 +18,7 @@ WITHOUT = """
 import runpy, sys
 sys.modules["numba"] = sys.modules["llvmlite"] = None  # to import them is an ImportError
 import warnings
-import dpcurves_parties.crypto
+import dpcurves, dpcurves_parties.crypto
 warnings.simplefilter("ignore", dpcurves.CurveWarning)
 engine = dpcurves_parties.crypto.engine_of_task(b"task")
 assert isinstance(engine, dpcurves_parties.crypto.PortableEngine)
