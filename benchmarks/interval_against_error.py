@@ -564,9 +564,9 @@ def shares_of_tables(release: Release) -> Iterator[Told]:
     ):
         sums = [each.sum(axis=axis, keepdims=True) for each in exact]
         if all(np.broadcast_to(each, (5, 4)).ravel()[place] > 0 for each in sums):
-            truths = [(each / own).ravel()[place] for each, own in zip(exact, sums, strict=True)]
             counts = np.asarray(found.count).reshape(5, 4)
             with np.errstate(invalid="ignore", divide="ignore"):
+                truths = [(each / own).ravel()[place] for each, own in zip(exact, sums, strict=True)]
                 value = (counts / counts.sum(axis=axis, keepdims=True)).ravel()[place]
             yield from release.intervals(name, value, flat_place(ends, place), truths)
     sample = np.clip(values[drawn], grid.lower, grid.upper)
