@@ -1,15 +1,15 @@
 """How wide are intervals beside the errors that are made, for every reading and every kind of data?
 
 `python benchmarks/interval_against_error.py [READING ...] [--data KIND ...] [--records N ...] [--epsilon E]
-[--releases N] [--level P] [--workers N] [--json FILE]`. Data are continuous, tied, heaped, zero-inflated, clamped or
-skewed; they come from laws on which nothing in the package was chosen. For each reading the table says how often its
-interval held, for these records and for the population, and how wide it was over the error made: the mean width over
-twice the quantile of the error at the level of the interval, so 1 is ideal. Numbers of `scores` but for the area are
-those of scores rounded to the middle of their cell, as it says. For bands and for several intervals at once it is one
-over the same quantile of the largest error, each in half widths of its interval. Where a reading ends at edges of
-cells, an error counts for half a cell at least. * marks a share below the level, + one above it, by what chance does
-once in 30,000 times. A release is drawn by the mechanism that a session would choose, under the adjacency that
-alternates from one release to the next.
+[--releases N] [--level P] [--workers N] [--json FILE] [--kept FILE ...] [--page FILE]`. Data are continuous, tied,
+heaped, zero-inflated, clamped or skewed; they come from laws on which nothing in the package was chosen, but for what
+the page says. For each reading the table says how often its interval held, for these records and for the population,
+and how wide it was over the error made: the mean width over twice the quantile of the error at the level of the
+interval, so 1 is ideal. Numbers of `scores` but for the area are those of scores rounded to the middle of their cell,
+as it says. For bands and for several intervals at once it is one over the same quantile of the largest error, each in
+half widths of its interval. Where a reading ends at edges of cells, an error counts for half a cell at least. * marks
+a share below the level, + one above it, by what chance does once in 30,000 times. A release is drawn by the mechanism
+that a session would choose, under the adjacency that alternates from one release to the next.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -53,9 +54,12 @@ from dpcurves.curves import (
     SummaryQuestion,
     SurvivalQuestion,
 )
+from dpcurves.curves.confusion import RATES
 from dpcurves.curves.summary_questions import VarianceQuestion
-from dpcurves.data import Categories, Grid, Outside
+from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.privacy import Adjacency, PrivacyLoss
+from dpcurves_streams.mechanisms import STREAMS
+from dpcurves_streams.readings import Counts, Totals
 
 FloatArray = NDArray[np.float64]
 SIZE = 40_000
@@ -326,8 +330,9 @@ def survival(release: Release) -> Iterator[Told]:
 def scores(release: Release) -> Iterator[Told]:
     """Areas and other numbers of one model, from a curve of its own and from all readings of its scores."""
     score, likely = people(release.case.data)
-    drawn = release.draw.integers(SIZE, size=release.case.records)
-    label = (release.draw.random(release.case.records) < likely[drawn]).astype(np.float64)
+    draw = release.draw
+    drawn = draw.integers(SIZE, size=release.case.records)
+    label = (draw.random(release.case.records) < likely[drawn]).astype(np.float64)
     columns = {"y": label, "s": score[drawn]}
     sample = weights(score[drawn], label)
     whole = (
@@ -357,8 +362,9 @@ def scores(release: Release) -> Iterator[Told]:
 def groups(release: Release) -> Iterator[Told]:
     """Shares of calibration curves and positives of Hosmer and Lemeshow's groups, one group of each release."""
     score, likely = people(release.case.data)
-    drawn = release.draw.integers(SIZE, size=release.case.records)
-    label = (release.draw.random(release.case.records) < likely[drawn]).astype(np.float64)
+    draw = release.draw
+    drawn = draw.integers(SIZE, size=release.case.records)
+    label = (draw.random(release.case.records) < likely[drawn]).astype(np.float64)
     columns = {"y": label, "s": score[drawn]}
     for name, question in (
         ("calibration", CalibrationQuestion("y", "s")),
@@ -397,13 +403,276 @@ def tables(release: Release) -> Iterator[Told]:
         yield from release.intervals(name, tau.value, tau.interval, [truth(each) for each in exact])
 
 
+def score_curves(release: Release) -> Iterator[Told]:
+    """Bands of curves of one table of scores, rates at a threshold, groups, and the calibration error.
+
+    Scores are those of the cells that they were counted in: areas of exact scores are told by `scores`.
+    """
+    (score, likely), grid = people(release.case.data), Grid(0, 1, cells=128, outside=Outside.APART)
+    draw = release.draw
+    drawn = draw.integers(SIZE, size=release.case.records)
+    label = (draw.random(release.case.records) < likely[drawn]).astype(np.float64)
+    told = release.answer(ScoresQuestion("y", "s", grid), {"y": label, "s": score[drawn]})
+    size, cells = release.case.records / SIZE, grid.cell_of(score)
+    tables = [
+        np.stack([np.bincount(place, each, minlength=grid.slots) for each in weighed])
+        for place, weighed in ((cells[drawn], (1 - label, label)), (cells, ((1 - likely) * size, likely * size)))
+    ]
+    above = [np.cumsum(each[:, ::-1], axis=1) for each in tables]  # (2, slots) at falling thresholds
+    above = [np.concatenate([np.zeros((2, 1)), each], axis=1) for each in above]
+    rates = [np.ravel(each / each[:, -1:]) for each in above]
+    roc = told.roc()
+    yield from release.intervals("ROC box of rates", np.ravel([roc.fpr, roc.tpr]), boxed(roc.band), rates)
+    flagged = [each.sum(axis=0) for each in above]
+    somebody = np.minimum(*flagged) > 0
+    of_precision = told.precision_recall()
+    shares = [(each[1, somebody] / all_of[somebody]) for each, all_of in zip(above, flagged, strict=True)]
+    ends = one_band(of_precision.band, 0, somebody)
+    yield from release.intervals("precision", of_precision.precision[somebody], ends, shares)
+    gain = told.cumulative_gain()
+    lifts = [share / share[-1] for share in shares]
+    yield from release.intervals("lift", gain.lift[somebody], one_band(gain.band, 2, somebody), lifts)
+    decision = told.decision_curve()
+    points = [told.table.point_at(threshold) for threshold in decision.threshold]
+    odds = decision.threshold / (1 - decision.threshold)
+    benefits = [(each[1, points] - odds * each[0, points]) / each[:, -1].sum() for each in above]
+    yield from release.intervals("net benefit", decision.benefit, stacked(decision.band), benefits)
+    yield from at_a_threshold(release, told, above)
+    yield from in_groups(release, told, tables)
+
+
+def at_a_threshold(release: Release, told: Any, above: Sequence[FloatArray]) -> Iterator[Told]:
+    """A count and a rate of the confusion matrix at 0.3, by turns."""
+    confusion, point = told.confusion(0.3), told.table.point_at(0.3)
+    exact = [np.ravel([[each[row, -1] - each[row, point], each[row, point]] for row in (0, 1)]) for each in above]
+    cell, rate = release.seed // 2 % 4, release.seed // 2 % len(RATES)
+
+    def counts(level: float, *, population: bool) -> FloatArray:
+        found = confusion.count_intervals(level, population=population)
+        return np.asarray(found).reshape(4, 2)[cell]
+
+    yield from release.intervals(
+        "confusion: count", np.ravel(confusion.matrix)[cell], counts, [each[cell] for each in exact]
+    )
+    part, rest = (list(each) for each in list(RATES.values())[rate])
+    if all(each[[*part, *rest]].sum() > 0 for each in exact):
+        truths = [each[part].sum() / each[[*part, *rest]].sum() for each in exact]
+        value = list(confusion.rates.values())[rate]
+        yield from release.intervals("confusion: rate", value, at_place(confusion.intervals, rate), truths)
+
+
+def in_groups(release: Release, told: Any, tables: Sequence[FloatArray]) -> Iterator[Told]:
+    """The share of a group of cells, by turns, and the calibration error of them all."""
+    inside = [told.table.inside(each) for each in tables]
+    calibration = told.calibration()
+    grouped = [np.add.reduceat(each, calibration.starts, axis=1) for each in inside]
+    group = release.seed // 2 % len(calibration.starts)
+    if all(each[:, group].sum() > 0 for each in grouped):
+        truths = [each[1, group] / each[:, group].sum() for each in grouped]
+        ends = at_place(calibration.intervals, group)
+        yield from release.intervals("calibration of scores", calibration.prob_true[group], ends, truths)
+    middles, size = told.table.middles, [each.sum() for each in inside]
+    expected = [np.add.reduceat(each.sum(axis=0) * middles, calibration.starts) for each in inside]
+    errors = [np.abs(each[1] - own).sum() / all_of for each, own, all_of in zip(grouped, expected, size, strict=True)]
+    yield from release.intervals("scores: ece", told.value(Reading.ECE), of_reading(told, Reading.ECE), errors)
+
+
+def residuals(release: Release) -> Iterator[Told]:
+    """The envelope of binned residuals of a model that is right: a mean residual less noise is within it."""
+    score, _ = people(release.case.data)
+    draw = release.draw
+    drawn = score[draw.integers(SIZE, size=release.case.records)]
+    label = (draw.random(len(drawn)) < drawn).astype(np.float64)
+    found = release.answer(dp.BinnedResidualsQuestion("y", "s", dp.PUBLIC_MODEL), {"y": label, "s": drawn})
+    group = release.seed // 2 % len(found.residual)
+    half, residual = found.envelope_at(release.level)[group], found.residual[group]
+    ends = [np.asarray(each) for each in (residual, residual - half, residual + half, 0.0)]
+    yield Told("binned residuals", "population", *ends)
+
+
+def pairs(release: Release) -> Iterator[Told]:
+    """Bins, other means over pairs, the area between two columns, and their quantiles against each other."""
+    values, grid = population(release.case.data)
+    whole = np.clip(values, grid.lower, grid.upper)
+    moved = np.clip(whole + (grid.upper - grid.lower) / 20, grid.lower, grid.upper)
+    draw = release.draw
+    first, second = (draw.choice(each, release.case.records) for each in (whole, moved))
+    curve = release.answer(CdfQuestion("x", grid), {"x": first})
+    other = release._replace(seed=release.seed + 10**6 + release.seed % 2).answer(CdfQuestion("x", grid), {"x": second})
+    bins = curve.histogram(10)
+    at = grid.nearest_edge(bins.x)
+    shares = [np.diff(below(each, grid)[at]) for each in (first, whole)]
+    yield from release.intervals("bins of a cdf", bins.share, bins.intervals, shares)
+    found = dp.sample_variance(curve)
+    yield from release.intervals("variance of a cdf", found.value, found.interval, [first.var(ddof=1), whole.var()])
+    found = dp.collision_probability(curve)
+    counts = [np.diff(below(each, grid)) * len(each) for each in (first, whole)]
+    alike = [
+        float((each * (each - alone)).sum() / (each.sum() * (each.sum() - alone)))
+        for each, alone in zip(counts, (1, 0), strict=True)
+    ]
+    yield from release.intervals("collision probability", found.value, found.interval, alike)
+    found = dp.area_between(curve, other)
+    areas = [won(*each) for each in ((first, second), (whole, moved))]
+    yield from release.intervals("area between two cdfs", found.value, found.interval, areas)
+    plot, wide = curve.quantile_quantile(other, P), (grid.upper - grid.lower) / grid.cells
+    exact = [
+        np.stack([np.quantile(each, P, method="inverted_cdf") for each in both_of])
+        for both_of in ((first, second), (whole, moved))
+    ]
+    point = np.stack([plot.x, plot.y])
+    yield from release.intervals("quantiles of two cdfs", point, clipped(plot.intervals, grid), exact, wide)
+
+
+def won(first: FloatArray, second: FloatArray) -> float:
+    """The share of pairs in which the second is larger, ties as one half."""
+    ordered = np.sort(first)
+    below_or_at = [np.searchsorted(ordered, second, side=side).mean() for side in ("left", "right")]
+    return float(sum(below_or_at) / 2 / len(first))
+
+
+def categories(release: Release) -> Iterator[Told]:
+    """A mean of one category of three, by turns, and the difference of two categories' areas."""
+    values, grid = population(release.case.data)
+    values = np.clip(values, grid.lower, grid.upper)
+    group = np.random.default_rng(45).choice(3, SIZE, p=(0.6, 0.3, 0.1))
+    draw, mine = release.draw, release.seed // 2 % 3
+    drawn = draw.integers(SIZE, size=release.case.records)
+    question = SummaryQuestion("x", grid.lower, grid.upper, by=Categories("g", (0, 1, 2)))
+    found = release.answer(question, {"x": values[drawn], "g": group[drawn]})[mine]
+    truths = [values[part].mean() for part in (drawn[group[drawn] == mine], group == mine) if part.any()]
+    if len(truths) == 2:
+        yield from release.intervals(
+            "mean of a category", found.statistics["mean"], at_place(found.intervals, 2), truths
+        )
+    score, likely = people(release.case.data)
+    half = np.random.default_rng(46).random(SIZE) < 0.4
+    likely = np.where(half, (likely + likely.mean()) / 2, likely)
+    label = (draw.random(release.case.records) < likely[drawn]).astype(np.float64)
+    question = ScoresQuestion("y", "s", by=Categories("g", (0, 1)))
+    told = release.answer(question, {"y": label, "s": score[drawn], "g": half[drawn].astype(int)})
+    areas = []
+    for which in (0, 1):
+        own = [
+            weighed_area(score[drawn][half[drawn] == which], label[half[drawn] == which]),
+            weighed_area(score[half == which], likely[half == which]),
+        ]
+        areas.append(own)
+    exact = [one - two for one, two in zip(*areas, strict=True)]
+
+    def ends(level: float, *, population: bool) -> FloatArray:
+        apart = told.difference(Reading.AUC, 0, 1, level, population=population)
+        return np.array([apart.lower, apart.upper])
+
+    apart = told[0].value(Reading.AUC) - told[1].value(Reading.AUC)
+    yield from release.intervals("difference of two AUCs", apart, ends, exact)
+
+
+def weighed_area(score: FloatArray, positive: FloatArray) -> float:
+    """The area of scores whose records are positive by these shares."""
+    return area(*weights(score, positive)[1:])
+
+
+def shares_of_tables(release: Release) -> Iterator[Told]:
+    """A share of a row and a share of a column of two columns, by turns; numbers at risk, all at once."""
+    values, grid = population(release.case.data)
+    rows = np.clip((values - grid.lower) / (grid.upper - grid.lower) * 5, 0, 4).astype(np.int64)
+    columns = np.minimum(np.floor(np.random.default_rng(44).random(SIZE) * 3 + 0.3 * rows), 3).astype(np.int64)
+    drawn, place = release.draw.integers(SIZE, size=release.case.records), release.seed // 2 % 20
+    question = ContingencyQuestion(Categories("a", tuple(range(5))), Categories("b", tuple(range(4))))
+    found = release.answer(question, {"a": rows[drawn], "b": columns[drawn]})
+    exact = [crossed(rows[part], columns[part]) for part in (drawn, slice(None))]
+    for name, ends, axis in (
+        ("share of a row", found.row_share_intervals, 1),
+        ("share of a column", found.column_share_intervals, 0),
+    ):
+        sums = [each.sum(axis=axis, keepdims=True) for each in exact]
+        if all(np.broadcast_to(each, (5, 4)).ravel()[place] > 0 for each in sums):
+            counts = np.asarray(found.count).reshape(5, 4)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                truths = [(each / own).ravel()[place] for each, own in zip(exact, sums, strict=True)]
+                value = (counts / counts.sum(axis=axis, keepdims=True)).ravel()[place]
+            yield from release.intervals(name, value, flat_place(ends, place), truths)
+    sample = np.clip(values[drawn], grid.lower, grid.upper)
+    curve = release.answer(SurvivalQuestion("t", "e", grid), {"t": sample, "e": np.ones(len(sample))})
+    still = len(sample) - np.searchsorted(np.sort(sample), curve.x[:-1], side="left")
+    ends = curve.at_risk_intervals(release.level)[1:-1]
+    value = np.maximum(curve.at_risk, 0.0)[1:-1]
+    yield Told("numbers at risk", "records", value, ends[:, 0], ends[:, 1], still[: len(value)].astype(np.float64))
+
+
+def local(release: Release) -> Iterator[Told]:
+    """Reports of people who trust nobody, up to 3,000 of them, at four times the epsilon."""
+    if release.case.records > 3_000:
+        return
+    values, grid = population(release.case.data)
+    grid = Grid(grid.lower, grid.upper, cells=64)
+    whole = np.clip(values, grid.lower, grid.upper)
+    sample = release.draw.choice(whole, release.case.records)
+    loss = PrivacyLoss.pure(str(4 * Fraction(release.case.epsilon)))
+    task = dp.local.Task(QuantilesQuestion("x", grid, P), loss, people=len(sample))
+    collection = dp.local.Collection(task)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        reports = task.randomize_table({"x": sample}, randomness=dp.Randomness.from_seed(2 * release.seed + 1))
+        collection.add(reports)
+        found: Any = collection.curve()
+    curve, wide = found.curve, (grid.upper - grid.lower) / grid.cells
+    shares = [below(each, grid) for each in (sample, whole)]
+    yield from release.intervals("local: cdf band", curve.y, stacked(curve.band), shares)
+    exact = [np.quantile(each, P, method="inverted_cdf") for each in (sample, whole)]
+    yield from release.intervals("local: three quantiles", found.x, clipped(found.intervals, grid), exact, wide)
+    bins = curve.histogram(10)
+    at = grid.nearest_edge(bins.x)
+    parts = [np.diff(each[at]) for each in shares]
+    yield from release.intervals("local: bins", bins.share, bins.intervals, parts)
+
+
+def streams(release: Release) -> Iterator[Told]:
+    """The count of a tick, a total so far and a window of a stream of 24 ticks, for these records."""
+    values, grid = population(release.case.data)
+    parts = Grid(grid.lower, grid.upper, cells=2)
+    cell = parts.cell_of(np.clip(values, grid.lower, grid.upper))
+    draw = release.draw
+    drawn = cell[draw.integers(SIZE, size=release.case.records)]
+    counts = np.zeros((24, 2), dtype=np.int64)
+    np.add.at(counts, (draw.integers(24, size=len(drawn)), drawn), 1)
+    axes, loss = (Axis("x", parts),), PrivacyLoss.pure(release.case.epsilon)
+    randomness = dp.Randomness.from_seed(3 * release.seed + 1)
+    for question in (Counts(axes), Totals(axes, windows=(6,))):
+        plan = STREAMS.plan(question.query, loss, release.adjacency)
+        reader, state = question.reader(plan), STREAMS.begin(plan)
+        for tick, table in enumerate(counts, start=1):
+            released, state = STREAMS.step(table, tick, state, plan, randomness)
+            reading = reader.read(released)
+        name, exact = ("count of a tick", counts[-1]) if isinstance(question, Counts) else ("total", counts.sum(axis=0))
+        low, high = reading.interval(release.level)
+        yield alone(f"stream: {name}", np.asarray(reading.counts)[0], low[0], high[0], exact[0])
+        if isinstance(question, Totals):
+            low, high = reading.window_interval(6, release.level)
+            yield alone("stream: window", reading.windows[6][0], low[0], high[0], counts[-6:].sum(axis=0)[0])
+
+
+def alone(name: str, *numbers: float) -> Told:
+    """An interval for these records."""
+    value, lower, upper, truth = (np.asarray(each, dtype=np.float64) for each in numbers)
+    return Told(name, "records", value, lower, upper, truth)
+
+
 FAMILIES: Mapping[str, Callable[[Release], Iterator[Told]]] = {
     "distribution": distribution,
     "moments": moments,
     "survival": survival,
     "scores": scores,
+    "score-curves": score_curves,
     "groups": groups,
+    "residuals": residuals,
     "tables": tables,
+    "shares": shares_of_tables,
+    "pairs": pairs,
+    "categories": categories,
+    "local": local,
+    "streams": streams,
 }
 
 # Ends of intervals in one form, (..., 2), and exact statistics of records.
@@ -417,6 +686,26 @@ def stacked(band: Callable[..., Any]) -> Callable[..., FloatArray]:
 def clipped(ends: Callable[..., Any], grid: Grid) -> Callable[..., FloatArray]:
     """Ends within the grid: an infinite one is an end of it."""
     return lambda level, *, population: np.clip(ends(level, population=population), grid.lower, grid.upper)
+
+
+def boxed(band: Callable[..., Any]) -> Callable[..., FloatArray]:
+    """Ends of false and then of true positive rates, (2 * points, 2)."""
+
+    def ends(level: float, *, population: bool) -> FloatArray:
+        found = band(level, population=population)
+        return np.stack([np.ravel(found[0::2]), np.ravel(found[1::2])], axis=-1)
+
+    return ends
+
+
+def one_band(bands: Callable[..., Any], number: int, part: NDArray[np.bool_]) -> Callable[..., FloatArray]:
+    """One of several bands, at some of its points."""
+    return lambda level, *, population: np.stack(bands(level, population=population)[number], axis=-1)[part]
+
+
+def flat_place(ends: Callable[..., Any], place: int) -> Callable[..., FloatArray]:
+    """One of the intervals of a table."""
+    return lambda level, *, population: np.reshape(ends(level, population=population), (-1, 2))[place]
 
 
 def at_place(ends: Callable[..., Any], place: int) -> Callable[..., FloatArray]:
@@ -567,6 +856,18 @@ def measured(options: argparse.Namespace) -> Iterator[Row]:
             yield from rows(found, case, options.level)
 
 
+def with_kept(found: Sequence[Row], files: Sequence[Path]) -> list[Row]:
+    """Add rows of earlier runs that were not measured now, in the order of the families."""
+    kept = [row_of(each) for file in files for each in json.loads(file.read_text(encoding="utf-8"))]
+    rows = {(row.name, row.whom, row.case): row for row in [*kept, *found]}
+    return list(rows.values())
+
+
+def row_of(plain: Mapping[str, Any]) -> Row:
+    """Read a row that `--json` wrote."""
+    return Row(**{**plain, "case": Case(**plain["case"])})
+
+
 def printed(found: Sequence[Row], options: argparse.Namespace) -> Table:
     """A line for each reading, number of records and whom it is for; a column for each kind of data."""
     title = f"Held, and width over error: level {options.level}, epsilon {options.epsilon}, {options.releases} releases"
@@ -611,12 +912,13 @@ def main() -> None:
     options.add_argument("--level", type=float, default=0.9)
     options.add_argument("--workers", type=int, default=1)
     options.add_argument("--json", type=Path, help="file for the numbers")
+    options.add_argument("--kept", nargs="+", type=Path, default=[], help="numbers of earlier runs that stand beside")
     options.add_argument("--page", type=Path, help="file for the page of the documentation: docs/intervals.md")
     asked = options.parse_args()
     for name in asked.family:
         if name not in FAMILIES:
             options.error(f"{name!r} is none of {', '.join(FAMILIES)}")
-    found = list(measured(asked))
+    found = with_kept(list(measured(asked)), asked.kept)
     Console(width=40 + 15 * len(asked.data)).print(printed(found, asked))
     if asked.page:
         asked.page.write_text(page(found, asked), encoding="utf-8")
