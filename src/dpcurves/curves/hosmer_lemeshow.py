@@ -93,7 +93,7 @@ class HosmerLemeshow(CoveredGroups):
         """Lower and upper ends of `observed`, of shape ``(groups, 2)``: each group on its own, with chance `level`.
 
         Each is for the number of positives among these records of its group; with `population`, for the expected number
-        in a group of that size, which needs independent units of one record each.
+        in a group of that size, which needs independent units of one record each. They contain `observed`.
 
         Args:
             level: The chance of each interval.
@@ -103,9 +103,11 @@ class HosmerLemeshow(CoveredGroups):
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        return self.groups.intervals(
+        ends = self.groups.intervals(
             positive_intervals, level, self.privacy, population=population, generator=generator
         )
+        lower, upper = np.fmin(ends[:, 0], self.observed), np.fmax(ends[:, 1], self.observed)
+        return np.stack([lower, upper], axis=1)
 
     def _columns(self) -> dict[str, FloatArray]:
         return {

@@ -310,7 +310,7 @@ class _Cells:
         def ends(level: float, population: bool) -> tuple[float, float]:
             return ends_about(found, statistic(self.drawn(population)) - about, level, population)
 
-        value, notes = found - self._bias(statistic, about), self.curve.notes
+        value, notes = min(max(found - self._bias(statistic, about), least), most), self.curve.notes
         return UStatistic(value, resolution, ends, self.curve.privacy, notes, least, most)
 
     def _bias(self, statistic: Statistic, about: float) -> float:

@@ -93,6 +93,10 @@ UNSURE, MARGIN = 2.0, 4.0
 """Standard deviations that a quantile may be off, where counts close in on it, and so many of the noise of a count of
 the turn itself: see `around`. Like the other constants of such turns, they were chosen on a lognormal law and on two
 normal ones beside each other, 3,000 records at epsilon 1."""
+FAR, LARGE = 4.0, 8.0
+"""Deviations that a quantile may be off before an interval of so many times the records that it may hold stays whole:
+beside a quantile, an interval with nearly all records would be the whole of its interval. Tried on beta(2, 5) alone, 60
+releases of 3,000 records whose number is private: mean widths 0.61 times, errors 0.93 times."""
 SAMPLED = 0.5
 PRIVATE_TILING = 64.0
 """Intervals of a first turn where the number of records is private: see `first_depth`."""
@@ -306,7 +310,8 @@ def around(
     """A tiling that is fine where quantiles may lie, and as coarse as halvings allow elsewhere: its first cells.
 
     An interval is halved if a quantile may lie inside, as far as `UNSURE` standard deviations of the counts below its
-    ends tell, and if it seems to hold more than `least` deviations of the noise that its count would have. Where the
+    ends tell, and if it seems to hold more than `least` deviations of the noise that its count would have; as far as
+    `FAR` of them if it holds `LARGE` times as much. Where the
     quantile of a population may lie, which sampling moves, too, intervals may hold `SAMPLED` deviations of that.
 
     The error of the count below the middle of an interval is at most that below its ends, in proportion, and that of
@@ -327,13 +332,16 @@ def around(
     edge = MARGIN * sqrt(alone.variance)
     for share in shares:
         halved |= _may_hold(splits, share, spread, 0.0, edge) & (counts > held)
+        halved |= _may_hold(splits, share, spread, 0.0, edge, unsure=FAR) & (counts > LARGE * held)
         sampling = counts[WHOLE] * share * (1 - share)
         if sampled:
             halved |= _may_hold(splits, share, spread, sampling, edge) & (counts > max(held, SAMPLED * sqrt(sampling)))
     return tuple(beginnings(layout, undivided(layout, halved)).tolist())
 
 
-def _may_hold(splits: Splits, share: float, spread: float, sampling: float, edge: float) -> NDArray[np.bool_]:
+def _may_hold(
+    splits: Splits, share: float, spread: float, sampling: float, edge: float, *, unsure: float = UNSURE
+) -> NDArray[np.bool_]:
     """The nodes in which the quantile may lie."""
     layout, counts = splits.layout, splits.counts
     below, first, last = np.zeros((3, layout.nodes))  # records below each node, and the deviations at both its ends
@@ -343,7 +351,7 @@ def _may_hold(splits: Splits, share: float, spread: float, sampling: float, edge
         middle = np.sqrt(((1 - part) * first[parent] + part * last[parent]) ** 2 + splits.variance[parent])
         below[left], below[right] = below[parent], below[parent] + counts[left]
         first[left], last[left], first[right], last[right] = first[parent], middle, middle, last[parent]
-    first, last = (UNSURE * np.sqrt(each**2 + sampling) + edge for each in (first, last))
+    first, last = (unsure * np.sqrt(each**2 + sampling) + edge for each in (first, last))
     place = share * counts[WHOLE]
     return np.asarray((below - first <= place) & (place <= below + counts + last))
 

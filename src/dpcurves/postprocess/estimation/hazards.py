@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import block_diag, cho_factor, cho_solve, solve_triangular
 from scipy.special import ndtr
+from threadpoolctl import threadpool_limits
 
 from ...arrays import FloatArray
 
@@ -137,7 +138,8 @@ def hazards_of_few(events: Counts, censored: Counts, records: Counts, generator:
     first = max(float(records.found), spread, 1.0)
     model = _Model(found, noise, first, min(2 * spread / first, 1.0))
     draws = generator.standard_normal((DRAWS // 2, len(found) * 3))
-    fitted = [model.fit(*priors, np.concatenate([draws, -draws])) for priors in product(EVENTS, CENSORED)]
+    with threadpool_limits(1, user_api="blas"):  # for matrices as small as these more threads spin more than they help
+        fitted = [model.fit(*priors, np.concatenate([draws, -draws])) for priors in product(EVENTS, CENSORED)]
     best = max(each.evidence for each in fitted)
     weights = np.exp([each.evidence - best for each in fitted])
     kept = [(each, weight) for each, weight in zip(fitted, weights, strict=True) if weight > NEGLIGIBLE]

@@ -117,7 +117,8 @@ def level_of_an_end(apart: float, level: float) -> float:
 
     It is ``(1 + level) / 2``, unless a number is known only to lie between two, whatever the noise is. It can then be
     missed at the near end, or at the far one, which is that distance further away: the chances of both add up to ``1 -
-    level`` (Imbens and Manski 2004).
+    level`` (Imbens and Manski 2004). Normal noise is assumed: of a single Laplace noise and a distance of one
+    deviation, 0.9 is 0.888; callers pass less than the distance.
 
     Args:
         apart: The distance that does not stem from noise, or less than it, in standard deviations of the noise.

@@ -48,7 +48,9 @@ def ends_by_tests(
     units below it is binomial: it is smallest, in law, if F_i is p. So D_j has the error of a binomial number with the
     chance p added; n is taken as N.
 
-    Boundaries may depend on earlier answers, for given these the noise has its law: see `Prefixes`.
+    Boundaries may depend on earlier answers, for given these the noise has its law: see `Prefixes`. For the population
+    that holds up to how layouts change the quantile of D: the number of units below a quantile bounds the count below
+    each boundary before it whatever the boundaries are, and its binomial law is that before any answer.
 
     Args:
         below: Unbiased counts below the boundaries that were counted, (points,): below the first lies nothing, below
