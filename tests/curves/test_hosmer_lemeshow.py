@@ -16,6 +16,7 @@ from scipy.stats import kstest
 from dpcurves.curves import HosmerLemeshow, HosmerLemeshowQuestion
 from dpcurves.curves.hosmer_lemeshow import NUMBERS
 from dpcurves.curves.turns.group_numbers import COUNTING, groups_for
+from dpcurves.data import Values
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, QuantileCutsQuery
 from dpcurves.rehearsal import rehearse
@@ -111,3 +112,14 @@ def test_where_the_number_of_records_is_private_it_is_counted_first() -> None:
     assert [len(judged(CONTINUOUS, records, "1", 0, 1).count) for records in (300, 1200, 5000)] == [4, 5, 10]
     given = rehearse(HosmerLemeshowQuestion("y", "s", groups=7), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
     assert [type(plan.query).__name__ for plan in given] == ["QuantileCutsQuery", "CountQuery", "SumQuery"]
+
+
+def test_scores_that_are_declared_to_be_0_or_1_are_tested() -> None:
+    draw = np.random.default_rng(1)
+    score = draw.choice([0.0, 0.5, 1.0], 1_500)
+    columns = {"y": (draw.random(1_500) < score).astype(np.float64), "s": score}
+    question = HosmerLemeshowQuestion("y", "s", grid=Values((0.0, 0.5, 1.0)))
+    for adjacency in both(1_500):
+        found = answer(question, columns, PrivacyLoss.pure(1), adjacency, 2)
+        assert np.nanmin(found.expected) >= 0
+        assert 0 < found.p_value <= 1

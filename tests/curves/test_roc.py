@@ -10,12 +10,12 @@ from by_hand import answer, both
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics import roc_curve as sklearn_roc_curve
 
-from dpcurves.curves import ROC, Cuts, RocQuestion
+from dpcurves.curves import ROC, CalibrationQuestion, Cuts, RocQuestion
 from dpcurves.data import Grid, Outside
 from dpcurves.data.score_grids import UNIT_INTERVAL
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.rehearsal import rehearse
-from dpcurves.release import Setting
+from dpcurves.release import Setting, UnsupportedQuery
 from dpcurves.strategies.ranks import FINER, finer_for, levels_for
 
 DRAW = np.random.default_rng(5)
@@ -312,3 +312,11 @@ def test_without_noise_the_interval_is_what_ties_leave_open() -> None:
     assert answer(one_cell, ranked, HUGE, both(200)[1], seed=1).auc_interval(0.95) == (0, 1)
     four = RocQuestion("y", "s", Grid(0, 1, cells=4), cuts=Cuts.FIXED)
     assert answer(four, ranked, HUGE, both(200)[1], seed=1).auc_interval(0.95) == pytest.approx((1, 1), abs=1e-6)
+
+
+def test_cells_that_cuts_could_not_be_found_among_are_refused_before_anything_is_asked() -> None:
+    fine = Grid(0, 1, cells=2**23)
+    for adjacency in both(1_000):
+        for question in (RocQuestion("y", "s", grid=fine), CalibrationQuestion("y", "s", grid=fine)):
+            with pytest.raises(UnsupportedQuery, match="one by one"):
+                rehearse(question, PrivacyLoss.pure(1), adjacency)

@@ -14,7 +14,7 @@ from tally import Share
 
 import dpcurves as dp
 from dpcurves.curves import ByCategory, Summary, SummaryByCategory, SummaryQuestion
-from dpcurves.curves.summary_questions import CountQuestion
+from dpcurves.curves.summary_questions import CountQuestion, VarianceQuestion
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, Unit
 
 HUGE, ONE = PrivacyLoss.pure(10**8), PrivacyLoss.pure(1)
@@ -258,3 +258,10 @@ def test_cells_are_counted_of_many_records_alone_and_all_that_counts_left_is_spe
         assert (name, len(found.turns)) == (name, 4)
         own = np.clip(table["x"][table["g"] == name], 0, 60)
         assert low < own.var() < high
+
+
+def test_a_variance_between_bounds_too_near_for_cells_is_asked_without_them() -> None:
+    values = 1e15 + np.arange(6_000) % 3
+    question = VarianceQuestion("x", 1e15, 1e15 + 2)
+    for adjacency in both(6_000):
+        assert answer(question, {"x": values}, PrivacyLoss.pure(2), adjacency, 1).value > 0

@@ -175,7 +175,9 @@ def _known(groups: ScoreGroups, most: int | None) -> tuple[FloatArray, FloatArra
     errors = upper_quantiles(np.abs(noise.positive + noise.negative), KNOWN)
     count = np.where(released.count <= errors, np.nan, possible(released.count, most))
     observed = np.clip(released.positive, 0.0, count)
-    return count, observed, np.clip(released.expected, released.lower * count, released.upper * count)
+    # Cells of declared values reach beyond [0, 1].
+    low, high = np.maximum(released.lower, 0.0), np.minimum(released.upper, 1.0)
+    return count, observed, np.clip(released.expected, low * count, high * count)
 
 
 def _drowned(groups: ScoreGroups) -> tuple[str, ...]:

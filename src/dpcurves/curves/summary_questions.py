@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import prod
 from typing import Any, ClassVar
 
 from ..arguments import Refused, whole
@@ -27,6 +28,8 @@ TWO_MOMENTS = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
 MOMENTS = {1: ONE_MOMENT, 2: TWO_MOMENTS}
 MOSTLY_VARIANCE = Fraction(5, 12), Fraction(5, 24), Fraction(1, 8)
 """Shares for a variance of many records, but for their count: sums, squares, and counts of some cells."""
+MOST_CELLS = 2**22
+"""Cells that are counted one by one, at most: `trust.central.MOST_CELLS`."""
 SPREAD_CELLS, RECORDS_TO_SPREAD = 32, 2000.0
 """Cells, and from how many records on they are counted, in standard deviations of the noise of a count at the whole
 loss. They were chosen on the laws of `benchmarks/interval_against_error.py` (replace-one, epsilon 1, 30 releases): of
@@ -187,7 +190,17 @@ class VarianceQuestion(_Bounded):
     STATISTIC: ClassVar[str] = VARIANCE
 
     def _after(self, shares: tuple[Fraction, ...], each: float, setting: Setting) -> tuple[Fraction, ...]:
-        return MOSTLY_VARIANCE if each >= RECORDS_TO_SPREAD * noise_of_a_count(setting.loss, setting) else shares
+        many = each >= RECORDS_TO_SPREAD * noise_of_a_count(setting.loss, setting)
+        return MOSTLY_VARIANCE if many and self._may_spread else shares
+
+    @property
+    def _may_spread(self) -> bool:
+        """Tell whether `SPREAD_CELLS` can be counted for each category, by public facts: answers must not refuse."""
+        try:
+            cells = replace(self._axis, grid=Grid(self.lower, self.upper, cells=SPREAD_CELLS))
+        except Refused:
+            return False
+        return prod(axis.slots for axis in axes_of(self.by, cells)) <= MOST_CELLS
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,4 +66,6 @@ AT_ONCE: Mapping[type[Workload[Any]], Made] = MappingProxyType({
 ADAPTIVELY: Mapping[type[Workload[Any]], Made] = MappingProxyType({
     **AT_ONCE, Prefixes: prefixes.refined, Ranks: ranks.found, Groups: groups.cut_and_measured, Table: tables.grown,
 })  # fmt: skip
-FORMERLY: Mapping[type[Workload[Any]], Made] = MappingProxyType({**ADAPTIVELY, Ranks: ranks.formerly})
+FORMERLY: Mapping[type[Workload[Any]], Made] = MappingProxyType({
+    **ADAPTIVELY, Prefixes: prefixes.formerly, Ranks: ranks.formerly,
+})  # fmt: skip

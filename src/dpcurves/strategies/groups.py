@@ -15,7 +15,7 @@ from ..data import Axis, Grid, Outside
 from ..queries import CountQuery, MergePartitionQuery, QuantileCutsQuery, Read, SumQuery
 from ..release import ALL, Release, Setting, Step
 from ..workloads import HALF, Grouped, Groups, Shares, Strategy
-from .ranks import CROWDED, looked, part_of_look, quantiles_of, records_over_noise
+from .ranks import CROWDED, looked, part_of_look, quantiles_of, records_over_noise, require_cuttable
 
 SUMS_AFTER_A_LOOK = Fraction(3, 50)
 """The part of the loss for sums of distances where groups are no wider than a look leaves them."""
@@ -43,6 +43,7 @@ def cut_and_measured(workload: Groups, setting: Setting) -> Strategy[Grouped]:
     """
     score = workload.score
     if workload.about is not None and score.grid.cells > INTERVALS:
+        require_cuttable(score)
         return (yield from _looked(workload, part_of_look(records_over_noise(workload.about, setting)), setting))
     if workload.least is None:
         cuts = yield Step(QuantileCutsQuery((score,), workload.groups), workload.shares.cuts)
@@ -71,7 +72,9 @@ def measured(workload: Groups, cells: Grid, before: Sequence[Release]) -> Strate
     """Ask for counts and sums of these groups; scores outside of them are counted apart."""
     score = Axis(workload.score.column, cells.with_outside(Outside.APART))
     axes = workload.classes, score
-    counts = yield Step(CountQuery(axes, Read.CELLS), workload.shares.counts)
+    # One cell may be the one that all records were counted in before, for another share: see `group_number`.
+    alone = cells.cells == 1 and workload.score.grid.outside is Outside.APART
+    counts = yield Step(CountQuery(axes, Read.PREFIXES if alone else Read.CELLS), workload.shares.counts)
     sums = yield Step(SumQuery(axes, half=HALF), workload.shares.sums)
     return Grouped((*before, counts, sums), score.grid, counts, sums)
 

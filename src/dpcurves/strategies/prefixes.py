@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
 
@@ -78,6 +79,13 @@ def refined(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
     if workload.way is None and isinstance(axis, Axis) and is_worth_refining(axis, workload.hint, setting):
         return (yield from refining(axis, setting))
     return (yield from one_table(workload, setting))
+
+
+def formerly(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
+    """Ask as earlier versions did, along the whole grid, and in one turn with a hint that records are spread."""
+    if workload.way is None and workload.hint is Hint.SPREAD:
+        return Counted.last_of([(yield Step(CountQuery(workload.axes, Read.PREFIXES, workload.hint), ALL))])
+    return (yield from refined(replace(workload, around=()), setting))
 
 
 def is_worth_closing_in(axis: Axis, workload: Prefixes, setting: Setting) -> bool:

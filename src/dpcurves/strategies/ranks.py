@@ -17,7 +17,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..data import Axis, Outside
 from ..queries import CountQuery, MedianQuery, QuantileCutsQuery, Read
-from ..release import ALL, Evidence, Release, Setting, Step
+from ..release import ALL, Evidence, Release, Setting, Step, UnsupportedQuery
 from ..workloads import Counted, Cuts, Ranks, Strategy
 
 
@@ -41,6 +41,8 @@ COUNTING = Fraction(1, 100)
 """The part of the loss that counts records where their number is private."""
 FORMER_COUNTING = Fraction(1, 50)
 CUTS_SHARE = Fraction(1, 5)
+MOST_CUT = 2**22
+"""Cells among which cuts are found, at most: `trust.central.MOST_CELLS`."""
 MOST_LEVELS = 8
 """How often scores are halved by cuts, at most."""
 PARTS = 2
@@ -96,11 +98,22 @@ def found(workload: Ranks, setting: Setting) -> Strategy[Counted]:
     signal = records_over_noise(records, setting)
     if total is not None and signal < FEW:
         return (yield from _counted(workload, _cells(workload.score, (), EVEN), before, left))
+    require_cuttable(workload.score)
     if workload.cuts is Cuts.MEDIANS or signal >= MANY:
         return (yield from _cut(workload, records, setting, before, left))
     if workload.score.grid.cells <= MERGED * cells_for(signal):
         return (yield from _counted(workload, workload.score, before, left))
     return (yield from _looked(workload, signal, setting, before, left))
+
+
+def require_cuttable(score: Axis) -> None:
+    """Refuse cells that cuts could not be found among, before anything is charged: answers decide if there are cuts.
+
+    Raises:
+        UnsupportedQuery: there are more than are counted one by one.
+    """
+    if score.slots > MOST_CUT:
+        raise UnsupportedQuery("grid", f"at most {MOST_CUT} cells are counted one by one, got {score.slots}")
 
 
 def formerly(workload: Ranks, setting: Setting) -> Strategy[Counted]:

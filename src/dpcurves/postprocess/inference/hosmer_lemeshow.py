@@ -113,10 +113,11 @@ def simulated_p_value(
         A multiple of ``1 / (draws + 1)``, never 0.
     """
     size = np.clip(np.rint(groups.count), 0, MOST_RECORDS).astype(np.int64)
-    positive = generator.binomial(size, groups.mean, size=noise.positive.shape)
+    mean = np.clip(groups.mean, 0.0, 1.0)  # cells of declared values reach beyond them
+    positive = generator.binomial(size, mean, size=noise.positive.shape)
     null = Groups(
         positive=positive + noise.positive, negative=size - positive + noise.negative,
-        centred_sum=size * (groups.mean - groups.middle) + noise.centred_sum, lower=groups.lower, upper=groups.upper,
+        centred_sum=size * (mean - groups.middle) + noise.centred_sum, lower=groups.lower, upper=groups.upper,
     )  # fmt: skip
     reached = hosmer_lemeshow(groups, noise_variance)
     return chance_of_as_much(float(reached), hosmer_lemeshow(null, noise_variance))
