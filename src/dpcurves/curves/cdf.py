@@ -94,8 +94,13 @@ class CDF(Covered):
         return cls(label, privacy, prefixes)
 
     def _notes_on_noise(self) -> tuple[str, ...]:
-        """A note if nothing is known of the curve at any inner edge; the band is computed only where that may be."""
+        """A note if nothing is known of the curve at any inner edge; the band is computed only where that may be.
+
+        Blank readings, for which nothing was granted, say nothing.
+        """
         evidence = self.prefixes.evidence
+        if not self.privacy.grant:
+            return ()
         if evidence.sums.end_deviations(evidence.total is not None)[0] < LEAST_NOISE * self.prefixes.total:
             return ()
         lower, upper = self.band(LEVEL)
