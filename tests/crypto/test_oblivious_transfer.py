@@ -186,7 +186,7 @@ def lines_of(act: Callable[[], object]) -> list[tuple[str, int]]:
     passed: list[tuple[str, int]] = []
 
     def follow(frame: FrameType, event: str, argument: Any) -> Any:
-        if "dpcurves/crypto" not in frame.f_code.co_filename:
+        if "dpcurves_parties/crypto" not in frame.f_code.co_filename:
             return None
         passed.append((frame.f_code.co_filename, frame.f_lineno))
         return follow

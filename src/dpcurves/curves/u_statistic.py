@@ -65,7 +65,8 @@ def gini_mean_difference(curve: CDF) -> UStatistic:
     people = max(float(cells.likely.sum()), 2.0)
     value = float(quadratic(kernel, cells.likely))
     ends = [differ * people / (people - 1) for differ, _ in mean_differences(cells.edges, cells.shares)]
-    off = max(abs(end - value) for end in ends)
+    # Both ends are one where each cell holds one value: what differs then is rounding.
+    off = 0.0 if ends[0] == ends[1] else max(abs(end - value) for end in ends)
     return cells.read(lambda counts: quadratic(kernel, counts), off, 0.0)
 
 
@@ -128,11 +129,13 @@ def gini_coefficient(curve: CDF) -> UStatistic:
         mean = (counts @ middles) / np.maximum(counts.sum(axis=-1), 1.0)
         return np.asarray(quadratic(kernel, counts) / (2 * np.maximum(mean, floor)))
 
+    people = max(float(cells.likely.sum()), 2.0)
     value, ends = float(statistic(cells.likely)), np.zeros(2)
     for _ in range(TRIES):  # each finds an end that is as far out at least as the one before it (Dinkelbach 1967)
         found = [mean_differences(cells.edges, cells.shares, float(end))[place] for place, end in enumerate(ends)]
         ends = np.array([differ / (2 * max(float(mean), floor)) for differ, mean in found])
-    return cells.read(statistic, float(np.abs(ends - value).max()), 0.0, 1.0)
+    off = 0.0 if ends[0] == ends[1] else float(np.abs(ends * people / (people - 1) - value).max())
+    return cells.read(statistic, off, 0.0, 1.0)
 
 
 def collision_probability(curve: CDF | Histogram) -> UStatistic:
