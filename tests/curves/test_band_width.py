@@ -78,7 +78,7 @@ def test_under_zcdp_bands_of_many_intervals_are_about_as_narrow_as_those_of_one_
         "uniform": (draw.random(10_000), Grid(0, 1, cells=1024)),
         "beta": (draw.beta(2, 3, 10_000), Grid(0, 1, cells=1024)),
     }[kind]
-    assert beside_one_turn(values, grid, PrivacyLoss.zcdp("0.045"))[0] < 1.15
+    assert beside_one_turn(values, grid, PrivacyLoss.zcdp("0.045"))[0] < 1.17
 
 
 @pytest.mark.parametrize(("records", "rho"), [(10_000, "0.5"), (100_000, "0.005")])
