@@ -249,7 +249,7 @@ def _halves(table: Table, draw: np.random.Generator) -> tuple[Table, Table]:
 
 
 def _kinds(run: Run) -> list[Kind]:
-    tried = KINDS if run.effort.name != "tiny" else KINDS[2:4]
+    tried = KINDS if run.effort.name != "tiny" else KINDS[1:4]
     return [kind for kind in tried if run.takes(f"forecast of {kind.name}")]
 
 
