@@ -11,6 +11,7 @@ released counts and of their noise, which is public.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
 
@@ -119,8 +120,10 @@ class _Fitted(NamedTuple):
     deviation: FloatArray
 
 
-def hazards_of_few(events: Counts, censored: Counts, records: Counts, generator: np.random.Generator) -> Hazards:
+def hazards_of_few(events: Counts, censored: Counts, records: Counts, generator: np.random.Generator) -> Hazards | None:
     """Estimate the hazard of each cell, as Kaplan and Meier's estimate of the records has it.
+
+    None where no prior fits: noise can send numbers that no hazards explain.
 
     Args:
         events: Events of each cell.
@@ -139,13 +142,24 @@ def hazards_of_few(events: Counts, censored: Counts, records: Counts, generator:
     model = _Model(found, noise, first, min(2 * spread / first, 1.0))
     draws = generator.standard_normal((DRAWS // 2, len(found) * 3))
     with threadpool_limits(1, user_api="blas"):  # for matrices as small as these more threads spin more than they help
-        fitted = [model.fit(*priors, np.concatenate([draws, -draws])) for priors in product(EVENTS, CENSORED)]
+        fitted = list(_fits(model, np.concatenate([draws, -draws])))
+    if not fitted:
+        return None
     best = max(each.evidence for each in fitted)
     weights = np.exp([each.evidence - best for each in fitted])
     kept = [(each, weight) for each, weight in zip(fitted, weights, strict=True) if weight > NEGLIGIBLE]
     hazard = np.concatenate([_hazards(each, events, censored, width) for each, _ in kept])
     weight = np.repeat([weight for _, weight in kept], DRAWS)
     return Hazards(hazard, weight / weight.sum())
+
+
+def _fits(model: _Model, draws: FloatArray) -> Iterator[_Fitted]:
+    """Fit each pair of priors; those are left out under which numbers are so extreme that a matrix has no factor."""
+    for priors in product(EVENTS, CENSORED):
+        try:
+            yield model.fit(*priors, draws)
+        except (np.linalg.LinAlgError, ValueError):  # not positive definite, or not finite
+            continue
 
 
 def _hazards(fitted: _Fitted, events: Counts, censored: Counts, width: int) -> FloatArray:
