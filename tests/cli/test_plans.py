@@ -135,7 +135,10 @@ def test_a_plan_imports_nothing_that_it_does_not_need() -> None:
     assert ended.stdout.splitlines()[-2:] == ["left with 0", "imported []"]
 
 
-def test_a_plan_says_how_far_off_the_whole_answer_would_be_for_records_that_are_made_up(run: Run) -> None:
+def test_a_plan_says_how_far_off_the_whole_answer_would_be_for_records_that_are_made_up(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")  # a table of this width is not folded
     asked = ("plan", "histogram", "--grid", "0:1:8", "--epsilon", "1", "--adjacency", "add-remove")
     said = run(*asked, "--forecast", "500").stdout
     assert "forecast for 500 records: records in a cell, root mean square" in said
