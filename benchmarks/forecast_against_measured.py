@@ -32,7 +32,7 @@ from dpcurves.forecasts import Expected
 
 DATA = ("tied", "zero-inflated", "smooth")
 NAMES = {"tied": "tied", "zero-inflated": "zero-inflated", "smooth": "continuous"}
-"""What these kinds of data are called where intervals are held against errors."""
+"""Names of these kinds of data where intervals are held against errors."""
 RECORDS = (300, 3_000, 30_000)
 EPSILONS = ("0.1", "1")
 BOTH = dp.REPLACE_ONE, dp.ADD_REMOVE
@@ -106,7 +106,7 @@ def pay(data: str, draw: Draw, size: int) -> Columns:
 
 
 class Kind(NamedTuple):
-    """One kind of question: how it is asked of a kind of data, and the records that it is asked of."""
+    """A kind of question: how it is asked of a kind of data, and the records that it is asked of."""
 
     question: Callable[[str], Any]
     columns: Callable[[str, Draw, int], Columns]
@@ -156,7 +156,7 @@ KINDS: dict[str, Kind] = {
 
 
 class Case(NamedTuple):
-    """What is asked of which records under which terms."""
+    """A question, its records and its terms."""
 
     kind: str
     data: str
@@ -165,7 +165,7 @@ class Case(NamedTuple):
 
     @property
     def adjacency(self) -> dp.Neighbours:
-        """One of both in turn."""
+        """Either adjacency in turn."""
         places = (DATA.index(self.data), RECORDS.index(self.records) if self.records in RECORDS else 0)
         return BOTH[(sum(places) + len(self.epsilon)) % 2]
 
@@ -175,7 +175,7 @@ class Case(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What was forecast of records alike, what was measured, and what was forecast of made-up records."""
+    """The forecast from records alike, the measurement, and the forecasts from made-up records."""
 
     case: Case
     forecast: Expected
@@ -192,7 +192,7 @@ class Found(NamedTuple):
         return float(np.hypot(self._noise_of(self.forecast), self._noise_of(self.measured)))
 
     def outside(self, of: str) -> tuple[float, float]:
-        """What is measured over the nearest end of the made-up range, and its relative error; 1 inside."""
+        """The measurement over the nearest end of the made-up range, and its relative error; 1 inside."""
         measured, ends = self._at_least(self.measured, of), [self._at_least(each, of) for each in self.made_up]
         low, high = int(np.argmin(ends)), int(np.argmax(ends))
         nearest = low if measured < ends[low] else high
@@ -235,7 +235,7 @@ def told(all_found: Sequence[Found]) -> Iterator[tuple[str, ...]]:
 
 
 def summary(all_found: Sequence[Found]) -> Iterator[dict[str, Any]]:
-    """What is said of each kind."""
+    """A line for each kind."""
     for kind in dict.fromkeys(each.case.kind for each in all_found):
         own = [each for each in all_found if each.case.kind == kind]
         row: dict[str, Any] = {"kind": kind, "cases": len(own)}
@@ -250,7 +250,7 @@ def summary(all_found: Sequence[Found]) -> Iterator[dict[str, Any]]:
 
 
 def _near(ratio: float, noise: float = 0.0) -> bool:
-    """Whether a ratio is within a tenth of 1, or no further than twice its standard error beyond; so is none at all."""
+    """Tell whether a ratio is within a tenth of 1, or at most two standard errors beyond; so is none at all."""
     return bool(np.isnan(ratio) or (ratio > 0 and abs(np.log(ratio)) <= np.log(TENTH) + 2 * noise))
 
 

@@ -703,12 +703,12 @@ def boxed(band: Callable[..., Any]) -> Callable[..., FloatArray]:
 
 
 def one_band(bands: Callable[..., Any], number: int, part: NDArray[np.bool_]) -> Callable[..., FloatArray]:
-    """One of several bands, at some of its points."""
+    """Take one of several bands, at some of its points."""
     return lambda level, *, population: np.stack(bands(level, population=population)[number], axis=-1)[part]
 
 
 def flat_place(ends: Callable[..., Any], place: int) -> Callable[..., FloatArray]:
-    """One of the intervals of a table."""
+    """Take an interval of a table."""
     return lambda level, *, population: np.reshape(ends(level, population=population), (-1, 2))[place]
 
 

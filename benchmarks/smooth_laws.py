@@ -144,7 +144,7 @@ def projected(sample: Sample, epsilon: float, coefficients: int, draw: np.random
 
 
 def released(sample: Sample, epsilon: Fraction, seed: int, hint: Hint | None = None) -> CDF:
-    """What a user gets."""
+    """Ask as a user does."""
     return answer(CdfQuestion(COLUMN, sample.grid, hint=hint), sample, PrivacyLoss.pure(epsilon), seed)
 
 
@@ -247,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _table(part: str, found: Mapping[str, Errors], before: Mapping[str, Any]) -> Table:
-    """One line for each law, and geometric means below."""
+    """Print a line for each law, and geometric means below."""
     table = Table(title=f"{part}: errors x 10^-3, and ratios")
     ratios: list[list[float]] = []
     heads: list[str] = []
@@ -277,7 +277,7 @@ def _table(part: str, found: Mapping[str, Errors], before: Mapping[str, Any]) ->
 
 
 def _shown(part: str) -> tuple[int, ...]:
-    """Which metrics are printed."""
+    """The printed metrics."""
     return {"laws": (0,), "hint": (2,)}.get(part, (0, 1, 2))
 
 

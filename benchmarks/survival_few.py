@@ -48,7 +48,7 @@ Drawn = tuple[FloatArray, FloatArray]
 WAYS = ("released", "from counts alone", "straight line", "exponential", "the law itself")
 LUNG_EPSILONS = ("0.5", "1", "2", "3", "5", "6", "8", "10")
 THEIRS = {"10": "0.04"}
-"""What Veeraragavan et al. print of the lung cohort."""
+"""The figure that Veeraragavan et al. print for the lung cohort."""
 MANY = 100_000
 LAWS: Mapping[str, tuple[Callable[[Draw, int], FloatArray], Callable[[Draw, int], FloatArray]]] = {
     "rising hazard (chosen on)": (lambda d, n: d.weibull(1.3, n) * 14, lambda d, n: d.uniform(5, 60, n)),
@@ -89,7 +89,7 @@ def of_law(law: str) -> FloatArray:
 
 
 def released(time: FloatArray, event: FloatArray, epsilon: str, seed: int) -> Survival:
-    """What a user gets of these records, whose times are in widths of a cell."""
+    """Ask as a user does about these records, whose times are in widths of a cell."""
     question = SurvivalQuestion("t", "e", dp.Grid(0, CELLS, cells=CELLS))
     adjacency = both(len(time))[seed % 2]
     return answer(question, {"t": time, "e": event}, PrivacyLoss.pure(epsilon), adjacency, seed)

@@ -128,7 +128,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Found:
-    """What was measured in one setup.
+    """The measurements of one setup.
 
     Attributes:
         errors: Those of each row: (releases, metrics).

@@ -125,7 +125,7 @@ SCORED = {
 
 
 class Asked(NamedTuple):
-    """One release to be made.
+    """A release to be made.
 
     Attributes:
         columns: The records.
@@ -144,7 +144,7 @@ class Asked(NamedTuple):
     smooth: bool
 
     def answer(self, question: Any) -> Any:
-        """What a user gets."""
+        """Ask as a user does."""
         loss, randomness = dp.PrivacyLoss.pure(self.epsilon), Randomness.from_seed(self.seed)
         terms: dict[str, Any] = {"budget": loss, "adjacency": self.adjacency, "randomness": randomness}
         with (
@@ -159,7 +159,7 @@ class Asked(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """One kind of curve.
+    """A kind of curve.
 
     Attributes:
         asked: What the error is, in words.
@@ -322,7 +322,7 @@ def _projection(value: FloatArray, degree: int, asked: Asked) -> tuple[FloatArra
 
 
 def _integrals(value: FloatArray, degree: int) -> FloatArray:
-    """What a record at `value` has in each coefficient of the distribution function, (records, degree)."""
+    """The part of a record at `value` in each coefficient of the distribution function, (records, degree)."""
     polynomials = legendre.legvander(value, degree)
     return np.column_stack([(1 - value) / 2, (polynomials[:, : degree - 1] - polynomials[:, 2:]) / 2])
 
@@ -465,7 +465,7 @@ def _thinned(columns: Columns, draw: Draw, size: int) -> Columns:
 
 
 def _most(law: Law) -> int:
-    """How many records a task has: there is no end to those of a law."""
+    """The number of records of a task: there is no end to those of a law."""
     whole = isinstance(law, partial) and law.func is _thinned
     return len(next(iter(law.args[0].values()))) if whole else max(RECORDS)
 

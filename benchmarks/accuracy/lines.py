@@ -37,7 +37,7 @@ class Effort(NamedTuple):
 TINY = Effort("tiny", draws=1, releases=2, setups=1, cells=64)
 QUICK = Effort("quick", draws=2, releases=2, setups=4, cells=4096)
 BROAD = Effort("broad", draws=2, releases=2, setups=1000, cells=4096)
-"""All tasks, but few releases of each: a regime takes minutes."""
+"""Every task, but few releases of each: a regime takes minutes."""
 FULL = Effort("full", draws=8, releases=3, setups=1000, cells=4096)
 EFFORTS = {effort.name: effort for effort in (TINY, QUICK, BROAD, FULL)}
 

@@ -19,7 +19,7 @@ from .one_turn import counted, least_squares, shrunken
 
 
 class Job(NamedTuple):
-    """One release to be made."""
+    """A release to be made."""
 
     sample: Sample
     loss: PrivacyLoss

@@ -30,7 +30,7 @@ DECILES = np.arange(1, 10) / 10
 
 @dataclass(frozen=True)
 class Ask:
-    """One release to be made.
+    """A release to be made.
 
     Attributes:
         neighbours: Who may be replaced, or come and go.

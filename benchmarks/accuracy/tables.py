@@ -20,7 +20,7 @@ from .data import Counts, FloatArray, Sample
 
 CELLS = 4096
 Law = Callable[[np.random.Generator, int], FloatArray]
-"""What part of the records each of so many cells has, up to a factor."""
+"""The share of the records in each of so many cells, up to a factor."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Stream:
-    """How many events each of the first 4,096 ticks has. Without a name: all series together."""
+    """The number of events of each of the first 4,096 ticks. Without a name: all series together."""
 
     file: str
     name: str
@@ -173,7 +173,7 @@ TABLES: dict[str, Drawn | Column | Stream] = {
     "doors": Stream(_DOORS, "observed"),
     **{f"walkers {place}": Stream(_WALKERS, str(place)) for place in range(5)}, "walkers": Stream(_WALKERS, ""),
 }  # fmt: skip
-"""All of them, by name."""
+"""The tables by name."""
 
 
 def sample_of(name: str, cells: int, folder: Path, generator: np.random.Generator) -> Sample | None:

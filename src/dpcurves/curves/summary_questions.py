@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from ..arguments import Refused, whole
 from ..data import Axis, Grid
 from ..queries import SquareQuery, SumQuery
+from ..queries.base import MOST_COUNTED
 from ..release import Evidence, Release, Setting
 from ..workloads import Cells, Needs, Single, needed
 from .by_category import rows_of
@@ -28,8 +29,6 @@ TWO_MOMENTS = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
 MOMENTS = {1: ONE_MOMENT, 2: TWO_MOMENTS}
 MOSTLY_VARIANCE = Fraction(5, 12), Fraction(5, 24), Fraction(1, 8)
 """Shares for a variance of many records, but for their count: sums, squares, and counts of some cells."""
-MOST_CELLS = 2**22
-"""Cells that are counted one by one, at most: `trust.central.MOST_CELLS`."""
 SPREAD_CELLS, RECORDS_TO_SPREAD = 32, 2000.0
 """Cells, and from how many records on they are counted, in standard deviations of the noise of a count at the whole
 loss. They were chosen on the laws of `benchmarks/interval_against_error.py` (replace-one, epsilon 1, 30 releases): of
@@ -200,7 +199,7 @@ class VarianceQuestion(_Bounded):
             cells = replace(self._axis, grid=Grid(self.lower, self.upper, cells=SPREAD_CELLS))
         except Refused:
             return False
-        return prod(axis.slots for axis in axes_of(self.by, cells)) <= MOST_CELLS
+        return prod(axis.slots for axis in axes_of(self.by, cells)) <= MOST_COUNTED
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,9 @@ from ..data.axis import Axis, Categories
 Places = range | tuple[int, ...]
 """Numbers of cells, in an order; those at equal distances as a formula."""
 
+MOST_COUNTED = 2**22
+"""The most cells of a table that are counted one by one: beyond, thresholds are answered without it."""
+
 
 class Read(Enum):
     """The use of the counts: the mechanism is chosen for the least error of that."""

@@ -91,9 +91,14 @@ def formerly(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
 def is_worth_closing_in(axis: Axis, workload: Prefixes, setting: Setting) -> bool:
     """Tell whether counts close in on a few quantiles. A function of public facts alone.
 
-    Not with a hint, nor with next to no noise. Where the number of records is private, on a single quantile only.
+    Not with a hint that changes anything, nor with next to no noise. Where the number of records is private, on a
+    single quantile only.
     """
-    if workload.hint is not None or setting.loss.rho == 0 or not FEWEST_CELLS <= axis.slots <= MOST_LAID_OUT:
+    if (
+        workload.hint not in (None, Hint.SPREAD)
+        or setting.loss.rho == 0
+        or not FEWEST_CELLS <= axis.slots <= MOST_LAID_OUT
+    ):
         return False
     quantiles, total, alone = len(workload.around), setting.adjacency.total, _noise_alone(setting)
     if not 1 <= quantiles <= MOST_QUANTILES or alone.variance < NEARLY_EXACT:

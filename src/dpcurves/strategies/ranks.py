@@ -17,6 +17,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..data import Axis, Outside
 from ..queries import CountQuery, MedianQuery, QuantileCutsQuery, Read
+from ..queries.base import MOST_COUNTED
 from ..release import ALL, Evidence, Release, Setting, Step, UnsupportedQuery
 from ..workloads import Counted, Cuts, Ranks, Strategy
 
@@ -41,8 +42,6 @@ COUNTING = Fraction(1, 100)
 """The part of the loss that counts records where their number is private."""
 FORMER_COUNTING = Fraction(1, 50)
 CUTS_SHARE = Fraction(1, 5)
-MOST_CUT = 2**22
-"""Cells among which cuts are found, at most: `trust.central.MOST_CELLS`."""
 MOST_LEVELS = 8
 """How often scores are halved by cuts, at most."""
 PARTS = 2
@@ -112,8 +111,8 @@ def require_cuttable(score: Axis) -> None:
     Raises:
         UnsupportedQuery: there are more than are counted one by one.
     """
-    if score.slots > MOST_CUT:
-        raise UnsupportedQuery("grid", f"at most {MOST_CUT} cells are counted one by one, got {score.slots}")
+    if score.slots > MOST_COUNTED:
+        raise UnsupportedQuery("grid", f"at most {MOST_COUNTED} cells are counted one by one, got {score.slots}")
 
 
 def formerly(workload: Ranks, setting: Setting) -> Strategy[Counted]:

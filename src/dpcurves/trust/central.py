@@ -15,14 +15,13 @@ from ..noise.memory import Memory
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import PrefixQuery, Query
+from ..queries.base import MOST_COUNTED
 from ..release import Plan, Release, Setting, UnsupportedQuery
 from ..strategies import adaptively, at_once, formerly
 from ..workloads import Strategy, Workload
 from .base import Answer, require
 from .curator import Curator
 
-MOST_CELLS = 2**22
-"""The most cells of a table in which every cell gets its noise: beyond, thresholds are answered without it."""
 SEEDED, PAID = "seeded", "paid"
 _DIGITS = 15  # of a fingerprint in base 16
 
@@ -59,9 +58,9 @@ class Central:
         Raises:
             UnsupportedQuery: the mechanism cannot answer, or there are more cells than are counted one by one.
         """
-        if not isinstance(query, PrefixQuery) and prod(query.shape) > MOST_CELLS:
+        if not isinstance(query, PrefixQuery) and prod(query.shape) > MOST_COUNTED:
             raise UnsupportedQuery(
-                "grid", f"at most {MOST_CELLS} cells are counted one by one, got {prod(query.shape)}"
+                "grid", f"at most {MOST_COUNTED} cells are counted one by one, got {prod(query.shape)}"
             )
         plan = self.mechanism.plan(query, loss, adjacency)
         counted = f", who counts in {self.engine}" if self.engine else ""
