@@ -13,9 +13,12 @@ from kinds import POPULATIONS, Case
 from tally import Share
 
 import dpcurves as dp
-from dpcurves.curves import ByCategory, Summary, SummaryByCategory, SummaryQuestion
+from dpcurves.curves import ByCategory, Question, Summary, SummaryByCategory, SummaryQuestion
 from dpcurves.curves.summary_questions import CountQuestion, VarianceQuestion
-from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, Unit
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, Unit
+from dpcurves.rehearsal import converse
+from dpcurves.release import Release, Step
+from dpcurves.trust import Central, conversation
 
 HUGE, ONE = PrivacyLoss.pure(10**8), PrivacyLoss.pure(1)
 QUESTION = SummaryQuestion("x", 0, 60, measured_in="min")
@@ -265,3 +268,24 @@ def test_a_variance_between_bounds_too_near_for_cells_is_asked_without_them() ->
     question = VarianceQuestion("x", 1e15, 1e15 + 2)
     for adjacency in both(6_000):
         assert answer(question, {"x": values}, PrivacyLoss.pure(2), adjacency, 1).value > 0
+
+
+@pytest.mark.parametrize("loss", [PrivacyLoss.pure(1), PrivacyLoss.zcdp("0.5")], ids=str)
+@pytest.mark.parametrize("answered", [0, 100, 10**6])
+def test_turns_of_a_variance_share_all_of_its_loss_whatever_is_counted(loss: PrivacyLoss, answered: int) -> None:
+    """A count decides how many turns follow it; each turn has an exact test of its own in `tests/mechanisms`."""
+    numbers = set()
+    for adjacency in (*both(100), *both(10**6)):
+        asked: list[Step] = []
+
+        def reply(step: Step, adjacency: Adjacency = adjacency, asked: list[Step] = asked) -> Release:
+            asked.append(step)
+            plan = Central().turn(step.query, loss * step.share, adjacency)
+            return Release(plan, (answered,) * len(plan.law.blank()), allotment=None, seeded=True)
+
+        question: Question[Summary] = VarianceQuestion("x", 0, 1)
+        converse(conversation(question, loss, adjacency, Central()), reply)
+        assert sum(step.share for step in asked) == 1
+        assert len({step.query.paid_as for step in asked}) == len(asked)
+        numbers.add(len(asked))
+    assert numbers == {3, 4}

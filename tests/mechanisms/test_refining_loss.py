@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, data_sets, neighbours
 
 from dpcurves.curves import CdfQuestion
-from dpcurves.data import Grid, Outside
+from dpcurves.data import Axis, Grid, Outside
 from dpcurves.laws import Family, IntervalSums, NoisySums, ToeplitzSums
 from dpcurves.mechanisms import AUTO, Mechanism, SquareRoot
 from dpcurves.mechanisms.sums.linear import exact_sums
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import CountQuery, Hint, PartitionQuery
 from dpcurves.rehearsal import converse
-from dpcurves.release import Plan, Release, Step
+from dpcurves.release import Plan, Release, Setting, Step
 from dpcurves.strategies import prefixes
 from dpcurves.trust import Central, conversation
 
@@ -43,8 +43,17 @@ def answers(size: int, turn: int, way: int) -> NDArray[np.int64]:
     return exact
 
 
-def ways(grid: Grid, loss: PrivacyLoss, adjacency: Adjacency, counting: Mechanism = AUTO) -> Iterator[Way]:
-    """What was planned turn by turn, and the shares together, for some answers; `counting` counts all cells."""
+def ways(
+    grid: Grid,
+    loss: PrivacyLoss,
+    adjacency: Adjacency,
+    counting: Mechanism = AUTO,
+    around: tuple[float, ...] = (),
+) -> Iterator[Way]:
+    """What was planned turn by turn, and the shares together, for some answers; `counting` counts all cells.
+
+    If quantiles are given, the turns are those that close in `around` them.
+    """
     for way in range(12):
         plans: list[Plan] = []
         shares: list[Fraction] = []
@@ -59,8 +68,11 @@ def ways(grid: Grid, loss: PrivacyLoss, adjacency: Adjacency, counting: Mechanis
             values = answers(law.size, len(plans), way)  # noqa: B023
             return Release(plans[-1], tuple(values.tolist()), allotment=None, seeded=True)  # noqa: B023
 
-        question = CdfQuestion("score", grid, hint=Hint.PEAKED)
-        converse(conversation(question, loss, adjacency, Central()), reply)
+        if around:
+            converse(prefixes.closing_in(Axis("score", grid), around, Setting(loss, adjacency)), reply)
+        else:
+            question = CdfQuestion("score", grid, hint=Hint.PEAKED)
+            converse(conversation(question, loss, adjacency, Central()), reply)
         yield plans, sum(shares, start=Fraction(0))
 
 
@@ -130,6 +142,30 @@ def test_a_look_for_full_cells_loses_what_was_granted_together(
         assert worst_loss(list(laws), sets, pairs) <= granted
         looks += len(laws) == 3 and len(laws[1].levels) == 1
     assert looks > 0
+
+
+@pytest.mark.parametrize("loss", (LOSSES | LARGE).values(), ids=list(LOSSES | LARGE))
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+@pytest.mark.parametrize("around", [(0.5,), (0.0, 0.9)], ids=["median", "two quantiles"])
+def test_turns_that_close_in_on_quantiles_lose_what_was_granted_together(
+    around: tuple[float, ...], adjacency: Adjacency, loss: PrivacyLoss, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prefixes, "FEW_ENOUGH", 1)  # of four cells, so that some conversations have a turn more
+    granted = loss.epsilon if loss.epsilon is not None else loss.rho
+    tight, turns = [], set()
+    for grid in GRIDS[1:]:
+        sets = data_sets(grid.slots + 1, 3)
+        pairs = neighbours(sets, adjacency)
+        for plans, spent in ways(grid, loss, adjacency, around=around):
+            assert spent == 1
+            assert len({plan.query for plan in plans}) == len(plans)  # each is paid, and has noise of its own
+            laws = [plan.law for plan in plans if isinstance(plan.law, IntervalSums)]
+            worst = worst_loss(list(laws), sets, pairs)
+            assert worst <= granted
+            tight.append(worst == granted)
+            turns.add(len(plans))
+    assert any(tight)
+    assert turns == {3, 4}
 
 
 def test_two_turns_are_paid_in_full_too() -> None:
