@@ -41,7 +41,7 @@ from dpcurves.histograms import (
     UniformGridEstimator,
 )
 from dpcurves.laws import NoisySums
-from dpcurves.mechanisms import AUTO, ExponentialPartition, Haar, Mechanism, Tree
+from dpcurves.mechanisms import AUTO, ExponentialPartition, Haar, Mechanism, TreeSums
 from dpcurves.mechanisms.selection.deviation import window_deviations
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import unbiased
@@ -236,11 +236,11 @@ def released(mechanism: Mechanism, cells: int, counts: Counts) -> str:
 
 def hierarchy(runs: int) -> str:
     """Mean absolute error of prefixes of 4096 cells; it does not depend on the data. Reference code has 11.9."""
-    plan = Tree().plan(CountQuery(axes_of((4096,)), Read.PREFIXES), PrivacyLoss.pure(1), WHO)
+    plan = TreeSums().plan(CountQuery(axes_of((4096,)), Read.PREFIXES), PrivacyLoss.pure(1), WHO)
     assert isinstance(plan.law, NoisySums)
     errors = []
     for seed in range(runs):
-        values = Tree().run(np.zeros(4097, dtype=np.int64), plan, Randomness.from_seed(seed))
+        values = TreeSums().run(np.zeros(4097, dtype=np.int64), plan, Randomness.from_seed(seed))
         errors.append(float(np.abs(np.cumsum(unbiased(plan.law, values, None).cells[0])).mean()))
     return f"{np.mean(errors):.2f} +- {np.std(errors) / np.sqrt(runs):.2f} ({runs} runs; reference code: 11.9)"
 
@@ -278,7 +278,7 @@ def speed() -> None:
     for counts in (few[: 2**16], generator.poisson(generator.integers(0, 1000, 2**16))):
         took = seconds(lambda c=counts: estimated(DawaEstimator(), c, "1", 1))  # type: ignore[misc]
         print(f"{f'DAWA, both turns, 65536 cells, {counts.sum()} records':56}{took:9.3f}")
-    for linear in (Tree(), Haar()):
+    for linear in (TreeSums(), Haar()):
         print(released(linear, 2**20, few))
 
 

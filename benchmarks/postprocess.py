@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
 
 from baselines import shrunken
 
-from dpcurves.laws import Family, IntervalSums, Level, Noise, least_squares
+from dpcurves.laws import Family, IntervalSums, Tier, Noise, least_squares
 from dpcurves.postprocess import monotone_prefixes
 
 Counts = NDArray[np.int64]
@@ -24,7 +24,7 @@ Counts = NDArray[np.int64]
 
 def tree(cells: int, widths: tuple[int, ...], family: Family, epsilon: float = 1.0) -> IntervalSums:
     noise = Noise(family, Fraction(2 * len(widths)) / Fraction(epsilon).limit_denominator(1000))
-    return IntervalSums(1, cells, tuple(Level(range(0, cells, width), noise) for width in widths), missing=None)
+    return IntervalSums(1, cells, tuple(Tier(range(0, cells, width), noise) for width in widths), missing=None)
 
 
 def seconds(work: Callable[[], object]) -> float:

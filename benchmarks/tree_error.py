@@ -14,7 +14,7 @@ from baselines import KAry, subtraction_variances
 
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.laws import IntervalSums, NoisySums
-from dpcurves.mechanisms import Flat, Haar, Linear, SquareRoot, Tree
+from dpcurves.mechanisms import Flat, Haar, Linear, SquareRoot, TreeSums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import unbiased
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
@@ -56,8 +56,8 @@ def subtraction(asked: CountQuery, adjacency: Adjacency) -> float:
 def line(rows: int, cells: int, adjacency: Adjacency) -> str:
     asked = query(rows, cells)
     errors = [
-        pure(Flat(), asked, adjacency), pure(Tree(), asked, adjacency), subtraction(asked, adjacency),
-        pure(KAry(), asked, adjacency), pure(Haar(), asked, adjacency), gaussian(Tree(), asked, adjacency),
+        pure(Flat(), asked, adjacency), pure(TreeSums(), asked, adjacency), subtraction(asked, adjacency),
+        pure(KAry(), asked, adjacency), pure(Haar(), asked, adjacency), gaussian(TreeSums(), asked, adjacency),
         gaussian(Haar(), asked, adjacency), gaussian(SquareRoot(), asked, adjacency),
     ]  # fmt: skip
     return f"{adjacency!s:12}{rows:5}{cells:8}" + "".join(f"{error:12.2f}" for error in errors)
@@ -70,7 +70,7 @@ def targets(cells: int) -> str:
 
 def shape(cells: int) -> str:
     started = perf_counter()
-    law = Tree().plan(query(1, cells), EPSILON, PUBLIC).law
+    law = TreeSums().plan(query(1, cells), EPSILON, PUBLIC).law
     seconds = perf_counter() - started
     assert isinstance(law, IntervalSums)
     widths = " ".join(str(level.starts.step) for level in law.levels if isinstance(level.starts, range))

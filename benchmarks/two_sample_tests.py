@@ -22,12 +22,12 @@ from scipy.stats import ks_2samp, mannwhitneyu
 
 import dpcurves as dp
 from dpcurves.curves.by_category import rows_of
-from dpcurves.curves.turns.prefixes import Prefixes
+from dpcurves.curves.turns.prefixes import PrefixShares
 from dpcurves.curves.two_samples import sample_of
 from dpcurves.laws import NoisySums
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
-from dpcurves.postprocess.inference.two_samples import Sample, alike, kolmogorov_smirnov, mann_whitney
+from dpcurves.postprocess.inference.two_samples import ReleasedSample, alike, kolmogorov_smirnov, mann_whitney
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.release import Evidence, Release
 from dpcurves.trust import Central, conversation
@@ -98,7 +98,9 @@ def found(shape: str, records: int, epsilon: str, moved: float, releases: int) -
         yield Found(kolmogorov_smirnov(*samples, null).pvalue, mann_whitney(*samples, null).pvalue, *exact)
 
 
-def released(values: FloatArray, group: NDArray[np.bool_], epsilon: str, seed: int) -> tuple[Sample, Sample]:
+def released(
+    values: FloatArray, group: NDArray[np.bool_], epsilon: str, seed: int
+) -> tuple[ReleasedSample, ReleasedSample]:
     """One release of both groups' counts, with other noise simulated for each."""
     loss, records = PrivacyLoss.pure(epsilon), len(values)
     adjacency = (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, records))[seed % 2]
@@ -109,7 +111,7 @@ def released(values: FloatArray, group: NDArray[np.bool_], epsilon: str, seed: i
     drawn = AUTO.run(np.append(exact, 0), plan, Randomness.from_seed(seed))
     rows, chance = rows_of(Evidence.of(Release(plan, drawn, None, seeded=True))), np.random.default_rng(seed)
     first, second = (
-        sample_of(Prefixes(row, GRID), row.sums.bounds, chance.choice(noise_of(row.sums), DRAWS)) for row in rows
+        sample_of(PrefixShares(row, GRID), row.sums.bounds, chance.choice(noise_of(row.sums), DRAWS)) for row in rows
     )
     return first, second
 

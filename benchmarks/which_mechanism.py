@@ -27,7 +27,7 @@ from rich.table import Table
 
 from dpcurves.curves import CdfQuestion, GrownPartition, QuantileCuts
 from dpcurves.data import Grid
-from dpcurves.mechanisms import Flat, Linear, SquareRoot, Tree
+from dpcurves.mechanisms import Flat, Linear, SquareRoot, TreeSums
 from dpcurves.noise import Randomness, discrete_laplace
 from dpcurves.postprocess import Exactly, non_decreasing, smooth_squares
 from dpcurves.privacy import PrivacyLoss, rho_for
@@ -99,7 +99,7 @@ WAYS: Mapping[PrivacyLoss, Mapping[str, Way]] = {
         "dp.cdf, hint atoms": partial(hinted, "atoms"),
         "quantile cuts": cuts,
         "PrivTree, then a tree": partition,
-        "tree, least squares": partial(of_one_turn, Tree(), least_squares),
+        "tree, least squares": partial(of_one_turn, TreeSums(), least_squares),
         "flat, least squares": partial(of_one_turn, Flat(), least_squares),
         "noise path, smoothed": partial(path, smoothed),
         "noise path, isotonic": partial(path, isotonic),
@@ -107,7 +107,7 @@ WAYS: Mapping[PrivacyLoss, Mapping[str, Way]] = {
     GAUSSIAN: {
         "dp.cdf": ours,
         "square root": partial(of_one_turn, SquareRoot(), least_squares),
-        "tree, least squares": partial(of_one_turn, Tree(), least_squares),
+        "tree, least squares": partial(of_one_turn, TreeSums(), least_squares),
         "flat, least squares": partial(of_one_turn, Flat(), least_squares),
     },
 }

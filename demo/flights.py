@@ -57,7 +57,7 @@ MODEL_QUESTIONS: dict[str, Any] = {
 """What is asked of the flights, and of a model: here by one curator, in `federated.py` of two servers."""
 
 
-def delays(ledger: dp.Ledger) -> tuple[dict[str, Any], list[display.Refusal]]:
+def delays(ledger: dp.Ledger) -> tuple[dict[str, Any], list[display.RefusalRow]]:
     """The distribution function and the quartiles of the arrival delay; and one question too many."""
     with session(flights, "flights", dp.PrivacyLoss.pure(2), ledger) as flown:
         losses = {"cdf": pure(1.2), "quantiles": pure(0.6)}
@@ -66,7 +66,7 @@ def delays(ledger: dp.Ledger) -> tuple[dict[str, Any], list[display.Refusal]]:
         try:
             flown.ask(too_much, pure(0.5), "too-much")
         except dp.BudgetExceeded as refusal:
-            return found, [display.Refusal(str(too_much), str(refusal))]
+            return found, [display.RefusalRow(str(too_much), str(refusal))]
     raise RuntimeError("the budget did not hold")
 
 
@@ -112,7 +112,7 @@ def scored(model: Pipeline, half: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"tailnum": half["tailnum"], "late": late, "score": score})
 
 
-def write(curves: dict[str, Any], ledger: dp.Ledger, refused: list[display.Refusal]) -> None:
+def write(curves: dict[str, Any], ledger: dp.Ledger, refused: list[display.RefusalRow]) -> None:
     """One JSON file for each curve, and one page."""
     for name, curve in curves.items():
         (OUT / f"{name}.json").write_text(curve.to_json(), encoding="utf-8")
@@ -140,11 +140,11 @@ def introduction() -> str:
     )
 
 
-def balances(ledger: dp.Ledger) -> list[display.Balance]:
-    return [display.Balance.of(ledger.statement(dataset)) for dataset in DATASETS]
+def balances(ledger: dp.Ledger) -> list[display.BalanceReport]:
+    return [display.BalanceReport.of(ledger.statement(dataset)) for dataset in DATASETS]
 
 
-def show(console: Console, curves: dict[str, Any], ledger: dp.Ledger, refused: list[display.Refusal]) -> None:
+def show(console: Console, curves: dict[str, Any], ledger: dp.Ledger, refused: list[display.RefusalRow]) -> None:
     """What was released at which price, what is left, and what was refused."""
     for balance in balances(ledger):
         console.print(display.ledger_table(balance))

@@ -148,7 +148,7 @@ def relative_docstrings(found: Iterable[Module]) -> Row:
 def asked_kinds(found: Iterable[Module]) -> Row:
     """Calls of `isinstance`, and patterns, that ask for an own query or law, outside of their rooms."""
     everything = list(found)
-    kinds = {"BaseQuery", "Law"}
+    kinds = {"Query", "Law"}
     for _ in range(5):  # children of children
         kinds |= {
             node.name

@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import dpcurves as dp
-from dpcurves.mechanisms import Flat, Tree
+from dpcurves.mechanisms import Flat, TreeSums
 from dpcurves.trust import Central
 
 rng = np.random.default_rng(25)
@@ -15,7 +15,7 @@ value = np.where(rng.random(20_000) < 0.6, rng.normal(300, 5, 20_000), rng.gamma
 grid, loss = dp.Grid(0, 1024, cells=1024), dp.PrivacyLoss.pure(0.1)
 ways = {
     "default": (None, None),
-    "tree": (None, Central(mechanism=Tree())),
+    "tree": (None, Central(mechanism=TreeSums())),
     "cell by cell": (None, Central(mechanism=Flat())),
     "grown partition": (dp.GrownPartition(), None),
     "quantile cuts": (dp.QuantileCuts(pieces=32), None),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dpcurves.curves import CDF, CdfQuestion, GrownPartition
 from dpcurves.data import Axis, Grid
-from dpcurves.mechanisms import Flat, Linear, Tree
+from dpcurves.mechanisms import Flat, Linear, TreeSums
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, Hint, Read
 
@@ -93,11 +93,11 @@ def flat_of_least_squares(job: Job) -> FloatArray:
 
 
 def tree(job: Job) -> FloatArray:
-    return shrunken(counted(job.sample, Tree(), job.loss, job.seed))
+    return shrunken(counted(job.sample, TreeSums(), job.loss, job.seed))
 
 
 def tree_of_least_squares(job: Job) -> FloatArray:
-    return least_squares(counted(job.sample, Tree(), job.loss, job.seed))
+    return least_squares(counted(job.sample, TreeSums(), job.loss, job.seed))
 
 
 def coarse(kappa: float) -> Callable[[Job], FloatArray]:
@@ -147,7 +147,7 @@ def rule(kappa: float, cells: int, loss: PrivacyLoss, records: int) -> Rule:
     for power in range(cells.bit_length()):
         width = 2**power
         intervals = -(-cells // width)
-        plans = [(kind.plan(query, loss, adjacency).error ** 2, kind) for kind in (Flat(width), Tree(width))]
+        plans = [(kind.plan(query, loss, adjacency).error ** 2, kind) for kind in (Flat(width), TreeSums(width))]
         noise, mechanism = min(plans, key=lambda plan: plan[0])
         found.append((noise + kappa * records / (6 * intervals), Rule(intervals, mechanism)))
     return min(found, key=lambda each: each[0])[1]

@@ -12,7 +12,7 @@ from baselines import KAry
 from dpcurves.curves import CDF, CdfQuestion, GrownPartition, QuantileCuts
 from dpcurves.data import Axis
 from dpcurves.histograms import DawaEstimator
-from dpcurves.mechanisms import AUTO, Flat, Haar, Linear, Mechanism, SquareRoot, Tree
+from dpcurves.mechanisms import AUTO, Flat, Haar, Linear, Mechanism, SquareRoot, TreeSums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import non_decreasing
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
@@ -145,8 +145,8 @@ def _cells_of_deciles(shares: FloatArray) -> IntArray:
 def usual(ask: Ask) -> dict[str, Row]:
     """All rows that answer under this loss and these neighbours, ours first."""
     rows: dict[str, Row] = {
-        "dpcurves": ours, "one turn": once(Tree()), "flat": once(Flat()), "histogram": plain(Flat()),
-        "HB": plain(Tree()), "k-ary": plain(KAry()), "Haar": plain(Haar()), "PrivTree": grown, "cuts": cut,
+        "dpcurves": ours, "one turn": once(TreeSums()), "flat": once(Flat()), "histogram": plain(Flat()),
+        "HB": plain(TreeSums()), "k-ary": plain(KAry()), "Haar": plain(Haar()), "PrivTree": grown, "cuts": cut,
         "DAWA": dawa,
     }  # fmt: skip
     if ask.neighbours.knows_units:

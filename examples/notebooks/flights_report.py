@@ -157,7 +157,7 @@ refused = []
 try:
     session.ask(dp.HistogramQuestion("distance", dp.Grid(0, 5000, cells=50)), dp.PrivacyLoss.pure("0.5"))
 except dp.BudgetExceeded as refusal:
-    refused = [display.Refusal("histogram of distance", str(refusal))]
+    refused = [display.RefusalRow("histogram of distance", str(refusal))]
     print(refusal)
 for line in session.statement.grants:
     print(f"{line.request}: {line.price}")
@@ -175,7 +175,7 @@ page = display.report(
     "Flights from New York, 2013",
     "Each aircraft is protected, with at most 20 of its flights.",
     [each._repr_html_() for each in (curve, airports, day)],
-    [display.Balance.of(session.statement)],
+    [display.BalanceReport.of(session.statement)],
     refused,
 )
 (folder / "report.html").write_text(page, encoding="utf-8")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray
 from dpcurves.laws import IntervalSums
-from dpcurves.laws.least_squares import Estimate, Layer, Reading, grow, over_cells, read
+from dpcurves.laws.least_squares import Estimate, Layer, TreeReading, grow, over_cells, read
 from dpcurves.laws.noise import LEAST_VARIANCE
 
 ROUNDING = 1e-12  # of the largest count: less than nothing by so much is nothing
@@ -46,8 +46,8 @@ def weighted_isotonic(law: IntervalSums, values: Sequence[int] | NDArray[np.int6
         ValueError: the values do not fit the law, its levels are not nested, or the total is negative.
 
     >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, Level, Noise
-    >>> level = Level(range(3), Noise(Family.LAPLACE, Fraction(1)))
+    >>> from dpcurves.laws import Family, Tier, Noise
+    >>> level = Tier(range(3), Noise(Family.LAPLACE, Fraction(1)))
     >>> weighted_isotonic(IntervalSums(1, 3, (level,), missing=None), [5, -3, 1], total=9).cells.round(9)
     array([[6.5, 0. , 2.5]])
     """
@@ -67,7 +67,7 @@ def weighted_isotonic(law: IntervalSums, values: Sequence[int] | NDArray[np.int6
 
 
 def _least_squares(
-    readings: Sequence[Reading],
+    readings: Sequence[TreeReading],
     layers: Sequence[Layer],
     apart: Weighed,
     held: tuple[NDArray[np.bool_], NDArray[np.bool_]],
@@ -96,7 +96,7 @@ def _summed(level: Weighed, layer: Layer) -> Weighed:
     return Weighed(layer.sum(level.value), layer.sum(level.variance))
 
 
-def _joined(reading: Reading, below: Weighed) -> Weighed:
+def _joined(reading: TreeReading, below: Weighed) -> Weighed:
     """The values of a level and the sums of its children, by inverse variance."""
     own = max(reading.variance, LEAST_VARIANCE)
     trust = below.variance / (own + below.variance)

@@ -17,7 +17,7 @@ from theorems import contributions
 
 import dpcurves as dp
 from dpcurves.noise import Randomness
-from dpcurves.postprocess import Groups
+from dpcurves.postprocess import GroupCounts
 
 FloatArray = NDArray[np.float64]
 GROUPS, LEVELS = 10, 10
@@ -98,7 +98,7 @@ def _statistics(
     return dict(zip(WAYS, (printed, right, textbook(ours.groups.released)), strict=True))
 
 
-def textbook(groups: Groups) -> float:
+def textbook(groups: GroupCounts) -> float:
     """The statistic without noise in its denominators, which stand as 1 where noise makes them less.
 
     `dpcurves` weighs groups by chance and noise, to judge; here the error of the textbook's statistic is measured.

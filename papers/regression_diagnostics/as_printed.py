@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpcurves.compiled import compiled
 from dpcurves.histograms.extent import neighbourly
-from dpcurves.laws import Family, IntervalSums, Level, Noise, least_squares_batch
+from dpcurves.laws import Family, IntervalSums, Tier, Noise, least_squares_batch
 from dpcurves.mechanisms.sums.tree_strategy import best_shape
 
 Floats = NDArray[np.float64]
@@ -50,10 +50,10 @@ def estimate_not_private(counts: Floats, epsilon: float, generator: np.random.Ge
 def _totals_in_line(exact: Floats, epsilon: float, generator: np.random.Generator) -> Floats:
     """Noisy counts of intervals, with those of a tree over them."""
     leaves = 1 << (len(exact) - 1).bit_length()
-    levels, values = list[Level](), list[Floats]()
+    levels, values = list[Tier](), list[Floats]()
     for width, share in zip(*best_shape(1, leaves, 1, Family.LAPLACE, total_is_public=False), strict=True):
         starts, noise = range(0, len(exact), width), Noise(Family.LAPLACE, 1 / share / Fraction(epsilon))
-        levels.append(Level(starts, noise))
+        levels.append(Tier(starts, noise))
         values.append(np.add.reduceat(exact, starts) + generator.laplace(0, float(noise.parameter), len(starts)))
     cells, _ = least_squares_batch(IntervalSums(1, len(exact), tuple(levels), None), np.concatenate(values), None)
     return np.asarray(cells[0])

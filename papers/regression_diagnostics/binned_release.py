@@ -20,7 +20,7 @@ from dpcurves.data import Axis, Categories
 from dpcurves.data.score_grids import SCORES
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
-from dpcurves.postprocess import Groups, mean_residuals
+from dpcurves.postprocess import GroupCounts, mean_residuals
 from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Query, SumQuery
 from dpcurves.rehearsal import converse
@@ -42,7 +42,7 @@ class Divided:
 
     share: Fraction
 
-    def steps(self, setting: Setting) -> Strategy[Groups]:
+    def steps(self, setting: Setting) -> Strategy[GroupCounts]:
         """Cuts, merges, counts, sums."""
         joining = self.share * MERGES / CUTS
         rest = (1 - self.share - joining) / (COUNTS + SUMS)

@@ -21,7 +21,7 @@ from dpcurves.histograms import (
     TableEstimator,
 )
 from dpcurves.laws import NoisySums
-from dpcurves.mechanisms import AUTO, Haar, Mechanism, Tree
+from dpcurves.mechanisms import AUTO, Haar, Mechanism, TreeSums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import shrunken_estimate, unbiased
 from dpcurves.privacy import Adjacency, PrivacyLoss
@@ -115,6 +115,6 @@ SOUND: dict[str, Estimate] = {
     UNIFORM: estimated(UniformEstimator()),
     "PrivTree": estimated(PrivTreeEstimator()),
     "Privelet": counted(Haar()),
-    SMOOTHED: counted(Tree(), shrunken_estimate),
+    SMOOTHED: counted(TreeSums(), shrunken_estimate),
 }
 """Those of Table 4.4, and others."""

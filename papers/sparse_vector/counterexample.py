@@ -19,7 +19,7 @@ from dpcurves.data import Axis, Grid
 from dpcurves.laws import Noise, ThresholdAnswers
 from dpcurves.mechanisms import SparseVector
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.queries import Comparison, ThresholdQuery
+from dpcurves.queries import ThresholdComparison, ThresholdQuery
 
 EPSILON = 1.0
 FAR = 60.0  # scales of the noise of the threshold: what is beyond has a chance below exp(-60)
@@ -63,7 +63,7 @@ def printed_loss(split: Split, copies: int) -> float:
 def package_loss(copies: int) -> float:
     """The loss of dpcurves' integer noise, exactly, where at most t answers may be above."""
     axes = (Axis("x", Grid(0, 1, cells=1)),)
-    queries = (Comparison((1,), 0),) * copies + (Comparison((-1,), -1),) * copies
+    queries = (ThresholdComparison((1,), 0),) * copies + (ThresholdComparison((-1,), -1),) * copies
     who = AddRemove(EACH_RECORD)
     law = SparseVector().plan(ThresholdQuery(axes, queries, copies), PrivacyLoss.pure(EPSILON), who).law
     if not isinstance(law, ThresholdAnswers):

@@ -13,7 +13,7 @@ from dpcurves.data import Axis, Grid
 from dpcurves.laws import Family, Noise, ThresholdAnswers
 from dpcurves.mechanisms import SparseVector
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.queries import Comparison, ThresholdQuery
+from dpcurves.queries import ThresholdComparison, ThresholdQuery
 
 QUERIES, BETA = 10, 0.05
 CUTOFFS = 1, 2, 3
@@ -43,7 +43,7 @@ def _printed(cutoff: int, sensitivity: int) -> ThresholdAnswers:
 
 def _package(cutoff: int, sensitivity: int) -> ThresholdAnswers:
     """At epsilon 1, of ten comparisons that one record may move either way."""
-    compared = (Comparison((sensitivity,), 0), Comparison((-sensitivity,), 0)) * (QUERIES // 2)
+    compared = (ThresholdComparison((sensitivity,), 0), ThresholdComparison((-sensitivity,), 0)) * (QUERIES // 2)
     query = ThresholdQuery((Axis("x", Grid(0, 1, cells=1)),), compared, cutoff)
     law = SparseVector().plan(query, PrivacyLoss.pure(1), AddRemove(EACH_RECORD)).law
     if not isinstance(law, ThresholdAnswers):

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from .session import Session as Session
     from .shortcuts import *  # noqa: F403
     from .study import Study as Study
-    from .table_shortcuts import *  # noqa: F403
 
     local = dpcurves_local
     streams = dpcurves_streams
@@ -52,8 +51,9 @@ if TYPE_CHECKING:
     REPLACE_ONE = Neighbours.REPLACE_ONE
 
 _ROOMS = {
+    "conversation": ("UnsupportedQuery",),
     "data": ("Categories", "Grid", "Outside", "Values"),
-    "data.models": ("Ranged", "Residual", "Scorecard", "Trees", "predictor_from_json"),
+    "models": ("Ranged", "Residual", "Scorecard", "Trees", "predictor_from_json"),
     "forecasts": ("Forecast", "forecast"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
     "noise.randomness": ("Randomness",),
@@ -61,12 +61,11 @@ _ROOMS = {
         "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "Neighbours", "PrivacyLoss", "Unit",
     ),
     "queries": ("Hint",),
-    "release": ("UnsupportedQuery",),
     "rehearsal": ("rehearse",),
     "session": ("Session",),
     "study": ("Study",),
 }  # fmt: skip
-_WHOLE = ("curves", "shortcuts", "table_shortcuts")
+_WHOLE = ("curves", "shortcuts")
 """Rooms of which all public names are found here."""
 _WINGS = {
     "Local": "local", "Remote": "server", "local": "local", "pairs": "pairs", "postgres": "postgres", "spark": "spark",

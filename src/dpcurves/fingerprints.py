@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 VERSION = 2
-STORED: Mapping[str, str] = {}
+STORED: Mapping[str, str] = {"Tier": "Level", "ThresholdComparison": "Comparison"}
 """Names of classes, and of fields as ``Class.field``, under which they are stored if they are called otherwise now."""
 FORMER: Mapping[str, str] = {"PartitionQuery.turn": "look", "ThresholdAnswers.comparisons": "looks"}
 """Names that fields had in version 1."""
@@ -98,6 +98,9 @@ def former(fact: Any) -> str:
     """The text of version 1: what `repr` wrote when fields had the names of that time."""
     if isinstance(fact, tuple) and not hasattr(fact, "_fields"):
         return f"({', '.join(map(former, fact))}{',' if len(fact) == 1 else ''})"
+    if isinstance(fact, tuple):
+        named = (f"{name}={former(getattr(fact, name))}" for name in fact._fields)  # type: ignore[attr-defined]
+        return f"{_stored(type(fact))}({', '.join(named)})"
     if not is_dataclass(fact) or isinstance(fact, type) or not hasattr(type(fact).__repr__, "__wrapped__"):
         return repr(fact)
     kind = type(fact)
@@ -106,4 +109,8 @@ def former(fact: Any) -> str:
         for each in fields(fact)
         if each.repr
     )
-    return f"{kind.__qualname__}({', '.join(named)})"
+    return f"{_stored(kind)}({', '.join(named)})"
+
+
+def _stored(kind: type) -> str:
+    return STORED.get(kind.__qualname__, kind.__qualname__)

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "binned_residuals", "bounds", "calibration_curve", "cdf", "histogram", "hosmer_lemeshow", "quantiles",
-    "residual_plot", "roc_curve", "scores",
+    "binned_residuals", "bounds", "calibration_curve", "cdf", "compare", "contingency", "count", "histogram",
+    "histogram2d", "hosmer_lemeshow", "mean", "quantiles", "residual_plot", "roc_curve", "scores", "sum", "summary",
+    "survival", "variance",
 ]  # fmt: skip
 
 

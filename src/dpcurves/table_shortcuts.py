@@ -17,9 +17,6 @@ from .privacy import Neighbours, PrivacyLoss
 if TYPE_CHECKING:
     from .curves import Comparison, Contingency, Histogram2D, Question, Summary, Survival
 
-__all__ = [
-    "compare", "contingency", "count", "histogram2d", "mean", "sum", "summary", "survival", "variance",
-]  # fmt: skip
 
 EXACTLY = PrivacyLoss.pure(10**9)
 """A loss so large that the noise is 0."""

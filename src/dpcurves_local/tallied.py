@@ -12,10 +12,10 @@ import numpy as np
 from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.laws.interval_sums import IntervalSums
-from dpcurves.laws.law import VALUES_AT_ONCE, NoisySums, Part, over
-from dpcurves.laws.nested import Level
+from dpcurves.laws.law import VALUES_AT_ONCE, Answered, NoisySums, Part, over
+from dpcurves.laws.nested import Tier
 from dpcurves.laws.noise import Family, Noise
-from dpcurves.laws.responses import Answered, Responses
+from dpcurves.laws.responses import Responses
 
 from .tally_errors import drawn_errors
 
@@ -103,7 +103,7 @@ class Tallied(NoisySums):
         shares = [1 / (self.rows * len(level.starts)) for level in self.told]
         variances = [self._variance(level, share) for level, share in zip(self.told, shares, strict=True)]
         noises = [Noise(Family.GAUSSIAN, Fraction(variance)) for variance in variances]
-        levels = tuple(Level(level.starts, noise) for level, noise in zip(self.told, noises, strict=True))
+        levels = tuple(Tier(level.starts, noise) for level, noise in zip(self.told, noises, strict=True))
         return IntervalSums(self.rows, self.cells, levels, self.missing)
 
     def debiased(self, values: FloatArray) -> FloatArray:

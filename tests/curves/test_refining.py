@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpcurves.curves import CDF, CdfQuestion, Quantiles, QuantilesQuestion
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import ToeplitzSums
-from dpcurves.mechanisms import Tree
+from dpcurves.mechanisms import TreeSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery, Hint, PartitionQuery
 from dpcurves.rehearsal import rehearse
@@ -143,7 +143,7 @@ def test_a_question_with_categories_asks_once_and_passes_its_hint_on() -> None:
 
 
 def test_a_mechanism_that_was_named_is_asked_once() -> None:
-    (plan,) = rehearse(QUESTION, LOSSES[0], both(10)[1], Central(Tree()))
+    (plan,) = rehearse(QUESTION, LOSSES[0], both(10)[1], Central(TreeSums()))
     assert plan.made_by.startswith("one curator: tree")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.curves.turns.score_cells import CountedGroups
-from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.laws import Family, IntervalSums, Tier, Noise
 from dpcurves.mechanisms import Flat
 from dpcurves.postprocess import share_intervals
 from dpcurves.release import Evidence, PrivacyStatement
@@ -65,7 +65,7 @@ def test_tests_and_residuals_of_groups_are_read_from_counts_too() -> None:
 def test_intervals_of_groups_that_noisy_counts_chose_cover_as_often_as_they_say() -> None:
     """80 releases of 6 groups at level 0.9: misses within 4 standard deviations, groups of one release as one draw."""
     law = IntervalSums(
-        2, 64, (Level(range(64), Noise(Family.LAPLACE, Fraction(2), 2)),), Noise(Family.LAPLACE, Fraction(2), 2)
+        2, 64, (Tier(range(64), Noise(Family.LAPLACE, Fraction(2), 2)),), Noise(Family.LAPLACE, Fraction(2), 2)
     )
     truth = np.stack([np.arange(64)[::-1] // 4 + 1, np.arange(64) // 4 + 1])
     exact, missed = np.append(truth.ravel(), 5), list[float]()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dpcurves.display import Balance, Charge, Refusal
+from dpcurves.display import BalanceReport, ChargeRow, RefusalRow
 
 
 def test_rows_unpack_in_the_order_of_their_columns() -> None:
-    assert tuple(Charge("question", "price", "request", "when")) == ("question", "price", "request", "when")
-    assert Balance("flights", "2", "1", "1", []).left == "1"
-    assert Refusal("question", "reason").reason == "reason"
+    assert tuple(ChargeRow("question", "price", "request", "when")) == ("question", "price", "request", "when")
+    assert BalanceReport("flights", "2", "1", "1", []).left == "1"
+    assert RefusalRow("question", "reason").reason == "reason"

@@ -8,7 +8,17 @@ from html.parser import HTMLParser
 
 import numpy as np
 
-from dpcurves.display import SEEDED, Balance, Charge, Refusal, draw_cdf, headless_axes, html_summary, report, svg_text
+from dpcurves.display import (
+    SEEDED,
+    BalanceReport,
+    ChargeRow,
+    RefusalRow,
+    draw_cdf,
+    headless_axes,
+    html_summary,
+    report,
+    svg_text,
+)
 from dpcurves.release import PrivacyStatement
 
 PRIVACY = PrivacyStatement(
@@ -16,11 +26,14 @@ PRIVACY = PrivacyStatement(
 )
 NASTY = '"><script src="//example.org/x.js"></script><img src=x onerror="alert(1)">'
 LINE = np.linspace(0.0, 1.0, 20)
-BALANCE = Balance(
+BALANCE = BalanceReport(
     "flights", "epsilon 2", "epsilon 1.5", "epsilon 0.5",
-    [Charge("cdf of delay", "epsilon 1", "request 1", "monday"), Charge("ROC", "epsilon 0.5", "request 2", "tuesday")],
+    [
+        ChargeRow("cdf of delay", "epsilon 1", "request 1", "monday"),
+        ChargeRow("ROC", "epsilon 0.5", "request 2", "tuesday"),
+    ],
 )  # fmt: skip
-REFUSAL = Refusal("histogram", "asks for epsilon 0.7; 0.5 of 2 is left")
+REFUSAL = RefusalRow("histogram", "asks for epsilon 0.7; 0.5 of 2 is left")
 EMPTY = {"meta", "img", "br", "link", "input", "hr"}
 
 
@@ -134,8 +147,8 @@ def test_one_seeded_curve_marks_the_whole_page() -> None:
 
 def test_everything_from_outside_is_escaped() -> None:
     privacy = replace(PRIVACY, unit=NASTY, model=NASTY, trust=NASTY)
-    balance = Balance(NASTY, NASTY, NASTY, NASTY, [Charge(NASTY, NASTY, NASTY, NASTY)])
-    page = Page(report(NASTY, NASTY, [curve_summary(privacy, NASTY)], [balance], [Refusal(NASTY, NASTY)]))
+    balance = BalanceReport(NASTY, NASTY, NASTY, NASTY, [ChargeRow(NASTY, NASTY, NASTY, NASTY)])
+    page = Page(report(NASTY, NASTY, [curve_summary(privacy, NASTY)], [balance], [RefusalRow(NASTY, NASTY)]))
     assert page.open == []
     assert not {"script", "img"} & {tag for tag, _ in page.tags}
     assert page.values("src") == page.values("onerror") == []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console, RenderableType
 
-from dpcurves.display import Balance, Charge, curve_table, ledger_table
+from dpcurves.display import BalanceReport, ChargeRow, curve_table, ledger_table
 
 
 def printed(table: RenderableType, width: int = 120) -> str:
@@ -63,8 +63,8 @@ def test_names_are_neither_markup_nor_control_sequences() -> None:
 
 
 def test_an_account_shows_charges_and_what_is_left() -> None:
-    charges = [Charge("cdf of [bold]delay", "epsilon 1", "f" * 32, "monday")]
-    text = printed(ledger_table(Balance("flights", "epsilon 2", "epsilon 1", "epsilon 0.75", charges)))
+    charges = [ChargeRow("cdf of [bold]delay", "epsilon 1", "f" * 32, "monday")]
+    text = printed(ledger_table(BalanceReport("flights", "epsilon 2", "epsilon 1", "epsilon 0.75", charges)))
     for word in (
         "flights",
         "cdf of [bold]delay",
@@ -78,6 +78,6 @@ def test_an_account_shows_charges_and_what_is_left() -> None:
 
 
 def test_a_request_is_shown_whole_on_a_narrow_terminal() -> None:
-    charges = [Charge("cdf", "epsilon 1", "0123456789abcdef" * 2, "monday")]
-    text = printed(ledger_table(Balance("flights", "epsilon 2", "epsilon 1", "epsilon 1", charges)), width=60)
+    charges = [ChargeRow("cdf", "epsilon 1", "0123456789abcdef" * 2, "monday")]
+    text = printed(ledger_table(BalanceReport("flights", "epsilon 2", "epsilon 1", "epsilon 1", charges)), width=60)
     assert "".join(line.split("│")[3].strip() for line in body(text)).startswith("0123456789abcdef" * 2)

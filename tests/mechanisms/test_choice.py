@@ -11,7 +11,7 @@ from tiny_tables import axes, counts, cuts, sums
 
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import IntervalSums
-from dpcurves.mechanisms import AUTO, LINEAR, ExponentialQuantiles, Flat, Linear, Mechanism, SquareRoot, Tree
+from dpcurves.mechanisms import AUTO, LINEAR, ExponentialQuantiles, Flat, Linear, Mechanism, SquareRoot, TreeSums
 from dpcurves.mechanisms.auto import resolution_error
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
@@ -41,7 +41,7 @@ def test_cuts_are_chosen_and_single_cells_and_sums_are_flat() -> None:
 
 def test_prefixes_of_few_cells_are_flat_and_of_many_a_tree() -> None:
     assert LINEAR.choose(counts(1, 8), PURE, PRIVATE) == Flat()
-    assert LINEAR.choose(counts(1, 4096), PURE, PRIVATE) == Tree()
+    assert LINEAR.choose(counts(1, 4096), PURE, PRIVATE) == TreeSums()
 
 
 def test_next_to_no_noise_needs_no_tree() -> None:
@@ -51,14 +51,14 @@ def test_next_to_no_noise_needs_no_tree() -> None:
 def test_without_a_hint_every_cell_is_counted() -> None:
     for hint in (None, Hint.PEAKED, Hint.ATOMS):
         query = replace(counts(1, 4096), hint=hint)
-        assert LINEAR.choose(query, PURE, public(10**6)) == LINEAR.choose(query, WEAK, public(100)) == Tree()
+        assert LINEAR.choose(query, PURE, public(10**6)) == LINEAR.choose(query, WEAK, public(100)) == TreeSums()
 
 
 def test_of_spread_records_resolution_is_bought_where_it_can_be_afforded() -> None:
     query = replace(counts(1, 4096), hint=Hint.SPREAD)
-    assert LINEAR.choose(query, PURE, public(10**6)) == Tree()
+    assert LINEAR.choose(query, PURE, public(10**6)) == TreeSums()
     few = LINEAR.choose(query, WEAK, public(100))
-    assert isinstance(few, Tree | Flat)
+    assert isinstance(few, TreeSums | Flat)
     assert few.width >= 64
 
 
@@ -67,10 +67,10 @@ def test_of_spread_records_the_choice_has_the_least_predicted_error_of_all_width
     totals = {
         mechanism: mechanism.plan(query, PURE, who).error ** 2 + resolution_error(query, who, mechanism.width)
         for width in (2**power for power in range(11))
-        for mechanism in (Flat(width), Tree(width))
+        for mechanism in (Flat(width), TreeSums(width))
     }
     chosen = LINEAR.choose(query, PURE, who)
-    assert isinstance(chosen, Tree | Flat)
+    assert isinstance(chosen, TreeSums | Flat)
     assert chosen.width > 1
     assert totals[chosen] == min(totals.values())
 
@@ -85,7 +85,7 @@ def test_full_cells_are_counted_through_a_square_root_if_the_loss_is_concentrate
         AUTO.choose(counts(2, 128), rho, public(10**6)),
         LINEAR.choose(query, rho, public(10**6)),
     ):
-        assert isinstance(sparse, Tree | Flat)
+        assert isinstance(sparse, TreeSums | Flat)
     root, tree = (mechanism.plan(query, rho, public(1024)).error for mechanism in (AUTO, LINEAR))
     assert root < tree
 
@@ -97,7 +97,7 @@ def test_cells_that_are_unlike_their_neighbours_are_counted_through_a_square_roo
     uneven, rho = replace(counts(1, 256), read=Read.UNEVEN), PrivacyLoss.zcdp("0.5")
     assert AUTO.choose(uneven, rho, adjacency) == SquareRoot()
     assert AUTO.choose(uneven, PURE, adjacency) == LINEAR.choose(counts(1, 256), PURE, adjacency)
-    assert isinstance(AUTO.choose(replace(counts(2, 128), read=Read.UNEVEN), rho, adjacency), Tree | Flat)
+    assert isinstance(AUTO.choose(replace(counts(2, 128), read=Read.UNEVEN), rho, adjacency), TreeSums | Flat)
 
 
 def test_where_the_number_of_units_is_private_every_cell_is_counted() -> None:

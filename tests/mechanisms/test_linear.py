@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from tiny_tables import counts, cuts, sums
 
-from dpcurves.laws import Family, IntervalSums, Level, Noise
-from dpcurves.mechanisms import ExactTable, ExponentialQuantiles, Flat, Linear, Tree
+from dpcurves.laws import Family, IntervalSums, Tier, Noise
+from dpcurves.mechanisms import ExactTable, ExponentialQuantiles, Flat, Linear, TreeSums
 from dpcurves.mechanisms.sums.linear import exact_sums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 
 NOISE = Noise(Family.LAPLACE, Fraction(1))
-NESTED = IntervalSums(2, 5, (Level((0, 2), NOISE), Level((0, 1, 2, 4), NOISE)), missing=NOISE)
+NESTED = IntervalSums(2, 5, (Tier((0, 2), NOISE), Tier((0, 1, 2, 4), NOISE)), missing=NOISE)
 TABLE = [1, 2, 3, 4, 5, 10, 20, 30, 40, 50, 7]
 FOUR_SIGMA = 4.0
 LOSSES = {"pure": PrivacyLoss.pure("0.5"), "concentrated": PrivacyLoss.zcdp("0.01")}
@@ -33,7 +33,7 @@ def test_sums_come_level_by_level_row_by_row_and_the_missing_cell_last() -> None
 
 
 def test_without_a_missing_cell_in_the_law_it_is_not_released() -> None:
-    law = IntervalSums(1, 2, (Level(range(2), NOISE),), missing=None)
+    law = IntervalSums(1, 2, (Tier(range(2), NOISE),), missing=None)
     assert flat_list(np.array([4, 5, 6]), law) == [4, 5]
 
 
@@ -50,7 +50,7 @@ def test_noise_on_top_of_the_largest_integers_does_not_overflow() -> None:
     assert all(type(value) is int for value in values)
 
 
-@pytest.mark.parametrize("mechanism", [Flat(), Flat(3), Tree(), Tree(2)], ids=repr)
+@pytest.mark.parametrize("mechanism", [Flat(), Flat(3), TreeSums(), TreeSums(2)], ids=repr)
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=list(LOSSES))
 def test_each_level_has_mean_and_variance_of_its_noise_at_four_sigma(mechanism: Linear, loss: PrivacyLoss) -> None:
     """False alarm rate about 6.4e-5 for each of at most 13 parts and 2 moments. The kurtosis of Laplace noise is 6."""
@@ -69,9 +69,9 @@ def test_each_level_has_mean_and_variance_of_its_noise_at_four_sigma(mechanism: 
 
 
 def test_the_same_seed_gives_the_same_noise_and_another_one_does_not() -> None:
-    plan = Tree().plan(counts(1, 64), LOSSES["pure"], AddRemove(EACH_RECORD))
+    plan = TreeSums().plan(counts(1, 64), LOSSES["pure"], AddRemove(EACH_RECORD))
     table = np.zeros(65, dtype=np.int64)
-    first, again, other = (Tree().run(table, plan, Randomness.from_seed(seed)) for seed in (1, 1, 2))
+    first, again, other = (TreeSums().run(table, plan, Randomness.from_seed(seed)) for seed in (1, 1, 2))
     assert first == again != other
 
 

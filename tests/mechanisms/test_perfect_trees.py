@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.laws import Family, IntervalSums, Tier, Noise
 from dpcurves.mechanisms.sums.uniform_tree_error import PerfectTrees
 
 WHOLE = 10**6  # noise so large that its being discrete does not matter
@@ -32,7 +32,7 @@ def test_errors_equal_the_exact_recursion_where_all_nodes_are_alike(power: int, 
         parts = shares[len(radices)]
         cells = int(np.prod(radices)) * width
         levels = tuple(
-            Level(range(0, cells, int(wide)), Noise(family, Fraction(WHOLE) / Fraction(str(share))))
+            Tier(range(0, cells, int(wide)), Noise(family, Fraction(WHOLE) / Fraction(str(share))))
             for wide, share in zip(perfect.widths[0], parts, strict=True)
         )
         law = IntervalSums(rows, cells, levels, Noise(family, Fraction(WHOLE)))
@@ -44,7 +44,7 @@ def test_a_last_node_that_is_cut_off_is_predicted_closely() -> None:
     """10 intervals of 10 cells, of which the last has 5."""
     perfect = PerfectTrees(np.array([[9.5, 10.0]]), np.array([[10.0, 1.0]]), 1, 2, True)
     noises = [Noise(Family.LAPLACE, Fraction(WHOLE * 2)) for _ in range(2)]
-    levels = (Level(range(0, 95, 10), noises[0]), Level(range(95), noises[1]))
+    levels = (Tier(range(0, 95, 10), noises[0]), Tier(range(95), noises[1]))
     law = IntervalSums(1, 95, levels, Noise(Family.LAPLACE, Fraction(WHOLE)))
     exact = law.prefix_variances(total_is_public=True)[0, :-1].mean() / (2 * WHOLE**2)
     assert perfect.errors(np.array([[0.5, 0.5]]))[0] == pytest.approx(exact, rel=0.03)

@@ -27,7 +27,7 @@ from dpcurves.mechanisms.thresholds.sparse_vector import (
 )
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
-from dpcurves.queries import Comparison, CoverageQuery, ThresholdQuery
+from dpcurves.queries import CoverageQuery, ThresholdComparison, ThresholdQuery
 from dpcurves.release import Plan, UnsupportedQuery
 
 FloatArray = NDArray[np.float64]
@@ -50,7 +50,7 @@ FAMILIES = {
 def above(
     weights: tuple[tuple[int, ...], ...], most: int, thresholds: tuple[int, ...] = (0, 1, 2, 0)
 ) -> ThresholdQuery:
-    compared = tuple(Comparison(row, threshold) for row, threshold in zip(weights, thresholds, strict=False))
+    compared = tuple(ThresholdComparison(row, threshold) for row, threshold in zip(weights, thresholds, strict=False))
     return ThresholdQuery(axes(1, len(weights[0])), compared, most)
 
 
@@ -105,7 +105,9 @@ def test_so_many_records_may_be_missed() -> None:
 @pytest.mark.parametrize("last", [-1, 0], ids=["general", "monotone"])
 def test_many_comparisons_come_as_near_to_the_claim_as_one_likes(last: int, most: int) -> None:
     """Very many that stay below push the common noise up, where a shift costs all that it may."""
-    query = ThresholdQuery(axes(1, 1), (Comparison((1,), 0),) * 20_000 + (Comparison((last,), 40),) * most, most)
+    query = ThresholdQuery(
+        axes(1, 1), (ThresholdComparison((1,), 0),) * 20_000 + (ThresholdComparison((last,), 40),) * most, most
+    )
     plan = SparseVector().plan(query, PURE, AddRemove(EACH_RECORD)).law
     assert isinstance(plan, ThresholdAnswers)
     few, more = (np.array(differences(np.array([n, 0]), comparisons_of(query))) for n in (0, 1))
@@ -116,7 +118,9 @@ def test_many_comparisons_come_as_near_to_the_claim_as_one_likes(last: int, most
 
 def test_without_the_factor_of_the_cutoff_the_claim_would_be_broken() -> None:
     """The test above can fail: three answers paid as one."""
-    query = ThresholdQuery(axes(1, 1), (Comparison((1,), 0),) * 2000 + (Comparison((-1,), 40),) * 3, 3)
+    query = ThresholdQuery(
+        axes(1, 1), (ThresholdComparison((1,), 0),) * 2000 + (ThresholdComparison((-1,), 40),) * 3, 3
+    )
     paid = SparseVector().plan(above(GENERAL, 1), PURE, AddRemove(EACH_RECORD)).law
     assert isinstance(paid, ThresholdAnswers)
     plan = ThresholdAnswers((2003,) * 3, paid.common, paid.own, 2003, 1)
@@ -287,4 +291,4 @@ def test_queries_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ValueError, match="^comparisons: "):
         above(((1, 2**40),), 1)
     with pytest.raises(ValueError, match="^comparisons: .* weights together"):
-        ThresholdQuery(axes(1, 2**19), (Comparison((1,) * 2**19, 0),) * 3, 1)
+        ThresholdQuery(axes(1, 2**19), (ThresholdComparison((1,) * 2**19, 0),) * 3, 1)

@@ -12,7 +12,7 @@ from tiny_tables import ADJACENCIES, counts, sums
 
 from dpcurves.laws import ToeplitzSums
 from dpcurves.laws.toeplitz_sums import root_weights
-from dpcurves.mechanisms import SquareRoot, Tree
+from dpcurves.mechanisms import SquareRoot, TreeSums
 from dpcurves.mechanisms.sums.linear import exact_sums
 from dpcurves.mechanisms.sums.square_root import BITS, squared_lengths
 from dpcurves.noise.randomness import Randomness
@@ -75,7 +75,7 @@ def test_the_predicted_error_is_that_of_the_recipe(cells: int, most: float) -> N
     """Mean squared error times ``2 * rho``; the recipe has 15.1, 20.5 and 30.0, where no record can be missing."""
     plan = SquareRoot().plan(counts(1, cells), WEAK, PUBLIC)
     assert plan.error**2 * 2e-6 <= most
-    assert plan.error < 0.89 * Tree().plan(counts(1, cells), WEAK, PUBLIC).error
+    assert plan.error < 0.89 * TreeSums().plan(counts(1, cells), WEAK, PUBLIC).error
 
 
 def test_wider_intervals_have_less_noise() -> None:

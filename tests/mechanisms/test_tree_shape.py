@@ -9,7 +9,7 @@ import pytest
 
 from dpcurves.data import Axis, Grid
 from dpcurves.laws import Family, Noise
-from dpcurves.mechanisms import AUTO, Flat, Tree
+from dpcurves.mechanisms import AUTO, Flat, TreeSums
 from dpcurves.mechanisms.sums.linear import plan_of_sums
 from dpcurves.mechanisms.sums.tree_strategy import DISCRETE, best_shape
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
@@ -55,7 +55,7 @@ def test_with_next_to_no_noise_a_tree_is_never_worse_than_the_one_of_large_noise
     pinned = adjacency.total is not None
     large = best_shape(1, 1000, 1, Family.LAPLACE, total_is_public=pinned)
     before = plan_of_sums("before", query, large, loss, adjacency)
-    tree, flat = Tree().plan(query, loss, adjacency), Flat().plan(query, loss, adjacency)
+    tree, flat = TreeSums().plan(query, loss, adjacency), Flat().plan(query, loss, adjacency)
     assert tree.error <= min(before.error, flat.error)
     assert tree.error < before.error or tree.law == before.law
 

@@ -17,7 +17,7 @@ from dpcurves.laws import Family, Noise
 from dpcurves.noise import Randomness, discrete_laplace
 from dpcurves.noise.discrete_laplace import _tables, sample
 from dpcurves.noise.exponential import Bracket, one
-from dpcurves.noise.inversion import Table, thresholds
+from dpcurves.noise.inversion import InversionTable, thresholds
 
 SCALES = [Fraction(1, 5), Fraction(2, 3), Fraction(1), Fraction(10, 3), Fraction(10), Fraction(1001, 10)]
 
@@ -48,7 +48,7 @@ def probability(tables: discrete_laplace.Tables, z: int) -> Decimal:
     return chance * between(tables.last, 2 * magnitude + (z < 0))
 
 
-def between(table: Table, outcome: int) -> Decimal:
+def between(table: InversionTable, outcome: int) -> Decimal:
     """The probability of an outcome, to 2**-64."""
     lower = [0, *thresholds(table._law, 64)[0]]
     found = lower[outcome : outcome + 2]
@@ -88,7 +88,7 @@ class Far:
 
 def test_what_does_not_fit_64_bits_is_cut_to_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = _tables(Fraction(2**55))
-    monkeypatch.setattr(discrete_laplace, "_tables", lambda scale: replace(usual, last=Table(Far())))
+    monkeypatch.setattr(discrete_laplace, "_tables", lambda scale: replace(usual, last=InversionTable(Far())))
     draws = sample(Fraction(2**55), 1000, Randomness.from_seed(6))
     edge = 2**63 - 2**usual.bits  # the lower digits are as random as ever
     assert np.all((draws >= edge) | (draws < -edge))

@@ -16,7 +16,7 @@ from dpcurves.noise import Randomness
 from dpcurves.noise.discrete_gaussian import Steps
 from dpcurves.noise.discrete_laplace import Digit, SignedDigit
 from dpcurves.noise.exponential import Bracket
-from dpcurves.noise.inversion import Law, Table, draw, settle, thresholds
+from dpcurves.noise.inversion import InversionTable, InvertedLaw, draw, settle, thresholds
 
 EXPONENTIAL_LAWS = [
     Digit(Fraction(1, 7), 256),
@@ -69,7 +69,7 @@ def test_thresholds_hold_the_exact_distribution_function_between_them(law: Digit
     assert max(high - low for low, high in zip(lower, upper, strict=True)) <= 2
 
 
-def plainly(law: Law, words: list[int]) -> list[int | None]:
+def plainly(law: InvertedLaw, words: list[int]) -> list[int | None]:
     """The outcomes that the rule of the module proves for words of 64 bits, one by one; None where it proves none."""
     lower, upper = thresholds(law, 64)
     outcomes = [bisect_right(upper, word) for word in words]
@@ -78,23 +78,23 @@ def plainly(law: Law, words: list[int]) -> list[int | None]:
 
 
 @pytest.mark.parametrize("law", EXPONENTIAL_LAWS, ids=str)
-def test_the_table_agrees_with_the_plain_rule_at_every_threshold(law: Law) -> None:
+def test_the_table_agrees_with_the_plain_rule_at_every_threshold(law: InvertedLaw) -> None:
     near = {bound + shift for bounds in thresholds(law, 64) for bound in bounds[:500] for shift in (-1, 0, 1)}
     words = [word for word in sorted(near) if 0 <= word < 2**64]
     plain = plainly(law, words)
     opened = [place for place, outcome in enumerate(plain) if outcome is None]
     closed = [place for place, outcome in enumerate(plain) if outcome is not None] + opened[:20]
     source, same = Randomness.from_seed(5), Randomness.from_seed(5)
-    found = Table(law).look_up(np.array([words[place] for place in closed], dtype=np.uint64), source)
+    found = InversionTable(law).look_up(np.array([words[place] for place in closed], dtype=np.uint64), source)
     for outcome, place in zip(found.tolist(), closed, strict=True):
         wanted = plain[place]
         assert outcome == (settle(law, words[place], 64, same) if wanted is None else wanted)
 
 
 @pytest.mark.parametrize("law", EXPONENTIAL_LAWS, ids=str)
-def test_draws_by_prefix_agree_with_whole_words(law: Law) -> None:
+def test_draws_by_prefix_agree_with_whole_words(law: InvertedLaw) -> None:
     source, same = Randomness.from_seed(9), Randomness.from_seed(9)
-    drawn, prefixes = Table(law).draw(20_000, source).tolist(), same.halfwords(20_000).tolist()
+    drawn, prefixes = InversionTable(law).draw(20_000, source).tolist(), same.halfwords(20_000).tolist()
     lowest = plainly(law, [prefix << 48 for prefix in prefixes])
     highest = plainly(law, [(prefix << 48) + 2**48 - 1 for prefix in prefixes])
     for low, outcome, high in zip(lowest, drawn, highest, strict=True):
@@ -134,12 +134,12 @@ def test_an_outcome_without_weight_is_never_given() -> None:
     gap = Whole((2, 0, 0, 2))
     assert draw(gap, crafted(2**63 - 1)) == 0
     assert draw(gap, crafted(2**63)) == 3
-    assert set(Table(gap).draw(10_000, Randomness.from_seed(1)).tolist()) == {0, 3}
+    assert set(InversionTable(gap).draw(10_000, Randomness.from_seed(1)).tolist()) == {0, 3}
 
 
 def test_draws_follow_the_weights() -> None:
     law = Whole((5, 1, 0, 3, 1000, 70))
-    drawn = Table(law).draw(300_000, Randomness.from_seed(4))
+    drawn = InversionTable(law).draw(300_000, Randomness.from_seed(4))
     assert agree(np.bincount(drawn, minlength=6), np.array(law.counts) / sum(law.counts))
 
 
@@ -154,4 +154,4 @@ def test_a_search_by_hand_finds_the_same() -> None:
     bounds = [Fraction(3, 12), Fraction(7, 12), Fraction(1)]
     words = Randomness.from_seed(8).words(1000)
     by_hand = [bisect_right(bounds, Fraction(int(word), 2**64)) for word in words]
-    assert Table(law).look_up(words, Randomness.from_seed(0)).tolist() == by_hand
+    assert InversionTable(law).look_up(words, Randomness.from_seed(0)).tolist() == by_hand

@@ -11,7 +11,7 @@ from exact_loss import worst_loss
 from tiny_tables import ADJACENCIES, counts, sums
 
 from dpcurves.laws import IntervalSums
-from dpcurves.mechanisms import Tree
+from dpcurves.mechanisms import TreeSums
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Read
 from dpcurves.release import Plan, UnsupportedQuery
@@ -56,7 +56,7 @@ def test_least_squares_is_better_than_subtraction_and_an_optimised_tree_better_s
         for cells in (300, 4096):
             plan = KAry().plan(counts(1, cells), loss, PUBLIC)
             assert plan.error**2 < subtraction_error(plan)
-            assert Tree().plan(counts(1, cells), loss, PUBLIC).error <= plan.error
+            assert TreeSums().plan(counts(1, cells), loss, PUBLIC).error <= plan.error
 
 
 @pytest.mark.parametrize("loss", [WEAK, PrivacyLoss.zcdp("0.000001")], ids=str)

@@ -10,7 +10,7 @@ from dense_least_squares import laws, totals
 from hypothesis import given
 from numpy.typing import NDArray
 
-from dpcurves.laws import Family, IntervalSums, Level, Noise, least_squares
+from dpcurves.laws import Family, IntervalSums, Tier, Noise, least_squares
 from dpcurves.postprocess import monotone_prefixes
 
 CELLS = 1024
@@ -20,7 +20,7 @@ Draw = Callable[[np.random.Generator], NDArray[np.int64]]
 
 def tree(widths: tuple[int, ...], epsilon: Fraction) -> IntervalSums:
     noise = Noise(Family.LAPLACE, 2 * len(widths) / epsilon)
-    return IntervalSums(1, CELLS, tuple(Level(range(0, CELLS, width), noise) for width in widths), missing=None)
+    return IntervalSums(1, CELLS, tuple(Tier(range(0, CELLS, width), noise) for width in widths), missing=None)
 
 
 def released(law: IntervalSums, truth: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
@@ -87,14 +87,14 @@ def test_values_without_noise_are_kept(widths: tuple[int, ...]) -> None:
 
 
 def test_small_deviations_are_taken_back_and_clear_ones_kept() -> None:
-    law = IntervalSums(1, 8, (Level(range(8), Noise(Family.LAPLACE, Fraction(5))),), missing=None)
+    law = IntervalSums(1, 8, (Tier(range(8), Noise(Family.LAPLACE, Fraction(5))),), missing=None)
     np.testing.assert_allclose(shrunken(law, [9, 11, 10, 10, 9, 11, 9, 11], None), np.full((1, 8), 10.0))
     clear = shrunken(law, [1000, 0, 0, 0, 10, 10, 10, 10], None)
     assert clear[0, 0] == pytest.approx(1000, rel=0.01)
 
 
 def test_an_even_split_goes_by_cells_where_intervals_differ() -> None:
-    law = IntervalSums(1, 6, (Level((0, 4, 5), Noise(Family.LAPLACE, Fraction(50))),), missing=None)
+    law = IntervalSums(1, 6, (Tier((0, 4, 5), Noise(Family.LAPLACE, Fraction(50))),), missing=None)
     np.testing.assert_allclose(shrunken(law, [39, 11, 10], 60), np.full((1, 6), 10.0), atol=1e-9)
-    refined = IntervalSums(1, 6, (Level((0, 4), Noise(Family.LAPLACE, Fraction(50))), law.levels[0]), missing=None)
+    refined = IntervalSums(1, 6, (Tier((0, 4), Noise(Family.LAPLACE, Fraction(50))), law.levels[0]), missing=None)
     np.testing.assert_allclose(shrunken(refined, [40, 20, 40, 10, 10], 60), np.full((1, 6), 10.0), atol=1e-9)

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from baselines import subtracted_prefixes, subtraction_variances
 
-from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.laws import Family, IntervalSums, Tier, Noise
 
 NOISE = Noise(Family.LAPLACE, Fraction(3))
 OTHER = Noise(Family.LAPLACE, Fraction(5))
 
 
 def tree(rows: int, cells: int, *widths: int) -> IntervalSums:
-    return IntervalSums(rows, cells, tuple(Level(range(0, cells, width), NOISE) for width in widths), NOISE)
+    return IntervalSums(rows, cells, tuple(Tier(range(0, cells, width), NOISE) for width in widths), NOISE)
 
 
 @pytest.mark.parametrize(("cells", "width"), [(4, 3), (13, 3), (40, 5), (41, 7), (2, 7)])
@@ -47,7 +47,7 @@ def test_exact_sums_give_exact_prefixes_in_every_row(cells: int) -> None:
 
 
 def test_variances_are_those_of_the_reading_which_is_linear() -> None:
-    levels = (Level(range(0, 50, 25), OTHER), Level(range(0, 50, 5), NOISE), Level(range(50), OTHER))
+    levels = (Tier(range(0, 50, 25), OTHER), Tier(range(0, 50, 5), NOISE), Tier(range(50), OTHER))
     law = IntervalSums(1, 50, levels, None)
     variances = np.repeat([OTHER.variance, NOISE.variance, OTHER.variance], [2, 10, 50])
     columns = np.array([subtracted_prefixes(law, unit)[0] for unit in np.eye(law.size, dtype=np.int64)])
@@ -63,12 +63,12 @@ def test_no_level_lends_more_than_half_its_radix() -> None:
 @pytest.mark.parametrize(
     "levels",
     [
-        (Level(range(0, 12, 4), NOISE), Level(range(12), NOISE)),
-        (Level(range(0, 12, 3), NOISE),),
-        (Level((0, 3, 6, 9), NOISE), Level(range(12), NOISE)),
+        (Tier(range(0, 12, 4), NOISE), Tier(range(12), NOISE)),
+        (Tier(range(0, 12, 3), NOISE),),
+        (Tier((0, 3, 6, 9), NOISE), Tier(range(12), NOISE)),
     ],
 )
-def test_other_trees_are_refused(levels: tuple[Level, ...]) -> None:
+def test_other_trees_are_refused(levels: tuple[Tier, ...]) -> None:
     law = IntervalSums(1, 12, levels, None)
     with pytest.raises(ValueError, match="odd multiples"):
         subtracted_prefixes(law, [0] * law.size)

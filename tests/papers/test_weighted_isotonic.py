@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from dpcurves.laws import Family, IntervalSums, Level, Noise, least_squares
+from dpcurves.laws import Family, IntervalSums, Layer, Noise, least_squares
 
 
 def noise(scale: int) -> Noise:
@@ -68,7 +68,10 @@ def test_counts_that_are_not_negative_stay_as_least_squares_has_them(law: Interv
 
 def test_no_records_are_in_no_cell() -> None:
     law = IntervalSums(
-        1, 4, (Level((0,), noise(2)), Level((0, 2), noise(3)), Level(range(4), noise(1))), missing=noise(1)
+        1,
+        4,
+        (Layer((0,), noise(2)), Layer((0, 2), noise(3)), Layer(range(4), noise(1))),
+        missing=noise(1),
     )
     found = weighted_isotonic(law, [5, 1, -2, 3, 4, -1, 1, 9], total=0)
     assert found.cells.tolist() == [[0, 0, 0, 0]]
@@ -77,4 +80,4 @@ def test_no_records_are_in_no_cell() -> None:
 
 def test_a_negative_total_is_refused() -> None:
     with pytest.raises(ValueError, match="total: at least zero"):
-        weighted_isotonic(IntervalSums(1, 1, (Level((0,), noise(1)),), missing=None), [3], total=-1)
+        weighted_isotonic(IntervalSums(1, 1, (Layer((0,), noise(1)),), missing=None), [3], total=-1)

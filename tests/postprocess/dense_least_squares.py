@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.laws import Family, IntervalSums, Layer, Noise
 
 FloatArray = NDArray[np.float64]
 
@@ -63,21 +63,21 @@ noises = st.builds(Noise, st.sampled_from(Family), st.fractions(Fraction(1, 4), 
 
 
 @st.composite
-def regular_levels(draw: st.DrawFn, cells: int) -> tuple[Level, ...]:
+def regular_levels(draw: st.DrawFn, cells: int) -> tuple[Layer, ...]:
     """Widths that divide each other; the last interval is shorter where they do not divide the cells."""
-    width, levels = draw(st.integers(1, 3)), list[Level]()
+    width, levels = draw(st.integers(1, 3)), list[Layer]()
     while width < cells or not levels:
-        levels.append(Level(range(0, cells, width), draw(noises)))
+        levels.append(Layer(range(0, cells, width), draw(noises)))
         width *= draw(st.integers(2, 4))
     return tuple(reversed(levels))
 
 
 @st.composite
-def irregular_levels(draw: st.DrawFn, cells: int) -> tuple[Level, ...]:
-    starts, levels = list(range(cells)), list[Level]()
+def irregular_levels(draw: st.DrawFn, cells: int) -> tuple[Layer, ...]:
+    starts, levels = list(range(cells)), list[Layer]()
     for _ in range(draw(st.integers(1, 4))):
         starts = [0] + [start for start in starts[1:] if draw(st.booleans())]
-        levels.append(Level(tuple(starts), draw(noises)))
+        levels.append(Layer(tuple(starts), draw(noises)))
     return tuple(reversed(levels))
 
 

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.laws import Family, IntervalSums, Level, Noise, least_squares
+from dpcurves.laws import Family, IntervalSums, Tier, Noise, least_squares
 from dpcurves.postprocess import (
     counts_to_prefixes,
     dvoretzky,
@@ -28,8 +28,8 @@ from dpcurves.postprocess.inference.simulation_seed import draws_for
 TRUTH = np.array([3, 0, 0, 14, 20, 31, 0, 2, 2, 8, 0, 20])
 TOTAL = int(TRUTH.sum())
 NOISE = Noise(Family.LAPLACE, Fraction(4))
-FINE = IntervalSums(1, 12, (Level(range(0, 12, 4), NOISE), Level(range(12), NOISE)), missing=None)
-MERGED = IntervalSums(1, 12, (Level(range(0, 12, 6), NOISE), Level(range(0, 12, 3), NOISE)), missing=None)
+FINE = IntervalSums(1, 12, (Tier(range(0, 12, 4), NOISE), Tier(range(12), NOISE)), missing=None)
+MERGED = IntervalSums(1, 12, (Tier(range(0, 12, 6), NOISE), Tier(range(0, 12, 3), NOISE)), missing=None)
 RELEASES = 400
 
 
@@ -66,7 +66,7 @@ def test_an_interval_holds_the_truth_as_often_as_it_says() -> None:
 
 
 def test_a_band_is_exact_where_there_is_no_noise() -> None:
-    law = IntervalSums(1, 12, (Level(range(12), NOISE),), missing=None)
+    law = IntervalSums(1, 12, (Tier(range(12), NOISE),), missing=None)
     lower, upper = simultaneous_band(curve_of(law, releases_of(law)[0]), [deviations_of(law, 99)], 0.9)
     assert (lower[0], upper[0]) == (0, 0)
     assert lower[-1] == upper[-1] == pytest.approx(1)

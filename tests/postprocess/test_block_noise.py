@@ -9,7 +9,7 @@ import pytest
 from baselines import path_graph, regular_bounds, subtraction_graph, subtraction_variances
 from test_noise_graph import FloatArray, covariance_of_points
 
-from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.laws import Family, IntervalSums, Tier, Noise
 from dpcurves.postprocess import prefix_graph
 
 LEVELS = [3.0, 5.0, 0.5, 2.0, 7.0, 1.5, 4.0]
@@ -74,7 +74,7 @@ def _walked(end: int, cells: int, widths: list[int]) -> set[tuple[int, int]]:
 
 
 def test_prefixes_read_by_subtraction_have_these_variances() -> None:
-    levels = tuple(Level(range(0, 40, width), Noise(Family.LAPLACE, Fraction(width + 2))) for width in (25, 5, 1))
+    levels = tuple(Tier(range(0, 40, width), Noise(Family.LAPLACE, Fraction(width + 2))) for width in (25, 5, 1))
     graph = subtraction_graph(40, [25, 5, 1], [level.noise.variance for level in levels])
     read = subtraction_variances(IntervalSums(1, 40, levels, missing=None))
     np.testing.assert_allclose(np.diag(covariance_of_points(graph)), read[1:])

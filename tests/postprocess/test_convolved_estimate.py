@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpcurves.arrays import FloatArray
-from dpcurves.laws import Family, IntervalSums, Level, Noise, ToeplitzSums
+from dpcurves.laws import Family, IntervalSums, Tier, Noise, ToeplitzSums
 from dpcurves.postprocess.estimation.joint_estimate import ConvolvedEstimate
 from dpcurves.release import Evidence
 
@@ -22,7 +22,7 @@ def noise(variance: int) -> Noise:
 
 LAST = ToeplitzSums(1, CELLS, 1, BITS, noise(30 * 4**BITS), missing=noise(7))
 FIRST = IntervalSums(
-    1, CELLS, tuple(Level(range(0, CELLS, width), noise(90 // width)) for width in (4, 2, 1)), missing=noise(11)
+    1, CELLS, tuple(Tier(range(0, CELLS, width), noise(90 // width)) for width in (4, 2, 1)), missing=noise(11)
 )
 
 
@@ -64,6 +64,6 @@ def test_counts_without_noise_are_taken_as_they_are() -> None:
     """Nested counts say the same twice: what is to be solved would be singular."""
     cells = np.array([5, 0, 0, 7, 1, 1, 2, 9])
     exact = Noise(Family.GAUSSIAN, Fraction(1, 10**6))
-    law = IntervalSums(1, CELLS, tuple(Level(range(0, CELLS, width), exact) for width in (4, 1)), missing=exact)
+    law = IntervalSums(1, CELLS, tuple(Tier(range(0, CELLS, width), exact) for width in (4, 1)), missing=exact)
     turn = Evidence(law, (12, 13, *cells.tolist(), 0), 25)
     np.testing.assert_allclose(ConvolvedEstimate((turn,), evidence(25)[1]).cells, cells, atol=1e-3)

@@ -12,7 +12,7 @@ from hypothesis.strategies import floats, integers, just, sampled_from
 from numpy.typing import NDArray
 from plain_splits import plain_estimate
 
-from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.laws import Family, IntervalSums, Tier, Noise
 from dpcurves.laws.least_squares import least_squares
 from dpcurves.postprocess.estimation.binary_tree import WHOLE, Dyadic
 from dpcurves.postprocess.estimation.empirical_bayes import Splits, estimate, least_squares_total, reestimate
@@ -28,7 +28,7 @@ def turn(layout: Dyadic, noise: Noise, depths: tuple[int, ...] | None = None) ->
     tilings = first_turn(layout) if depths is None else [
         tuple(np.sort(layout.begin[layout.at_depth(depth)]).tolist()) for depth in depths
     ]  # fmt: skip
-    return IntervalSums(1, layout.cells, tuple(Level(starts, noise) for starts in tilings), missing=None)
+    return IntervalSums(1, layout.cells, tuple(Tier(starts, noise) for starts in tilings), missing=None)
 
 
 def released(law: IntervalSums, truth: Counts, seed: int) -> Counts:
@@ -144,7 +144,7 @@ def test_records_that_lie_evenly_are_taken_to_and_others_are_not(make: Layout, f
 
 def test_a_value_that_noise_may_give_does_not_fill_an_empty_half() -> None:
     layout = Dyadic.plain(64)
-    law = IntervalSums(1, 64, (Level(range(0, 64, 32), Noise(Family.LAPLACE, Fraction(3))),), missing=None)
+    law = IntervalSums(1, 64, (Tier(range(0, 64, 32), Noise(Family.LAPLACE, Fraction(3))),), missing=None)
     few, many = (estimate(gather(layout, [(law, [10_000, value])]), 10_000).cells[32:].sum() for value in (15, 100))
     assert few < 2  # five times its scale, which one of 300 noises is
     assert many > 40  # half: what the other half says has the same noise
@@ -152,7 +152,7 @@ def test_a_value_that_noise_may_give_does_not_fill_an_empty_half() -> None:
 
 def test_a_count_in_doubt_puts_its_split_in_doubt() -> None:
     layout = Dyadic.plain(4)
-    halves = [Level(range(0, 4, 2), Noise(Family.GAUSSIAN, Fraction(variance))) for variance in (1, 10_000)]
+    halves = [Tier(range(0, 4, 2), Noise(Family.GAUSSIAN, Fraction(variance))) for variance in (1, 10_000)]
     laws = [IntervalSums(1, 4, (level,), missing=None) for level in halves]
     sure, unsure = (estimate(gather(layout, [(law, [800, 200])]), 1000) for law in laws)
     assert unsure.variance[3] / unsure.counts[3] ** 2 > sure.variance[3] / sure.counts[3] ** 2

@@ -12,7 +12,7 @@ from scipy.stats import chi2
 
 from dpcurves.laws import Family, Noise
 from dpcurves.laws.noise import draw
-from dpcurves.postprocess import GroupNoise, Groups, hosmer_lemeshow, simulated_p_value
+from dpcurves.postprocess import GroupCounts, GroupNoise, hosmer_lemeshow, simulated_p_value
 
 FloatArray = NDArray[np.float64]
 EDGES = np.array([0.0, 0.1, 0.3, 0.35, 0.6, 1.0])
@@ -26,13 +26,13 @@ NONE = np.zeros(5)
 RUNS = 400
 
 
-def exact_groups(score: FloatArray, label: NDArray[np.bool_]) -> Groups:
+def exact_groups(score: FloatArray, label: NDArray[np.bool_]) -> GroupCounts:
     inside = np.digitize(score, EDGES[1:-1])
 
     def count(weights: FloatArray) -> FloatArray:
         return np.bincount(inside, weights, minlength=5).astype(np.float64)
 
-    return Groups(
+    return GroupCounts(
         count(label.astype(np.float64)),
         count((~label).astype(np.float64)),
         count(score - MIDDLE[inside]),
@@ -47,9 +47,9 @@ def noises(draws: int, generator: np.random.Generator) -> GroupNoise:
     return GroupNoise(draw(COUNT, (draws, 5), generator), draw(COUNT, (draws, 5), generator), sums)
 
 
-def with_noise(groups: Groups, generator: np.random.Generator) -> Groups:
+def with_noise(groups: GroupCounts, generator: np.random.Generator) -> GroupCounts:
     positive, negative, sums = (noise[0] for noise in noises(1, generator))
-    return Groups(
+    return GroupCounts(
         groups.positive + positive, groups.negative + negative, groups.centred_sum + sums, groups.lower, groups.upper
     )
 
@@ -112,20 +112,20 @@ def test_without_noise_the_value_is_near_that_of_the_chi_square_law() -> None:
 def test_the_statistic_takes_all_draws_at_once() -> None:
     generator = np.random.default_rng(3)
     positive, negative, sums = noises(7, generator)
-    many = hosmer_lemeshow(Groups(positive, negative, sums, EDGES[:-1], EDGES[1:]), VARIANCE)
+    many = hosmer_lemeshow(GroupCounts(positive, negative, sums, EDGES[:-1], EDGES[1:]), VARIANCE)
     assert many.shape == (7,)
-    one = Groups(positive[3], negative[3], sums[3], EDGES[:-1], EDGES[1:])
+    one = GroupCounts(positive[3], negative[3], sums[3], EDGES[:-1], EDGES[1:])
     assert many[3] == pytest.approx(hosmer_lemeshow(one, VARIANCE))
 
 
 def test_empty_and_negative_groups_give_a_finite_statistic_and_a_chance() -> None:
     generator = np.random.default_rng(4)
     for counts in (np.zeros(5), np.full(5, -7.0)):
-        groups = Groups(counts, counts, np.full(5, -0.3), EDGES[:-1], EDGES[1:])
+        groups = GroupCounts(counts, counts, np.full(5, -0.3), EDGES[:-1], EDGES[1:])
         assert np.isfinite(hosmer_lemeshow(groups, NONE))
         assert 0 < simulated_p_value(groups, noises(99, generator), VARIANCE, generator) <= 1
 
 
 def test_a_mean_prediction_lies_in_its_group() -> None:
-    groups = Groups(np.full(5, 2.0), np.full(5, 1.0), np.full(5, 9.0), EDGES[:-1], EDGES[1:])
+    groups = GroupCounts(np.full(5, 2.0), np.full(5, 1.0), np.full(5, 9.0), EDGES[:-1], EDGES[1:])
     assert groups.mean.tolist() == EDGES[1:].tolist()

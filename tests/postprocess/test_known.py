@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.laws import Family, IntervalSums, Tier, Noise
 from dpcurves.laws.noise import LAPLACE_EXCESS
 from dpcurves.postprocess.estimation.binary_tree import Dyadic
 from dpcurves.postprocess.estimation.measurements import Measurements, gather
@@ -15,14 +15,14 @@ from dpcurves.postprocess.estimation.measurements import Measurements, gather
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(5)), Noise(Family.GAUSSIAN, Fraction(9))
 
 
-def law(cells: int, *levels: Level, rows: int = 1, missing: Noise | None = None) -> IntervalSums:
+def law(cells: int, *levels: Tier, rows: int = 1, missing: Noise | None = None) -> IntervalSums:
     return IntervalSums(rows, cells, levels, missing)
 
 
 def test_measurements_of_one_interval_are_one_by_inverse_variance() -> None:
     layout = Dyadic.plain(4)
-    first = law(4, Level(range(0, 4, 2), LAPLACE), missing=LAPLACE)
-    second = law(4, Level((0,), GAUSSIAN), Level((0, 2, 3), GAUSSIAN))
+    first = law(4, Tier(range(0, 4, 2), LAPLACE), missing=LAPLACE)
+    second = law(4, Tier((0,), GAUSSIAN), Tier((0, 2, 3), GAUSSIAN))
     known = gather(layout, [(first, (10, 20, 99)), (second, (33, 13, 4, 5))])
     weights = np.array([1 / LAPLACE.variance, 1 / GAUSSIAN.variance])
     assert known.precision[2] == pytest.approx(weights.sum())
@@ -34,8 +34,8 @@ def test_measurements_of_one_interval_are_one_by_inverse_variance() -> None:
 
 
 def test_without_noise_the_value_stands() -> None:
-    exact = Level(range(2), Noise(Family.GAUSSIAN, Fraction(0)))
-    noisy = Level(range(2), LAPLACE)
+    exact = Tier(range(2), Noise(Family.GAUSSIAN, Fraction(0)))
+    noisy = Tier(range(2), LAPLACE)
     for order in ((exact, noisy), (noisy, exact)):
         values = [(7, 0) if level is exact else (-50, 50) for level in order]
         known = gather(Dyadic.plain(2), [(law(2, level), own) for level, own in zip(order, values, strict=True)])
@@ -51,10 +51,10 @@ def test_cells_that_are_not_there_hold_nothing() -> None:
 @pytest.mark.parametrize(
     ("found", "values", "words"),
     [
-        (law(4, Level(range(4), LAPLACE)), (1, 2, 3), "values: 4 are needed"),
-        (law(8, Level(range(8), LAPLACE)), (0,) * 8, "one row of 4 cells"),
-        (law(4, Level(range(4), LAPLACE), rows=2), (0,) * 8, "one row of 4 cells"),
-        (law(4, Level((0, 1), LAPLACE)), (0, 0), "no interval of this tree"),
+        (law(4, Tier(range(4), LAPLACE)), (1, 2, 3), "values: 4 are needed"),
+        (law(8, Tier(range(8), LAPLACE)), (0,) * 8, "one row of 4 cells"),
+        (law(4, Tier(range(4), LAPLACE), rows=2), (0,) * 8, "one row of 4 cells"),
+        (law(4, Tier((0, 1), LAPLACE)), (0, 0), "no interval of this tree"),
     ],
 )
 def test_what_does_not_fit_is_refused(found: IntervalSums, values: tuple[int, ...], words: str) -> None:

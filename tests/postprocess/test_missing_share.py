@@ -4,17 +4,17 @@ from fractions import Fraction
 
 import pytest
 
-from dpcurves.laws import Family, IntervalSums, Level, Noise, PathSums, Selection
+from dpcurves.laws import Family, IntervalSums, Tier, Noise, PathSums, Selection
 from dpcurves.postprocess.inference.warning_signs import DEVIATIONS_OF_MISSING, missing_share
 from dpcurves.release import Evidence
 
 NOISE = Noise(Family.LAPLACE, Fraction(2))
-FLAT = IntervalSums(1, 3, (Level(range(3), NOISE),), missing=NOISE)
+FLAT = IntervalSums(1, 3, (Tier(range(3), NOISE),), missing=NOISE)
 
 
 def test_without_noise_to_speak_of_the_share_is_exact() -> None:
     still = Noise(Family.LAPLACE, Fraction(1, 1000))
-    law = IntervalSums(1, 3, (Level(range(3), still),), missing=still)
+    law = IntervalSums(1, 3, (Tier(range(3), still),), missing=still)
     assert missing_share(Evidence(law, (10, 20, 10, 60), total=None)) == pytest.approx(0.6)
     assert missing_share(Evidence(law, (10, 20, 10, 60), total=100)) == pytest.approx(0.6)
 
@@ -39,5 +39,5 @@ def test_prefixes_tell_where_all_were_counted_or_their_number_is_public() -> Non
 
 def test_an_empty_table_without_noise_misses_nothing() -> None:
     still = Noise(Family.LAPLACE, Fraction(1, 10**9))
-    law = IntervalSums(1, 3, (Level(range(3), still),), missing=still)
+    law = IntervalSums(1, 3, (Tier(range(3), still),), missing=still)
     assert missing_share(Evidence(law, (0, 0, 0, 0), total=None)) == 0

@@ -11,7 +11,7 @@ import pytest
 from dense_sums import Law, dense_sums, design, random_contrasts, random_laws, value_variances
 from numpy.typing import NDArray
 
-from dpcurves.laws import Family, HaarSums, IntervalSums, Level, Noise, ToeplitzSums, least_squares
+from dpcurves.laws import Family, HaarSums, IntervalSums, Tier, Noise, ToeplitzSums, least_squares
 from dpcurves.postprocess import counts_to_prefixes, shrunken_estimate, unbiased
 from dpcurves.postprocess.estimation.reconstruction import smoothed
 
@@ -121,14 +121,14 @@ def test_values_that_do_not_fit_the_law_are_refused() -> None:
 
 
 def test_nested_sums_are_read_by_least_squares_and_smoothed() -> None:
-    law = IntervalSums(2, 9, (Level(range(0, 9, 3), LAPLACE), Level(range(9), LAPLACE)), LAPLACE)
+    law = IntervalSums(2, 9, (Tier(range(0, 9, 3), LAPLACE), Tier(range(9), LAPLACE)), LAPLACE)
     values = list(range(law.size))
     assert np.array_equal(unbiased(law, values, 40).cells, least_squares(law, values, 40).cells)
     assert np.array_equal(shrunken_estimate(law, values, 40), smoothed(law, values, 40))
 
 
 def test_each_row_is_smoothed_on_its_own() -> None:
-    law = IntervalSums(2, 9, (Level(range(0, 9, 3), LAPLACE), Level(range(9), LAPLACE)), missing=None)
+    law = IntervalSums(2, 9, (Tier(range(0, 9, 3), LAPLACE), Tier(range(9), LAPLACE)), missing=None)
     values = np.random.default_rng(4).integers(0, 90, law.size)
     one = replace(law, rows=1)
     first, second = np.concatenate([values[:3], values[6:15]]), np.concatenate([values[3:6], values[15:]])
@@ -136,7 +136,7 @@ def test_each_row_is_smoothed_on_its_own() -> None:
 
 
 def test_cells_are_never_negative_and_keep_the_total_of_least_squares() -> None:
-    law = IntervalSums(1, 10, (Level((0, 3, 7), LAPLACE), Level((0, 1, 3, 7, 8), LAPLACE)), LAPLACE)
+    law = IntervalSums(1, 10, (Tier((0, 3, 7), LAPLACE), Tier((0, 1, 3, 7, 8), LAPLACE)), LAPLACE)
     for seed in range(20):
         values = np.random.default_rng(seed).integers(-20, 60, law.size)
         (cells,) = smoothed(law, values, 100)

@@ -11,14 +11,14 @@ from dense_least_squares import dense_least_squares
 from numpy.typing import NDArray
 from scipy.stats import chi2, norm
 
-from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.laws import Family, IntervalSums, Tier, Noise
 from dpcurves.laws import law as simulation
 from dpcurves.laws.noise import WIDE_GAUSSIAN, WIDE_LAPLACE, draw
 from dpcurves.postprocess import counts_to_prefixes
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 2)), Noise(Family.GAUSSIAN, Fraction(9, 2))
-TREE = IntervalSums(2, 7, (Level((0, 4), LAPLACE), Level((0, 2, 4, 6), GAUSSIAN), Level(range(7), LAPLACE)), LAPLACE)
-MERGED = IntervalSums(1, 9, (Level(range(0, 9, 4), GAUSSIAN), Level(range(0, 9, 2), LAPLACE)), missing=None)
+TREE = IntervalSums(2, 7, (Tier((0, 4), LAPLACE), Tier((0, 2, 4, 6), GAUSSIAN), Tier(range(7), LAPLACE)), LAPLACE)
+MERGED = IntervalSums(1, 9, (Tier(range(0, 9, 4), GAUSSIAN), Tier(range(0, 9, 2), LAPLACE)), missing=None)
 ALARM = 2 * norm.sf(4)
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.laws import Family, IntervalSums, Tier, Noise
 from dpcurves.laws.least_squares import grow
 
 NOISE = Noise(Family.LAPLACE, Fraction(2))
@@ -53,5 +53,5 @@ def test_a_law_without_levels_is_refused() -> None:
 
 
 def test_the_edges_inside_merged_cells_are_not_measured() -> None:
-    law = IntervalSums(2, 5, (Level((0,), NOISE), Level((0, 2, 3), NOISE)), missing=None)
+    law = IntervalSums(2, 5, (Tier((0,), NOISE), Tier((0, 2, 3), NOISE)), missing=None)
     assert law.measured_edges.tolist() == [True, False, True, True, False, True]

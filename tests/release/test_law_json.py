@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from dpcurves.laws import Family, HaarSums, HaarTensorSums, IntervalSums, Law, Level, Noise, Selection, ToeplitzSums
+from dpcurves.laws import (
+    Family,
+    HaarSums,
+    HaarTensorSums,
+    IntervalSums,
+    Law,
+    Tier,
+    Noise,
+    Selection,
+    ToeplitzSums,
+)
 from dpcurves.release import Evidence
 from dpcurves_streams.laws import BufferedPrefixes, GroupedCounts, HierarchyCounts, PrunedCounts, TreeCounts
 from dpcurves_streams.laws.prefix_trees import Epoch, PrefixTree
@@ -16,8 +26,8 @@ from dpcurves_streams.laws.prefix_trees import Epoch, PrefixTree
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 3)), Noise(Family.GAUSSIAN, Fraction(2**40 * 9, 2))
 LAWS: list[Law] = [
     Selection((4, 7)),
-    IntervalSums(1, 5, (Level((0, 3), LAPLACE), Level(range(5), GAUSSIAN)), None),
-    IntervalSums(2, 5, (Level(range(0, 5, 2), LAPLACE),), GAUSSIAN),
+    IntervalSums(1, 5, (Tier((0, 3), LAPLACE), Tier(range(5), GAUSSIAN)), None),
+    IntervalSums(2, 5, (Tier(range(0, 5, 2), LAPLACE),), GAUSSIAN),
     HaarSums(1, 5, 1, None, (LAPLACE, GAUSSIAN, LAPLACE), LAPLACE),
     HaarSums(3, 5, 2, GAUSSIAN, (LAPLACE, GAUSSIAN), None),
     HaarSums(1, 1, 1, LAPLACE, (), LAPLACE),
@@ -89,6 +99,6 @@ def test_evidence_tells_sums_from_choices_and_intervals_from_other_sums() -> Non
     ],
 )  # fmt: skip
 def test_what_strangers_wrote_asks_for_no_more_memory_than_a_curve_has(changed: dict[str, Any], named: str) -> None:
-    stored = evidence(IntervalSums(1, 5, (Level((0, 3), LAPLACE),), None)).to_json()
+    stored = evidence(IntervalSums(1, 5, (Tier((0, 3), LAPLACE),), None)).to_json()
     with pytest.raises(ValueError, match=rf"^evidence\.{named}: "):
         Evidence.from_json({**stored, **changed})

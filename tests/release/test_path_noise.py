@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcurves.laws import Family, IntervalSums, Level, Noise, PathSums, Selection
+from dpcurves.laws import Family, IntervalSums, Tier, Noise, PathSums, Selection
 from dpcurves.release import Evidence
 
 NOISE = Noise(Family.LAPLACE, Fraction(7, 2))
@@ -74,7 +74,7 @@ def test_evidence_comes_back_the_same(law: PathSums) -> None:
 def test_a_path_is_read_by_its_own_law() -> None:
     with pytest.raises(TypeError, match="PathSums"):
         _ = Evidence(LAW, LAW.blank(), None).sums
-    for other in (Selection((1,)), IntervalSums(1, 2, (Level(range(2), NOISE),), None)):
+    for other in (Selection((1,)), IntervalSums(1, 2, (Tier(range(2), NOISE),), None)):
         with pytest.raises(TypeError, match="PathSums is needed"):
             _ = Evidence(other, other.blank(), None).path
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.laws import Family, IntervalSums, Tier, Noise
 
 FloatArray = NDArray[np.float64]
 
@@ -22,23 +22,31 @@ def gaussian(variance: int) -> Noise:
     return Noise(Family.GAUSSIAN, Fraction(variance))
 
 
-LEVELS: dict[int, list[tuple[Level, ...]]] = {
-    1: [(Level(range(1), laplace(3)),), (Level(range(1), laplace(3)), Level(range(1), laplace(2)))],
-    2: [(Level(range(2), laplace(3)),), (Level(range(1), gaussian(5)), Level(range(2), laplace(2)))],
+LEVELS: dict[int, list[tuple[Tier, ...]]] = {
+    1: [(Tier(range(1), laplace(3)),), (Tier(range(1), laplace(3)), Tier(range(1), laplace(2)))],
+    2: [(Tier(range(2), laplace(3)),), (Tier(range(1), gaussian(5)), Tier(range(2), laplace(2)))],
     5: [
-        (Level(range(5), gaussian(2)),),
-        (Level(range(0, 5, 2), gaussian(2)),),
-        (Level((0, 3), gaussian(2)), Level((0, 1, 3, 4), laplace(2))),
-        (Level(range(0, 5, 4), laplace(2)), Level(range(0, 5, 2), gaussian(9)), Level(range(5), laplace(1))),
+        (Tier(range(5), gaussian(2)),),
+        (Tier(range(0, 5, 2), gaussian(2)),),
+        (Tier((0, 3), gaussian(2)), Tier((0, 1, 3, 4), laplace(2))),
+        (
+            Tier(range(0, 5, 4), laplace(2)),
+            Tier(range(0, 5, 2), gaussian(9)),
+            Tier(range(5), laplace(1)),
+        ),
     ],
     7: [
-        (Level(range(0, 7, 3), laplace(4)), Level(range(7), laplace(1))),
-        (Level((0,), laplace(9)), Level((0, 5), laplace(4)), Level((0, 2, 5, 6), laplace(1))),
-        (Level(range(0, 7, 4), laplace(4)), Level(range(0, 7, 2), gaussian(3))),
+        (Tier(range(0, 7, 3), laplace(4)), Tier(range(7), laplace(1))),
+        (Tier((0,), laplace(9)), Tier((0, 5), laplace(4)), Tier((0, 2, 5, 6), laplace(1))),
+        (Tier(range(0, 7, 4), laplace(4)), Tier(range(0, 7, 2), gaussian(3))),
     ],
     12: [
-        (Level(range(0, 12, 6), laplace(4)), Level(range(0, 12, 3), gaussian(1)), Level(range(12), laplace(1))),
-        (Level((0, 1, 2, 9), laplace(4)), Level((0, 1, 2, 5, 6, 9), gaussian(1))),
+        (
+            Tier(range(0, 12, 6), laplace(4)),
+            Tier(range(0, 12, 3), gaussian(1)),
+            Tier(range(12), laplace(1)),
+        ),
+        (Tier((0, 1, 2, 9), laplace(4)), Tier((0, 1, 2, 5, 6, 9), gaussian(1))),
     ],
 }
 LAWS = [
@@ -104,10 +112,10 @@ def test_random_irregular_nested_laws_equal_dense_least_squares() -> None:
 def _random_law(dice: np.random.Generator) -> IntervalSums:
     cells = int(dice.integers(2, 12))
     inner = np.arange(1, cells)
-    levels: list[Level] = []
+    levels: list[Tier] = []
     for _ in range(int(dice.integers(1, 5))):
         inner = inner[dice.random(len(inner)) < 0.7]
-        levels.insert(0, Level((0, *inner.tolist()), laplace(int(dice.integers(1, 20)))))
+        levels.insert(0, Tier((0, *inner.tolist()), laplace(int(dice.integers(1, 20)))))
     return IntervalSums(int(dice.integers(1, 4)), cells, tuple(levels), gaussian(int(dice.integers(1, 50))))
 
 
@@ -121,27 +129,27 @@ def test_the_mean_is_over_inner_edges_and_over_the_cell_where_there_is_one(total
 
 
 def test_without_a_missing_count_a_public_total_tells_nothing() -> None:
-    law = IntervalSums(1, 4, (Level(range(4), laplace(2)),), missing=None)
+    law = IntervalSums(1, 4, (Tier(range(4), laplace(2)),), missing=None)
     np.testing.assert_array_equal(law.prefix_variances(True), law.prefix_variances(False))
 
 
 def test_noise_too_small_for_a_double_gives_no_error_and_no_warning() -> None:
     nothing = Noise(Family.LAPLACE, Fraction(1, 10**6))
-    law = IntervalSums(2, 64, (Level(range(0, 64, 8), nothing), Level(range(64), nothing)), nothing)
+    law = IntervalSums(2, 64, (Tier(range(0, 64, 8), nothing), Tier(range(64), nothing)), nothing)
     assert nothing.variance == 0
     assert law.prefix_variances(total_is_public=True).max() < 1e-200
     assert 0 <= law.mean_prefix_variance(total_is_public=True) < 1e-200
 
 
 def test_levels_that_are_not_nested_are_refused() -> None:
-    crossing = (Level((0, 3), laplace(2)), Level((0, 2, 4), laplace(2)))
+    crossing = (Tier((0, 3), laplace(2)), Tier((0, 2, 4), laplace(2)))
     with pytest.raises(ValueError, match="union of intervals"):
         IntervalSums(1, 6, crossing, laplace(2)).prefix_variances(total_is_public=False)
 
 
 def test_a_tree_of_many_cells_agrees_with_the_closed_form_of_perfect_trees() -> None:
     """Two levels of 256, noise 1 each, total not public: inner parts by hand."""
-    law = IntervalSums(1, 2**16, (Level(range(0, 2**16, 256), gaussian(1)), Level(range(2**16), gaussian(1))), None)
+    law = IntervalSums(1, 2**16, (Tier(range(0, 2**16, 256), gaussian(1)), Tier(range(2**16), gaussian(1))), None)
     upper = 1 / (1 + 1 / 256)
     part = np.arange(256) / 256
     first = 255 / 2 + np.mean(part**2)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis.strategies import integers, sampled_from
 
 from dpcurves.data import Axis, Grid
-from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.laws import Family, IntervalSums, Tier, Noise
 from dpcurves.postprocess.estimation.binary_tree import Dyadic
 from dpcurves.postprocess.estimation.empirical_bayes import Splits, estimate
 from dpcurves.postprocess.estimation.measurements import Measurements, gather
@@ -57,7 +57,7 @@ def test_a_first_turn_has_every_cell_and_two_coarser_tilings(make: Layout, cells
 @given(family=sampled_from(Family), cells=sampled_from(CELLS), make=sampled_from(LAYOUTS), seed=integers(0, 5))
 def test_whatever_was_released_a_refinement_is_nested(make: Layout, cells: int, family: Family, seed: int) -> None:
     layout, draw = make(cells), np.random.default_rng(seed)
-    law = IntervalSums(1, cells, tuple(Level(t, Noise(family, Fraction(9))) for t in first_turn(layout)), missing=None)
+    law = IntervalSums(1, cells, tuple(Tier(t, Noise(family, Fraction(9))) for t in first_turn(layout)), missing=None)
     values = (draw.normal(0, 10.0 ** (2 * seed), law.size)).astype(np.int64)
     splits = estimate(gather(layout, [(law, values)]), float(values.sum()))
     tries = product((refinement, last_refinement), (Fraction(1, 10**6), Fraction(3), Fraction(10**9)))

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpcurves.data import Axis, Categories, Grid
-from dpcurves.laws import Family, IntervalSums, Level, Noise, PathSums
+from dpcurves.laws import Family, IntervalSums, Tier, Noise, PathSums
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.mechanisms import LazyTree
 from dpcurves.mechanisms.auto import LINEAR
@@ -333,7 +333,7 @@ def test_against_each_server_any_replaced_report_loses_at_most_the_loss_and_some
 def test_the_noise_of_two_servers_has_the_moments_that_its_law_says() -> None:
     """2000 keys of a law of 30 values: 60000 draws of each; within 4 standard errors."""
     law = IntervalSums(
-        1, 29, (Level(range(29), Noise(Family.LAPLACE, Fraction(5))),), Noise(Family.LAPLACE, Fraction(5))
+        1, 29, (Tier(range(29), Noise(Family.LAPLACE, Fraction(5))),), Noise(Family.LAPLACE, Fraction(5))
     )
     noise = law.by(2).levels[0].noise
     drawn = np.array([key(n).of_sums(law.by(2)) for n in range(4000)], dtype=np.float64)

@@ -78,7 +78,7 @@ ALLOWANCE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"set": al
 
 
 def _show(ledger: Ledger, dataset: str) -> None:
-    from ..display import Balance, allowance_table
+    from ..display import BalanceReport, allowance_table
 
     statement = ledger.statement(dataset)
     if not statement.allowances:
@@ -86,6 +86,6 @@ def _show(ledger: Ledger, dataset: str) -> None:
         return
     say(
         terminal(),
-        allowance_table(Balance.of(statement)),
+        allowance_table(BalanceReport.of(statement)),
         "allowances divide the cap; the cap alone guarantees privacy",
     )

@@ -103,7 +103,7 @@ LEDGER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
 
 
 def _show(statement: Statement) -> None:
-    from ..display import Balance, ledger_table
+    from ..display import BalanceReport, ledger_table
 
     account = statement.account
-    say(terminal(), ledger_table(Balance.of(statement)), f"{account.neighbours.value}, protects {account.unit}")
+    say(terminal(), ledger_table(BalanceReport.of(statement)), f"{account.neighbours.value}, protects {account.unit}")

@@ -144,7 +144,7 @@ def _drawn(curve: Any) -> Any:
 def _write_page(out: Path, summaries: Sequence[str], session: Session) -> None:
     from .. import display
 
-    balance = display.Balance.of(session.statement)
+    balance = display.BalanceReport.of(session.statement)
     introduction = "Every curve below was read from noisy counts; no number of a single record is shown."
     page = display.report("Study", introduction, summaries, [balance])
     try:

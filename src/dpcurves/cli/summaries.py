@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     )
     from .option_groups import Command
 
-    Question = SummaryQuestion | CountQuestion | SumQuestion | MeanQuestion | VarianceQuestion
+    AnyQuestion = SummaryQuestion | CountQuestion | SumQuestion | MeanQuestion | VarianceQuestion
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def variance(column: ColumnOptions, bounded: Bounded, split: Split, terms: Terms
     _answered(VarianceQuestion(column.column, *bounded.ends(), split.declared(), column.measured_in), terms, output)
 
 
-def _answered(question: Question, terms: Terms, output: Output) -> None:
+def _answered(question: AnyQuestion, terms: Terms, output: Output) -> None:
     sure = output.covering()
     terms.answer(question, SummaryView(sure) if question.by is None else SummariesView(sure), output)
 

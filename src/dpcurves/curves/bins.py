@@ -22,7 +22,7 @@ from ..postprocess.inference.simulation_seed import sampling_generator
 from .question import require_independent
 from .result import Covered
 from .turns.declared_grid import read_grid, written_grid
-from .turns.prefixes import Prefixes
+from .turns.prefixes import PrefixShares
 from .turns.spans import Spans
 
 if TYPE_CHECKING:
@@ -64,10 +64,12 @@ class Bins(Covered):
     total: float
     label: str
     privacy: PrivacyStatement
-    prefixes: Prefixes
+    prefixes: PrefixShares
 
     @classmethod
-    def along(cls, prefixes: Prefixes, bins: SupportsIndex | ArrayLike, label: str, privacy: PrivacyStatement) -> Bins:
+    def along(
+        cls, prefixes: PrefixShares, bins: SupportsIndex | ArrayLike, label: str, privacy: PrivacyStatement
+    ) -> Bins:
         """So many bins of about one width, or those between such edges, of readings along a grid.
 
         Edges that are not edges of the grid are moved to the nearest one, and a note says so.
@@ -159,7 +161,7 @@ class Bins(Covered):
     @classmethod
     def _opened(cls, opened: Opened) -> Bins:
         question = opened.evidence["question"]
-        prefixes = Prefixes.from_json(opened.evidence["releases"], read_grid(question))
+        prefixes = PrefixShares.from_json(opened.evidence["releases"], read_grid(question))
         return cls.along(prefixes, opened.arrays["x"], question["label"], opened.privacy)
 
     def _in_short(self) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ from .turns.declared_grid import read_cells, written_cells
 from .turns.edge_counts import all_edges, edges_given
 from .turns.monotone_smoothing import Smoothing
 from .turns.one_table import axis_label, hint_of, hinted, in_rows, in_words
-from .turns.prefixes import Prefixes
+from .turns.prefixes import PrefixShares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,23 +73,23 @@ class CDF(Covered):
 
     label: str
     privacy: PrivacyStatement
-    prefixes: Prefixes
+    prefixes: PrefixShares
     smoothing: Smoothing | None = None
 
     @classmethod
     def read(cls, evidence: Evidence, grid: Grid, label: str, privacy: PrivacyStatement) -> CDF:
         """From counts of one row of cells."""
-        return cls.along(Prefixes(evidence, grid), label, privacy)
+        return cls.along(PrefixShares(evidence, grid), label, privacy)
 
     @classmethod
-    def along(cls, prefixes: Prefixes, label: str, privacy: PrivacyStatement) -> CDF:
+    def along(cls, prefixes: PrefixShares, label: str, privacy: PrivacyStatement) -> CDF:
         """From readings along a grid, of one turn or of several."""
         notes = notes_on_end_cells(prefixes.grid, *prefixes.below_measured, prefixes.evidence)
         curve = cls(label, privacy, prefixes)
         return replace(curve, privacy=privacy.noted(*notes, *curve._notes_on_noise()))
 
     @classmethod
-    def rehearsed(cls, prefixes: Prefixes, label: str, privacy: PrivacyStatement) -> CDF:
+    def rehearsed(cls, prefixes: PrefixShares, label: str, privacy: PrivacyStatement) -> CDF:
         """From blank readings, without notes on them."""
         return cls(label, privacy, prefixes)
 
@@ -204,8 +204,8 @@ class CDF(Covered):
 
         The noise of the unbiased estimate is simulated, a quantile of its largest studentised deviation gives the
         width, and the monotone hull is taken; edges that were not counted span both counted neighbours. After several
-        turns the estimate is that of the last one, which counts small intervals where records are many: see `Prefixes`
-        for why its coverage stays right. The true curve is that of these records; with `population`, that of the
+        turns the estimate is that of the last one, which counts small intervals where records are many: see
+        `PrefixShares` for why its coverage stays right. The true curve is that of these records; with `population`, that of the
         population they were drawn from: see `population_band`. That needs independent units of one record each.
 
         Returns:
@@ -336,7 +336,7 @@ class CDF(Covered):
     def _opened(cls, opened: Opened) -> CDF:
         question = opened.evidence["question"]
         grid = read_cells(question, opened.arrays["x"])
-        curve = cls.along(Prefixes.from_json(opened.evidence["releases"], grid), question["label"], opened.privacy)
+        curve = cls.along(PrefixShares.from_json(opened.evidence["releases"], grid), question["label"], opened.privacy)
         how = question.get("smoothed")
         return curve if how is None else curve.smoothed(how["p"], how["at"])
 
@@ -425,7 +425,7 @@ class CdfQuestion:
         return in_rows(
             self.by,
             found.counts,
-            lambda row: self._smoothed(read(Prefixes(row, self.grid, earlier), label, privacy)),
+            lambda row: self._smoothed(read(PrefixShares(row, self.grid, earlier), label, privacy)),
         )
 
     def _smoothed(self, curve: CDF) -> CDF:

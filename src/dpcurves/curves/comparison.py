@@ -15,7 +15,7 @@ from ..display import numeral, span
 from ..postprocess import public_generator
 from ..postprocess.inference.independent_difference import LEVEL, Measured, difference, pvalue_of
 from ..postprocess.inference.simulation_seed import draws_for
-from ..postprocess.inference.two_samples import Sample, alike, kolmogorov_smirnov
+from ..postprocess.inference.two_samples import ReleasedSample, alike, kolmogorov_smirnov
 from ..release import OPEN
 from .binned_residuals import BinnedResiduals
 from .calibration import Calibration
@@ -139,12 +139,12 @@ def _of_histograms(private: Histogram, counted: Histogram) -> Judged:
     return found.statistic, None, found.pvalue
 
 
-def _sample(histogram: Histogram, chance: np.random.Generator) -> Sample:
+def _sample(histogram: Histogram, chance: np.random.Generator) -> ReleasedSample:
     law, total = histogram.evidence.sums, histogram.evidence.total
     cells: FloatArray = histogram.evidence.unbiased[0]
     draws = min(MOST_DRAWS, draws_for(law.cells))
     noise = np.concatenate([each[:, 0] for each, _ in law.simulate(total, draws, chance)])
-    return Sample(cells, np.maximum(cells, 0.0), noise)
+    return ReleasedSample(cells, np.maximum(cells, 0.0), noise)
 
 
 def _of_areas(private: ROC, counted: ROC) -> Judged:

@@ -12,7 +12,7 @@ import numpy as np
 from .. import display
 from ..arguments import chance
 from ..arrays import FloatArray
-from ..postprocess import GroupNoise, Groups, interval, mean_intervals, share_intervals
+from ..postprocess import GroupCounts, GroupNoise, interval, mean_intervals, share_intervals
 from ..postprocess.inference.simulation_seed import sampling_generator
 from ..postprocess.summaries.roc import LEAST_MASS
 from .class_table import ClassTable, TableReading
@@ -94,7 +94,7 @@ class Confusion(TableReading):
         part, rest = _parts(_four(self.table.counts.unbiased, self._point))
         nothing = np.zeros_like(part)
         normal = sampling_generator(generator).standard_normal(noise[0].shape) if population else None
-        groups = Groups(part, rest, nothing, nothing, nothing)
+        groups = GroupCounts(part, rest, nothing, nothing, nothing)
         return share_intervals(groups, GroupNoise(*noise, nothing), normal, level)
 
     def count_intervals(

@@ -16,7 +16,7 @@ from ..display import numeral
 from ..display.contingency_picture import draw_contingency
 from ..postprocess import public_generator, share_intervals, simultaneous_errors
 from ..postprocess.inference.bands import upper_quantiles
-from ..postprocess.inference.hosmer_lemeshow import GroupNoise, Groups
+from ..postprocess.inference.hosmer_lemeshow import GroupCounts, GroupNoise
 from ..postprocess.inference.independence import chi_squared, expected_counts, independence_p_value
 from ..postprocess.inference.moments import KNOWN, known_counts, possible, whole_ends
 from ..postprocess.inference.resampling import sampling_errors
@@ -156,7 +156,7 @@ class Contingency(Covered):
         rest = noise.sum(axis=axis + 1, keepdims=True) - noise
         others = self.unbiased.sum(axis=axis, keepdims=True) - self.unbiased
         none = np.zeros(self.count.size)
-        groups = Groups(self.unbiased.ravel(), others.ravel(), none, none, none)
+        groups = GroupCounts(self.unbiased.ravel(), others.ravel(), none, none, none)
         many = len(noise), self.count.size
         moved = GroupNoise(noise.reshape(many), rest.reshape(many), np.zeros(1))
         normal = draw.standard_normal(many) if population else None

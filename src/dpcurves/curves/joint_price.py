@@ -15,7 +15,7 @@ STORED = "joint_price.json"
 """Written by ``benchmarks/scores_or_own_questions.py --write``."""
 
 
-class Ratio(NamedTuple):
+class MeasuredRatio(NamedTuple):
     """Root mean square errors of the joint release, over those of a question of its own that has all of the loss.
 
     Attributes:
@@ -33,18 +33,18 @@ class Ratio(NamedTuple):
     groups: float
 
 
-class Measured(NamedTuple):
+class MeasuredRatios(NamedTuple):
     """The measurements of the benchmark."""
 
     releases: int
-    ratios: tuple[Ratio, ...]
+    ratios: tuple[MeasuredRatio, ...]
 
 
 @cache
-def measured() -> Measured:
+def measured() -> MeasuredRatios:
     """The measurements kept beside this file."""
     stored = json.loads(files(__package__).joinpath(STORED).read_text(encoding="utf-8"))
-    return Measured(stored["releases"], tuple(Ratio(**row) for row in stored["rows"]))
+    return MeasuredRatios(stored["releases"], tuple(MeasuredRatio(**row) for row in stored["rows"]))
 
 
 def notes_on_joint_price(setting: Setting) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ def notes_on_joint_price(setting: Setting) -> tuple[str, ...]:
     )
 
 
-def _nearest(loss: PrivacyLoss, adjacency: Adjacency) -> list[Ratio]:
+def _nearest(loss: PrivacyLoss, adjacency: Adjacency) -> list[MeasuredRatio]:
     """In ratios, not in differences; of each number of records where theirs is private."""
     each, records = adjacency.unit.records, adjacency.total
     currency = "epsilon" if loss.is_pure else "rho"

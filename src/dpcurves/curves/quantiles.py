@@ -24,7 +24,7 @@ from .result import Covered
 from .turns.declared_grid import read_grid, written_grid
 from .turns.edge_counts import all_edges
 from .turns.one_table import axis_label, hint_of, hinted, in_words
-from .turns.prefixes import Prefixes
+from .turns.prefixes import PrefixShares
 from .turns.searched import Searched
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Quantiles(Covered):
         question, p = opened.evidence["question"], np.array(shares("p", opened.arrays["p"]))
         if "grid" in question:
             return cls(p, Searched.from_json(opened.evidence, opened.privacy))
-        prefixes = Prefixes.from_json(opened.evidence["releases"], read_grid(question))
+        prefixes = PrefixShares.from_json(opened.evidence["releases"], read_grid(question))
         return cls(p, CDF.along(prefixes, question["label"], opened.privacy))
 
     def _in_short(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from ..data import Axis, Categories, Grid
 from ..data.axis import Category
 from ..data.predictor import Predictor
 from ..data.score_grids import UNIT_INTERVAL
-from ..display import Area, Region, Shade, area_rows, covering
+from ..display import DrawnArea, Region, Shade, area_rows, covering
 from ..postprocess import RocBand, roc_points
 from ..postprocess.estimation.two_classes import two_classes
 from ..postprocess.inference.area_interval import CountedAreas, area_interval, expected_width, shares_of
@@ -171,16 +171,16 @@ class ROC(TableReading):
         rates = np.stack([self.fpr, self.tpr])
         return CountsAbove(self.evidence).band(rates, level, population=population, generator=generator)
 
-    def areas(self, whom: Mapping[str, bool], level: float | None) -> tuple[Area, ...]:
+    def areas(self, whom: Mapping[str, bool], level: float | None) -> tuple[DrawnArea, ...]:
         """Intervals of the area by their names, for each of these scopes at this level; none without a level."""
         if level is None:
             return ()
         return tuple(
-            Area(*self.auc_interval(level, population=asked), covering(level, "interval", name))
+            DrawnArea(*self.auc_interval(level, population=asked), covering(level, "interval", name))
             for name, asked in whom.items()
         )
 
-    def _shaded(self, whom: Mapping[str, bool], level: float | None) -> tuple[Area | Region, ...]:
+    def _shaded(self, whom: Mapping[str, bool], level: float | None) -> tuple[DrawnArea | Region, ...]:
         """Intervals of the area, and bands, the wider ones first."""
         if level is None:
             return ()
@@ -196,7 +196,7 @@ class ROC(TableReading):
     def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Any], ax: Axes | None, name: str | None) -> Axes:
         return display.draw_roc(
             self.fpr, self.tpr, self.auc, privacy, title=self.title, positive=self.positive,
-            areas=[each for each in shaded if isinstance(each, Area)],
+            areas=[each for each in shaded if isinstance(each, DrawnArea)],
             regions=[each for each in shaded if isinstance(each, Region)], ax=ax, name=name,
         )  # fmt: skip
 

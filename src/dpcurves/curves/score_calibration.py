@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .. import display
 from ..arguments import chance
 from ..arrays import FloatArray
-from ..postprocess import GroupNoise, Groups, share_intervals
+from ..postprocess import GroupCounts, GroupNoise, share_intervals
 from ..postprocess.inference.simulation_seed import sampling_generator
 from .class_table import ClassTable, TableReading
 from .covering import EACH
@@ -101,7 +101,7 @@ class ScoreCalibration(TableReading):
         noise = _grouped(self.table.inside(self.table.errors(population=False, generator=generator)), self.starts)
         negative, positive = _grouped(self.table.inside(self.table.counts.unbiased), self.starts)
         normal = sampling_generator(generator).standard_normal(noise[:, 0].shape) if population else None
-        groups = Groups(positive, negative, nothing, self.edges[:-1], self.edges[1:])
+        groups = GroupCounts(positive, negative, nothing, self.edges[:-1], self.edges[1:])
         return share_intervals(groups, GroupNoise(noise[:, 1], noise[:, 0], nothing), normal, chance("level", level))
 
     def _covers(self) -> str:

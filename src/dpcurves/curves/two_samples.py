@@ -10,11 +10,11 @@ from ..arguments import Refused, require_kind
 from ..arrays import FloatArray, IntArray
 from ..postprocess import non_decreasing, public_generator
 from ..postprocess.inference.simulation_seed import draws_for
-from ..postprocess.inference.two_samples import Null, Sample, alike, kolmogorov_smirnov, mann_whitney
+from ..postprocess.inference.two_samples import Null, ReleasedSample, alike, kolmogorov_smirnov, mann_whitney
 from ..postprocess.inference.two_samples import TwoSampleTest as TwoSampleTest
 from .cdf import CDF
 from .question import require_independent
-from .turns.prefixes import Prefixes
+from .turns.prefixes import PrefixShares
 
 MOST_CELLS = 2**12
 MOST_DRAWS = 2000
@@ -64,7 +64,7 @@ def rank_sum_test(first: CDF, second: CDF, *, generator: np.random.Generator | N
 
 
 def _judged(
-    test: Callable[[Sample, Sample, Null], TwoSampleTest],
+    test: Callable[[ReleasedSample, ReleasedSample, Null], TwoSampleTest],
     first: CDF,
     second: CDF,
     generator: np.random.Generator | None,
@@ -108,7 +108,7 @@ def require_same_grid(first: CDF, second: CDF) -> None:
         raise Refused("second", "a curve on the same grid is needed")
 
 
-def sample_of(prefixes: Prefixes, bounds: IntArray, noise: FloatArray) -> Sample:
+def sample_of(prefixes: PrefixShares, bounds: IntArray, noise: FloatArray) -> ReleasedSample:
     """Counts of the last turn between these edges.
 
     Args:
@@ -117,10 +117,10 @@ def sample_of(prefixes: Prefixes, bounds: IntArray, noise: FloatArray) -> Sample
         noise: Simulated noise of its sums up to all bounds of its law, (draws, bounds of the law).
     """
     known = np.searchsorted(prefixes.evidence.sums.bounds, bounds)
-    return Sample(*counts_of(prefixes, bounds), np.diff(noise[:, known], axis=-1))
+    return ReleasedSample(*counts_of(prefixes, bounds), np.diff(noise[:, known], axis=-1))
 
 
-def counts_of(prefixes: Prefixes, bounds: IntArray) -> tuple[FloatArray, FloatArray]:
+def counts_of(prefixes: PrefixShares, bounds: IntArray) -> tuple[FloatArray, FloatArray]:
     """Counts of the last turn between these edges, as in `sample_of`: without bias, and with none below zero."""
     below = prefixes.unbiased_below[bounds]
     rising = np.clip(non_decreasing(below), 0.0, max(below[-1], 0.0))

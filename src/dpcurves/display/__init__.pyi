@@ -1,5 +1,5 @@
 from .at_risk_table import AtRiskRow
-from .balance import Balance, Charge, Refusal, Spender
+from .balance import BalanceReport, ChargeRow, RefusalRow, Spender
 from .bars_picture import draw_bars
 from .binned_picture import draw_binned_residuals
 from .bounds_picture import draw_bounds, draw_plane_bounds
@@ -23,18 +23,69 @@ from .quantile_quantile_picture import SteppedShade, draw_quantile_quantile
 from .quantiles_picture import draw_quantiles
 from .report import report
 from .residual_picture import draw_residual_density, draw_residual_points
-from .roc_picture import Area, Region, area_rows, draw_roc
+from .roc_picture import DrawnArea, Region, area_rows, draw_roc
 from .shade import POPULATION, RECORDS, Shade, covering
 from .small_multiples import MOST_TOGETHER, draw_small
 from .terminal import allowance_table, curve_table, ledger_table
 
 __all__ = [
-    "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "RECORDS", "SEEDED", "SQUARE", "Area", "AtRiskRow", "Balance",
-    "Charge", "Opened", "Refusal", "Region", "Shade", "Spender", "SteppedShade", "allowance_table", "area_rows",
-    "bundle", "check_document", "covering", "curve_schema", "curve_table", "draw_bars", "draw_binned_residuals",
-    "draw_bounds", "draw_calibration", "draw_cdf", "draw_cdf_of_values", "draw_confusion", "draw_decision",
-    "draw_gain", "draw_hosmer_lemeshow", "draw_means", "draw_numbers", "draw_plane", "draw_plane_bounds",
-    "draw_quantile_quantile", "draw_quantiles", "draw_residual_density", "draw_residual_points", "draw_roc",
-    "draw_small", "envelope", "footer", "headless_axes", "html_summary", "ledger_table", "numeral", "numerals",
-    "opened", "privacy_object", "report", "save_figure", "span", "standing", "summary_facts", "svg_text", "to_frame",
+    "LANDSCAPE",
+    "MOST_TOGETHER",
+    "POPULATION",
+    "RECORDS",
+    "SEEDED",
+    "SQUARE",
+    "AtRiskRow",
+    "BalanceReport",
+    "ChargeRow",
+    "DrawnArea",
+    "Opened",
+    "RefusalRow",
+    "Region",
+    "Shade",
+    "Spender",
+    "SteppedShade",
+    "allowance_table",
+    "area_rows",
+    "bundle",
+    "check_document",
+    "covering",
+    "curve_schema",
+    "curve_table",
+    "draw_bars",
+    "draw_binned_residuals",
+    "draw_bounds",
+    "draw_calibration",
+    "draw_cdf",
+    "draw_cdf_of_values",
+    "draw_confusion",
+    "draw_decision",
+    "draw_gain",
+    "draw_hosmer_lemeshow",
+    "draw_means",
+    "draw_numbers",
+    "draw_plane",
+    "draw_plane_bounds",
+    "draw_quantile_quantile",
+    "draw_quantiles",
+    "draw_residual_density",
+    "draw_residual_points",
+    "draw_roc",
+    "draw_small",
+    "envelope",
+    "footer",
+    "headless_axes",
+    "html_summary",
+    "ledger_table",
+    "numeral",
+    "numerals",
+    "opened",
+    "privacy_object",
+    "report",
+    "save_figure",
+    "span",
+    "standing",
+    "summary_facts",
+    "svg_text",
+    "to_frame",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ..ledger import Statement
 
 
-class Charge(NamedTuple):
+class ChargeRow(NamedTuple):
     """A paid question."""
 
     question: str
@@ -28,21 +28,23 @@ class Spender(NamedTuple):
     left: str
 
 
-class Balance(NamedTuple):
+class BalanceReport(NamedTuple):
     """An account of the ledger: its budget, the spent and the remaining part, and the charges."""
 
     dataset: str
     budget: str
     spent: str
     left: str
-    charges: Sequence[Charge]
+    charges: Sequence[ChargeRow]
     spenders: Sequence[Spender] = ()
 
     @classmethod
-    def of(cls, statement: Statement) -> Balance:
+    def of(cls, statement: Statement) -> BalanceReport:
         """The balance that a ledger's statement tells."""
         account = statement.account
-        charges = [Charge(line.purpose, str(line.price), line.request, _minute(line.when)) for line in statement.grants]
+        charges = [
+            ChargeRow(line.purpose, str(line.price), line.request, _minute(line.when)) for line in statement.grants
+        ]
         spenders = [
             Spender(each.project, each.analyst or "all", str(each.limit), str(each.spent), str(each.left))
             for each in statement.allowances
@@ -50,7 +52,7 @@ class Balance(NamedTuple):
         return cls(account.dataset, str(account.limit), str(statement.spent), str(statement.left), charges, spenders)
 
 
-class Refusal(NamedTuple):
+class RefusalRow(NamedTuple):
     """A refused question, and the reason."""
 
     question: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from .balance import Balance, Refusal
+from .balance import BalanceReport, RefusalRow
 from .html_summary import STYLE as SUMMARY_STYLE
 from .html_summary import WARNING
 from .picture_file import renamed
@@ -48,7 +48,11 @@ header p{max-width:46rem}
 
 
 def report(
-    title: str, introduction: str, curves: Sequence[str], balances: Sequence[Balance], refusals: Sequence[Refusal] = ()
+    title: str,
+    introduction: str,
+    curves: Sequence[str],
+    balances: Sequence[BalanceReport],
+    refusals: Sequence[RefusalRow] = (),
 ) -> str:
     """An HTML page: what was released at which price, what is left, what was refused, and all curves.
 
@@ -82,14 +86,14 @@ def _paragraphs(text: str) -> str:
     return "\n".join(f"<p>{escape(' '.join(part.split()))}</p>" for part in text.split("\n\n") if part.strip())
 
 
-def _accounts(balances: Sequence[Balance]) -> str:
+def _accounts(balances: Sequence[BalanceReport]) -> str:
     if not balances:
         return ""
     accounts = "\n".join(_account(balance) for balance in balances)
     return f'<section aria-label="Privacy budget"><h2>What was released, and its price</h2>\n{accounts}\n</section>'
 
 
-def _account(balance: Balance) -> str:
+def _account(balance: BalanceReport) -> str:
     name = _cell(balance.dataset)
     summary = _cell(f"budget {balance.budget}, spent {balance.spent}, left {balance.left}")
     return (
@@ -98,7 +102,7 @@ def _account(balance: Balance) -> str:
     )
 
 
-def _charges(balance: Balance) -> str:
+def _charges(balance: BalanceReport) -> str:
     rows = "\n".join(
         f'<tr><th scope="row">{_cell(charge.question)}</th><td class="price">{_cell(charge.price)}</td>'
         f'<td class="request">{_cell(charge.request)}</td><td>{_cell(charge.when)}</td></tr>'
@@ -112,7 +116,7 @@ def _charges(balance: Balance) -> str:
     )
 
 
-def _refused(refusals: Sequence[Refusal]) -> str:
+def _refused(refusals: Sequence[RefusalRow]) -> str:
     if not refusals:
         return ""
     rows = "\n".join(f"<dt>{_cell(each.question)}</dt><dd>{_cell(each.reason)}</dd>" for each in refusals)

@@ -25,7 +25,7 @@ CLOSEST = 1e-4
 """No digit of an area stands for less than a tenth of this."""
 
 
-class Area(NamedTuple):
+class DrawnArea(NamedTuple):
     """A confidence interval for the area under a curve.
 
     Attributes:
@@ -59,7 +59,7 @@ def draw_roc(
     *,
     title: str = "",
     positive: str = "",
-    areas: Sequence[Area] = (),
+    areas: Sequence[DrawnArea] = (),
     regions: Sequence[Region] = (),
     ax: Axes | None = None,
     name: str | None = None,
@@ -95,17 +95,17 @@ def draw_roc(
     return ax
 
 
-def area_rows(auc: float, areas: Sequence[Area]) -> list[tuple[str, str]]:
+def area_rows(auc: float, areas: Sequence[DrawnArea]) -> list[tuple[str, str]]:
     """The area under the curve with as many digits as are known, and its intervals: a name and a text for each.
 
-    >>> area_rows(0.64137, [Area(0.6311, 0.6519, "95% interval for these records")])
+    >>> area_rows(0.64137, [DrawnArea(0.6311, 0.6519, "95% interval for these records")])
     [('AUC', '0.641'), ('95% interval for these records', '0.631 to 0.652')]
     """
     known = max(areas[0].upper - areas[0].lower, CLOSEST) if areas else 0.0
     return [("AUC", numeral(auc, width=known)), *((area.words, span(area.lower, area.upper, known)) for area in areas)]
 
 
-def _words(name: str | None, auc: float, areas: Sequence[Area]) -> str:
+def _words(name: str | None, auc: float, areas: Sequence[DrawnArea]) -> str:
     (_, digits), *intervals = area_rows(float(auc), areas)
     first = f"{CURVE if name is None else legend_lettering(name)} (AUC = {digits})"
     return "\n".join([first, *(f"{words}: {ends}" for words, ends in intervals)])

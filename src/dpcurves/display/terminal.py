@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import Refused
-from .balance import Balance
+from .balance import BalanceReport
 from .numerals import numerals
 from .safe_text import lettering
 
@@ -46,7 +46,7 @@ def _even(rows: int, most: int) -> NDArray[np.int64]:
     return np.unique(np.linspace(0, rows - 1, min(rows, most)).round().astype(np.int64))
 
 
-def allowance_table(balance: Balance) -> Table:
+def allowance_table(balance: BalanceReport) -> Table:
     """The allowances of an account for the terminal; below them what is left of its cap."""
     from rich.table import Table
     from rich.text import Text
@@ -60,7 +60,7 @@ def allowance_table(balance: Balance) -> Table:
     return table
 
 
-def ledger_table(balance: Balance) -> Table:
+def ledger_table(balance: BalanceReport) -> Table:
     """An account for the terminal: what was paid for, and what is left."""
     from rich.table import Table
     from rich.text import Text

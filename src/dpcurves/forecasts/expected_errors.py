@@ -16,7 +16,7 @@ from ..curves import Question
 from ..display import numeral
 from ..postprocess import public_generator
 from ..privacy import Neighbours, PrivacyLoss
-from .kinds import Kind, Table, kind_of
+from .kinds import ForecastKind, Table, kind_of
 from .rehearsed import answers
 from .released_laws import law_of
 
@@ -176,7 +176,7 @@ def forecast(
     return Forecast(kind.words, size, times, tuple(expected), kind.width, kind.nothing(question, size))
 
 
-def _laws(question: Any, kind: Kind, records: int | None, like: Any) -> tuple[int, Mapping[str, Law]]:
+def _laws(question: Any, kind: ForecastKind, records: int | None, like: Any) -> tuple[int, Mapping[str, Law]]:
     """The number of records, and what they are like, by names."""
     if isinstance(like, Mapping):
         if records is not None:
@@ -196,7 +196,7 @@ def _laws(question: Any, kind: Kind, records: int | None, like: Any) -> tuple[in
     return size, {f"the released {type(like).__name__}": law}
 
 
-def _made_up(question: Any, kind: Kind, law: Callable[[np.random.Generator, int], Any]) -> Law:
+def _made_up(question: Any, kind: ForecastKind, law: Callable[[np.random.Generator, int], Any]) -> Law:
     """The law of columns of a question."""
     return lambda draw, size: kind.columns(question, law(draw, size))
 
@@ -210,7 +210,7 @@ class _Asked(NamedTuple):
     """The rehearsed question."""
 
     question: Any
-    kind: Kind
+    kind: ForecastKind
     loss: PrivacyLoss
     adjacency: Neighbours
     rehearsals: int

@@ -44,7 +44,7 @@ from .true_readings import Columns, Half
 Table = dict[str, Any]
 
 
-class Kind(NamedTuple):
+class ForecastKind(NamedTuple):
     """A kind of question.
 
     Attributes:
@@ -168,10 +168,10 @@ def _named(column: Any) -> str:
     return column
 
 
-def _one_number(question: type[Any], nothing: Callable[[Any, int], float]) -> Kind:
+def _one_number(question: type[Any], nothing: Callable[[Any, int], float]) -> ForecastKind:
     """The kind of a question of one number between bounds."""
     name = question.STATISTIC if hasattr(question, "STATISTIC") else "count"
-    return Kind(
+    return ForecastKind(
         PLACES, _values, read.of_number, f"{name}, mean error", read.half_of_number, f"the {name}", nothing,
         OF_ONE_NUMBER, MORE_WIDTHS,
     )  # fmt: skip
@@ -215,61 +215,61 @@ NUMBERS = {
 }  # fmt: skip
 EACH_GROUP = "a group, on average"
 AREA = "area under the curve, mean error"
-KINDS: Mapping[type[Any], Kind] = MappingProxyType(
+KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
     {
-        CdfQuestion: Kind(
+        CdfQuestion: ForecastKind(
             PLACES, _numbers, read.of_cdf, "share of the records below an edge, root mean square",
             read.half_of_band, "the band, at its widest", _quarter,
         ),
-        QuantilesQuestion: Kind(
+        QuantilesQuestion: ForecastKind(
             PLACES, _numbers, read.of_quantiles, "share below a quantile, mean error",
             read.half_of_quantiles, "a quantile, on average", _quarter_of_grid,
         ),
-        HistogramQuestion: Kind(
+        HistogramQuestion: ForecastKind(
             PLACES, _numbers, read.of_histogram, "records in a cell, root mean square",
             read.half_of_each, "a cell, all at once", _quarter_of_records,
         ),
-        BoundsQuestion: Kind(
+        BoundsQuestion: ForecastKind(
             RESIDUALS, _in_units, read.of_bounds, SHORT, read.half_of_bounds, "the records that may be fewer",
             _quarter_of_records, OF_ONE_AREA, MORE_WIDTHS,
         ),
-        PlaneBoundsQuestion: Kind(
+        PlaneBoundsQuestion: ForecastKind(
             RESIDUALS, _in_units_of_both, read.of_plane_bounds, SHORT, read.half_of_plane_bounds,
             "the records that may be fewer", _quarter_of_records, OF_ONE_AREA, MORE_WIDTHS,
         ),
-        RocQuestion: Kind(
+        RocQuestion: ForecastKind(
             CLASSES, _classes, read.of_roc, AREA, read.half_of_area, "the area", _quarter, OF_ONE_AREA
         ),
-        ScoresQuestion: Kind(
+        ScoresQuestion: ForecastKind(
             CLASSES, _classes, read.of_scores, AREA, read.half_of_scores, "the area", _quarter, OF_SLOW
         ),
-        SmoothAucQuestion: Kind(CLASSES, _classes, read.of_roc, AREA, rehearsals=OF_ONE_AREA),
-        CalibrationQuestion: Kind(
+        SmoothAucQuestion: ForecastKind(CLASSES, _classes, read.of_roc, AREA, rehearsals=OF_ONE_AREA),
+        CalibrationQuestion: ForecastKind(
             CLASSES, _chances, read.of_calibration, "share of positives of a group, mean error",
             read.half_of_each, EACH_GROUP, _quarter,
         ),
-        HosmerLemeshowQuestion: Kind(
+        HosmerLemeshowQuestion: ForecastKind(
             CLASSES, _chances, read.of_positives, "positives of a group, mean error", read.half_of_each, EACH_GROUP,
             _quarter_of_records,
         ),
-        BinnedResidualsQuestion: Kind(
+        BinnedResidualsQuestion: ForecastKind(
             CLASSES, _chances, read.of_binned_residuals, "mean residual of a bin, mean error",
             read.half_of_envelope, "a bin, on average", _quarter,
         ),
-        SurvivalQuestion: Kind(
+        SurvivalQuestion: ForecastKind(
             TIMES, _times, read.of_survival, "share that survives, root mean square",
             read.half_of_survival, "the band, on average", _quarter, OF_SLOW,
         ),
-        ContingencyQuestion: Kind(
+        ContingencyQuestion: ForecastKind(
             PAIRS, _crossed, read.of_table, "records of a pair, root mean square",
             read.half_of_each, "a pair, all at once", _quarter_of_records, 40, MORE_WIDTHS,
         ),
-        VerifyQuestion: Kind(
+        VerifyQuestion: ForecastKind(
             EFFECTS, _with_effect, read.of_verification, "share of subsets that confirm, mean error",
             read.half_of_verification, "the share", _quarter, OF_ONE_NUMBER, MORE_WIDTHS,
         ),
-        Histogram2DQuestion: Kind(POINTS, _points, read.of_plane, CORNERS),
-        ResidualPlotQuestion: Kind(RESIDUALS, _residuals, read.of_residual_plot, CORNERS),
+        Histogram2DQuestion: ForecastKind(POINTS, _points, read.of_plane, CORNERS),
+        ResidualPlotQuestion: ForecastKind(RESIDUALS, _residuals, read.of_residual_plot, CORNERS),
         **{each: _one_number(each, nothing) for each, nothing in NUMBERS.items()},
     }
 )  # fmt: skip
@@ -279,7 +279,7 @@ BY = (
 )
 
 
-def kind_of(question: Any) -> Kind:
+def kind_of(question: Any) -> ForecastKind:
     """The kind of a question.
 
     Raises:

@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays import FloatArray
 from .law import over
 from .least_squares import least_squares_batch
-from .nested import Level, NestedSums, interval_variances, mean_interval_variance
+from .nested import Tier, NestedSums, interval_variances, mean_interval_variance
 from .noise import Noise, optional_from_json
 
 
@@ -34,7 +34,7 @@ class IntervalSums(NestedSums):
 
     rows: int
     cells: int
-    levels: tuple[Level, ...]
+    levels: tuple[Tier, ...]
     missing: Noise | None
 
     def sums(self, cells: Any) -> list[Any]:
@@ -66,7 +66,7 @@ class IntervalSums(NestedSums):
         >>> from fractions import Fraction
         >>> from dpcurves.laws import Family
         >>> noise = Noise(Family.LAPLACE, Fraction(1))
-        >>> law = IntervalSums(1, 9, (Level((0, 6), noise), Level(range(0, 9, 3), noise)), None)
+        >>> law = IntervalSums(1, 9, (Tier((0, 6), noise), Tier(range(0, 9, 3), noise)), None)
         >>> law.of_intervals.levels[0].starts
         (0, 2)
         """
@@ -74,9 +74,9 @@ class IntervalSums(NestedSums):
         if len(bounds) == self.cells + 1:
             return self
         coarse = (
-            Level(tuple(np.searchsorted(bounds, level.first).tolist()), level.noise) for level in self.levels[:-1]
+            Tier(tuple(np.searchsorted(bounds, level.first).tolist()), level.noise) for level in self.levels[:-1]
         )
-        finest = Level(range(len(bounds) - 1), self.levels[-1].noise)
+        finest = Tier(range(len(bounds) - 1), self.levels[-1].noise)
         return replace(self, cells=len(bounds) - 1, levels=(*coarse, finest))
 
     def with_finer(self, finer: IntervalSums, starts: Sequence[int]) -> IntervalSums:
@@ -88,18 +88,18 @@ class IntervalSums(NestedSums):
 
         >>> from fractions import Fraction
         >>> from dpcurves.laws import Family
-        >>> level = Level(range(2), Noise(Family.LAPLACE, Fraction(1)))
-        >>> finer = IntervalSums(1, 5, (Level(range(5), Noise(Family.LAPLACE, Fraction(9))),), None)
+        >>> level = Tier(range(2), Noise(Family.LAPLACE, Fraction(1)))
+        >>> finer = IntervalSums(1, 5, (Tier(range(5), Noise(Family.LAPLACE, Fraction(9))),), None)
         >>> [each.starts for each in IntervalSums(1, 2, (level,), None).with_finer(finer, (0, 3)).levels]
         [(0, 3), range(0, 5)]
         """
         first = np.asarray(starts)
-        levels = (Level(tuple(first[level.first].tolist()), level.noise) for level in self.levels)
+        levels = (Tier(tuple(first[level.first].tolist()), level.noise) for level in self.levels)
         return replace(finer, levels=(*levels, *finer.levels), missing=self.missing)
 
     def by(self, parties: int) -> IntervalSums:
         """The law of the sum of so many such noises on each value, one by each party."""
-        levels = tuple(Level(level.starts, level.noise.by(parties)) for level in self.levels)
+        levels = tuple(Tier(level.starts, level.noise.by(parties)) for level in self.levels)
         return replace(self, levels=levels, missing=None if self.missing is None else self.missing.by(parties))
 
     def _own_json(self) -> dict[str, Any]:
@@ -107,5 +107,5 @@ class IntervalSums(NestedSums):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        levels = tuple(Level.from_json(level) for level in stored["levels"])
+        levels = tuple(Tier.from_json(level) for level in stored["levels"])
         return cls(int(stored["rows"]), int(stored["cells"]), levels, optional_from_json(stored["missing"]))

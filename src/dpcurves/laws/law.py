@@ -13,10 +13,26 @@ import numpy as np
 from ..arguments import WrongKind
 from ..arrays import BoolArray, FloatArray, IntArray
 from .noise import Noise, draw, optional_to_json
-from .responses import Answered
 
 Kind = TypeVar("Kind", bound="Law")
 VALUES_AT_ONCE = 2**19  # what is worked on fits nearly in the cache
+
+
+class Answered(NamedTuple):
+    """Debiased shares of each answer from reports about one tiling, made to add up.
+
+    A report about a true answer e is then off by noise of the covariance ``P (common I + own e e') P`` over all
+    answers, where P takes off the mean: of `scatter`, with the same proof.
+
+    Attributes:
+        counts: Unbiased counts of all answers; the last is that the value is missing.
+        common: The variance of each answer in a report.
+        own: What that of the true answer has more; it may be less.
+    """
+
+    counts: FloatArray
+    common: float
+    own: float
 
 
 class Law(ABC):

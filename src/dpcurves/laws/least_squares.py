@@ -29,7 +29,7 @@ class Estimate:
     missing: float
 
 
-class Reading(NamedTuple):
+class TreeReading(NamedTuple):
     """The released values of one level.
 
     Attributes:
@@ -76,8 +76,8 @@ def least_squares(
         ValueError: the values do not fit the law, or its levels are not nested.
 
     >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, IntervalSums, Level, Noise
-    >>> level = Level(range(3), Noise(Family.LAPLACE, Fraction(1)))
+    >>> from dpcurves.laws import Family, IntervalSums, Tier, Noise
+    >>> level = Tier(range(3), Noise(Family.LAPLACE, Fraction(1)))
     >>> least_squares(IntervalSums(1, 3, (level,), missing=None), [5, 0, 1], total=9).cells
     array([[6., 1., 2.]])
     """
@@ -96,7 +96,7 @@ def least_squares_batch(law: NestedSums, values: FloatArray, total: int | None) 
     return over_cells(counts, ascent.layers[-1].width), missing
 
 
-def read(law: NestedSums, values: FloatArray) -> tuple[list[Reading], FloatArray]:
+def read(law: NestedSums, values: FloatArray) -> tuple[list[TreeReading], FloatArray]:
     """The readings of all levels, and the missing count (...), which is 0 if it was not asked.
 
     Raises:
@@ -104,13 +104,13 @@ def read(law: NestedSums, values: FloatArray) -> tuple[list[Reading], FloatArray
     """
     parts, missing = in_parts(law, values)
     readings = [
-        Reading(level.bounds(law.cells), level.noise.variance, part)
+        TreeReading(level.bounds(law.cells), level.noise.variance, part)
         for level, part in zip(law.levels, parts, strict=True)
     ]
     return readings, missing
 
 
-def ascend(readings: Sequence[Reading]) -> Ascent:
+def ascend(readings: Sequence[TreeReading]) -> Ascent:
     """The upward pass."""
     layers = grow([reading.bounds for reading in readings], [reading.variance for reading in readings])
     best, sums = [readings[-1].values], [layers[-1].sum(readings[-1].values)]

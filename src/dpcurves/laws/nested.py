@@ -19,7 +19,7 @@ from .noise import Noise
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class Tier:
     """Intervals that partition the cells of every row, and the noise of each of their sums.
 
     Interval i is ``[starts[i], starts[i + 1])``; the last one ends with the row.
@@ -47,7 +47,7 @@ class Level:
         return {"starts": {"list": list(self.starts)}, **self.noise.to_json()}
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Level:
+    def from_json(cls, stored: Mapping[str, Any]) -> Tier:
         """The inverse of `to_json`."""
         starts = stored["starts"]
         first = range(*starts["range"]) if "range" in starts else tuple(int(start) for start in starts["list"])
@@ -63,7 +63,7 @@ class NestedSums(NoisySums):
 
     __slots__ = ()
 
-    levels: tuple[Level, ...]
+    levels: tuple[Tier, ...]
 
     @property
     def is_nested(self) -> bool:
@@ -151,11 +151,11 @@ def _combined_variances(law: NestedSums) -> list[FloatArray]:
     return combined
 
 
-def _own_variance(level: Level) -> FloatArray:
+def _own_variance(level: Tier) -> FloatArray:
     return np.full(len(level.starts), max(level.noise.variance, _TINY))
 
 
-def _first_children(level: Level, finer: Level) -> IntArray:
+def _first_children(level: Tier, finer: Tier) -> IntArray:
     """The numbers of the intervals of `finer` at which the intervals of `level` start."""
     starts, inner = level.first, finer.first
     first = np.searchsorted(inner, starts)
@@ -164,13 +164,13 @@ def _first_children(level: Level, finer: Level) -> IntArray:
     return first.astype(np.int64)
 
 
-def _containing(level: Level, cells: int) -> IntArray:
+def _containing(level: Tier, cells: int) -> IntArray:
     """The interval that each edge lies in: the one to its right, at the end the last one."""
     last = len(level.starts) - 1
     return np.append(np.repeat(np.arange(last + 1), np.diff(level.bounds(cells))), last)
 
 
-def _interpolated(level: Level, cells: int) -> tuple[IntArray, FloatArray]:
+def _interpolated(level: Tier, cells: int) -> tuple[IntArray, FloatArray]:
     """The interval that each edge lies in, and what part of it lies below the edge."""
     node, bounds = _containing(level, cells), level.bounds(cells)
     return node, (np.arange(cells + 1) - bounds[node]) / np.diff(bounds)[node]

@@ -6,31 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
 from ..queries.base import laid_out
+from .law import Answered
 
 MOST_REPORTS = 2**50
 _CHANCES = ("own", "other", "own_and_other", "two_others")
-
-
-class Answered(NamedTuple):
-    """Debiased shares of each answer from reports about one tiling, made to add up.
-
-    A report about a true answer e is then off by noise of the covariance ``P (common I + own e e') P`` over all
-    answers, where P takes off the mean: of `scatter`, with the same proof.
-
-    Attributes:
-        counts: Unbiased counts of all answers; the last is that the value is missing.
-        common: The variance of each answer in a report.
-        own: What that of the true answer has more; it may be less.
-    """
-
-    counts: FloatArray
-    common: float
-    own: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ GROUP = "dpcurves.laws"
 PLACES: Mapping[str, str] = {
     "levels": "interval_sums:IntervalSums", "contrasts": "haar_sums:HaarSums",
     "convolved": "toeplitz_sums:ToeplitzSums",
-    "path": "path_sums:PathSums", "wavelets": "haar_tensor_sums:HaarTensorSums", "chosen": "selection:Selection",
+    "path": "path_sums:PathSums", "wavelets": "haar_sums:HaarTensorSums", "chosen": "selection:Selection",
 }  # fmt: skip
 """The `KEY` of each law in this room, its file and its class: a new law is its own file, and a word here."""
 

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from .event import Entered, Event
     from .ledger import Ledger
     from .remaining import Remaining
-    from .statement import Line, Statement
+    from .statement import Statement, StatementLine
     from .stream_state import Standing
     from .verification import Verified
 
 _WITH_DATABASES = {
     "AllowanceBalance": "allowance_balance", "Balance": "balance", "Entered": "event", "Event": "event",
-    "Ledger": "ledger", "Line": "statement", "Remaining": "remaining", "Standing": "stream_state",
+    "Ledger": "ledger", "StatementLine": "statement", "Remaining": "remaining", "Standing": "stream_state",
     "Statement": "statement", "Verified": "verification",
 }  # fmt: skip
 
@@ -39,12 +39,12 @@ __all__ = [
     "Event",
     "Grant",
     "Ledger",
-    "Line",
     "Member",
     "QuestionBudget",
     "Remaining",
     "Standing",
     "Statement",
+    "StatementLine",
     "Together",
     "Verified",
 ]  # fmt: skip

@@ -41,7 +41,7 @@ _FIRST = 4096  # the byte of number 0: none that is locked is written
 _TRIES = 1000
 
 
-class Line:
+class WriterQueue:
     """The line before one file."""
 
     def __init__(self, path: Path) -> None:

@@ -20,7 +20,7 @@ from .database import WAIT_SECONDS, Database
 from .head_row import Book
 from .kept import KEPT, OfFile, closed_in_time, file_at, require_same_file
 from .key import Key, fresh_digits, read_key, write_key
-from .line import Line
+from .line import WriterQueue
 from .new_file import appear, drafted
 
 FOUNDING_SECONDS = 10
@@ -113,7 +113,7 @@ class FilePlace:
 
     def database(self) -> Database:
         """The file, opened anew for every transaction."""
-        return replace(self._database(self._path, _anew), turn=Line(self._path).turn)
+        return replace(self._database(self._path, _anew), turn=WriterQueue(self._path).turn)
 
     def kept(self) -> Database:
         """The file, through connections that stay open as long as the name stands for it: for a process that serves.
@@ -123,7 +123,7 @@ class FilePlace:
         opened = self._database(self._path, _kept)
         for engine in (opened.reading, opened.writing):
             require_same_file(engine, self._path)
-        return closed_in_time(replace(opened, turn=Line(self._path).turn))
+        return closed_in_time(replace(opened, turn=WriterQueue(self._path).turn))
 
     def _database(self, path: Path, engine: Callable[[Connect], Engine]) -> Database:
         reading, writing = (engine(partial(_connect_by, uri, path)) for uri in (_uri_to_read, _uri))

@@ -19,7 +19,7 @@ from .schema import GRANTS
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StatementLine:
     """A charge.
 
     Attributes:
@@ -58,7 +58,7 @@ class Statement:
     account: Account
     spent: Amount
     left: Amount
-    grants: tuple[Line, ...]
+    grants: tuple[StatementLine, ...]
     allowances: tuple[AllowanceBalance, ...]
 
 
@@ -76,5 +76,5 @@ def statement_of(chain: Chain, dataset: str) -> Statement:
         grant = grant_of(row)
         price = Amount(balance.account.currency, row["amount"])
         facts = (row["purpose"], grant.loss, price, row["units"], row["charged_at"])
-        lines.append(Line(grant.id, grant.request, *facts, payers.get(grant.id)))
+        lines.append(StatementLine(grant.id, grant.request, *facts, payers.get(grant.id)))
     return Statement(balance.account, balance.spent, balance.left, tuple(lines), allowances_of(chain, dataset))

@@ -13,7 +13,7 @@ from .sums.linear import Linear
 from .sums.privelet import Privelet
 from .sums.regions import Regions
 from .sums.square_root import SquareRoot
-from .sums.tree import Tree
+from .sums.tree import TreeSums
 from .thresholds.merged_cells import MergedCells
 from .thresholds.privtree import PrivTree
 from .thresholds.sparse_vector import SparseVector
@@ -44,5 +44,5 @@ __all__ = [
     "SparseVector",
     "SquareRoot",
     "State",
-    "Tree",
+    "TreeSums",
 ]  # fmt: skip

@@ -31,7 +31,7 @@ from .sums.linear import Linear
 from .sums.partition import Partition
 from .sums.regions import Regions
 from .sums.square_root import SquareRoot
-from .sums.tree import Tree
+from .sums.tree import TreeSums
 
 EXACT, WORTH = 0.02, 2.0
 """Variance of a count of which 98 in 100 are exact: from here down counts of single cells are preferred to a tree, up
@@ -49,7 +49,7 @@ UNEVEN = 4.0
 
 @dataclass(frozen=True, slots=True)
 class LinearChoice(Linear):
-    """`Partition` or `Regions`, where these are named; `Flat` for cells and sums; for prefixes `Flat` or `Tree`.
+    """`Partition` or `Regions`, where these are named; `Flat` for cells and sums; for prefixes `Flat` or `TreeSums`.
 
     For prefixes every cell is counted, unless the hint says that records are spread and the number of units is public:
     then as many cells together as make the least sum of two mean squared errors, that of the noise (exact) and
@@ -192,9 +192,9 @@ def _best_for_prefixes(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacenc
     least = inf
     widths = _widths(query, adjacency)
     if widths == [(1, 0.0)] and loss.is_pure and noise_of(query, loss, adjacency).variance <= EXACT:
-        one, other = (kind().plan(query, loss, adjacency).error ** 2 for kind in (Flat, Tree))
-        return Flat() if one <= WORTH * other else Tree()
-    for kind in (Flat, Tree):
+        one, other = (kind().plan(query, loss, adjacency).error ** 2 for kind in (Flat, TreeSums))
+        return Flat() if one <= WORTH * other else TreeSums()
+    for kind in (Flat, TreeSums):
         for width, blur in reversed(widths):
             if blur >= least:
                 continue

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..arguments import number_of_draws, positive
 from .exponential import Bracket, alternate, coin, decay, limit, times
-from .inversion import Table
+from .inversion import InversionTable
 from .randomness import Randomness
 
 LARGEST_VARIANCE = 2**110
@@ -93,7 +93,7 @@ class Stairs:
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
-        self._table = Table(steps)
+        self._table = InversionTable(steps)
         self._doubts = _doubts(steps, self._table.outcomes)
 
     def propose(self, size: int, randomness: Randomness) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..arguments import number_of_draws, positive
 from .exponential import Bracket, decay, limit, one, powers, times
-from .inversion import Table
+from .inversion import InversionTable
 from .randomness import Randomness
 
 LARGEST_SCALE = 2**55
@@ -50,8 +50,8 @@ def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int
 class Tables:
     """Inversion tables of one scale: the sign with the highest digit, and the lower digits, `bits` together."""
 
-    last: Table
-    digits: tuple[tuple[int, Table], ...]
+    last: InversionTable
+    digits: tuple[tuple[int, InversionTable], ...]
     bits: int
 
 
@@ -59,8 +59,8 @@ class Tables:
 def _tables(scale: Fraction) -> Tables:
     bits = max(0, int(scale / SCALE_STEPS).bit_length() - 1)
     ends = [*range(bits, 0, -DIGIT), 0]
-    digits = ((high - low, Table(Digit(2**low / scale, 2 ** (high - low)))) for high, low in pairwise(ends))
-    return Tables(Table(SignedDigit(2**bits / scale, 1 / scale)), tuple(digits), bits)
+    digits = ((high - low, InversionTable(Digit(2**low / scale, 2 ** (high - low)))) for high, low in pairwise(ends))
+    return Tables(InversionTable(SignedDigit(2**bits / scale, 1 / scale)), tuple(digits), bits)
 
 
 @dataclass(frozen=True, slots=True)

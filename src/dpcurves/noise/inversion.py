@@ -30,7 +30,7 @@ TOP = (1 << WORD) - 1
 REST = np.uint64(WORD - PREFIX)
 
 
-class Law(Protocol):
+class InvertedLaw(Protocol):
     """Probabilities proportional to weights, which are known as closely as one asks. Outcome 0 weighs something."""
 
     def weights(self, bits: int) -> tuple[Sequence[Bracket], int]:
@@ -41,7 +41,7 @@ class Law(Protocol):
         ...
 
 
-def thresholds(law: Law, bits: int) -> tuple[list[int], list[int]]:
+def thresholds(law: InvertedLaw, bits: int) -> tuple[list[int], list[int]]:
     """Bounds on ``2**bits * F(i)``, from below and from above."""
     weights, others = law.weights(bits + GUARD)
     lower = list(accumulate(least for least, _ in weights))
@@ -50,25 +50,25 @@ def thresholds(law: Law, bits: int) -> tuple[list[int], list[int]]:
     return [(sum_ << bits) // most for sum_ in lower], [-((-sum_ << bits) // least) for sum_ in upper]
 
 
-def draw(law: Law, randomness: Randomness) -> int:
+def draw(law: InvertedLaw, randomness: Randomness) -> int:
     """Draw an outcome."""
     return settle(law, int(randomness.words(1)[0]), WORD, randomness)
 
 
-def settle(law: Law, word: int, bits: int, randomness: Randomness) -> int:
+def settle(law: InvertedLaw, word: int, bits: int, randomness: Randomness) -> int:
     """The outcome for a uniform number whose first `bits` binary places are `word`; further places are drawn."""
     while (outcome := _proven(law, word, bits)) is None:
         word, bits = word << WORD | int(randomness.words(1)[0]), bits + WORD
     return outcome
 
 
-def _proven(law: Law, word: int, bits: int) -> int | None:
+def _proven(law: InvertedLaw, word: int, bits: int) -> int | None:
     lower, upper = thresholds(law, bits)
     outcome = bisect_right(upper, word)
     return outcome if outcome < len(lower) and word < lower[outcome] else None
 
 
-class Table:
+class InversionTable:
     """Many draws from one law. Its thresholds are worked out once, to 64 bits; fewer than 2**15 outcomes have one.
 
     A draw begins with 16 bits. Most often they prove an outcome, which is then looked up; the others get 48 bits
@@ -77,7 +77,7 @@ class Table:
 
     __slots__ = ("_by_prefix", "_law", "_lower", "_upper")
 
-    def __init__(self, law: Law) -> None:
+    def __init__(self, law: InvertedLaw) -> None:
         lower, upper = thresholds(law, WORD)
         # 2**64 has no place in a word. With TOP in its stead, a word that equals TOP goes to `settle`.
         self._lower = np.array([*(min(bound, TOP) for bound in lower), 0], dtype=np.uint64)

@@ -60,7 +60,7 @@ def probabilities(penalties: Penalties, rate: Fraction) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Bins:
+class SelectionBins:
     """Candidates by penalty. Bin b has the penalties from ``b * 2**bits`` above the least on.
 
     SECRET, as the penalties are: so it has no repr.
@@ -95,7 +95,7 @@ def _above_least(penalties: Penalties) -> NDArray[np.uint64]:
     return modular - least
 
 
-def _binned(distances: NDArray[np.uint64], rate: Fraction) -> Bins:
+def _binned(distances: NDArray[np.uint64], rate: Fraction) -> SelectionBins:
     bits = 63 if rate == 0 else min(63, max(0, int(1 / (2 * rate)).bit_length() - 1))
     binned = np.minimum(distances >> np.uint64(bits), np.uint64(LAST_BIN)).astype(np.int64)
-    return Bins(rate, bits, distances, binned, np.bincount(binned).tolist())
+    return SelectionBins(rate, bits, distances, binned, np.bincount(binned).tolist())

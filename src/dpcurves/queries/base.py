@@ -50,7 +50,7 @@ class Hint(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class BaseQuery:
+class Query:
     """A query on a table along its axes, with the largest amount that one record can add to a cell."""
 
     axes: tuple[Axis | Categories, ...]

@@ -9,7 +9,7 @@ from typing import Self
 from ..arguments import Refused, make_whole
 from ..data.axis import Axis
 from ..data.grid import Grid
-from .base import BaseQuery
+from .base import Query
 from .pairing import Pairing
 
 DEGREE = 2
@@ -53,7 +53,7 @@ class KernelForm:
 
 
 @dataclass(frozen=True, slots=True)
-class PairQuery(BaseQuery):
+class PairQuery(Query):
     """The mean of a kernel over pairs of people. The axes are the kernel's columns, on whole numbers.
 
     Attributes:

@@ -13,12 +13,7 @@ from ..arguments import Refused, WrongKind, chosen, make_each_whole, make_whole
 from ..data.axis import Axis
 from ..data.grid import Grid
 from ..data.spacing import Outside
-from .base import BaseQuery, Hint, Read
-from .pairs import PairQuery
-from .ranks import AucQuery, MedianQuery
-from .region import IntervalPartitionQuery, RegionQuery, WaveletQuery, WorstBoxQuery
-from .subsets import SubsetQuery
-from .ticks import GroupedTickQuery, HierarchyQuery, PrunedQuery, TickQuery
+from .base import Hint, Query, Read
 
 MOST_PIECES = 2**16
 LARGEST_WEIGHT = 2**31
@@ -29,7 +24,7 @@ LARGEST_LEAST = 2**50
 
 
 @dataclass(frozen=True, slots=True)
-class CountQuery(BaseQuery):
+class CountQuery(Query):
     """Counts of records in each cell.
 
     Attributes:
@@ -50,7 +45,7 @@ class CountQuery(BaseQuery):
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionQuery(BaseQuery):
+class PartitionQuery(Query):
     """Counts of records in each interval of nested tilings of the last axis.
 
     Attributes:
@@ -84,7 +79,7 @@ def _holds(fine: range | tuple[int, ...], coarse: range | tuple[int, ...]) -> bo
 
 
 @dataclass(frozen=True, slots=True)
-class SumQuery(BaseQuery):
+class SumQuery(Query):
     """The sum, in each cell, of the distances of the last axis' values from the middle of their cell.
 
     A distance is an integer in ``-half, ..., half``, in steps of the cell's width over ``2 * half``. So a record can
@@ -119,7 +114,7 @@ class SquareQuery(SumQuery):
 
 
 @dataclass(frozen=True, slots=True)
-class QuantileCutsQuery(BaseQuery):
+class QuantileCutsQuery(Query):
     """Numbers of inner edges of the one axis that cut the records into `pieces` of about equal size.
 
     Raises:
@@ -136,7 +131,7 @@ class QuantileCutsQuery(BaseQuery):
 
 
 @dataclass(frozen=True, slots=True)
-class TreePartitionQuery(BaseQuery):
+class TreePartitionQuery(Query):
     """Into which boxes of cells the table is divided: small where records are many, large where they are few.
 
     Attributes:
@@ -161,7 +156,7 @@ class TreePartitionQuery(BaseQuery):
 
 
 @dataclass(frozen=True, slots=True)
-class PrefixQuery(BaseQuery):
+class PrefixQuery(Query):
     """Counts of records in the first slots of a table whose last axis is on a grid. Cells are not laid out.
 
     Rows lie one behind the other. Priced as all such counts together, once: other counts of the same table are then
@@ -195,7 +190,7 @@ class PrefixQuery(BaseQuery):
         return replace(self, at=())
 
 
-class Comparison(NamedTuple):
+class ThresholdComparison(NamedTuple):
     """Does the sum of the cells, each times its weight, reach the threshold?
 
     A threshold that is itself a sum over records is subtracted in the weights.
@@ -206,7 +201,7 @@ class Comparison(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ThresholdQuery(BaseQuery):
+class ThresholdQuery(Query):
     """Comparisons with thresholds, asked in order until `most` of them reached theirs.
 
     Attributes:
@@ -218,7 +213,7 @@ class ThresholdQuery(BaseQuery):
             have more than 2**20 weights, or `most` is not between 1 and the number of comparisons.
     """
 
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ThresholdComparison, ...]
     most: int
 
     def __post_init__(self) -> None:
@@ -235,7 +230,7 @@ class ThresholdQuery(BaseQuery):
 
 
 @dataclass(frozen=True, slots=True)
-class CoverageQuery(BaseQuery):
+class CoverageQuery(Query):
     """Find the first interval around the middle cell of the one axis that covers a share of the records.
 
     Interval i has the middle cell and i cells on each side of it, the last one all cells. Values outside the grid, the
@@ -283,7 +278,7 @@ class CoverageQuery(BaseQuery):
 
 
 @dataclass(frozen=True, slots=True)
-class MergePartitionQuery(BaseQuery):
+class MergePartitionQuery(Query):
     """A partition of the one axis: neighbouring cells are joined, left to right, until about `least` records lie in
     each.
 
@@ -302,29 +297,3 @@ class MergePartitionQuery(BaseQuery):
             raise Refused("axes", "cells are joined along one axis")
         if not 1 <= self.least <= LARGEST_LEAST:
             raise Refused("least", f"a whole number from 1 to {LARGEST_LEAST} is needed, got {self.least}")
-
-
-Query = (
-    CountQuery
-    | PartitionQuery
-    | TreePartitionQuery
-    | PrefixQuery
-    | SumQuery
-    | SquareQuery
-    | QuantileCutsQuery
-    | ThresholdQuery
-    | CoverageQuery
-    | MergePartitionQuery
-    | RegionQuery
-    | IntervalPartitionQuery
-    | WaveletQuery
-    | WorstBoxQuery
-    | MedianQuery
-    | AucQuery
-    | SubsetQuery
-    | TickQuery
-    | GroupedTickQuery
-    | HierarchyQuery
-    | PrunedQuery
-    | PairQuery
-)

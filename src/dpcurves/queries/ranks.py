@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from ..arguments import Refused, make_whole
 from ..data.axis import Axis, Categories
 from ..data.spacing import Outside
-from .base import BaseQuery
+from .base import Query
 
 MOST_LEVELS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class MedianQuery(BaseQuery):
+class MedianQuery(Query):
     """Numbers of inner edges of the one axis near the median of the records, of both halves, and so on.
 
     Attributes:
@@ -35,7 +35,7 @@ class MedianQuery(BaseQuery):
 
 
 @dataclass(frozen=True, slots=True)
-class AucQuery(BaseQuery):
+class AucQuery(Query):
     """The chance that a positive has a higher score than a negative. A tie counts one half.
 
     Its one value is that share, in steps of ``2**-20``. The first axis has the negatives and the positives, in this

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import Refused, make_each_whole
-from .base import BaseQuery, Places, Read, laid_out
+from .base import Places, Query, Read, laid_out
 
 MOST_EXPECTED = 2**62
 
@@ -20,7 +20,7 @@ Box = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class RegionQuery(BaseQuery):
+class RegionQuery(Query):
     """Counts of records in each region of nested tilings of the whole table.
 
     Attributes:
@@ -56,7 +56,7 @@ class RegionQuery(BaseQuery):
 
 
 @dataclass(frozen=True, slots=True)
-class IntervalPartitionQuery(BaseQuery):
+class IntervalPartitionQuery(Query):
     """A partition into intervals of neighbouring cells with about equal counts, answered by one private choice.
 
     Its values are 1 where an interval begins and 0 elsewhere, one for each entry of `order`.
@@ -77,7 +77,7 @@ class IntervalPartitionQuery(BaseQuery):
 
 
 @dataclass(frozen=True, slots=True)
-class WaveletQuery(BaseQuery):
+class WaveletQuery(Query):
     """Counts of records in each cell of a table of any shape, and beyond. Boxes of cells will be read.
 
     Attributes:
@@ -101,7 +101,7 @@ class WaveletQuery(BaseQuery):
 
 
 @dataclass(frozen=True, slots=True)
-class WorstBoxQuery(BaseQuery):
+class WorstBoxQuery(Query):
     """Find the box in which records differ most in number from what is expected, by one choice of a box.
 
     Attributes:

@@ -7,14 +7,14 @@ from math import inf, isnan
 
 from ..arguments import Refused, make_whole, number
 from ..data.axis import Axis, Categories
-from .base import BaseQuery
+from .base import Query
 
 MOST_SUBSETS = 10_000
 MOST_COEFFICIENTS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class SubsetQuery(BaseQuery):
+class SubsetQuery(Query):
     """In how many disjoint subsets of the units is a coefficient within an interval?
 
     The first axis is the outcome: on a grid of one cell, its declared range, it is fitted by least squares; two

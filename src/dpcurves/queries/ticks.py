@@ -8,14 +8,14 @@ from fractions import Fraction
 from ..arguments import Refused, exact, make_each_whole, make_whole
 from ..data.axis import Axis, Categories
 from ..data.forest import Forest
-from .base import BaseQuery, Read
+from .base import Query, Read
 
 MOST_TICKS = 2**40
 MOST_DEVIATION = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class TickQuery(BaseQuery):
+class TickQuery(Query):
     """Counts of tuples in each state during each tick of a stream; ticks are numbered 1, 2, 3, ...
 
     The table of a tick has the cells of the axes, and no missing cell: a tuple in no declared state counts nowhere.

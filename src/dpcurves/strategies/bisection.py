@@ -12,7 +12,7 @@ import numpy as np
 from ..arguments import Refused, make_whole
 from ..arrays import FloatArray
 from ..data import Outside
-from ..laws import IntervalSums, Level, least_squares
+from ..laws import IntervalSums, Tier, least_squares
 from ..queries import PartitionQuery
 from ..release import ALL, Evidence, Release, Setting, Step
 from ..workloads import Axes, Counted, Strategy
@@ -86,7 +86,7 @@ def counts_of_intervals(evidence: Evidence) -> FloatArray:
     law = evidence.measured
     finest = np.asarray(law.levels[-1].starts)
     levels = tuple(
-        Level(tuple(np.searchsorted(finest, np.asarray(level.starts)).tolist()), level.noise) for level in law.levels
+        Tier(tuple(np.searchsorted(finest, np.asarray(level.starts)).tolist()), level.noise) for level in law.levels
     )
     over_intervals = IntervalSums(1, len(finest), levels, law.missing)
     return np.asarray(least_squares(over_intervals, evidence.values, evidence.total).cells[0])

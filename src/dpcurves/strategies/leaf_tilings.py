@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from ..laws import Family, IntervalSums, Level, Noise
+from ..laws import Family, IntervalSums, Tier, Noise
 
 MOST_LEVELS = 5
 _LARGE = Fraction(10**6)  # a parameter of noise, so large that its being discrete does not matter
@@ -43,7 +43,7 @@ def _groupings(leaves: int) -> Iterator[tuple[int, ...]]:
 
 
 def _variance(leaves: int, widths: tuple[int, ...], family: Family, pinned: bool) -> float:
-    levels = tuple(Level(range(0, leaves, width), Noise(family, len(widths) * _LARGE)) for width in widths)
+    levels = tuple(Tier(range(0, leaves, width), Noise(family, len(widths) * _LARGE)) for width in widths)
     law = IntervalSums(1, leaves, levels, Noise(family, _LARGE))
     return float(f"{law.mean_prefix_variance(pinned):.9g}")  # the last digits differ between machines; plans may not
 

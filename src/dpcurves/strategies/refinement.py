@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray
-from ..laws import Family, IntervalSums, Level, Noise
+from ..laws import Family, IntervalSums, Tier, Noise
 from ..postprocess.estimation.binary_tree import WHOLE, Dyadic, Layout, beginnings, largest_below, undivided
 from ..postprocess.estimation.empirical_bayes import Splits
 
@@ -424,14 +424,14 @@ def _split_variance(alone: Noise, tilings: int) -> float:
 def _prefix_variance(layout: Layout, tilings: Tilings) -> float:
     """The mean variance of a prefix of intervals by Gaussian noise, in some unit; the number of records is public."""
     noise, missing = (Noise(Family.GAUSSIAN, parts * _LARGE) for parts in (len(tilings), 1))
-    law = IntervalSums(1, layout.cells, tuple(Level(starts, noise) for starts in tilings), missing)
+    law = IntervalSums(1, layout.cells, tuple(Tier(starts, noise) for starts in tilings), missing)
     return float(f"{law.of_intervals.mean_prefix_variance(True):.9g}")  # the last digits differ between machines
 
 
 def _variance_of_prefixes(tilings: Tilings, cells: int, alone: Noise, pinned: bool) -> float:
     """The mean variance of a prefix of cells by tilings that share the loss."""
     noise = replace(alone, parameter=len(tilings) * alone.parameter)
-    law = IntervalSums(1, cells, tuple(Level(starts, noise) for starts in tilings), missing=alone)
+    law = IntervalSums(1, cells, tuple(Tier(starts, noise) for starts in tilings), missing=alone)
     return law.mean_prefix_variance(pinned)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from dpcurves.arguments import Refused
-from dpcurves.laws import IntervalSums, Level
+from dpcurves.laws import IntervalSums, Tier
 from dpcurves.mechanisms.base import ExactTable
 from dpcurves.mechanisms.sequential import require_next
 from dpcurves.mechanisms.sums.calibration import noise_of
@@ -33,7 +33,7 @@ class Perturber(Memoryless):
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         query = stream_only(query)
         noise = noise_of(query, loss, adjacency)
-        law = IntervalSums(1, query.keys, (Level(range(query.keys), noise),), missing=None)
+        law = IntervalSums(1, query.keys, (Tier(range(query.keys), noise),), missing=None)
         name = f"{noise.family.value} noise on every tick"
         return Plan(query, loss, adjacency, name, law, printed(sqrt(noise.variance)))
 

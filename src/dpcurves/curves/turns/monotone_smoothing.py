@@ -10,7 +10,7 @@ from ...arguments import Refused, make_whole, several, whole
 from ...arrays import FloatArray, IntArray
 from ...data import Outside
 from ...postprocess import AtMost, noisy_prefixes, smooth_absolute, smooth_squares
-from .prefixes import Prefixes
+from .prefixes import PrefixShares
 
 ABSOLUTE, SQUARES = 1, 2
 
@@ -39,7 +39,7 @@ class Smoothing:
             edges = tuple(whole("at", edge) for edge in several("at", self.at, "numbers of edges, as in (3, 7),"))
             object.__setattr__(self, "at", tuple(sorted(set(edges))))
 
-    def nearest(self, prefixes: Prefixes) -> tuple[Smoothing, tuple[str, ...]]:
+    def nearest(self, prefixes: PrefixShares) -> tuple[Smoothing, tuple[str, ...]]:
         """This smoothing at counted edges, each the nearest one to an edge of `at`; a note, where this is another one.
 
         Raises:
@@ -58,7 +58,7 @@ class Smoothing:
         note = f"{moved} of {len(asked)} edges to smooth at were not counted: the nearest counted ones were taken"
         return Smoothing(self.p, tuple(found.tolist())), (note,) if moved else ()
 
-    def shares(self, prefixes: Prefixes) -> FloatArray:
+    def shares(self, prefixes: PrefixShares) -> FloatArray:
         """Shares below each edge of the grid, from the counts of the last turn.
 
         The edges of `at` were counted, as those of `nearest` are.
@@ -77,7 +77,7 @@ class Smoothing:
         shares[-1] = 1.0
         return np.asarray(shares)
 
-    def _places(self, prefixes: Prefixes, ends: IntArray) -> IntArray:
+    def _places(self, prefixes: PrefixShares, ends: IntArray) -> IntArray:
         """The counted ends that are smoothed; the last one always is: all records lie below it."""
         if self.at is None:
             return np.arange(len(ends))

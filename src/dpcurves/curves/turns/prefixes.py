@@ -27,7 +27,7 @@ MOST_KEPT = 2**22
 
 
 @dataclass(frozen=True, eq=False)
-class Prefixes:
+class PrefixShares:
     """Readings of one row of counts along a grid.
 
     What is best is read from all turns; what has to be unbiased, from the last one alone, so that bands and intervals
@@ -50,7 +50,7 @@ class Prefixes:
     earlier: tuple[Evidence, ...] = ()
 
     @classmethod
-    def from_json(cls, releases: Sequence[Mapping[str, Any]], grid: Grid) -> Prefixes:
+    def from_json(cls, releases: Sequence[Mapping[str, Any]], grid: Grid) -> PrefixShares:
         """From the releases of a curve, turn by turn.
 
         Raises:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...arrays import FloatArray, IntArray
 from ...data import Grid
-from ...postprocess import GroupNoise, Groups, shrunken_estimate
+from ...postprocess import GroupCounts, GroupNoise, shrunken_estimate
 from ...postprocess.inference.simulation_seed import draws_for, public_generator
 from ...release import Evidence
 from ...workloads import Grouped
@@ -47,11 +47,11 @@ class CountedGroups(ScoreGroups):
         return self.cells.cut(self.starts[1:].tolist())
 
     @cached_property
-    def released(self) -> Groups:
+    def released(self) -> GroupCounts:
         """Unbiased counts and sums of the groups."""
         noisy = self._grouped(self._inside(self._counted)[None])
         (positive,), (negative,), (centred,) = noisy
-        return Groups(positive, negative, centred, self.grid.edges[:-1], self.grid.edges[1:])
+        return GroupCounts(positive, negative, centred, self.grid.edges[:-1], self.grid.edges[1:])
 
     @cached_property
     def noise_of_a_count(self) -> float:

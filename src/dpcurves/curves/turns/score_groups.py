@@ -14,7 +14,7 @@ import numpy as np
 from ...arguments import Refused, require_kind, whole
 from ...arrays import FloatArray
 from ...data import Grid, Outside
-from ...postprocess import GroupNoise, Groups
+from ...postprocess import GroupCounts, GroupNoise
 from ...postprocess.inference.simulation_seed import draws_for, public_generator
 from ...privacy import PrivacyLoss
 from ...release import Evidence, PrivacyStatement, Setting
@@ -27,10 +27,10 @@ DEVIATIONS = 5
 """Standard deviations of its noise that a number of scores outside the grid has to have, or nothing is said of it."""
 
 
-class Ends(Protocol):
+class GroupEnds(Protocol):
     """Lower and upper ends for each group, from simulated noise and, for the population, draws for sampling."""
 
-    def __call__(self, groups: Groups, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
+    def __call__(self, groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
         """At this level: ``(groups, 2)``."""
         ...
 
@@ -54,7 +54,7 @@ class ScoreGroups(ABC):
 
     @property
     @abstractmethod
-    def released(self) -> Groups:
+    def released(self) -> GroupCounts:
         """Unbiased counts and sums of the groups."""
 
     @property
@@ -117,7 +117,7 @@ class ScoreGroups(ABC):
 
     def intervals(
         self,
-        ends: Ends,
+        ends: GroupEnds,
         level: float,
         privacy: PrivacyStatement,
         *,
@@ -151,11 +151,11 @@ class MeasuredGroups(ScoreGroups):
         return self.cells
 
     @cached_property
-    def released(self) -> Groups:
+    def released(self) -> GroupCounts:
         """Unbiased counts and sums of the groups."""
         negative, positive = self._inside(self._counted)
         distances = self._inside(self.sums.unbiased).sum(axis=0) * self._step
-        return Groups(positive, negative, distances, self.grid.edges[:-1], self.grid.edges[1:])
+        return GroupCounts(positive, negative, distances, self.grid.edges[:-1], self.grid.edges[1:])
 
     @property
     def noise_of_a_count(self) -> float:

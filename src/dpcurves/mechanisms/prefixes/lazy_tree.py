@@ -16,7 +16,7 @@ from ...release import Plan, UnsupportedQuery
 from ..base import Counter
 from ..sums.calibration import drawable, require_loss
 from ..sums.linear import draws
-from .prefix_walks import Term, terms
+from .prefix_walks import SignedBlock, terms
 
 MISSING = "missing"
 
@@ -136,5 +136,5 @@ def _opened(law: PathSums, blocks: dict[str, Block], count: Counter, randomness:
     return noisy
 
 
-def _sum(parts: Sequence[Term], below: dict[int, int]) -> int:
+def _sum(parts: Sequence[SignedBlock], below: dict[int, int]) -> int:
     return sum(term.sign * (below[term.high] - below[term.low]) for term in parts)

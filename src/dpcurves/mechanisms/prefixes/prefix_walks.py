@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ...laws import Block
 
 
-class Term(NamedTuple):
+class SignedBlock(NamedTuple):
     """The records in the cells from `low` to before `high`, added (1) or subtracted (-1)."""
 
     sign: int
@@ -27,7 +27,7 @@ class Term(NamedTuple):
     high: int
 
 
-def terms(cells: int, levels: int, block: Block) -> tuple[Term, ...]:
+def terms(cells: int, levels: int, block: Block) -> tuple[SignedBlock, ...]:
     """The records that a block accounts for; of half of the blocks, none.
 
     The walk of cell c takes a step of level l from the odd multiple x of ``2**l`` (seen from home) to a multiple of
@@ -39,7 +39,7 @@ def terms(cells: int, levels: int, block: Block) -> tuple[Term, ...]:
     up to an even number. No difference is above 1.
 
     >>> terms(cells=16, levels=4, block=(2, 1))
-    (Term(sign=1, low=3, high=6),)
+    (SignedBlock(sign=1, low=3, high=6),)
     """
     level, number = block
     home = 1 << (levels - 1)
@@ -48,7 +48,7 @@ def terms(cells: int, levels: int, block: Block) -> tuple[Term, ...]:
     found = []
     if even % 4 == 0:
         point = home + (odd << level)
-        found.append(Term(even - odd, max(point - reach, 0), min(point + reach + 1, cells)))
+        found.append(SignedBlock(even - odd, max(point - reach, 0), min(point + reach + 1, cells)))
     if level == levels - 1 and number == 1:
-        found.append(Term(1, 0, cells))  # home is not the last point
+        found.append(SignedBlock(1, 0, cells))  # home is not the last point
     return tuple(term for term in found if term.low < term.high)

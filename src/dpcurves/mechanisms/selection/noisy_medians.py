@@ -54,12 +54,12 @@ class NoisyMedians:
         if not isinstance(plan.query, MedianQuery):
             raise WrongKind("plan", f"a plan of noisy medians is needed, not one made by {plan.made_by}")
         rule = rule_for(plan.loss, plan.adjacency, plan.query.levels)
-        cutter = _Cutter(table[:-1].astype(np.int64), rule, randomness)
+        cutter = _MedianCutter(table[:-1].astype(np.int64), rule, randomness)
         return tuple(cutter.cuts(0, plan.query.cells, plan.query.levels))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class _Cutter:
+class _MedianCutter:
     """SECRET: records of each cell, how noise is priced, and chance."""
 
     counts: IntArray

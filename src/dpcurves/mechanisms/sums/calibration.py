@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ...laws import Family, IntervalSums, Level, Noise
+from ...laws import Family, IntervalSums, Tier, Noise
 from ...noise import discrete_gaussian, discrete_laplace
 from ...privacy import Adjacency, PrivacyLoss
-from ...queries import CountQuery, PartitionQuery, Query, RegionQuery, SumQuery, TickQuery
+from ...queries import CountQuery, PartitionQuery, Query, RegionQuery, SumQuery
 from ...release import UnsupportedQuery
 from .tree_strategy import Shape
 
@@ -43,15 +43,13 @@ def law_over(
     `squared_distance`. So the missing cell costs nothing extra: a moved record is in the tiling or in the missing cell.
     """
     levels = tuple(
-        Level(tiling, noise_of(query, loss * share, adjacency)) for tiling, share in zip(tilings, shares, strict=True)
+        Tier(tiling, noise_of(query, loss * share, adjacency)) for tiling, share in zip(tilings, shares, strict=True)
     )
     missing = None if isinstance(query, SumQuery) else noise_of(query, loss, adjacency)
     return IntervalSums(query.rows, query.cells, levels, missing)
 
 
-def noise_of(
-    query: CountQuery | PartitionQuery | RegionQuery | SumQuery | TickQuery, loss: PrivacyLoss, adjacency: Adjacency
-) -> Noise:
+def noise_of(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
     """Noise for one table of disjoint sums: Laplace for a pure loss, Gaussian for a zero-concentrated one.
 
     Raises:

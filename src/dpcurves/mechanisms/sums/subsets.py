@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
 
-from ...laws import Family, IntervalSums, Level, Noise
+from ...laws import Family, IntervalSums, Tier, Noise
 from ...privacy import AddRemove, Adjacency, PrivacyLoss
 from ...queries import Query, SubsetQuery
 from ...release import Plan, UnsupportedQuery
@@ -33,7 +33,7 @@ class Subsets(Linear):
             raise UnsupportedQuery("question", f"counts of subsets cannot answer {type(query).__name__}")
         require_loss(loss)
         noise = drawable(_noise(Fraction(moved(adjacency)), loss), loss)
-        law = IntervalSums(1, 1, (Level((0,), noise),), None)
+        law = IntervalSums(1, 1, (Tier((0,), noise),), None)
         return Plan(query, loss, adjacency, "count of subsets", law, printed(sqrt(noise.variance)))
 
 

@@ -14,7 +14,7 @@ from .tree_strategy import DISCRETE, best_shape
 
 
 @dataclass(frozen=True, slots=True)
-class Tree(Spaced):
+class TreeSums(Spaced):
     """Nested tilings (Hay et al. 2010), branching and budgets optimised (beyond Qardaji, Yang and Li 2013).
 
     The best tree is the one of exact variances: with next to no noise it is flatter, for most whole counts are exact.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrays import FloatArray
-from ...laws import Family, IntervalSums, Level, Noise
+from ...laws import Family, IntervalSums, Tier, Noise
 from .uniform_tree_error import PerfectTrees
 
 Radices = tuple[int, ...]
@@ -165,7 +165,7 @@ def _thousandths(shares: FloatArray) -> tuple[Fraction, ...]:
 def _exact_error(shape: Shape, rows: int, cells: int, whole: Noise, pinned: bool) -> float:
     """The mean variance of a prefix where the noise of a single tiling would be `whole`, by that of whole numbers."""
     levels = tuple(
-        Level(range(0, cells, width), Noise(whole.family, whole.parameter / share))
+        Tier(range(0, cells, width), Noise(whole.family, whole.parameter / share))
         for width, share in zip(shape.widths, shape.shares, strict=True)
     )
     return _rounded(IntervalSums(rows, cells, levels, whole).mean_prefix_variance(pinned))

@@ -96,7 +96,7 @@ class Comparisons(NamedTuple):
     step: int
 
 
-class Spread(NamedTuple):
+class VectorSpread(NamedTuple):
     """Changes of the differences by one move of a record.
 
     Attributes:
@@ -123,7 +123,7 @@ def comparisons_of(query: ThresholdQuery | CoverageQuery) -> Comparisons:
     return Comparisons(whole * inside - part, (-whole * query.spare,) * asked, most=1, step=whole)
 
 
-def spread_of(weights: NDArray[np.int64], adjacency: Adjacency) -> Spread:
+def spread_of(weights: NDArray[np.int64], adjacency: Adjacency) -> VectorSpread:
     """By every kind of record, missing ones among them: it comes or goes, or becomes one of another kind.
 
     Where there are too many kinds to try all pairs, a rise and a fall are each at most the range of some weights.
@@ -131,7 +131,7 @@ def spread_of(weights: NDArray[np.int64], adjacency: Adjacency) -> Spread:
     kinds = np.unique(np.pad(weights, ((0, 0), (0, 1))), axis=1)  # with a column of zeros: missing records
     if not isinstance(adjacency, AddRemove) and kinds.shape[1] > MOST_KINDS:
         widest = int((kinds.max(axis=1) - kinds.min(axis=1)).max())
-        return Spread(widest, widest if len(weights) == 1 else 2 * widest)
+        return VectorSpread(widest, widest if len(weights) == 1 else 2 * widest)
     kept = np.zeros((len(weights), 1), dtype=np.int64) if isinstance(adjacency, AddRemove) else kinds
     up = apart = 0
     for old in kept.T:
@@ -139,7 +139,7 @@ def spread_of(weights: NDArray[np.int64], adjacency: Adjacency) -> Spread:
         rise, fall = np.maximum(change.max(axis=0), 0), np.maximum(-change.min(axis=0), 0)
         up = max(up, int(rise.max()), int(fall.max()))
         apart = max(apart, int((rise + fall).max()))
-    return Spread(up, apart)
+    return VectorSpread(up, apart)
 
 
 def law_of(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjacency) -> ThresholdAnswers:

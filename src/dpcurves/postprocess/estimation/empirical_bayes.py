@@ -76,7 +76,7 @@ class Splits:
         return self.counts[self.layout.single]
 
 
-class Law(NamedTuple):
+class PriorLaw(NamedTuple):
     """A law of records along the axis, of which other assumptions are held against.
 
     Attributes:
@@ -88,7 +88,7 @@ class Law(NamedTuple):
     excess: float
 
 
-class Ascent(NamedTuple):
+class SplitAscent(NamedTuple):
     """Each node as seen from itself and all below it: least squares. Arrays are as in `Measurements`."""
 
     precision: FloatArray
@@ -119,7 +119,7 @@ class Descent(NamedTuple):
         return cls(counts, variance, doubt, np.zeros(layout.nodes, dtype=np.int8))
 
 
-class Moments(NamedTuple):
+class SplitMoments(NamedTuple):
     """Mean and expected square of the deviation of each split from an even one, (splits,) each."""
 
     mean: FloatArray
@@ -172,14 +172,14 @@ class Judged(NamedTuple):
             found.each.T[:, alike] = weights_of_others(own, found.all[kind], prior[kind]).T
         return found
 
-    def under(self, weights: Weights, rough: NDArray[np.int8]) -> Moments:
+    def under(self, weights: Weights, rough: NDArray[np.int8]) -> SplitMoments:
         """Under these weights of the kinds; splits that tell nothing have the moments of the prior."""
-        found = Moments(np.zeros_like(self.splits.count), np.empty_like(self.splits.count))
+        found = SplitMoments(np.zeros_like(self.splits.count), np.empty_like(self.splits.count))
         found.mean[self.telling], found.square[self.telling] = self.posterior.under(weights.each)
         found.square[self.others] = prior_square(self.splits[self.others], weights.all, rough[self.others])
         return found
 
-    def for_law(self, law: Law, halving: Halving, weights: Weights) -> FloatArray:
+    def for_law(self, law: PriorLaw, halving: Halving, weights: Weights) -> FloatArray:
         """Logarithms of how much likelier splits are by a law, and if all are binomial, than each as others are, (2,).
 
         A split is judged by weights that the others make: prior ones would know less than a law that was fitted.
@@ -205,7 +205,7 @@ def least_squares_total(known: Measurements) -> tuple[float, float]:
     return float(ascent.value[WHOLE]), float(ascent.precision[WHOLE])
 
 
-def estimate(known: Measurements, total: float, law: Law | None = None) -> Splits:
+def estimate(known: Measurements, total: float, law: PriorLaw | None = None) -> Splits:
     """The expected counts, given all that is known.
 
     Args:
@@ -235,13 +235,15 @@ def reestimate(known: Measurements, total: float, before: Splits) -> Splits:
         before: What `estimate` made of it.
     """
 
-    def joined(below: Ascent, halving: Halving) -> Ascent:
+    def joined(below: SplitAscent, halving: Halving) -> SplitAscent:
         return _weighed(below, halving, before)
 
     return _descended(known.layout, ascend(known, joined), total)
 
 
-def by_law(layout: Layout, ascent: Ascent, law: Law, below: FloatArray, known: NDArray[np.bool_]) -> FloatArray:
+def by_law(
+    layout: Layout, ascent: SplitAscent, law: PriorLaw, below: FloatArray, known: NDArray[np.bool_]
+) -> FloatArray:
     """The count of each cell, (cells,), if all splits are those of a law.
 
     Args:
@@ -265,7 +267,7 @@ def by_law(layout: Layout, ascent: Ascent, law: Law, below: FloatArray, known: N
     return descent.counts[layout.single]
 
 
-def _descended(layout: Layout, ascent: Ascent, total: float, law: Law | None = None) -> Splits:
+def _descended(layout: Layout, ascent: SplitAscent, total: float, law: PriorLaw | None = None) -> Splits:
     uneven, evidence, of_law = _uneven(layout, ascent, total, law)
     even = float(np.exp(-np.logaddexp(0.0, np.log(1 / EVEN - 1) - evidence)))
     if even < NEGLIGIBLE:
@@ -273,7 +275,7 @@ def _descended(layout: Layout, ascent: Ascent, total: float, law: Law | None = N
     return _averaged(layout, uneven, _even(layout, ascent, total), even, of_law)
 
 
-def _uneven(layout: Layout, ascent: Ascent, total: float, law: Law | None) -> tuple[Descent, float, float]:
+def _uneven(layout: Layout, ascent: SplitAscent, total: float, law: PriorLaw | None) -> tuple[Descent, float, float]:
     """By the mixture of all kinds; and what its splits say for evenness, and for a law over the better of both."""
     descent, evidence, of_law = Descent.of(layout, total), 0.0, np.zeros(2)
     prior = np.stack([PRIOR, PRIOR])
@@ -297,7 +299,7 @@ def _uneven(layout: Layout, ascent: Ascent, total: float, law: Law | None) -> tu
     return descent, evidence, -inf if law is None else float(of_law[0] - max(of_law[1], 0.0))
 
 
-def _even(layout: Layout, ascent: Ascent, total: float) -> Descent:
+def _even(layout: Layout, ascent: SplitAscent, total: float) -> Descent:
     """If all splits are binomial."""
     descent = Descent.of(layout, total)
     for halving in layout.halvings:
@@ -318,9 +320,9 @@ def _averaged(layout: Layout, uneven: Descent, even: Descent, chance: float, of_
     return Splits(layout, counts, variance, chance, of_law)
 
 
-def ascend(known: Measurements, joined: Callable[[Ascent, Halving], Ascent] | None = None) -> Ascent:
+def ascend(known: Measurements, joined: Callable[[SplitAscent, Halving], SplitAscent] | None = None) -> SplitAscent:
     """Each node from its own count and from its halves, which are `joined` to one count: added up, if not said."""
-    found = Ascent(known.precision.copy(), known.value.copy(), known.fourth.copy())
+    found = SplitAscent(known.precision.copy(), known.value.copy(), known.fourth.copy())
     for halving in reversed(known.layout.halvings):
         parent = halving.parent
         below, own = (joined or _added)(found, halving), found.precision[parent]
@@ -332,15 +334,15 @@ def ascend(known: Measurements, joined: Callable[[Ascent, Halving], Ascent] | No
     return found
 
 
-def _added(below: Ascent, halving: Halving) -> Ascent:
+def _added(below: SplitAscent, halving: Halving) -> SplitAscent:
     """Least squares: the sum of two halves."""
     _, left, right, _ = halving
     with np.errstate(divide="ignore"):
         precision = 1 / (1 / below.precision[left] + 1 / below.precision[right])  # 0 if either half is unknown
-    return Ascent(precision, below.value[left] + below.value[right], below.fourth[left] + below.fourth[right])
+    return SplitAscent(precision, below.value[left] + below.value[right], below.fourth[left] + below.fourth[right])
 
 
-def _weighed(below: Ascent, halving: Halving, splits: Splits) -> Ascent:
+def _weighed(below: SplitAscent, halving: Halving, splits: Splits) -> SplitAscent:
     """The best linear estimate of a parent from its halves, if something is known of how it is split.
 
     With a share m of the parent, plus an unknown shift of variance t, in the left half, and noises of variances u and v
@@ -356,14 +358,14 @@ def _weighed(below: Ascent, halving: Halving, splits: Splits) -> Ascent:
         first, second = (m * v + t) / scale, ((1 - m) * u + t) / scale
         precision = scale / (u * v + t * (u + v))
     some = np.isfinite(first) & np.isfinite(second) & np.isfinite(precision)  # else empty, not measured, or exact
-    return Ascent(
+    return SplitAscent(
         np.where(some, precision, plain.precision),
         np.where(some, first * below.value[left] + second * below.value[right], plain.value),
         np.where(some, first**4 * below.fourth[left] + second**4 * below.fourth[right], plain.fourth),
     )
 
 
-def _noisy_splits(layout: Layout, ascent: Ascent, descent: Descent, halving: Halving) -> NoisySplits:
+def _noisy_splits(layout: Layout, ascent: SplitAscent, descent: Descent, halving: Halving) -> NoisySplits:
     """Compare two noisy halves, given their sum. Where neither was measured, the variance is infinite."""
     parent, left, right, _ = halving
     count = descent.counts[parent]
@@ -388,12 +390,12 @@ def _less_rough(weights: FloatArray) -> FloatArray:
     return (weights + less) / 2
 
 
-def _rough(splits: NoisySplits, moments: Moments) -> NDArray[np.bool_]:
+def _rough(splits: NoisySplits, moments: SplitMoments) -> NDArray[np.bool_]:
     return moments.square > ROUGH * splits.count**2 * splits.share * (1 - splits.share)
 
 
 def _doubted(
-    splits: NoisySplits, moments: Moments, weights: FloatArray, rough: NDArray[np.int8], doubt: FloatArray
+    splits: NoisySplits, moments: SplitMoments, weights: FloatArray, rough: NDArray[np.int8], doubt: FloatArray
 ) -> FloatArray:
     """Variances of the splits, if the counts of the parents are known up to these variances.
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...arguments import Refused
 from ...arrays import FloatArray
-from ...laws import IntervalSums, Level
+from ...laws import IntervalSums, Tier
 from ...laws.noise import LEAST_VARIANCE
 from .binary_tree import Layout
 
@@ -54,7 +54,7 @@ def gather(layout: Layout, releases: Sequence[tuple[IntervalSums, Values]]) -> M
 
     >>> from fractions import Fraction
     >>> from dpcurves.laws import Family, Noise
-    >>> level = Level(range(2), Noise(Family.GAUSSIAN, Fraction(4)))
+    >>> level = Tier(range(2), Noise(Family.GAUSSIAN, Fraction(4)))
     >>> law = IntervalSums(1, 2, (level,), missing=None)
     >>> known = gather(Layout.nested([np.array([0, 2])]), [(law, [5, 1]), (law, [3, 1])])
     >>> known.value[2:], known.precision[2:]
@@ -78,7 +78,7 @@ def _check(layout: Layout, law: IntervalSums, values: Values) -> None:
         raise Refused("values", f"{law.size} are needed to fit the law, got {len(values)}")
 
 
-def _merge(known: Measurements, level: Level, counts: FloatArray) -> None:
+def _merge(known: Measurements, level: Tier, counts: FloatArray) -> None:
     """Into the arrays of `known`."""
     node = known.layout.find(level.bounds(known.layout.cells))
     variance = max(level.noise.variance, LEAST_VARIANCE)

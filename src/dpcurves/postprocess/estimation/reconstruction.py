@@ -47,8 +47,8 @@ def smoothed(law: IntervalSums, values: Values, total: int | None, *, along: boo
         ValueError: the values do not fit the law, or its levels are not nested.
 
     >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, Level, Noise
-    >>> levels = tuple(Level(range(0, 4, width), Noise(Family.LAPLACE, Fraction(20))) for width in (2, 1))
+    >>> from dpcurves.laws import Family, Tier, Noise
+    >>> levels = tuple(Tier(range(0, 4, width), Noise(Family.LAPLACE, Fraction(20))) for width in (2, 1))
     >>> smoothed(IntervalSums(1, 4, levels, missing=None), [260, 220, 100, 160, 110, 130], total=500).round()
     array([[123., 134., 120., 124.]])
     """

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...arrays import FloatArray, IntArray
 from .binary_tree import WHOLE, Layout
-from .empirical_bayes import Ascent, Law, Splits, ascend, by_law, estimate, reestimate
+from .empirical_bayes import PriorLaw, SplitAscent, Splits, ascend, by_law, estimate, reestimate
 from .measurements import Measurements
 
 BINS = 128
@@ -79,11 +79,11 @@ class SmoothRecords(NamedTuple):
     excess: float
     occam: float
 
-    def law(self, layout: Layout) -> Law:
+    def law(self, layout: Layout) -> PriorLaw:
         """Chances of nodes."""
-        return Law(self.shares[layout.begin + layout.width] - self.shares[layout.begin], self.excess)
+        return PriorLaw(self.shares[layout.begin + layout.width] - self.shares[layout.begin], self.excess)
 
-    def cells(self, layout: Layout, ascent: Ascent, law: Law) -> FloatArray:
+    def cells(self, layout: Layout, ascent: SplitAscent, law: PriorLaw) -> FloatArray:
         """The count of each cell, (cells,): in narrow nodes also drawn to what was counted there, where that tells."""
         narrow = layout.width * FRONTIER <= layout.cells
         some = narrow & (layout.width > 0)
@@ -291,7 +291,7 @@ def _reweighed(told: Told, variance: FloatArray, white: FloatArray, residual: Fl
     return np.asarray(told.variance * (1 - told.laplace + told.laplace * np.sqrt(square / (2 * told.variance))))
 
 
-def told_by(known: Measurements, below: Ascent) -> Told:
+def told_by(known: Measurements, below: SplitAscent) -> Told:
     """Independent counts: of wide nodes by themselves, and of narrower ones by all below them."""
     layout = known.layout
     wide = layout.width * FRONTIER > layout.cells

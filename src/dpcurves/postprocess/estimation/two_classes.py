@@ -13,7 +13,7 @@ import numpy as np
 
 from ...arrays import FloatArray
 from ...laws import IntervalSums, NoisySums
-from ...laws.least_squares import Layer, Reading, ascend, in_parts, least_squares, over_cells, pinned, read
+from ...laws.least_squares import Layer, TreeReading, ascend, in_parts, least_squares, over_cells, pinned, read
 from ...laws.shrinkage import remaining
 from ..shape.monotone import non_decreasing
 from .finer_levels import refined
@@ -125,12 +125,12 @@ def _share_of_parent(layer: Layer, node: FloatArray) -> FloatArray:
     return np.asarray(np.divide(node, parent, out=even, where=parent > 0))
 
 
-def _sums(cells: FloatArray, reading: Reading) -> FloatArray:
+def _sums(cells: FloatArray, reading: TreeReading) -> FloatArray:
     """Over the intervals of one level."""
     return np.asarray(np.add.reduceat(cells, reading.bounds[:-1], axis=-1))
 
 
-def _scaled(reading: Reading, apart: FloatArray) -> FloatArray:
+def _scaled(reading: TreeReading, apart: FloatArray) -> FloatArray:
     """In standard deviations of one level, as one row."""
     return np.asarray(apart / np.sqrt(max(reading.variance, EXACT))).ravel()
 

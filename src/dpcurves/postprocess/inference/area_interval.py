@@ -50,7 +50,7 @@ class Pairs(NamedTuple):
         return cls(won, lost, np.asarray(positive.sum(axis=-1) * false))
 
 
-class Spread(NamedTuple):
+class AreaSpread(NamedTuple):
     """The standard deviation, by sampling, of the pairs won around those expected of an area a.
 
     Attributes:
@@ -142,14 +142,14 @@ def expected_width(counted: CountedAreas, level: float) -> float:
     return (sum(noise) + max(float(found.won + found.lost - found.every), 0.0)) / max(float(found.every), 1.0)
 
 
-def _ends(found: Pairs, moved: Pairs, spread: Spread | None, level: float) -> tuple[float, float]:
+def _ends(found: Pairs, moved: Pairs, spread: AreaSpread | None, level: float) -> tuple[float, float]:
     """The least and the largest area in [0, 1] that is not contradicted."""
     each = _level_of_an_end(found, moved, spread, level)
     most = _furthest((found.won, found.every), (moved.won, moved.every), spread, each)
     return 1 - _furthest((found.lost, found.every), (moved.lost, moved.every), spread, each), most
 
 
-def _level_of_an_end(found: Pairs, moved: Pairs, spread: Spread | None, level: float) -> float:
+def _level_of_an_end(found: Pairs, moved: Pairs, spread: AreaSpread | None, level: float) -> float:
     """The chance with which each end alone holds, so that both hold with chance `level`.
 
     Pairs that are left open keep both ends apart: see `level_of_an_end`. How many they are is itself known with noise,
@@ -176,7 +176,7 @@ def moves(cells: FloatArray, noise: Sequence[FloatArray], tied: BoolArray | None
     return Pairs(*(np.concatenate(each) - of for each, of in zip(zip(*noisy, strict=True), exact, strict=True)))
 
 
-def spread_of(cells: FloatArray, normal: FloatArray) -> Spread:
+def spread_of(cells: FloatArray, normal: FloatArray) -> AreaSpread:
     """The scatter of samples of as many units around a population like these cells (2, cells), not negative.
 
     The variance of an area is that of the share of negatives below a positive, over the positives, and likewise with
@@ -192,7 +192,7 @@ def spread_of(cells: FloatArray, normal: FloatArray) -> Spread:
     sizes = [max(float(row.sum()), LEAST_CLASS) for row in (negative, positive)]
     pairs = sizes[0] * sizes[1]
     parts = _part(positive, negative) / (sizes[1] - 1), _part(negative[::-1], positive[::-1]) / (sizes[0] - 1)
-    return Spread(normal, pairs * float(np.sqrt(sum(parts))))
+    return AreaSpread(normal, pairs * float(np.sqrt(sum(parts))))
 
 
 def _part(own: FloatArray, other: FloatArray) -> float:
@@ -206,7 +206,7 @@ def _part(own: FloatArray, other: FloatArray) -> float:
     return min(float(weight @ (below - area) ** 2) / largest, 1.0) if largest > SMALLEST else 1.0
 
 
-def _furthest(found: WonOfAll, moved: WonOfAll, spread: Spread | None, each: float) -> float:
+def _furthest(found: WonOfAll, moved: WonOfAll, spread: AreaSpread | None, each: float) -> float:
     """The largest area in [0, 1] that is not contradicted."""
     won, every = found
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...arrays import FloatArray
 from .bands import upper_quantiles
-from .hosmer_lemeshow import GroupNoise, Groups
+from .hosmer_lemeshow import GroupCounts, GroupNoise
 from .search import accepted
 
 HALF = 0.5
@@ -14,7 +14,7 @@ FAR = 12.0
 """Standard deviations of sampling, and as many records, beyond which no number of positives is tried."""
 
 
-def share_intervals(groups: Groups, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
+def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
     """Confidence intervals for the share of positives of each group, at confidence `level`: (groups, 2), in [0, 1].
 
     A share s is between the ends if ``(1 - s) * positives - s * negatives``, which is 0 without noise where s is the
@@ -45,7 +45,7 @@ def share_intervals(groups: Groups, noise: GroupNoise, normal: FloatArray | None
     return accepted(excess, share, np.zeros_like(share), np.ones_like(share))
 
 
-def positive_intervals(groups: Groups, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
+def positive_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
     """Confidence intervals for the positives of each group, at confidence `level`: (groups, 2), not below 0.
 
     For the population, those that are to be expected among as many records.
@@ -101,7 +101,7 @@ def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, un
     return accepted(excess, inside, np.zeros_like(inside), most)
 
 
-def residual_envelope(groups: Groups, noise: GroupNoise, normal: FloatArray, level: float) -> FloatArray:
+def residual_envelope(groups: GroupCounts, noise: GroupNoise, normal: FloatArray, level: float) -> FloatArray:
     """The bound on the absolute mean residual of a group, with probability `level` if the model is right: (groups,).
 
     A record of prediction p has a residual of variance ``p * (1 - p)``. Its mean over a group is at most that of the

@@ -15,7 +15,7 @@ LEAST_VARIANCE = 1e-9  # squared records: where there is neither chance nor nois
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class GroupCounts:
     """Records in groups of similar predictions, with noise or without. Arrays are (..., groups).
 
     Attributes:
@@ -75,7 +75,7 @@ class GroupNoise(NamedTuple):
         return self.positive - middle * (self.positive + self.negative) - self.centred_sum
 
 
-def hosmer_lemeshow(groups: Groups, noise_variance: FloatArray) -> FloatArray:
+def hosmer_lemeshow(groups: GroupCounts, noise_variance: FloatArray) -> FloatArray:
     """The sum over groups of ``(O - E)**2 / (n * m * (1 - m) + noise_variance)``: (..., groups) to (...).
 
     O are the positives, n the records, E the sum of predictions and m their mean. Without noise this is the statistic
@@ -92,7 +92,7 @@ def hosmer_lemeshow(groups: Groups, noise_variance: FloatArray) -> FloatArray:
 
 
 def simulated_p_value(
-    groups: Groups, noise: GroupNoise, noise_variance: FloatArray, generator: np.random.Generator
+    groups: GroupCounts, noise: GroupNoise, noise_variance: FloatArray, generator: np.random.Generator
 ) -> float:
     """The p-value of the statistic of `groups`, if predictions are calibrated and the noise is as known.
 
@@ -115,7 +115,7 @@ def simulated_p_value(
     size = np.clip(np.rint(groups.count), 0, MOST_RECORDS).astype(np.int64)
     mean = np.clip(groups.mean, 0.0, 1.0)  # cells of declared values reach beyond them
     positive = generator.binomial(size, mean, size=noise.positive.shape)
-    null = Groups(
+    null = GroupCounts(
         positive=positive + noise.positive, negative=size - positive + noise.negative,
         centred_sum=size * (mean - groups.middle) + noise.centred_sum, lower=groups.lower, upper=groups.upper,
     )  # fmt: skip

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import FloatArray
-from .hosmer_lemeshow import Groups
+from .hosmer_lemeshow import GroupCounts
 
 
-def mean_residuals(groups: Groups) -> FloatArray:
+def mean_residuals(groups: GroupCounts) -> FloatArray:
     """Mean of label less prediction, (..., groups): between -upper and 1 - lower whatever the noise says.
 
     A count below one record is taken as one.

@@ -22,7 +22,7 @@ class TwoSampleTest(NamedTuple):
     pvalue: float
 
 
-class Sample(NamedTuple):
+class ReleasedSample(NamedTuple):
     """Released counts of one sample along cells that both samples share.
 
     Attributes:
@@ -61,7 +61,7 @@ class Null(NamedTuple):
     second: FloatArray
 
 
-def alike(first: Sample, second: Sample, generator: np.random.Generator) -> Null:
+def alike(first: ReleasedSample, second: ReleasedSample, generator: np.random.Generator) -> Null:
     """Simulated releases if both samples came from the distribution that both together seem to have.
 
     A parametric bootstrap: as many records as each sample seems to have are drawn, and the noise of each is added. So
@@ -77,20 +77,20 @@ def alike(first: Sample, second: Sample, generator: np.random.Generator) -> Null
     return Null(*(_drawn(each, chances / chances.sum(), generator) for each in (first, second)))
 
 
-def kolmogorov_smirnov(first: Sample, second: Sample, null: Null) -> TwoSampleTest:
+def kolmogorov_smirnov(first: ReleasedSample, second: ReleasedSample, null: Null) -> TwoSampleTest:
     """The test of `largest_difference`: how often it is as large in draws of `alike`."""
     reached = float(largest_difference(first.cells, second.cells))
     return TwoSampleTest(min(reached, 1.0), chance_of_as_much(reached, largest_difference(*null)))
 
 
-def mann_whitney(first: Sample, second: Sample, null: Null) -> TwoSampleTest:
+def mann_whitney(first: ReleasedSample, second: ReleasedSample, null: Null) -> TwoSampleTest:
     """The test of `chance_of_less`: how often it is as far from one half, on either side, in draws of `alike`."""
     reached = float(chance_of_less(first.cells, second.cells))
     chance = chance_of_as_much(abs(reached - 0.5), np.abs(chance_of_less(*null) - 0.5))
     return TwoSampleTest(min(max(reached, 0.0), 1.0), chance)
 
 
-def _drawn(sample: Sample, chances: FloatArray, generator: np.random.Generator) -> FloatArray:
+def _drawn(sample: ReleasedSample, chances: FloatArray, generator: np.random.Generator) -> FloatArray:
     records = whole_records(float(sample.cells.sum()))
     noise = sample.noise - sample.noise.sum(axis=-1, keepdims=True) * chances
     return np.asarray(samples(chances, records, len(noise), generator) + noise)

@@ -34,9 +34,9 @@ def missing_share(evidence: Evidence) -> float:
     """The share of the records that have no value; 0 where the release does not tell it, or noise may have made it.
 
     >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, Level, IntervalSums, Noise
+    >>> from dpcurves.laws import Family, Tier, IntervalSums, Noise
     >>> noise = Noise(Family.LAPLACE, Fraction(1))
-    >>> law = IntervalSums(1, 2, (Level(range(0, 2), noise),), missing=noise)
+    >>> law = IntervalSums(1, 2, (Tier(range(0, 2), noise),), missing=noise)
     >>> [round(missing_share(Evidence(law, values, total=None)), 2) for values in ((1, 2, 97), (90, 2, 8))]
     [0.97, 0.0]
     """
@@ -51,8 +51,8 @@ def outside_share(evidence: Evidence) -> float:
     """The share of the counted records in the first and the last cell; 0 where noise may have made them.
 
     >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, Level, IntervalSums, Noise
-    >>> law = IntervalSums(1, 4, (Level(range(4), Noise(Family.LAPLACE, Fraction(1))),), missing=None)
+    >>> from dpcurves.laws import Family, Tier, IntervalSums, Noise
+    >>> law = IntervalSums(1, 4, (Tier(range(4), Noise(Family.LAPLACE, Fraction(1))),), missing=None)
     >>> [round(outside_share(Evidence(law, values, total=None)), 2) for values in ((20, 70, 80, 30), (1, 99, 99, 1))]
     [0.25, 0.0]
     """
@@ -70,8 +70,8 @@ def empty_rows(evidence: Evidence) -> tuple[bool, ...]:
     """Tell whether noise alone may have made the count of each row.
 
     >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, Level, IntervalSums, Noise
-    >>> law = IntervalSums(2, 2, (Level(range(2), Noise(Family.LAPLACE, Fraction(1))),), missing=None)
+    >>> from dpcurves.laws import Family, Tier, IntervalSums, Noise
+    >>> law = IntervalSums(2, 2, (Tier(range(2), Noise(Family.LAPLACE, Fraction(1))),), missing=None)
     >>> empty_rows(Evidence(law, (40, 30, 2, -1), total=None))
     (False, True)
     """

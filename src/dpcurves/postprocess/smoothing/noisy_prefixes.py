@@ -34,9 +34,9 @@ def nested_prefixes(law: IntervalSums, values: Sequence[int] | FloatArray) -> No
     """The counts of one row that a release of nested intervals gives without mixing its noises.
 
     >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, Level, Noise
+    >>> from dpcurves.laws import Family, Tier, Noise
     >>> noise = Noise(Family.LAPLACE, Fraction(1))
-    >>> law = IntervalSums(1, 4, (Level((0, 2), noise), Level((0, 1, 2, 3), noise)), None)
+    >>> law = IntervalSums(1, 4, (Tier((0, 2), noise), Tier((0, 1, 2, 3), noise)), None)
     >>> nested_prefixes(law, [10, 20, 4, 7, 9, 8]).counts.tolist()
     [4.0, 10.0, 19.0, 30.0]
     """
