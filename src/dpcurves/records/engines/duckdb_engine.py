@@ -67,7 +67,7 @@ class DuckEngine:
         engine.execute(f"DROP TABLE {PARTED}")
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
-        return tables.places(self._engine.connection, self._rows(bound), bound)
+        return tables.read_places(self._engine.connection, self._rows(bound), bound)
 
     def units(self) -> int:
         engine, source = self._engine.connection, self._source

@@ -89,7 +89,7 @@ def prefixes(
     return [*counts.tolist(), int(table.sum() - below[:-1, -2].sum())]
 
 
-def places(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis]) -> IntArray:
+def read_places(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis]) -> IntArray:
     """The cell index of each row, the last axis fastest; a row missing on any axis: the index past the last cell."""
     slots, bound = _slots(bound), _laid_out(bound)
     found = [_places(columns, bound, slots) for columns in _batches(connection, rows, bound, slots)]
