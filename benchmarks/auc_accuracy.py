@@ -25,8 +25,9 @@ from scipy.stats import rankdata
 
 import dpcurves as dp
 from dpcurves.curves import RocQuestion
+from dpcurves.estimation import unbiased
 from dpcurves.noise.randomness import Randomness
-from dpcurves.postprocess import auc_of_counts, roc_points, unbiased
+from dpcurves.summaries import auc_of_counts, roc_points
 
 FloatArray = NDArray[np.float64]
 Generator = np.random.Generator

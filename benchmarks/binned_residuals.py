@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.progress import track
 
+from dpcurves.conversation import Release, Step
 from dpcurves.curves import BinnedResiduals, BinnedResidualsQuestion
 from dpcurves.data import Axis
 from dpcurves.ledger import Grant, QuestionBudget
@@ -20,7 +21,6 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Query, SumQuery
 from dpcurves.rehearsal import converse
-from dpcurves.release import Release, Step
 from dpcurves.trust import Central, conversation
 
 FloatArray = NDArray[np.float64]

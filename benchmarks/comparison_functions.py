@@ -34,8 +34,8 @@ from dpcurves_parties.crypto import (
     share_checked_cells,
     values,
 )  # fmt: skip
-from dpcurves_parties.crypto.enumeration import cell_sums
-from dpcurves_parties.crypto.round_keys import schedule
+from dpcurves_parties.crypto.comparison import cell_sums
+from dpcurves_parties.crypto.engine import schedule
 
 Words = NDArray[np.uint64]
 

@@ -26,7 +26,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
 from baselines import NoisyBuckets, UniformEstimator
 from regression_diagnostics.as_printed import estimate_not_private
 
+from dpcurves.conversation import Release, Setting
 from dpcurves.data import Axis, Grid
+from dpcurves.estimation import unbiased
 from dpcurves.histograms import (
     AdaptiveGridEstimator,
     AhpEstimator,
@@ -42,12 +44,10 @@ from dpcurves.histograms import (
 )
 from dpcurves.laws import NoisySums
 from dpcurves.mechanisms import AUTO, ExponentialPartition, Haar, Mechanism, TreeSums
-from dpcurves.mechanisms.selection.deviation import window_deviations
+from dpcurves.mechanisms.exponential import window_deviations
 from dpcurves.noise.randomness import Randomness
-from dpcurves.postprocess import unbiased
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import CountQuery, IntervalPartitionQuery, Read
-from dpcurves.release import Release, Setting
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

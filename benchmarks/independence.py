@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from dpcurves.conversation import Release, Step
 from dpcurves.curves import ContingencyQuestion
 from dpcurves.curves.contingency import Contingency
 from dpcurves.data import Categories
@@ -25,7 +26,6 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.rehearsal import converse
-from dpcurves.release import Release, Step
 from dpcurves.trust import Central, conversation
 
 MARGINS = {

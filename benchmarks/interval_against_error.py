@@ -54,8 +54,8 @@ from dpcurves.curves import (
     SummaryQuestion,
     SurvivalQuestion,
 )
-from dpcurves.curves.confusion import RATES
-from dpcurves.curves.summary_questions import VarianceQuestion
+from dpcurves.curves.class_curves import RATES
+from dpcurves.curves.summary import VarianceQuestion
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves_streams.mechanisms import STREAMS

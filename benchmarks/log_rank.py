@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 from scipy.stats import CensoredData, logrank
 
 import dpcurves as dp
+from dpcurves.conversation import Evidence, Release
 from dpcurves.curves.by_category import rows_of
-from dpcurves.curves.turns.leaving import Leaving
+from dpcurves.curves.survival import Leaving
+from dpcurves.inference.survival import AtRisk, known_cells, log_rank
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
-from dpcurves.postprocess.inference.log_rank import log_rank
-from dpcurves.postprocess.inference.survival import AtRisk, known_cells
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
-from dpcurves.release import Evidence, Release
 from dpcurves.trust import Central, conversation
 
 RECORDS, EPSILONS, LEVEL, LONGER, DRAWS = (1000, 10_000), ("0.1", "1"), 0.05, 1.25, 400

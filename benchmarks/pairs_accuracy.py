@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 import dpcurves as dp
-from dpcurves.queries import Overlaps
 from dpcurves_parties.pairs.finite_coins import Flip, Lattice, Rounded, ThreeAnswers
+from dpcurves_parties.pairs.queries import Overlaps
 
 PEOPLE, WHOLE = 10**5, 2**16
 KERNEL = dp.pairs.Kernel(lambda x, y: x.value + y.value >= WHOLE, value=dp.pairs.Unsigned(16))

@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
 
 from baselines import shrunken
 
-from dpcurves.laws import Family, IntervalSums, Tier, Noise, least_squares
-from dpcurves.postprocess import monotone_prefixes
+from dpcurves.laws import Family, IntervalSums, Noise, Tier, least_squares
+from dpcurves.summaries import monotone_prefixes
 
 Counts = NDArray[np.int64]
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 import dpcurves as dp
-from dpcurves.curves import joint_price
+from dpcurves.curves import scores as joint_price
 
 FloatArray = NDArray[np.float64]
 Labels = NDArray[np.int64]

@@ -42,9 +42,9 @@ from scipy import stats
 
 from dpcurves.curves import CDF, CdfQuestion
 from dpcurves.data import Grid
-from dpcurves.postprocess import non_decreasing
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.queries import Hint
+from dpcurves.summaries import non_decreasing
 
 TIMES_EPSILON = 1_000
 COEFFICIENTS = 6, 10

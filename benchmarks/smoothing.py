@@ -26,10 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
 
 from baselines import path_graph, regular_bounds
 
-from dpcurves.postprocess import AtMost, NoiseGraph, smooth_absolute, smooth_squares
-from dpcurves.postprocess.smoothing.increments import steps_to
-from dpcurves.postprocess.smoothing.smoothing_absolute import least_absolute_change
-from dpcurves.postprocess.smoothing.smoothing_squares import least_squares_change
+from dpcurves.smoothing import AtMost, NoiseGraph, smooth_absolute, smooth_squares
+from dpcurves.smoothing.least_change import least_absolute_change, least_squares_change, steps_to
 
 FloatArray = NDArray[np.float64]
 

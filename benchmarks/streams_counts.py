@@ -19,14 +19,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
 from reproduction.command import data_folder
 
 from dpcurves.data import Categories
-from dpcurves.laws.noise import draw
+from dpcurves.laws.law import draw
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.queries import GroupedTickQuery, TickQuery
 from dpcurves_streams.laws import GroupedCounts
 from dpcurves_streams.mechanisms import Pegasus, Perturber
-from dpcurves_streams.mechanisms.deviations import COLUMNS, group, trees_of
+from dpcurves_streams.mechanisms.pegasus import COLUMNS, group, trees_of
+from dpcurves_streams.queries import GroupedTickQuery, TickQuery
 from dpcurves_streams.readings import Auto
-from dpcurves_streams.readings.medians import GroupsAtHand
+from dpcurves_streams.readings.groups import GroupsAtHand
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

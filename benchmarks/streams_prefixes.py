@@ -15,9 +15,10 @@ from baselines import binary, mean_variance, subtracting, theorem_3
 from dpcurves.data import Categories
 from dpcurves.laws.toeplitz_sums import root_weights
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.queries import Read, TickQuery
+from dpcurves.queries import Read
 from dpcurves_streams.laws import BufferedPrefixes, TreeCounts
 from dpcurves_streams.mechanisms import BufferedCounter, TreeCounter
+from dpcurves_streams.queries import TickQuery
 
 ONE = AddRemove(EACH_RECORD)
 PURE, CONCENTRATED = PrivacyLoss.pure(1), PrivacyLoss.zcdp("0.5")  # mu 1 is rho 1/2

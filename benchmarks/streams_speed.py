@@ -8,15 +8,15 @@ from time import process_time
 import numpy as np
 
 from dpcurves.data import Categories
-from dpcurves.mechanisms.sums.linear import draws
+from dpcurves.mechanisms.linear import draws
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.queries import GroupedTickQuery
 from dpcurves_streams.laws import GroupedCounts
 from dpcurves_streams.mechanisms import STREAMS, Pegasus
-from dpcurves_streams.mechanisms.deviations import COLUMNS, group, trees_of
+from dpcurves_streams.mechanisms.pegasus import COLUMNS, group, trees_of
+from dpcurves_streams.queries import GroupedTickQuery
 from dpcurves_streams.readings import Auto, Counts, Groups, Totals
-from dpcurves_streams.readings.medians import GroupsAtHand
+from dpcurves_streams.readings.groups import GroupsAtHand
 
 ONE, LOSS = AddRemove(EACH_RECORD), PrivacyLoss.pure("0.1")
 TICKS, KEYS, LIVE = 10**6, 4096, 40

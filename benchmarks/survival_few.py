@@ -39,7 +39,7 @@ from by_hand import answer, both
 
 import dpcurves as dp
 from dpcurves.curves import Survival, SurvivalQuestion
-from dpcurves.postprocess.inference.survival import survival
+from dpcurves.inference.survival import survival
 from dpcurves.privacy import PrivacyLoss
 
 FloatArray = NDArray[np.float64]

@@ -13,10 +13,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
 from baselines import KAry, subtraction_variances
 
 from dpcurves.data import Axis, Categories, Grid
+from dpcurves.estimation import unbiased
 from dpcurves.laws import IntervalSums, NoisySums
 from dpcurves.mechanisms import Flat, Haar, Linear, SquareRoot, TreeSums
 from dpcurves.noise.randomness import Randomness
-from dpcurves.postprocess import unbiased
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, Read
 

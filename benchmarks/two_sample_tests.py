@@ -21,15 +21,15 @@ from numpy.typing import NDArray
 from scipy.stats import ks_2samp, mannwhitneyu
 
 import dpcurves as dp
+from dpcurves.conversation import Evidence, Release
 from dpcurves.curves.by_category import rows_of
-from dpcurves.curves.turns.prefixes import PrefixShares
-from dpcurves.curves.two_samples import sample_of
+from dpcurves.curves.comparison import sample_of
+from dpcurves.curves.prefixes import PrefixShares
+from dpcurves.inference.two_samples import ReleasedSample, alike, kolmogorov_smirnov, mann_whitney
 from dpcurves.laws import NoisySums
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
-from dpcurves.postprocess.inference.two_samples import ReleasedSample, alike, kolmogorov_smirnov, mann_whitney
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
-from dpcurves.release import Evidence, Release
 from dpcurves.trust import Central, conversation
 
 FloatArray = NDArray[np.float64]

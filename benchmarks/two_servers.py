@@ -31,29 +31,35 @@ from rich.progress import Progress
 from rich.table import Table
 
 import dpcurves as dp
+from dpcurves.conversation import ALL, Need, Needs, Setting, Single
 from dpcurves.curves import CdfQuestion, QuantilesQuestion
 from dpcurves.data import Axis
 from dpcurves.ledger import Ledger, QuestionBudget
-from dpcurves.mechanisms.prefixes.keyed_noise import NoiseKey
+from dpcurves.mechanisms.lazy_tree import NoiseKey
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD
 from dpcurves.queries import PrefixQuery
-from dpcurves.release import ALL, Setting
-from dpcurves.workloads import Need, Needs, Single
 from dpcurves_parties.crypto import PortableEngine, engine_of_task
 from dpcurves_parties.serving.channel import Channel
 from dpcurves_parties.serving.identity import Identity
-from dpcurves_parties.serving.new_task import found
-from dpcurves_parties.serving.ticket import Role, Ticket, hash_of
-from dpcurves_parties.serving.two_servers.batch import ID, NAME, Earlier, packed, unpacked
-from dpcurves_parties.serving.two_servers.coordinator import close
-from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of
-from dpcurves_parties.serving.two_servers.sealing import OVERHEAD
+from dpcurves_parties.serving.task_document import Role, Ticket, found, hash_of
+from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of, close
+from dpcurves_parties.serving.two_servers.report_set import (
+    ID,
+    NAME,
+    OVERHEAD,
+    Earlier,
+)
+from dpcurves_parties.serving.two_servers.report_set import (
+    packed_batch as packed,
+)
+from dpcurves_parties.serving.two_servers.report_set import (
+    unpacked_batch as unpacked,
+)
 from dpcurves_parties.serving.two_servers.store import Offer, Store, Stored
 from dpcurves_parties.shares import Server, Task
-from dpcurves_parties.shares.analyst import Analyst
+from dpcurves_parties.shares.analyst import Analyst, read_places
 from dpcurves_parties.shares.function_shares import FunctionShares, Owners
-from dpcurves_parties.shares.owner import read_places
 from dpcurves_parties.shares.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
 
 GRID = dp.Grid(-8, 8, cells=2**32 - 1)  # with the place of missing records, 32 bits

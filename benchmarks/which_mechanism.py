@@ -29,8 +29,9 @@ from dpcurves.curves import CdfQuestion, GrownPartition, QuantileCuts
 from dpcurves.data import Grid
 from dpcurves.mechanisms import Flat, Linear, SquareRoot, TreeSums
 from dpcurves.noise import Randomness, discrete_laplace
-from dpcurves.postprocess import Exactly, non_decreasing, smooth_squares
 from dpcurves.privacy import PrivacyLoss, rho_for
+from dpcurves.smoothing import Exactly, smooth_squares
+from dpcurves.summaries import non_decreasing
 
 Way = Callable[[Job], FloatArray]
 SIZE = Size(draws=4, releases=24, epsilons=(), exponents=())

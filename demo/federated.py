@@ -35,16 +35,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import dpcurves as dp
 from dpcurves import display
-from dpcurves.curves.turns.labels import labels
+from dpcurves.curves.question import labels
 from dpcurves_parties.serving.identity import Identity
-from dpcurves_parties.serving.new_task import found
-from dpcurves_parties.serving.ticket import Role, Ticket
-from dpcurves_parties.serving.two_servers.coordinator import close
-from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of
+from dpcurves_parties.serving.task_document import Role, Ticket, found
+from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of, close
 from dpcurves_parties.shares import Task
-from dpcurves_parties.shares.analyst import Analyst
-from dpcurves_parties.shares.owner import read_places
-from dpcurves_parties.shares.statement import statement
+from dpcurves_parties.shares.analyst import Analyst, read_places, statement
 
 OUT = Path(__file__).parent / "out" / "federated"
 TITLE = "Flights from New York, 2013, by two servers"

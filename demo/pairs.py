@@ -26,19 +26,16 @@ from rich.table import Table
 
 import dpcurves as dp
 from dpcurves.noise import Randomness
-from dpcurves.queries import commitment
 from dpcurves_parties import pairs as parties
-from dpcurves_parties.pairs.attendance import Attendance
-from dpcurves_parties.pairs.post import Post
-from dpcurves_parties.pairs.seed_file import write_seed
-from dpcurves_parties.pairs.servers_analyst import ask_pairs
+from dpcurves_parties.pairs.analysts import ask_pairs
+from dpcurves_parties.pairs.attendance import Attendance, Post
+from dpcurves_parties.pairs.queries import commitment
 from dpcurves_parties.pairs.statistics import KENDALL, Noise, Permutations, Unsigned
+from dpcurves_parties.pairs.task import write_seed
 from dpcurves_parties.serving.channel import Channel
 from dpcurves_parties.serving.identity import Identity
-from dpcurves_parties.serving.new_task import found
-from dpcurves_parties.serving.ticket import Role, Ticket
-from dpcurves_parties.serving.two_servers.coordinator import close
-from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of
+from dpcurves_parties.serving.task_document import Role, Ticket, found
+from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of, close
 
 OUT = Path(__file__).parent / "out" / "pairs"
 HOST = "127.0.0.1"

@@ -12,8 +12,9 @@ from pathlib import Path
 PAGE = Path(__file__).parent / "notation.md"
 BEGIN = "<!-- the list below is written by docs/nouns.py -->\n"
 ROOMS = (
-    "privacy", "data", "queries", "records", "noise", "ledger", "laws", "release", "mechanisms", "trust",
-    "postprocess", "display", "histograms", "workloads", "strategies", "curves", "dpcurves_engines", "dpcurves_local",
+    "privacy", "data", "models", "queries", "records", "noise", "ledger", "laws", "conversation", "mechanisms",
+    "trust", "summaries", "estimation", "smoothing", "inference", "display", "histograms", "strategies", "curves",
+    "dpcurves_engines", "dpcurves_local",
     "dpcurves_parties.crypto", "dpcurves_parties.pairs", "dpcurves_parties.shares", "dpcurves_server",
     "dpcurves_streams", "dpcurves_streams.laws", "dpcurves_streams.mechanisms",
 )  # fmt: skip

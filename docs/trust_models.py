@@ -11,8 +11,8 @@ from typing import Any
 
 import dpcurves as dp
 from dpcurves import curves
+from dpcurves.conversation import UnsupportedQuery
 from dpcurves.privacy import EACH_RECORD
-from dpcurves.release import UnsupportedQuery
 from dpcurves.trust import Central
 from dpcurves_local.trust import Local
 from dpcurves_parties.shares.function_shares import FunctionShares, Owners

@@ -10,8 +10,8 @@ import pytest
 from at_once import at_once
 from numpy.typing import NDArray
 
-from dpcurves.compiled import compiled
-from dpcurves.postprocess.smoothing import interior_point
+from dpcurves.arrays import compiled
+from dpcurves.smoothing import least_change as interior_point
 
 numba = pytest.importorskip("numba", reason="dpcurves[fast] is not installed: no loop is compiled")
 from numba.core.caching import IndexDataCacheFile  # noqa: E402

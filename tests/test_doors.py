@@ -12,20 +12,20 @@ import dpcurves
 
 ROOT = Path(dpcurves.__file__).parents[1]
 DOORS = (
-    "dpcurves", "dpcurves.checks", "dpcurves.cli", "dpcurves.curves", "dpcurves.ledger", "dpcurves.ledger.postgres",
-    "dpcurves.session", "dpcurves.shortcuts", "dpcurves.study", "dpcurves.table_shortcuts", "dpcurves_local",
+    "dpcurves", "dpcurves.checks", "dpcurves.cli", "dpcurves.curves", "dpcurves.ledger", "dpcurves.ledger.location",
+    "dpcurves.session", "dpcurves.shortcuts", "dpcurves.study", "dpcurves.shortcuts", "dpcurves_local",
     "dpcurves_parties.crypto.circuits", "dpcurves_parties.crypto.garbling",
     "dpcurves_parties.crypto.oblivious_transfer", "dpcurves_parties.crypto.two_party", "dpcurves_parties.pairs",
     "dpcurves_parties.pairs.service", "dpcurves_parties.pairs.statistics",
-    "dpcurves_parties.serving.two_servers.launch", "dpcurves_parties.shares.service", "dpcurves_server",
+    "dpcurves_parties.serving.two_servers.app", "dpcurves_parties.shares.aggregation", "dpcurves_server",
     "dpcurves_server.artist", "dpcurves_server.packer", "dpcurves_server.pages.site", "dpcurves_server.remote",
-    "dpcurves_server.worker", "dpcurves_streams", "dpcurves_streams.feed", "dpcurves_streams.feed.sinks",
+    "dpcurves_server.worker", "dpcurves_streams", "dpcurves_streams.feed", "dpcurves_streams.feed.reading",
     "dpcurves_streams.mechanisms.choice",
 )  # fmt: skip
 BY_HAND = {
-    "dpcurves.mechanisms.sums.haar.Haar": "may be named: Central(mechanism=Haar())",
-    "dpcurves.privacy.conversion.delta_of_zcdp": "for who reports what a rho means",
-    "dpcurves.privacy.conversion.rho_for": "for who was promised an epsilon and a delta",
+    "dpcurves.mechanisms.wavelets.Haar": "may be named: Central(mechanism=Haar())",
+    "dpcurves.privacy.loss.delta_of_zcdp": "for who reports what a rho means",
+    "dpcurves.privacy.loss.rho_for": "for who was promised an epsilon and a delta",
     "dpcurves.noise.selection.probabilities": "the law of `choose`, by which its users are tested exactly",
     "dpcurves_local.trust.contribute": "what one device says, as a function of a plan alone",
     "dpcurves_parties.crypto.comparison.values": "shares of single keys, by which engines are compared",

@@ -20,7 +20,7 @@ from nbclient import NotebookClient
 from PIL import Image
 
 import dpcurves as dp
-from dpcurves import curves, shortcuts, table_shortcuts
+from dpcurves import curves, shortcuts
 
 EVERY = examples.found([])
 LONGEST = 60
@@ -44,7 +44,7 @@ def questions() -> list[str]:
 def asked(question: str) -> bool:
     """Whether an example asks it: by its own name, or by a function of one call."""
     stem = re.sub(r"(?<!^)(?=[A-Z])", "_", question.removesuffix("Question")).lower()
-    calls = {name for room in (shortcuts, table_shortcuts) for name in room.__all__ if name.startswith(stem)}
+    calls = {name for name in shortcuts.__all__ if name.startswith(stem)}
     return any(re.search(rf"\bdp\.{name}\b", TEXT) for name in {question, *calls})
 
 

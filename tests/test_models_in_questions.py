@@ -12,7 +12,7 @@ import dpcurves as dp
 from dpcurves.arguments import Refused
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.data import Axis
-from dpcurves.data.models import Level, Link, Power, Ranged, Term
+from dpcurves.models import Level, Link, Power, Ranged, Term
 from dpcurves.privacy import EACH_RECORD
 from dpcurves.records import Scored, open_records
 

@@ -18,14 +18,13 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
+from dpcurves.conversation import ALL, Cells, Needs, Release, Setting, Single, needed
 from dpcurves.curves import Continued
 from dpcurves.data import Axis
 from dpcurves.laws import ThresholdSums
 from dpcurves.ledger import Ledger
 from dpcurves.queries import PrefixQuery
 from dpcurves.rehearsal import rehearse
-from dpcurves.release import ALL, Release, Setting
-from dpcurves.workloads import Cells, Needs, Single, needed
 
 FINE = dp.Grid(-8, 8, cells=2**32)
 ONE = dp.PrivacyLoss.pure(1)

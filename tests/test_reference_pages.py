@@ -13,7 +13,7 @@ import error_pages
 import pytest
 
 import dpcurves as dp
-from dpcurves import arguments, curves, ledger, release, shortcuts, table_shortcuts
+from dpcurves import arguments, conversation, curves, ledger, shortcuts
 from dpcurves.cli import refusal
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,7 +37,7 @@ def test_the_reference_begins_with_the_distribution_function() -> None:
 
 
 def test_every_name_of_a_curve_stands_in_the_reference_once() -> None:
-    for room in (shortcuts, table_shortcuts, curves):
+    for room in (shortcuts, curves):
         names = [name for name in SHOWN if name.rpartition(".")[0] == room.__name__]
         assert sorted(names) == sorted(f"{room.__name__}.{name}" for name in room.__all__)
 
@@ -105,7 +105,7 @@ def pattern(row: str) -> str:
 def test_the_kinds_of_errors_are_what_the_page_says() -> None:
     for line in re.findall(r"^\| `.*", error_pages.INTRODUCTION, re.MULTILINE):
         kind, *above = re.findall(r"`(\w+)`", line.rpartition(" | ")[0])
-        places = (arguments, refusal, release, ledger)
+        places = (arguments, refusal, conversation, ledger)
         own = next(getattr(place, kind) for place in places if hasattr(place, kind))
         assert {each.__name__ for each in own.__bases__} - {"Named"} == set(above)
 

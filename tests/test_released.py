@@ -13,7 +13,7 @@ import public_names as names
 import pytest
 
 import dpcurves as dp
-from dpcurves.curves.kinds import curve_from_json
+from dpcurves.curves.result import curve_from_json
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "tests" / "released"

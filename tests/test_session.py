@@ -17,13 +17,12 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
+from dpcurves.conversation import ALL, Cells, Need, Needs, Release, Setting, Single, needed
 from dpcurves.curves import HosmerLemeshowQuestion
 from dpcurves.data import Axis
 from dpcurves.ledger import Ledger, sqlite
-from dpcurves.ledger.receipt import receipt_of
+from dpcurves.ledger.charge import receipt_of
 from dpcurves.queries import CountQuery, Read
-from dpcurves.release import ALL, Release, Setting
-from dpcurves.workloads import Cells, Need, Needs, Single, needed
 
 SECRET = 918273.645
 GRID = dp.Grid(0, 1, cells=32)

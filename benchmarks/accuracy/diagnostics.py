@@ -23,7 +23,7 @@ from scipy.special import expit
 
 import dpcurves as dp
 from dpcurves.noise.randomness import Randomness
-from dpcurves.postprocess import auc_of_counts
+from dpcurves.summaries import auc_of_counts
 
 from .data import FloatArray
 from .lines import Line, Run

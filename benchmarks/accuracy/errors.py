@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpcurves.postprocess.summaries.distances import Distribution, Gap
+from dpcurves.summaries.distances import Distribution, Gap
 
 from .data import FloatArray, Sample
 

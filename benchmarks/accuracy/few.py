@@ -30,7 +30,7 @@ from scipy.special import expit, logit
 
 import dpcurves as dp
 from dpcurves.noise.randomness import Randomness
-from dpcurves.postprocess import non_decreasing
+from dpcurves.summaries import non_decreasing
 
 from .data import FloatArray
 from .lines import Line, Run

@@ -7,13 +7,14 @@ from functools import lru_cache
 import numpy as np
 from baselines import shrunken as shrunken_counts
 
+from dpcurves.conversation import Evidence, Release
 from dpcurves.data import Axis
+from dpcurves.estimation import unbiased
 from dpcurves.mechanisms import Linear
 from dpcurves.noise.randomness import Randomness
-from dpcurves.postprocess import monotone_prefixes, non_decreasing, unbiased
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, Read
-from dpcurves.release import Evidence, Release
+from dpcurves.summaries import monotone_prefixes, non_decreasing
 
 from .answering import COLUMN, table_of
 from .data import FloatArray, Sample

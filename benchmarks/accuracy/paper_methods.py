@@ -17,8 +17,8 @@ from dpcurves.curves import CDF, Bisection, CdfQuestion, QuantileCuts
 from dpcurves.mechanisms import Flat
 from dpcurves.noise import discrete_gaussian, discrete_laplace
 from dpcurves.noise.randomness import Randomness
-from dpcurves.postprocess import AtMost, NoiseGraph, smooth_squares
 from dpcurves.privacy import PrivacyLoss
+from dpcurves.smoothing import AtMost, NoiseGraph, smooth_squares
 
 from .answering import COLUMN, answer
 from .data import FloatArray

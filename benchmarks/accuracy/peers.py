@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcurves.postprocess import non_decreasing
+from dpcurves.summaries import non_decreasing
 
 from .data import ROOT, FloatArray
 from .methods import Job, Method, untuned

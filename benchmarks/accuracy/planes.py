@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcurves.conversation import ALL, Release, Setting
 from dpcurves.data import Axis, Grid
 from dpcurves.histograms import (
     AdaptiveGridEstimator,
@@ -23,7 +24,6 @@ from dpcurves.histograms import (
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.release import ALL, Release, Setting
 
 from .lines import Line, Run
 from .shapes import Half

@@ -9,15 +9,15 @@ from fractions import Fraction
 import numpy as np
 from baselines import KAry
 
+from dpcurves.conversation import ALL, Release, Setting
 from dpcurves.curves import CDF, CdfQuestion, GrownPartition, QuantileCuts
 from dpcurves.data import Axis
 from dpcurves.histograms import DawaEstimator
 from dpcurves.mechanisms import AUTO, Flat, Haar, Linear, Mechanism, SquareRoot, TreeSums
 from dpcurves.noise.randomness import Randomness
-from dpcurves.postprocess import non_decreasing
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
 from dpcurves.queries import Hint, QuantileCutsQuery
-from dpcurves.release import ALL, Release, Setting
+from dpcurves.summaries import non_decreasing
 
 from . import peers
 from .answering import COLUMN, answer, table_of

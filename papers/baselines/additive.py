@@ -9,9 +9,8 @@ import numpy as np
 
 from dpcurves.arguments import Refused
 from dpcurves_parties.crypto.engine import Engine, chunks
-from dpcurves_parties.crypto.ring import Words
-from dpcurves_parties.crypto.server_keys import Octets
-from dpcurves_parties.crypto.wire import Frame
+from dpcurves_parties.crypto.keys import Octets
+from dpcurves_parties.crypto.ring import Frame, Words
 
 _SEEDS, _REST = Frame("seeds of additive shares", 4, 0, 1), Frame("additive shares", 5, 0, 1)
 _MOST_BLOCKS = 8192

@@ -8,8 +8,7 @@ import numpy as np
 
 from dpcurves.arguments import Refused
 from dpcurves.arrays import IntArray
-from dpcurves.postprocess.smoothing.block_noise import variance_of_each
-from dpcurves.postprocess.smoothing.noise_graph import NoiseGraph, noise_graph
+from dpcurves.smoothing.noise_graph import NoiseGraph, noise_graph, variance_of_each
 
 
 def regular_bounds(cells: int, arity: int) -> tuple[IntArray, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.arguments import Refused
-from dpcurves.privacy.conversion import rho_for
+from dpcurves.privacy.loss import rho_for
 
 EXACT_UP_TO = 8  # squared sensitivity: two records of a unit, replaced
 LARGEST = 10**6  # variance up to which sums over the whole law are cheap

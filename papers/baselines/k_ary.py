@@ -9,11 +9,11 @@ from functools import lru_cache
 import numpy as np
 
 from dpcurves.arguments import Refused
-from dpcurves.mechanisms.sums.linear import Linear, plan_of_sums, prefixes_only
-from dpcurves.mechanisms.sums.tree_strategy import Shape
+from dpcurves.conversation import Plan
+from dpcurves.mechanisms.linear import Linear, plan_of_sums, prefixes_only
+from dpcurves.mechanisms.tree_strategy import Shape
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import Query
-from dpcurves.release import Plan
 
 WIDEST = 129
 

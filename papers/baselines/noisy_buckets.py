@@ -9,17 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.arguments import Refused, WrongKind
-from dpcurves.compiled import compiled
+from dpcurves.arrays import compiled
+from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.laws import Selection
 from dpcurves.mechanisms.base import ExactTable
-from dpcurves.mechanisms.selection.bounded_range import pure_epsilon
-from dpcurves.mechanisms.selection.deviation import window_deviations
+from dpcurves.mechanisms.exponential import pure_epsilon, window_deviations
 from dpcurves.noise import discrete_laplace
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import IntervalPartitionQuery, Query
-from dpcurves.queries.base import laid_out
-from dpcurves.release import Plan, UnsupportedQuery
+from dpcurves.queries.query import laid_out
 
 LARGEST_TOLL = 2**30
 LARGEST_SUM = 2**54

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpcurves.arguments import Refused
-from dpcurves.mechanisms.prefixes.prefix_walks import terms
+from dpcurves.mechanisms.lazy_tree import terms
 from dpcurves.noise import discrete_laplace
 from dpcurves.noise.randomness import Randomness
 

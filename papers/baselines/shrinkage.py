@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.arrays import FloatArray
+from dpcurves.estimation.two_classes import refined
 from dpcurves.laws import IntervalSums
-from dpcurves.laws.least_squares import ascend, over_cells, pinned, read
-from dpcurves.laws.shrinkage import remaining
-from dpcurves.postprocess.estimation.finer_levels import refined
+from dpcurves.laws.haar_sums import remaining
+from dpcurves.laws.interval_sums import ascend, over_cells, pinned, read
 
 
 def shrunken(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> FloatArray:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray
 from dpcurves.laws import IntervalSums
-from dpcurves.laws.least_squares import in_parts
-from dpcurves.postprocess import NoiseGraph, noise_graph
+from dpcurves.laws.interval_sums import in_parts
+from dpcurves.smoothing import NoiseGraph, noise_graph
 
 
 def subtracted_prefixes(law: IntervalSums, values: Sequence[int] | NDArray[np.int64]) -> FloatArray:

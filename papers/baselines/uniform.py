@@ -7,11 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpcurves.histograms.extent import Extent
-from dpcurves.histograms.region_counts import counted
-from dpcurves.histograms.table_estimator import Axes, Conversation
+from dpcurves.conversation import Setting
+from dpcurves.histograms.table_estimator import Axes, Conversation, Extent, counted
 from dpcurves.queries import Read
-from dpcurves.release import Setting
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray
 from dpcurves.laws import IntervalSums
-from dpcurves.laws.least_squares import Estimate, Layer, TreeReading, grow, over_cells, read
-from dpcurves.laws.noise import LEAST_VARIANCE
+from dpcurves.laws.interval_sums import Estimate, Layer, TreeReading, grow, over_cells, read
+from dpcurves.laws.law import LEAST_VARIANCE
 
 ROUNDING = 1e-12  # of the largest count: less than nothing by so much is nothing
 

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.privacy.conversion import rho_for
+from dpcurves.privacy.loss import rho_for
 
 
 def classical(epsilon: float, delta: float) -> float:

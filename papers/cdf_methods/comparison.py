@@ -13,8 +13,8 @@ from sizes import Size
 
 import dpcurves as dp
 from dpcurves.noise import Randomness
-from dpcurves.postprocess import Distribution
-from dpcurves.postprocess.summaries.distances import Gap
+from dpcurves.summaries import Distribution
+from dpcurves.summaries.distances import Gap
 
 FloatArray = NDArray[np.float64]
 DISTANCES = "Kolmogorov-Smirnov", "Wasserstein", "energy"

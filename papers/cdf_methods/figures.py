@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from sizes import Size
 
 from dpcurves.noise import Randomness
-from dpcurves.postprocess import Distribution
+from dpcurves.summaries import Distribution
 
 STYLES: dict[str, dict[str, Any]] = {
     GLOBAL: {"color": "C3"},

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from smooth import composed, smooth_sensitivities
 
 from dpcurves.noise import Randomness, discrete_gaussian
-from dpcurves.postprocess import Distribution, non_decreasing
-from dpcurves.privacy.conversion import rho_for
+from dpcurves.privacy.loss import rho_for
+from dpcurves.summaries import Distribution, non_decreasing
 
 FloatArray = NDArray[np.float64]
 ENDS = -5.0, 5.0

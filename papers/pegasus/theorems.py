@@ -12,9 +12,9 @@ from reproduction.measured import Findings, Measured
 from sizes import Size
 
 from dpcurves.laws import Family, Noise
-from dpcurves.mechanisms.thresholds.privtree import path_price
+from dpcurves.mechanisms.thresholds import path_price
 from dpcurves_streams.laws import GroupedCounts
-from dpcurves_streams.mechanisms.deviations import COLUMNS, UNIT, group, trees_of
+from dpcurves_streams.mechanisms.pegasus import COLUMNS, UNIT, group, trees_of
 from dpcurves_streams.readings import GroupReader, Smoother
 from dpcurves_streams.readings.groups import smoothed
 

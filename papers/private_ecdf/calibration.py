@@ -16,8 +16,8 @@ from sizes import Size
 from theorems import contributions
 
 import dpcurves as dp
+from dpcurves.inference import GroupCounts
 from dpcurves.noise import Randomness
-from dpcurves.postprocess import GroupCounts
 
 FloatArray = NDArray[np.float64]
 GROUPS, LEVELS = 10, 10

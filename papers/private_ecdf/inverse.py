@@ -14,7 +14,7 @@ from reproduction.measured import Findings, Measured
 from sizes import Size
 
 from dpcurves.noise import Randomness
-from dpcurves.postprocess import AtMost, smooth_squares
+from dpcurves.smoothing import AtMost, smooth_squares
 
 FloatArray = NDArray[np.float64]
 RATE = 3.0

@@ -11,7 +11,7 @@ from baselines import path_graph, regular_bounds
 from numpy.typing import NDArray
 
 from dpcurves.noise import Randomness, discrete_laplace
-from dpcurves.postprocess import NoiseGraph
+from dpcurves.smoothing import NoiseGraph
 
 FloatArray = NDArray[np.float64]
 

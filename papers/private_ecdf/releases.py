@@ -10,7 +10,8 @@ from path import Path
 
 import dpcurves as dp
 from dpcurves.noise import Randomness
-from dpcurves.postprocess import AtMost, non_decreasing, smooth_absolute, smooth_squares
+from dpcurves.smoothing import AtMost, smooth_absolute, smooth_squares
+from dpcurves.summaries import non_decreasing
 
 FloatArray = NDArray[np.float64]
 MOST_RECORDS = 4_000_000  # of which a table is made for dpcurves; the paper's method gets by with counts

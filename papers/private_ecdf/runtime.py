@@ -16,8 +16,8 @@ from reproduction.measured import Findings, Measured
 from sizes import Size
 
 from dpcurves.noise import Randomness
-from dpcurves.postprocess import AtMost, smooth_absolute, smooth_squares
-from dpcurves.postprocess.smoothing.increments import steps_to
+from dpcurves.smoothing import AtMost, smooth_absolute, smooth_squares
+from dpcurves.smoothing.least_change import steps_to
 
 FloatArray = NDArray[np.float64]
 RATE, EPSILON = 3.0, 1.0

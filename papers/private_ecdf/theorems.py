@@ -16,7 +16,7 @@ from scipy.spatial.distance import pdist
 from sizes import Size
 
 from dpcurves.noise import Randomness
-from dpcurves.postprocess import AtMost, smooth_absolute
+from dpcurves.smoothing import AtMost, smooth_absolute
 
 ARITIES = 2, 3, 4, 5, 6, 8
 CUTS = np.linspace(0, 1, 11)

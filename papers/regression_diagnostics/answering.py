@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcurves.conversation import Release, Setting, Step
 from dpcurves.curves import Question
 from dpcurves.data import Axis, Categories
 from dpcurves.ledger import Grant, QuestionBudget
@@ -16,7 +17,6 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Query
 from dpcurves.rehearsal import converse
-from dpcurves.release import Release, Setting, Step
 from dpcurves.trust import Central, conversation
 
 Curve = TypeVar("Curve")

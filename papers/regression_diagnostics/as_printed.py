@@ -13,10 +13,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.compiled import compiled
-from dpcurves.histograms.extent import neighbourly
-from dpcurves.laws import Family, IntervalSums, Tier, Noise, least_squares_batch
-from dpcurves.mechanisms.sums.tree_strategy import best_shape
+from dpcurves.arrays import compiled
+from dpcurves.histograms.table_estimator import neighbourly
+from dpcurves.laws import Family, IntervalSums, Noise, Tier, least_squares_batch
+from dpcurves.mechanisms.tree_strategy import best_shape
 
 Floats = NDArray[np.float64]
 IN_LINE, IN_PLANE = 0.5, 0.25

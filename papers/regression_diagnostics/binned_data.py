@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.data.score_grids import SCORES
+from dpcurves.data.grid import SCORES
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

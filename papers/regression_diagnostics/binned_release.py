@@ -12,21 +12,20 @@ from binned_as_printed import Plot
 from binned_data import Judged
 from numpy.typing import NDArray
 
-from dpcurves import workloads
+from dpcurves import conversation
+from dpcurves.conversation import Release, Setting, Shares, Step, Strategy
 from dpcurves.curves import BinnedResidualsQuestion
-from dpcurves.curves.binned_residuals import COUNTS, CUTS, MERGES, SUMS, least_records
-from dpcurves.curves.turns.score_cells import groups_in
+from dpcurves.curves.residuals import COUNTS, CUTS, MERGES, SUMS, least_records
+from dpcurves.curves.score_groups import groups_in
 from dpcurves.data import Axis, Categories
-from dpcurves.data.score_grids import SCORES
+from dpcurves.data.grid import SCORES
+from dpcurves.inference import GroupCounts, mean_residuals
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
-from dpcurves.postprocess import GroupCounts, mean_residuals
 from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Query, SumQuery
 from dpcurves.rehearsal import converse
-from dpcurves.release import Release, Setting, Step
-from dpcurves.strategies.groups import cut_and_measured
-from dpcurves.workloads import Shares, Strategy
+from dpcurves.strategies.ranks import cut_and_measured
 
 Found = TypeVar("Found")
 Steps = Callable[[Setting], Generator[Step, Release, Found]]
@@ -47,7 +46,7 @@ class Divided:
         joining = self.share * MERGES / CUTS
         rest = (1 - self.share - joining) / (COUNTS + SUMS)
         shares = Shares(self.share, COUNTS * rest, SUMS * rest, joining)
-        needed = workloads.Groups(
+        needed = conversation.Groups(
             Categories("label", (0, 1)), Axis("score", SCORES), QUESTION.bins, shares, least_records(setting)
         )
         found = yield from cut_and_measured(needed, setting)

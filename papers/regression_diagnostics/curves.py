@@ -14,9 +14,9 @@ from roc_as_printed import Edges, dawa_not_private, medians_in_floats, medians_n
 
 from dpcurves.curves import Cuts, RocQuestion, SmoothAucQuestion
 from dpcurves.data import Axis, Categories, Grid
-from dpcurves.postprocess.summaries.roc import auc, roc_points
 from dpcurves.privacy import EACH_RECORD, AddRemove, ReplaceOne
 from dpcurves.queries import CountQuery, Read
+from dpcurves.summaries.two_classes import auc, roc_points
 
 FloatArray = NDArray[np.float64]
 Median = Callable[[Counts, float, int, np.random.Generator], Edges]

@@ -9,7 +9,9 @@ import numpy as np
 from baselines import NoisyBuckets, UniformEstimator
 from numpy.typing import NDArray
 
+from dpcurves.conversation import ALL, Evidence, Plan, Release, Setting, Step
 from dpcurves.data import Axis, Grid
+from dpcurves.estimation import shrunken_estimate, unbiased
 from dpcurves.histograms import (
     AhpEstimator,
     CellEstimator,
@@ -23,11 +25,9 @@ from dpcurves.histograms import (
 from dpcurves.laws import NoisySums
 from dpcurves.mechanisms import AUTO, Haar, Mechanism, TreeSums
 from dpcurves.noise.randomness import Randomness
-from dpcurves.postprocess import shrunken_estimate, unbiased
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import CountQuery, IntervalPartitionQuery, Query, Read
 from dpcurves.rehearsal import converse
-from dpcurves.release import ALL, Evidence, Plan, Release, Setting, Step
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcurves.conversation import Plan, Release, Setting, Step
 from dpcurves.curves import Question, ResidualPlotQuestion
 from dpcurves.data import Axis, Categories
 from dpcurves.mechanisms import AUTO, Mechanism
@@ -17,7 +18,6 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, Adjacency, Model, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CoverageQuery, Query, TreePartitionQuery
 from dpcurves.rehearsal import converse
-from dpcurves.release import Plan, Release, Setting, Step
 from dpcurves.trust import Central, conversation
 
 Floats = NDArray[np.float64]

@@ -14,11 +14,11 @@ import numpy as np
 from as_printed import estimate_not_private
 from plane import COVERAGE, PREDICTED, RESIDUAL, Density, Edges, Floats, Records, conversed, replaced
 
+from dpcurves.conversation import ALL
 from dpcurves.data import Axis, Grid, Outside
 from dpcurves.histograms import DawaEstimator, TableEstimator
 from dpcurves.mechanisms import AUTO, Mechanism
 from dpcurves.privacy import Adjacency
-from dpcurves.release import ALL
 
 Bounded = tuple[float, float]
 Method = Callable[[Records, float, int], Density]

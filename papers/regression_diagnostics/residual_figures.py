@@ -13,7 +13,7 @@ from prirp import Method
 from regret import PRINTED, SOUND, Compared
 from residuals import MODELS, Separation
 
-from dpcurves.curves.residual_plot import scattered
+from dpcurves.curves.residuals import scattered
 
 PAPER, PACKAGE = "C3", "C2"
 SHOWN, SEED = 4000, 1

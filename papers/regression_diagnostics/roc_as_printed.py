@@ -15,15 +15,14 @@ from as_printed import IN_LINE, partition_not_private
 from histograms import Counts, Floats, asked
 from numpy.typing import NDArray
 
+from dpcurves.conversation import ALL, Setting
 from dpcurves.data import Axis
-from dpcurves.histograms.extent import Extent
-from dpcurves.histograms.region_counts import counted as counted_regions
-from dpcurves.histograms.table_estimator import Conversation
-from dpcurves.mechanisms.selection.admissible_cauchy import cauchy_rule
-from dpcurves.mechanisms.selection.noisy_medians import median, smooth_sensitivity
+from dpcurves.histograms.table_estimator import Conversation, Extent
+from dpcurves.histograms.table_estimator import counted as counted_regions
+from dpcurves.mechanisms.smooth_sensitivity import cauchy_rule, median
+from dpcurves.mechanisms.smooth_sensitivity import median_sensitivity as smooth_sensitivity
 from dpcurves.privacy import Adjacency
 from dpcurves.queries import Read
-from dpcurves.release import ALL, Setting
 
 Edges = NDArray[np.int64]
 

@@ -15,14 +15,13 @@ from reproduction.measured import Findings, Measured
 from roc_as_printed import medians_not_private
 from roc_sizes import RocSize
 
+from dpcurves.conversation import ALL, Needs, Prefixes, Setting, Single, needed
 from dpcurves.curves.class_table import ClassTable
 from dpcurves.curves.question import statement_of
 from dpcurves.curves.roc import ROC
 from dpcurves.data import Axis, Categories
 from dpcurves.queries import QuantileCutsQuery
-from dpcurves.release import ALL, Setting
 from dpcurves.strategies.ranks import levels_for, pieces_between
-from dpcurves.workloads import Needs, Prefixes, Single, needed
 
 FloatArray = NDArray[np.float64]
 GOOD, LARGEST, WIDEST = 0.2, 0.95, 0.5

@@ -18,14 +18,14 @@ from scipy.optimize import brentq
 from sizes import Size
 
 import dpcurves as dp
+from dpcurves.conversation import Plan
 from dpcurves.curves.pair_mean import UStatistic
 from dpcurves.ledger import QuestionBudget
-from dpcurves.queries import PairQuery
-from dpcurves.release import Plan
 from dpcurves_parties import pairs as parties
 from dpcurves_parties.crypto.garbling import opened
 from dpcurves_parties.crypto.two_party import evaluate, garble, together
 from dpcurves_parties.pairs.mechanisms import response_of
+from dpcurves_parties.pairs.queries import PairQuery
 from dpcurves_parties.pairs.release import of_answers
 
 FloatArray = NDArray[np.float64]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,21 +16,22 @@ if TYPE_CHECKING:
     from dpcurves_parties import pairs as pairs
     from dpcurves_server.remote import Remote as Remote
 
+    from .conversation import UnsupportedQuery as UnsupportedQuery
     from .curves import *  # noqa: F403
     from .data import Categories as Categories
     from .data import Grid as Grid
     from .data import Outside as Outside
     from .data import Values as Values
-    from .data.models import Ranged as Ranged
-    from .data.models import Residual as Residual
-    from .data.models import Scorecard as Scorecard
-    from .data.models import Trees as Trees
-    from .data.models import predictor_from_json as predictor_from_json
     from .forecasts import Forecast as Forecast
     from .forecasts import forecast as forecast
     from .ledger import Account as Account
     from .ledger import BudgetExceeded as BudgetExceeded
     from .ledger import Ledger as Ledger
+    from .models import Ranged as Ranged
+    from .models import Residual as Residual
+    from .models import Scorecard as Scorecard
+    from .models import Trees as Trees
+    from .models import predictor_from_json as predictor_from_json
     from .noise.randomness import Randomness as Randomness
     from .privacy import DISJOINT_RECORDS as DISJOINT_RECORDS
     from .privacy import EACH_RECORD as EACH_RECORD
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
     from .privacy import Unit as Unit
     from .queries import Hint as Hint
     from .rehearsal import rehearse as rehearse
-    from .release import UnsupportedQuery as UnsupportedQuery
     from .session import Session as Session
     from .shortcuts import *  # noqa: F403
     from .study import Study as Study
@@ -86,7 +87,8 @@ def __getattr__(name: str) -> Any:
         return _of_wing(name)
     if name == "__all__":
         return _names()
-    for room in _WHOLE if not name.startswith("_") else ():
+    is_room = find_spec(f".{name}", __name__) is not None  # it is imported as a module, and nothing else for it
+    for room in () if is_room or name.startswith("_") else _WHOLE:
         module = import_module(f".{room}", __name__)
         if name in module.__all__:
             return getattr(module, name)

@@ -12,14 +12,13 @@ from fractions import Fraction
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
-from .curves.kinds import curve_from_json
-from .curves.notes import CurveWarning
+from .conversation import Release, Step, UnsupportedQuery
 from .curves.question import paid_by
+from .curves.result import CurveWarning, curve_from_json
 from .ledger import QuestionBudget
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne
 from .rehearsal import converse, rehearse
-from .release import Release, Step, UnsupportedQuery
 from .session import Session
 from .trust import Central, TrustModel, conversation
 

@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import TypeVar
 
 from .arguments import Refused, WrongKind, require_kind, shown
+from .conversation import Plan, Plans, Release, Setting, Step
 from .curves import Question
 from .curves.question import Forewarned, paid_by
 from .fingerprints import fingerprint, former
@@ -14,7 +15,6 @@ from .ledger import Allotment, Currency, Member, QuestionBudget
 from .ledger.amount import LARGEST_AMOUNT
 from .privacy import Adjacency, PrivacyLoss
 from .queries import Query
-from .release import Plan, Plans, Release, Setting, Step
 from .trust import Central, Planner, conversation
 
 Curve = TypeVar("Curve")

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .arguments import Refused, WrongKind, require_kind, shown
+from .conversation import AnsweredOtherwise, Plan, Plans, Release, Step, UnsupportedQuery
 from .curves import Question
-from .curves.notes import warn_of
+from .curves.result import warn_of
 from .ledger import Account, Allotment, Currency, Grant, Member, QuestionBudget
-from .ledger.receipt import charged_under
+from .ledger.charge import charged_under
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from .queries import Query
 from .rehearsal import binding_of, former_binding, pay_and_converse, rehearse, require_askable
-from .release import AnsweredOtherwise, Plan, Plans, Release, Step, UnsupportedQuery
 from .trust import Central, Curator, Formerly, Planner, TrustModel
 
 if TYPE_CHECKING:

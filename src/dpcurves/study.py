@@ -11,13 +11,13 @@ from hashlib import sha256
 from typing import Any
 
 from .arguments import Exact, Refused, exact, require_known, shown
+from .conversation import Plan
 from .curves import Question
 from .curves.question_json import question_from_json, question_to_json
-from .one_call import loss_of
 from .privacy import Adjacency, PrivacyLoss
 from .rehearsal import rehearse
-from .release import Plan
 from .session import Session
+from .shortcuts import loss_of
 from .trust import TrustModel
 
 ALL = Fraction(1)

@@ -1,6 +1,8 @@
 from .postgres import postgres
-from .postgres_proof import checked_postgres
+from .postgres_engine import checked_postgres
 from .spark import spark, spark_at
-from .spark_proof import checked_spark
+from .spark_engine import checked_spark
 
-__all__ = ["checked_postgres", "checked_spark", "postgres", "spark", "spark_at"]
+__all__ = [
+    "checked_postgres", "checked_spark", "postgres", "spark", "spark_at",
+]  # fmt: skip

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from typer import Argument
 
+from dpcurves.cli.app import Group, Provided
+from dpcurves.cli.options import ENGINES, SPARK
 from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.source_options import ENGINES, SPARK
 from dpcurves.cli.terminal import say, terminal
-from dpcurves.cli.wings import Group, Provided
 
 
 @dataclass(frozen=True)

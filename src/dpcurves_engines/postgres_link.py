@@ -1,4 +1,4 @@
-"""SENSITIVE. The connection to PostgreSQL: encrypted off this machine, in one moment, and silent about what fails."""
+"""SENSITIVE. The connection to PostgreSQL, and the settings that must hold while it counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import numpy as np
 
 from dpcurves.arguments import NotInstalled, Refused
 from dpcurves.arrays import FloatArray
-from dpcurves.records.hiding import hidden
+from dpcurves.records.source import hidden
+
+# SENSITIVE. The connection to PostgreSQL: encrypted off this machine, in one moment, and silent about what fails.
+
 
 FAILED = (
     "PostgreSQL did not answer, and its snapshot is gone (what it says is not shown: it may quote a record); "
@@ -228,3 +231,60 @@ def _is_here(parameters: dict[str, Any]) -> bool:
     return all(
         host in ("", "localhost", "::1") or host.startswith(("/", "@", "127.")) for host in str(hosts).split(",")
     )
+
+
+# Server settings that must hold while it counts: it must not stop because of rows, nor log a secret key.
+
+
+ROOM = "temp_file_limit"
+_SETTING = "SELECT current_setting($1, true)"
+LOGGING = {
+    "log_statement": ("all",), "debug_print_parse": ("on",), "debug_print_rewritten": ("on",),
+    "debug_print_plan": ("on",), "pgaudit.log_parameter": ("on",),
+}  # fmt: skip
+"""Settings under which a parameter reaches the log."""
+TIMED = ("log_min_duration_statement", "log_min_duration_sample", "auto_explain.log_min_duration")
+SAMPLED = "log_transaction_sample_rate"
+AFTER_ERRORS = "log_parameter_max_length_on_error"
+"""Parameters of a statement that was cancelled are logged up to so many bytes."""
+
+
+def require_room(link: Link) -> None:
+    """Refuse a server that stops a statement when it sorts more than so much: how much it sorts, rows decide.
+
+    Raises:
+        ValueError: it has a limit.
+    """
+    ((limit,),) = link.rows(_SETTING, (ROOM,))
+    if limit not in (None, "-1"):
+        raise Refused(
+            "data",
+            f"the server limits {ROOM}, so rows could stop a count: ALTER ROLE ... SET {ROOM} = -1 for the reader",
+        )
+
+
+def require_no_log(link: Link) -> None:
+    """Refuse a server that would log the key by which the rows of a unit are ranked: a parameter of a statement.
+
+    Raises:
+        ValueError: it logs statements with their parameters.
+    """
+    for name in _logging(link):
+        raise Refused(
+            "data",
+            f"the server logs parameters ({name}), and the key that ranks rows is one: turn that off for the reader "
+            "(ALTER ROLE), or give ranking='here'",
+        )
+
+
+def _logging(link: Link) -> list[str]:
+    found = {name: link.rows(_SETTING, (name,))[0][0] for name in _ASKED}
+    named = [name for name, values in LOGGING.items() if found[name] in values]
+    named += [name for name in TIMED if found[name] not in (None, "", "-1")]
+    named += [SAMPLED] * (float(found[SAMPLED] or 0) > 0) + [AFTER_ERRORS] * (found[AFTER_ERRORS] not in (None, "0"))
+    return named if found["log_parameter_max_length"] != "0" else [name for name in named if name not in _BY_LENGTH]
+
+
+_ASKED = (*LOGGING, *TIMED, SAMPLED, AFTER_ERRORS, "log_parameter_max_length")
+_BY_LENGTH = {"log_statement", "log_min_duration_statement", "log_min_duration_sample", SAMPLED}
+"""They write parameters up to the length that is set: none where it is 0."""

@@ -1,14 +1,16 @@
-"""The SQL of PostgreSQL that finds the cell of a row. Made of public things, which travel as parameters."""
+"""PostgreSQL types, tables of its catalogue, and the SQL that finds the cell of a row. Made of public facts alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+from dpcurves.arguments import Refused
 from dpcurves.data.axis import Axis
-from dpcurves.data.grid import Grid
-from dpcurves.data.spacing import Outside
-from dpcurves.records.engines.duckdb_units import pads
+from dpcurves.data.grid import Grid, Outside
+from dpcurves.records.column import LONGEST_TEXT, Column, Kind
+from dpcurves.records.engines.duckdb import pads
 from dpcurves.records.engines.engine import BoundAxis
 from dpcurves.records.engines.slot_text import (
     Buckets,
@@ -20,7 +22,141 @@ from dpcurves.records.engines.slot_text import (
     thresholds_of,
 )
 
-from .postgres_link import Doubles
+from .postgres_link import Doubles, Link
+
+# PostgreSQL types, and the SQL that reads their columns. Total: no value of a row makes it fail.
+
+
+BOOLEAN, NUMERIC = 16, 1700
+WHOLE = {20, 21, 23}
+FLOATING = {700, 701}
+TEXTS = {18, 19, 25, 1042, 1043}
+UUID = 2950
+INTERVAL = 1186
+TIMES = {1082, 1083, 1114, 1184, INTERVAL, 1266}
+ENUM = "e"
+
+_HUGE = f"'{2**1024 - 2**970}'::numeric"
+"""From here on a number is nearer to 2**1024 than to the largest double."""
+_TINY = f"'{'0.' + str(5**1075).zfill(1075)}'::numeric"
+"""2**-1075: up to here a number is nearer to 0 than to the least double, and the cast would raise."""
+_SAFE = f"(CASE WHEN abs({{0}}) < {_HUGE} AND abs({{0}}) > {_TINY} THEN {{0}} ELSE 0 END)::float8"
+_NUMERIC = (
+    f"CASE WHEN {{0}} = 'NaN'::numeric THEN NULL WHEN {{0}} >= {_HUGE} THEN 'Infinity'::float8 "
+    f"WHEN {{0}} <= -{_HUGE} THEN '-Infinity'::float8 ELSE {_SAFE} END"
+)
+_TEXT = '{0}::text COLLATE "C"'
+_NO_NUMBER = "NULL::float8"
+NO_UNIT = ""
+
+
+class Typed(NamedTuple):
+    """A column, and its type in the catalogue, below all domains."""
+
+    name: str
+    oid: int
+    sort: str
+
+
+def column_of(typed: Typed) -> Column:
+    """The column that the type declares."""
+    name, oid, sort = typed
+    if oid == BOOLEAN:
+        return Column(name, Kind.NUMBERS, "{0}::int::float8", "{0}::text")
+    if oid in WHOLE:
+        return Column(name, Kind.NUMBERS, "{0}::float8", "{0}::text")
+    if oid in FLOATING | {NUMERIC}:
+        number = _NUMERIC if oid == NUMERIC else "{0}::float8"
+        return Column(name, Kind.NUMBERS, number, "{0}::text", unit="CASE WHEN {0} <> 'NaN' THEN {0} END")
+    if oid in TEXTS or oid == UUID or sort == ENUM:
+        unit = f"CASE WHEN octet_length({_TEXT}) <= {LONGEST_TEXT} THEN {_TEXT} END"
+        return Column(name, Kind.TEXT, _NO_NUMBER, _TEXT, unit=unit)
+    unit = "{0}" if oid in TIMES and oid != INTERVAL else NO_UNIT
+    return Column(name, Kind.TIMES if oid in TIMES else Kind.OTHER, _NO_NUMBER, _TEXT, unit=unit)
+
+
+def require_unit(column: Column) -> None:
+    """Refuse a column whose values are equal in more ways than one, or in none that is known.
+
+    Raises:
+        ValueError: it is of such a type.
+    """
+    if column.unit == NO_UNIT:
+        raise Refused("unit", f"{column.name!r} is of a type that names no unit; a number, text, date or uuid does")
+
+
+# A table of PostgreSQL's catalogue: its columns by their types, as far as the reader may read them.
+
+
+KINDS = {"r": "a table", "p": "a table", "v": "a view", "m": "a view", "f": "a foreign table"}
+_FIND = (
+    "SELECT c.oid::int8, c.relkind::text, n.nspname::text, c.relname::text, has_table_privilege(c.oid, 'SELECT') OR "
+    "has_any_column_privilege(c.oid, 'SELECT') FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
+    "ON n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass($1)"
+)
+_COLUMNS = (
+    "WITH RECURSIVE held AS (SELECT a.attnum, a.attname, t.oid, t.typtype, t.typbasetype FROM pg_attribute a JOIN "
+    "pg_type t ON t.oid = a.atttypid WHERE a.attrelid = $1::int8::oid AND a.attnum > 0 AND NOT a.attisdropped AND "
+    "has_column_privilege(a.attrelid, a.attnum, 'SELECT') UNION ALL SELECT h.attnum, h.attname, t.oid, t.typtype, "
+    "t.typbasetype FROM held h JOIN pg_type t ON t.oid = h.typbasetype WHERE h.typtype = 'd') "
+    "SELECT attname::text, oid::int8, typtype::text FROM held WHERE typtype <> 'd' ORDER BY attnum"
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Table:
+    """A table of the catalogue."""
+
+    name: str
+    oid: int
+    columns: tuple[Column, ...]
+    quoted: tuple[str, ...]
+    types: tuple[int, ...]
+
+    def scan(self, places: Sequence[int]) -> str:
+        """A FROM clause of columns under the names of their places."""
+        named = ", ".join(f"{self.quoted[place]} AS c{place}" for place in places)
+        return f"(SELECT {named} FROM {self.name}) AS scanned"
+
+
+def found_table(link: Link, name: str) -> Table:
+    """The table of this name, locked against other definitions; the snapshot is taken here.
+
+    Raises:
+        ValueError: there is none, or the role may not read it.
+    """
+    named = "schema.table is needed, in double quotes where letters are capital; make a view of a query"
+    rule = f"{name!r} is no name of a table: {named}"
+    found = link.rows(_FIND, (name,), rule, "table")
+    if not found:
+        missing = "GRANT USAGE ON SCHEMA ... may be missing; make a view of a query"
+        raise Refused("table", f"there is no {name!r} that the role sees; {missing}")
+    ((oid, kind, schema, relation, may),) = found
+    if kind not in KINDS:
+        raise Refused("table", f"{name!r} is no table and no view")
+    if not may:
+        raise Refused("table", f"the role may not read {name!r}: GRANT SELECT ON it TO the role")
+    link.begin()
+    typed = [Typed(*row) for row in link.rows(_COLUMNS, (oid,))]
+    quoted = tuple(_quoted(each.name) for each in typed)
+    columns, types = tuple(column_of(each) for each in typed), tuple(each.oid for each in typed)
+    table = Table(f"{_quoted(schema)}.{_quoted(relation)}", oid, columns, quoted, types)
+    # Locks the table against other definitions, and is refused where policies would hide rows in silence.
+    link.rows(
+        f"SELECT {', '.join(quoted)} FROM {table.name} LIMIT 0", (),
+        f"{name!r} cannot be read: is it locked, does a policy hide rows from the role, may its owner read?",
+        "table",
+    )  # fmt: skip
+    link.rows("SELECT set_config('lock_timeout', '0', false)")
+    return table
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+# The SQL of PostgreSQL that finds the cell of a row. Made of public things, which travel as parameters.
+
 
 MOST_AS_PARAMETER = 2**11
 """Slots up to this number are looked up, which costs no more than the formula; of 2**16 it costs half as much again."""

@@ -7,9 +7,8 @@ from typing import Any
 
 from dpcurves.arguments import WrongKind, require_kind
 from dpcurves.privacy import Unit
-from dpcurves.records.engines.engine import CountingEngine
-from dpcurves.records.engines.handle import EngineTable
-from dpcurves.records.hiding import hidden
+from dpcurves.records.engines.engine import CountingEngine, EngineTable
+from dpcurves.records.source import hidden
 
 UNREACHED = (
     "Spark was not reached, or has no such table: are the session, the table's name and the rights of its user right? "
@@ -120,8 +119,7 @@ class RemoteSparkTable(EngineTable):
         return "Spark"
 
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
-        from .spark_engine import RemoteSparkEngine
-        from .spark_link import connected, end
+        from .spark_engine import RemoteSparkEngine, connected, end
 
         session = connected(self.url)
         try:

@@ -3,31 +3,252 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
+from queue import Empty, Queue
+from time import monotonic
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import NotInstalled, Refused
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.data.axis import Axis
 from dpcurves.data.grid import Grid
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records.column import Column, Kind, place_of
-from dpcurves.records.engines.conformance import require_proof
-from dpcurves.records.engines.duckdb_units import pads
-from dpcurves.records.engines.engine import BoundAxis, grid_of, size_of
-from dpcurves.records.engines.parted import subsets_of
-from dpcurves.records.engines.pieces import Pieces
-from dpcurves.records.engines.slot_text import thresholds_of
-from dpcurves.records.hiding import hidden
+from dpcurves.records.engines.conformance import Checked, findings, require_proof
+from dpcurves.records.engines.duckdb import pads, subsets_of
+from dpcurves.records.engines.engine import BoundAxis, Pieces, grid_of, size_of
+from dpcurves.records.engines.slot_text import Offsets, thresholds_of
+from dpcurves.records.source import hidden
 
 from . import spark_batches, spark_sql
-from .spark_kept import KeptRows
-from .spark_link import end
-from .spark_proof import SparkProver, amounts_of, fetched, mapped
+
+# The connection to Spark Connect at a URL: encrypted off this machine, of its own, and given up in a bounded time.
+
+
+SECONDS_TO_CONNECT = 20
+PAUSES, LONGEST_PAUSE = 6, 5000
+"""How often, and for how many milliseconds at most, a server that went away is waited for: 20 seconds in all."""
+SILENCE, PATIENCE = 310_000, 20_000
+"""Milliseconds until a silent server is asked whether it is there, and to its answer. (More often than every five
+minutes, Spark's own server closes the connection.)"""
+UNREACHED = "Spark was not reached: sc://host:port is needed, off loopback with ;use_ssl=true"
+UNANSWERED = (
+    f"Spark was not reached within {SECONDS_TO_CONNECT} seconds: is it running, and are host, port, firewall and TLS "
+    "right?"
+)
+
+
+def connected(url: str) -> Any:
+    """A session of its own at a URL of Spark Connect.
+
+    Raises:
+        ValueError: it is not reached, or would not be encrypted off loopback.
+    """
+    host = url.removeprefix("sc://").partition("/")[0].rpartition(":")[0] or url.removeprefix("sc://").partition("/")[0]
+    if host not in ("localhost", "[::1]") and not host.startswith("127.") and ";use_ssl=true" not in url.lower():
+        raise Refused("data", "TLS is demanded off loopback: write sc://host:port/;use_ssl=true")
+    session_type, builder_type = _client()
+    builder = hidden(lambda: builder_type(url, _options()), UNREACHED)
+    if not hidden(lambda: _is_reached(builder), UNREACHED):
+        raise Refused("data", UNANSWERED)
+    session = hidden(session_type.builder.channelBuilder(builder).create, UNREACHED)
+    session.client.set_retry_policies([_policy()])
+    return session
+
+
+def end(session: Any) -> None:
+    """Let go of a session, and wait for nobody who has gone."""
+    with suppress(Exception):
+        session.client.set_retry_policies([])
+        session.stop()
+
+
+def _client() -> tuple[Any, Any]:
+    try:
+        from pyspark.sql.connect.client import DefaultChannelBuilder
+        from pyspark.sql.connect.session import SparkSession
+    except Exception:  # whatever pyspark lacks, it says in errors of its own
+        SparkSession = None
+    if SparkSession is None:
+        raise NotInstalled("data", "Spark at a URL needs an extra: pip install 'dpcurves[spark]'")
+    return SparkSession, DefaultChannelBuilder
+
+
+def _options() -> list[tuple[str, int]]:
+    return [("grpc.keepalive_time_ms", SILENCE), ("grpc.keepalive_timeout_ms", PATIENCE)]
+
+
+def _is_reached(builder: Any) -> bool:
+    """Tell whether somebody who speaks as Spark does answers in time."""
+    from grpc import ChannelConnectivity
+
+    channel, states = builder.toChannel(), Queue[Any]()
+    channel.subscribe(states.put, try_to_connect=True)
+    latest = monotonic() + SECONDS_TO_CONNECT
+    try:
+        state = None
+        while state not in (ChannelConnectivity.READY, ChannelConnectivity.TRANSIENT_FAILURE):
+            state = states.get(timeout=max(latest - monotonic(), 0))
+        return bool(state is ChannelConnectivity.READY)
+    except Empty:
+        return False
+    finally:
+        channel.close()
+
+
+def _policy() -> Any:
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    policy = DefaultPolicy(max_retries=PAUSES, max_backoff=LONGEST_PAUSE)
+    policy.max_server_retry_delay = LONGEST_PAUSE
+    return policy
+
+
+# SENSITIVE. Rows that Spark keeps while a session counts them: in memory, and on disk only where that is encrypted.
+
+
+ENCRYPTED = "spark.io.encryption.enabled"
+APART = "0 AS of_no_column"
+"""A column more of what is kept: else Spark takes all columns of a table for the table, and tells no files of it any
+more (`CacheManager` looks for equal plans, whatever columns are called)."""
+
+
+class KeptRows:
+    """The used rows with the columns that were asked, scanned once more only where others are asked.
+
+    The first time that columns are asked, they are read and not kept, for there may be no second time; what is `costly`
+    to read is kept from the first time on.
+    """
+
+    def __init__(self, used: Callable[[Sequence[int]], Any], session: Any, *, costly: bool) -> None:
+        self._used, self._session = used, session
+        self._seen: set[int] | None = set() if not costly else None
+        self._places: set[int] = set()
+        self._kept: Any = None
+
+    def __repr__(self) -> str:
+        return "KeptRows(hidden)"
+
+    def rows(self, places: Sequence[int]) -> Any:
+        """A frame with at least these columns."""
+        asked = set(places)
+        if self._kept is not None and asked <= self._places:
+            return self._kept
+        if self._seen is not None and not asked <= self._seen:
+            self._seen |= asked
+            return self._used(sorted(asked))
+        self.drop()
+        self._places |= asked
+        self._kept = self._used(sorted(self._places)).selectExpr("*", APART).persist(_level(self._session))
+        return self._kept
+
+    def drop(self) -> None:
+        """Let Spark forget them."""
+        if self._kept is not None:
+            kept, self._kept = self._kept, None
+            kept.unpersist()
+
+
+def _level(session: Any) -> Any:
+    """Memory alone, so that what does not fit is read again, unless Spark encrypts what it writes."""
+    from pyspark import StorageLevel
+
+    encrypted = str(session.conf.get(ENCRYPTED, "false")).lower() == "true"
+    return StorageLevel.MEMORY_AND_DISK if encrypted else StorageLevel.MEMORY_ONLY
+
+
+# Conformance check of Spark: the cells of public rows that are sent, with no table involved.
+
+
+class SparkProver:
+    """Answers by the same SQL, and the same work on batches, by which a data frame is counted."""
+
+    decimals: Sequence[str] = ("1.5", "-0.1", "123456789.123456789", "9007199254740993", "0")
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self.name = f"Spark {hidden(lambda: session.version, 'Spark does not answer')}"
+
+    def slots_of(self, grid: Grid, values: FloatArray) -> IntArray:
+        bound = BoundAxis(Axis("x", grid), spark_sql.column_of("x", "double"), 0)
+        found = spark_sql.slot(bound, 0)
+        if found is None:
+            placed = self._placed(grid, values, None, "place")
+            return np.where(placed < 0, np.int64(grid.slots), placed)
+        guessed = self._sent(values).selectExpr("*", *spark_sql.guessed([bound]))
+        answer = fetched(guessed.selectExpr("at", f"coalesce({found}, {grid.slots}) AS slot"))
+        return _in_order(answer["slot"], answer["at"]).astype(np.int64)
+
+    def offsets_of(self, grid: Grid, values: FloatArray, half: int) -> IntArray:
+        return self._placed(grid, values, amounts_of(grid, half, squared=False), "added")
+
+    def digest_of(self, key: bytes, message: bytes) -> bytes:
+        sent = self._session.createDataFrame(pa.table({"c0": [1], "t0": [message.decode()]}))
+        padded = pads(key)
+        ranked = mapped(sent, spark_batches.ranking(padded["inner"], padded["outer"], 1), "c0 bigint, rank string")
+        return bytes.fromhex(fetched(ranked)["rank"][0])
+
+    def _placed(self, grid: Grid, values: FloatArray, amounts: Sequence[Any] | None, name: str) -> IntArray:
+        work = spark_batches.placing([(thresholds_of(grid), grid.slots)], amounts)
+        found = fetched(mapped(self._sent(values), work, "at bigint, place bigint, added bigint"))
+        return _in_order(found[name], found["at"]).astype(np.int64)
+
+    def numbers_of(self, decimals: Sequence[str]) -> FloatArray:
+        number = spark_sql.column_of("x", "decimal(38,18)").number.format("CAST(x AS DECIMAL(38,18))")
+        sent = self._session.createDataFrame(pa.table({"at": np.arange(len(decimals)), "x": list(decimals)}))
+        found = fetched(sent.selectExpr("at", f"{number} AS n"))
+        return _in_order(found["n"], found["at"]).astype(np.float64)
+
+    def _sent(self, values: FloatArray) -> Any:
+        return self._session.createDataFrame(pa.table({"at": np.arange(len(values)), "c0": values}))
+
+
+def fetched(frame: Any) -> dict[str, Any]:
+    """The columns of an answer, as arrays."""
+    table = frame.toArrow()
+    return {name: table.column(name).to_numpy() for name in table.column_names}
+
+
+def mapped(frame: Any, work: Callable[[Any], Any], schema: str) -> Any:
+    """The result of the workers on a frame. They are sent code without names, for they may not have dpcurves."""
+    from pyspark import cloudpickle
+
+    cloudpickle.register_pickle_by_value(spark_batches)
+    return frame.mapInArrow(work, schema)
+
+
+def amounts_of(grid: Grid, half: int, *, squared: bool) -> Sequence[Any]:
+    """Constants of a grid that `spark_batches.counting` needs to add offsets up."""
+    middle, width, _ = Offsets.of(grid)
+    return middle, width, half, (grid.slots - grid.cells) // 2, squared, grid.lower, grid.upper
+
+
+def _in_order(values: Any, at: Any) -> NDArray[Any]:
+    return np.asarray(values)[np.argsort(at)]
+
+
+def checked_spark(url: str) -> Checked:
+    """Run every check on the server at this URL.
+
+    Raises:
+        ValueError: it is not reached, or fails on a public number.
+    """
+    session = connected(url)
+    try:
+        prover = SparkProver(session)
+        return Checked(prover.name, tuple(hidden(lambda: list(findings(prover)), UNREACHED)))
+    finally:
+        end(session)
+
+
+# SENSITIVE. A Spark data frame, counted by Spark: only exact integers of a plan's table leave it.
+
 
 FAILED = "Spark did not answer (what it says is not shown: it may quote a record); are its session and workers up?"
 COUNTED = "place bigint, high bigint, low bigint"

@@ -9,8 +9,7 @@ import numpy as np
 
 from dpcurves.arrays import FloatArray
 from dpcurves.data.axis import Axis
-from dpcurves.data.grid import Grid
-from dpcurves.data.spacing import Outside
+from dpcurves.data.grid import Grid, Outside
 from dpcurves.records.column import LONGEST_TEXT, Column, Kind
 from dpcurves.records.engines.engine import BoundAxis
 from dpcurves.records.engines.slot_text import (

@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.arrays import BoolArray, IntArray
-from dpcurves.compiled import loops_are_compiled
-from dpcurves.curves.notes import warn_of
+from dpcurves.arrays import BoolArray, IntArray, loops_are_compiled
+from dpcurves.conversation import Release
+from dpcurves.curves.result import warn_of
 from dpcurves.ledger import Allotment
-from dpcurves.release import Release
 
-from .known_names import KnownNames, any_drawn, numbers_of
-from .report_file import NAME, Octets, Records, octets_of
+from .report_file import NAME, KnownNames, Octets, Records, any_drawn, numbers_of, octets_of
 from .task import Task
 from .trust import Tables
 

@@ -9,14 +9,14 @@ from itertools import pairwise
 from math import isqrt, prod, sqrt
 from typing import NamedTuple
 
-from dpcurves.laws import Responses
+from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.noise.exponential import LEAST_EPSILON
 from dpcurves.privacy import Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, Query, Read
-from dpcurves.release import Plan, UnsupportedQuery
+from dpcurves_local.responses.law import Responses
 
 from .responses import RANDOMISERS, Hadamard, Randomiser, choose_randomiser, randomiser_named
-from .responses.choice import LONGEST
+from .responses.randomiser import LONGEST
 from .tallied import Tallied
 
 MOST_CELLS = 2**20

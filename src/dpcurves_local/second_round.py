@@ -18,19 +18,18 @@ import numpy as np
 
 from dpcurves.arguments import Refused, chosen, require_kind, require_known
 from dpcurves.arrays import BoolArray, IntArray
+from dpcurves.conversation import Plan, Release, Step
 from dpcurves.curves import CDF, CdfQuestion, UStatistic
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, Read
-from dpcurves.release import Plan, Release, Step
 from dpcurves_parties.serving.task_document import text_of
 
 from .area_of_bits import PARTS, Bits, First, area_of_bits, chances_of_one
 from .collection import Collection
-from .known_names import Numbers, any_drawn, numbers_of
-from .report_file import NAME, Octets
+from .report_file import NAME, Numbers, Octets, any_drawn, numbers_of
 from .reported_tree import ways_of
 from .tallied import Tallied
 from .task import VERSION, Task

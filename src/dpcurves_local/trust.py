@@ -1,4 +1,4 @@
-"""Local model: no party but the person sees a record; each randomises one answer at home, and sends that."""
+"""Local model: no party but the person sees a record; each randomises one answer at home."""
 
 from __future__ import annotations
 
@@ -10,21 +10,36 @@ import numpy as np
 
 from dpcurves.arguments import Refused
 from dpcurves.arrays import BoolArray, IntArray
+from dpcurves.conversation import Plan, Release, Setting, Strategy, UnsupportedQuery, Workload
 from dpcurves.ledger import Allotment
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, Query, Read
-from dpcurves.release import Plan, Release, Setting, UnsupportedQuery
 from dpcurves.strategies import at_once
 from dpcurves.trust.base import Answer, require
-from dpcurves.workloads import Strategy, Workload
 
-from .person import Person
 from .reported_tree import Coins, planned, ways_of
 from .responses import Randomiser
 from .responses.coins import even
 from .responses.randomiser import Reports, close_together, unset_from
 from .tallied import Tallied
+
+# SECRET. The holder of the local model: one person, and the one value.
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Person:
+    """Person in the local model, who trusts no other party. It has no repr.
+
+    Attributes:
+        slot: The cell of the table that the person's value lies in, row by row; as many as there are cells: missing.
+    """
+
+    slot: int
+
+
+# Local model: no party but the person sees a record; each randomises one answer at home, and sends that.
+
 
 MOST_PEOPLE = 2**31
 

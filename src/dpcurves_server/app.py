@@ -15,11 +15,10 @@ from starlette.routing import BaseRoute
 
 from dpcurves.arguments import Named
 from dpcurves.ledger import BudgetExceeded
-from dpcurves_parties.serving.errors import ProtocolAborted, Trouble
+from dpcurves_parties.serving.messages import ProtocolAborted, Trouble
 
 from .api import PREFIX, router_of
-from .front import Front
-from .shield import Shield
+from .front import Front, Shield
 
 UNFORESEEN = "server: something went wrong here; what was asked was not done"
 

@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from dpcurves.arguments import Named
 from dpcurves.display import headless_axes, svg_text
-from dpcurves_parties.serving.memory_image import leave_no_image
+from dpcurves_parties.serving.messages import leave_no_image
 
 from .sketches import Facts, drawn
 

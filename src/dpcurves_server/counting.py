@@ -7,21 +7,20 @@ import warnings
 from sqlalchemy import Connection
 
 from dpcurves.arguments import Named, Refused
+from dpcurves.conversation import UnsupportedQuery
 from dpcurves.curves import CurveWarning
-from dpcurves.curves.kinds import curve_from_json
+from dpcurves.curves.result import curve_from_json
 from dpcurves.ledger import BudgetExceeded, Grant
-from dpcurves.ledger.allowance import NoAllowance
-from dpcurves.ledger.receipt import receipt_of
-from dpcurves.release import UnsupportedQuery
+from dpcurves.ledger.account import NoAllowance
+from dpcurves.ledger.charge import receipt_of
 from dpcurves.session import Session
 
-from .archive import Archive
-from .asked import State
 from .datasets import Dataset, Datasets
 from .drawing import csv_of, svg_of
 from .projects import HasGone, Projects
-from .questions import question_id, request_id
+from .questions import State, question_id, request_id
 from .queue import Does, Job, Overtaken, Queue
+from .store import Archive
 from .visitors import MACHINE
 
 UNREADABLE = "the records can not be read now"

@@ -1,4 +1,4 @@
-"""Datasets: a name, a public schema, and versions of the records, which nobody sees here."""
+"""Datasets: a public schema and versions of the records, with the check that a table has the declared columns."""
 
 from __future__ import annotations
 
@@ -6,21 +6,72 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row, insert, select
 
+from dpcurves.arguments import Named, Refused
+from dpcurves.data import Axis, Categories, Grid
 from dpcurves.ledger import Account, Balance, Event, Statement
-from dpcurves.ledger.stored_text import require_name
+from dpcurves.ledger.account import require_name
 from dpcurves.privacy import Adjacency, Unit
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolAborted
 
-from .archive import Archive
 from .declared_columns import Declared, columns_from_json, columns_to_json
-from .fitting import require_fits
-from .store import now
-from .tables import DATASETS
+from .store import DATASETS, Archive, now
 from .visitors import Right, Subject, Visitor, require, unknown
+
+if TYPE_CHECKING:
+    from dpcurves.records.counting import Records
+
+
+# Schema check: a registered table has the columns and types that were declared. Reads the schema alone.
+
+
+PLACES = ("data", "table", "delimiter")
+"""What an error is about that speaks of where the records lie, and not of what is in them."""
+
+
+def require_fits(data: object, delimiter: str, unit: Unit, columns: Sequence[Declared]) -> None:
+    """Refuse records without a column that is declared, or with one of another kind. Looks at no row.
+
+    What the records have instead is not said: the first line of a file without a header is somebody's.
+
+    Raises:
+        ValueError: names the first declared column that is not there, or that the records can not be opened.
+    """
+    records = _opened(data, delimiter, unit)
+    try:
+        for each in columns:
+            _require(records, each)
+    finally:
+        records.close()
+
+
+def _opened(data: object, delimiter: str, unit: Unit) -> Records:
+    from dpcurves.records import open_records
+
+    try:
+        return open_records(data, unit=unit, key=bytes(32), delimiter=delimiter)
+    except Named as error:
+        if error.argument in PLACES:
+            raise
+        rule = f"the records have no column {unit.column!r} that names a unit"
+    raise Refused("unit", rule, unit.column)
+
+
+def _require(records: Records, declared: Declared) -> None:
+    name = str(declared.column)
+    axis = declared if isinstance(declared, Categories) else Axis(name, Grid(declared.lower, declared.upper, cells=1))
+    try:
+        records.check([axis])
+        return
+    except Named:
+        kind = "categories" if isinstance(declared, Categories) else "numbers"
+    raise Refused("schema", f"the records have no column {name!r} of {kind}, as declared", name)
+
+
+# Datasets: a name, a public schema, and versions of the records, which nobody sees here.
 
 
 class Relation(Enum):

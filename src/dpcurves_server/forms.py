@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dpcurves.arguments import Refused
 
 if TYPE_CHECKING:
-    from dpcurves.data.predictor import Predictor
+    from dpcurves.data.axis import Predictor
 
 LONGEST = 2000
 """Characters that one field may have."""

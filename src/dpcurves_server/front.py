@@ -1,19 +1,143 @@
-"""Authentication of requests: bearer token, session cookie or anonymous; with rate limits."""
+"""Authentication of requests, and middleware before every route: bounded bodies, same origin, security headers."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from secrets import compare_digest
+from types import MappingProxyType
+from typing import Any
 
 from fastapi import Request
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
 
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolAborted
 
 from .gate import Gate
-from .patience import Rate
-from .sessions import SignedIn
+from .sessions import Rate, SignedIn
 from .visitors import Visitor
+
+# Middleware in front of every route: bounded bodies, same origin, security headers.
+
+
+LARGEST = 2**22
+"""Bytes of a body."""
+LARGEST_FILE = 2**25
+FILES = re.compile("/manage/[^/]+/synthetic")
+"""Where files are sent, by people who are asked who they are before anything is read."""
+LONGEST_PATH = 2000
+NOTHING_ELSE = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+OF_PAGES = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'"
+)
+OF_PICTURES = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
+"""A picture by itself, and an HTML summary that was saved: they bring their own styles, and nothing that runs."""
+HEADERS: Mapping[str, str] = MappingProxyType(
+    {
+        "Strict-Transport-Security": "max-age=31536000",
+        "X-Content-Type-Options": "nosniff",
+        # Not no-referrer: under it forms of one's own pages come from the origin "null".
+        "Referrer-Policy": "same-origin",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    }
+)
+Scope = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[Any], Awaitable[None]]
+
+
+class Shield:
+    """An app around an app."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        dressed = _dressed(scope, send)
+        wrong = _wrong(scope)
+        if wrong is not None:
+            line, status = wrong
+            await JSONResponse({"error": line}, status)(scope, receive, dressed)  # type: ignore[arg-type]
+            return
+        await self._app(scope, _bounded(receive, _largest(scope)), dressed)
+
+
+def _wrong(scope: Scope) -> tuple[str, int] | None:
+    """The refusal of a malformed or oversized request, before any route sees it; None if there is none."""
+    headers = Headers(scope=scope)  # type: ignore[arg-type]
+    path = str(scope["path"])
+    if len(path) > LONGEST_PATH or not path.isprintable():
+        return "path: there is nothing of this name", 404
+    length = headers.get("content-length", "0")
+    if not length.isdecimal() or int(length[:20]) > _largest(scope):
+        return f"message: at most {_largest(scope)} bytes are taken", 413
+    if scope["method"] not in SAFE and not _is_own(scope, headers):
+        return "origin: forms are taken from pages of this server alone", 403
+    return None
+
+
+def _is_own(scope: Scope, headers: Headers) -> bool:
+    """Tell whether a changing request is of the same origin, or bears a token."""
+    if headers.get("authorization", "").lower().startswith("bearer "):
+        return True
+    origin = headers.get("origin")
+    if origin is None:
+        return headers.get("sec-fetch-site") == "same-origin"
+    return origin == f"{scope['scheme']}://{headers.get('host', '')}"
+
+
+def _largest(scope: Scope) -> int:
+    return LARGEST_FILE if FILES.fullmatch(str(scope["path"])) else LARGEST
+
+
+def _bounded(receive: Receive, most: int) -> Receive:
+    """Bodies end where they are too long, whatever was said of their length."""
+    taken = 0
+
+    async def bounded() -> Mapping[str, Any]:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        if taken > most:
+            return {"type": "http.disconnect"}
+        return message
+
+    return bounded
+
+
+def _dressed(scope: Scope, send: Send) -> Send:
+    """The answer with the headers of all answers; a route may have said its own policy, and what may be kept."""
+
+    async def dressed(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+            headers.setdefault("Content-Security-Policy", _policy(scope, headers.get("content-type", "")))
+            headers.setdefault("Cache-Control", "no-store")
+        await send(message)
+
+    return dressed
+
+
+def _policy(scope: Scope, kind: str) -> str:
+    if kind.startswith("image/svg"):
+        return OF_PICTURES
+    return OF_PAGES if kind.startswith("text/html") else NOTHING_ELSE
+
+
+# Authentication of requests: bearer token, session cookie or anonymous; with rate limits.
+
 
 COOKIE = "__Host-dpcurves"
 CSRF_HEADER = "x-csrf-token"

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .archive import Archive
-from .audit import Audit
 from .datasets import Datasets
 from .models import Models
-from .passwords import Passwords
-from .people import People
+from .people import Passwords, People
 from .projects import Projects
 from .questions import Questions
+from .queue import Stewardship
 from .releases import Releases
 from .sessions import Sessions, Tokens
-from .stewardship import Stewardship
+from .store import Archive, Audit
 from .studio import Studio
 from .synthetic import SyntheticTables
 

@@ -27,8 +27,8 @@ from joserfc.jws import JWSRegistry
 from requests import RequestException
 
 from dpcurves.arguments import Refused
-from dpcurves.ledger.stored_text import require_name
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves.ledger.account import require_name
+from dpcurves_parties.serving.messages import ProtocolAborted
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
 """By which tokens may be signed: with a key that the issuer alone has, whatever it announces."""

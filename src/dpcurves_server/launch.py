@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dpcurves.arguments import Refused
-from dpcurves_parties.serving.door import USUAL, Door, Limits
-from dpcurves_parties.serving.entrance import proving_alone
-from dpcurves_parties.serving.launch import Address, serve
+from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, proving_alone, serve
 
 from .app import create_app
 from .forms import Form
@@ -20,7 +18,7 @@ from .gate import Gate
 from .issuer import Issuer
 from .pages.site import prepare, routes
 from .pages.visits import Site
-from .patience import Rate
+from .sessions import Rate
 from .workers import Workers
 
 TURN = 0.0005

@@ -8,17 +8,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, insert, select
 
-from dpcurves.data.models import predictor_from_json
-from dpcurves.data.predictor import Predictor
+from dpcurves.data.axis import Predictor
 from dpcurves.ledger import Event
-from dpcurves.ledger.stored_text import LONGEST_NAME
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves.ledger.account import LONGEST_NAME
+from dpcurves.models import predictor_from_json
+from dpcurves_parties.serving.messages import ProtocolAborted
 
-from .archive import Archive
 from .projects import project_of
-from .seen import person_seen_by
-from .store import now
-from .tables import MODELS
+from .questions import person_seen_by
+from .store import MODELS, Archive, now
 from .visitors import Right, Subject, Visitor, require, unknown
 
 MOST_KEPT = 1000

@@ -17,8 +17,7 @@ from pyarrow import csv, parquet
 from dpcurves.arguments import Refused
 from dpcurves.data import Categories
 
-from .declared_columns import Declared, columns_from_json
-from .dummy import MOST_ROWS
+from .declared_columns import MOST_ROWS, Declared, columns_from_json
 from .packing import LARGEST, NO_TABLE, REFUSED, SECONDS
 
 MEMORY = 3 * 2**30

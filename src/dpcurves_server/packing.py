@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from threading import BoundedSemaphore
 
 from dpcurves.arguments import Refused
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolAborted
 
 from .declared_columns import Declared, columns_to_json
 

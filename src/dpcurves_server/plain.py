@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpcurves.conversation import Plan
 from dpcurves.ledger import AllowanceBalance, Balance, Remaining, Statement
 from dpcurves.ledger.amount import Amount
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.release import Plan
 
-from .asked import Asked
 from .datasets import Dataset
 from .declared_columns import columns_to_json
 from .models import Kept
 from .projects import Project
-from .questions import Planned
-from .seen import as_seen_by
+from .questions import Asked, Planned, as_seen_by
 from .visitors import Visitor
 
 

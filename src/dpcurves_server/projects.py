@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, delete, func, insert, select
 
 from dpcurves.ledger import Allowance, Event, Member, Remaining, Together
-from dpcurves.ledger.stored_text import require_name
+from dpcurves.ledger.account import require_name
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolAborted
 
-from .archive import Archive
 from .people import visitor_of
-from .store import now
-from .tables import DATASETS, MEMBERS, PEOPLE, PROJECTS, QUESTIONS
+from .store import DATASETS, MEMBERS, PEOPLE, PROJECTS, QUESTIONS, Archive, now
 from .visitors import Right, Subject, Visitor, may, require, unknown
 
 MOST_OPEN = 500

@@ -1,34 +1,119 @@
-"""Questions: planned from public facts, asked once by whomever of a project, and waited for."""
+"""Questions: planned from public facts, asked once by a member of a project, and waited for."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, insert, select
 
 from dpcurves.arguments import Refused, shown
+from dpcurves.conversation import Plan, Plans
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.data import Categories
-from dpcurves.data.axis import Category
-from dpcurves.data.predictor import Predictor
+from dpcurves.data.axis import Category, Predictor
 from dpcurves.ledger import Currency, Event, Member, Remaining
-from dpcurves.ledger.stored_text import LONGEST_NAME
+from dpcurves.ledger.account import LONGEST_NAME
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.rehearsal import rehearse, request_of
-from dpcurves.release import Plan, Plans
+from dpcurves.shortcuts import loss_of
 
-from .archive import Archive
-from .asked import MOST_LISTED, WITH_RELEASES, Asked, State, asked_of, find_asked, listed
 from .datasets import Dataset, Datasets
 from .declared_columns import Declared
 from .projects import Project, Projects, project_of
-from .store import now
-from .tables import QUESTIONS, RELEASES
-from .visitors import Right, Subject, Visitor, require, unknown
+from .store import QUESTIONS, RELEASES, Archive, Store, now
+from .visitors import Right, Subject, Visitor, may, require, unknown
+
+# Questions that were asked, as they stood when the public clock struck last: one row, and lists of them.
+
+
+MOST_LISTED = 500
+WITH_RELEASES = select(QUESTIONS, RELEASES.c.published_at).outerjoin(RELEASES, RELEASES.c.id == QUESTIONS.c.id)
+"""Questions, and when their releases were published."""
+
+
+class State(Enum):
+    """Status of a question. Counted answers are shown at the next publication time, not before."""
+
+    QUEUED = "queued"
+    PAID = "paid"
+    COUNTED = "counted"
+    ANSWERED = "answered"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that was asked.
+
+    Attributes:
+        id: That of the question, and of its release.
+        request: Under which the ledger has it.
+        project: Whose it is.
+        dataset: What it asks.
+        version: Which records.
+        person: Who asked it first.
+        question: Its form in JSON, as plain objects.
+        purpose: In words.
+        loss: What it may lose.
+        asked_at: When.
+        state: Where it stood when the public clock struck last.
+        refusal: Why it was not charged, if it was refused.
+        published: Whether everybody who may ask the dataset sees its release.
+    """
+
+    id: str
+    request: str
+    project: str
+    dataset: str
+    version: int
+    person: str
+    question: Mapping[str, Any]
+    purpose: str
+    loss: PrivacyLoss
+    asked_at: str
+    state: State
+    refusal: str | None
+    published: bool
+
+    @property
+    def subject(self) -> Subject:
+        """The subject that access rights are checked against."""
+        return Subject(self.dataset, self.project)
+
+
+def asked_of(row: Row[Any]) -> Asked:
+    """The question that a row stands for."""
+    return Asked(
+        row.id, row.request, row.project, row.dataset, row.version, row.person, json.loads(row.question), row.purpose,
+        loss_from(row.epsilon, row.rho), row.asked_at, State(row.shown),
+        row.refusal if row.shown == State.REFUSED.value else None, row.published_at is not None,
+    )  # fmt: skip
+
+
+def loss_from(epsilon: str | None, rho: str | None) -> PrivacyLoss:
+    """A loss that was written down."""
+    return loss_of(epsilon, None) if epsilon is not None else loss_of(None, rho)
+
+
+def find_asked(connection: Connection, id: str) -> Asked | None:
+    """Look up a question of any analyst; None if there is none."""
+    row = connection.execute(WITH_RELEASES.where(QUESTIONS.c.id == id)).first()
+    return None if row is None else asked_of(row)
+
+
+def listed(store: Store, *mine: ColumnElement[bool]) -> tuple[Asked, ...]:
+    """Questions of this kind, the last one first, and not too many."""
+    query = WITH_RELEASES.where(*mine).order_by(QUESTIONS.c.number.desc()).limit(MOST_LISTED)
+    return store.read(lambda connection: tuple(map(asked_of, connection.execute(query).all())))
+
+
+# Questions: planned from public facts, asked once by whomever of a project, and waited for.
+
 
 PAID = "the project has paid this for what is looked at: nothing more is charged"
 
@@ -254,3 +339,21 @@ def _columns_of(axis: Any) -> list[str]:
     if isinstance(axis.column, Predictor):
         return [each.column for each in axis.column.inputs]
     return [str(axis.column)]
+
+
+# Author names of questions and models, shown to visitors who may see people.
+
+
+def person_seen_by(who: Visitor, person: str, of: Subject) -> str:
+    """The name of whoever asked or handed in, if it is one's own or one may see who is in the project; else nothing."""
+    return person if person == who.name or may(who, Right.SEE_PEOPLE_OF_PROJECT, of) else ""
+
+
+def as_seen_by(who: Visitor, asked: Asked) -> Asked:
+    """A question without names of people and projects that a visitor may not see.
+
+    A published release is seen by analysts of other projects: neither its project nor who asked is theirs to see.
+    """
+    of = asked.subject
+    project = asked.project if may(who, Right.SEE_PROJECT, of) else ""
+    return replace(asked, person=person_seen_by(who, asked.person, of), project=project)

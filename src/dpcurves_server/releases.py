@@ -10,16 +10,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select, update
 
-from dpcurves.curves.kinds import curve_from_json
+from dpcurves.curves.result import curve_from_json
 from dpcurves.ledger import Event
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolAborted
 
-from .archive import Archive
-from .asked import WITH_RELEASES, Asked, State, asked_of, listed
 from .drawing import csv_of, svg_of
 from .projects import project_of
-from .store import now
-from .tables import QUESTIONS, RELEASES
+from .questions import WITH_RELEASES, Asked, State, asked_of, listed
+from .store import QUESTIONS, RELEASES, Archive, now
 from .visitors import Right, Subject, Visitor, may, require, unknown
 
 DRAWN = frozenset({"svg", "csv", "html"})

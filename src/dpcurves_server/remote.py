@@ -13,15 +13,15 @@ from typing import Any
 from urllib.parse import quote
 
 from dpcurves.arguments import ProtocolAborted, Refused, require_kind
-from dpcurves.curves.kinds import curve_from_json
+from dpcurves.conversation import Plans
 from dpcurves.curves.question_json import question_to_json
-from dpcurves.data.predictor import Predictor
+from dpcurves.curves.result import curve_from_json
+from dpcurves.data.axis import Predictor
 from dpcurves.ledger import BudgetExceeded, Currency
 from dpcurves.privacy import Adjacency, Neighbours, PrivacyLoss, Unit
 from dpcurves.rehearsal import rehearse, require_askable
-from dpcurves.release import Plans
-from dpcurves_parties.serving.certificate import host_of
 from dpcurves_parties.serving.channel import Channel, trusting
+from dpcurves_parties.serving.identity import host_of
 
 API = "/api/1"
 PAUSE = 0.25

@@ -1,25 +1,95 @@
-"""Sessions of people and tokens of their programs. Only hashes of both are stored."""
+"""Sessions of people and tokens of programs, of which hashes alone are stored; and rate limiters."""
 
 from __future__ import annotations
 
 import secrets
 import time
-from dataclasses import dataclass, replace
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from threading import Lock
 
 from sqlalchemy import Connection, delete, insert, select
 
 from dpcurves.ledger import Event
-from dpcurves.ledger.stored_text import require_name
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves.ledger.account import require_name
+from dpcurves_parties.serving.messages import ProtocolAborted
 
-from .archive import Archive
-from .passwords import Passwords
-from .patience import Patience
-from .people import visitor_of
-from .store import now
-from .tables import PEOPLE, SESSIONS, SUBJECTS, TOKENS
+from .people import Passwords, visitor_of
+from .store import PEOPLE, SESSIONS, SUBJECTS, TOKENS, Archive, now
 from .visitors import Right, Subject, Visitor, require, unknown
+
+# Rate limiters: failed sign-ins and requests a minute, per client, in memory, bounded.
+
+
+MOST_KEPT = 20_000
+FREE_TRIES = 5
+LONGEST_WAIT = 300.0
+MINUTE = 60.0
+
+
+@dataclass
+class Patience:
+    """Exponential back-off per client: each failure doubles the wait, up to five minutes."""
+
+    _wrong: OrderedDict[Hashable, tuple[int, float]] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def count(self, who: Hashable) -> None:
+        """Count an attempt as a failure until `forget` clears it: concurrent attempts count, too.
+
+        Raises:
+            ProtocolAborted: they have to wait. Says for how long.
+        """
+        with self._lock:
+            tries, until = self._wrong.get(who, (0, 0.0))
+            left = until - time.monotonic()
+            if tries < FREE_TRIES or left <= 0:
+                self._enter(who, tries + 1)
+                return
+        raise ProtocolAborted("sign-in", f"too many wrong tries; try again in {left:.0f} seconds", 429)
+
+    def forget(self, who: Hashable) -> None:
+        """Clear the failures of a client that succeeded."""
+        with self._lock:
+            self._wrong.pop(who, None)
+
+    def _enter(self, who: Hashable, tries: int) -> None:
+        wait = min(2.0 ** min(max(tries - FREE_TRIES, 0), 60), LONGEST_WAIT)
+        self._wrong.pop(who, None)
+        self._wrong[who] = (tries, time.monotonic() + wait)
+        while len(self._wrong) > MOST_KEPT:
+            self._wrong.popitem(last=False)
+
+
+@dataclass
+class Rate:
+    """So many requests a minute, of each."""
+
+    most: int
+    _minute: int = 0
+    _asked: dict[Hashable, int] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def count(self, who: Hashable) -> None:
+        """Count a request.
+
+        Raises:
+            ProtocolAborted: there were too many in this minute.
+        """
+        with self._lock:
+            minute = int(time.monotonic() // MINUTE)
+            if minute != self._minute or len(self._asked) > MOST_KEPT:
+                self._minute, self._asked = minute, {}
+            self._asked[who] = self._asked.get(who, 0) + 1
+            too_many = self._asked[who] > self.most
+        if too_many:
+            raise ProtocolAborted("requests", f"at most {self.most} a minute are answered; wait a minute", 429)
+
+
+# Sessions of people and tokens of their programs. Only hashes of both are stored.
+
 
 SESSION_SECONDS = 12 * 3600
 DAY = 24 * 3600

@@ -14,26 +14,22 @@ from warnings import catch_warnings
 import numpy as np
 import pyarrow as pa
 
+from dpcurves.conversation import Plan
 from dpcurves.curves.comparison import MEASURES
-from dpcurves.curves.kinds import curve_from_json
-from dpcurves.curves.notes import CurveWarning
 from dpcurves.curves.question_json import question_from_json, question_to_json
-from dpcurves.curves.result import Covered
-from dpcurves.data.predictor import Predictor
+from dpcurves.curves.result import Covered, CurveWarning, curve_from_json
+from dpcurves.data.axis import Predictor
 from dpcurves.display import headless_axes, svg_text
 from dpcurves.ledger import Currency
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Neighbours
-from dpcurves.release import Plan
 from dpcurves.session import Session
-from dpcurves.table_shortcuts import compare
+from dpcurves.shortcuts import compare
 
-from .asked import loss_from
-from .declared_columns import columns_from_json, columns_to_json
+from .declared_columns import columns_from_json, columns_to_json, dummy_table
 from .drawing import DRAWING, LEVEL, svg_of
-from .dummy import dummy_table
 from .plain import of_loss
-from .questions import Planned
+from .questions import Planned, loss_from
 from .recent import Recent
 from .releases import Answer
 from .synthetic import rows_of

@@ -1,21 +1,29 @@
-"""A process of its own that draws sketches and comparisons, one at a time, and caches them."""
+"""The process that draws sketches and comparisons, a cache of results, and requests that wait for pictures."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import sha256
 from typing import IO, cast
 
-from dpcurves_parties.serving.errors import ProtocolAborted
+from fastapi.concurrency import run_in_threadpool
+
+from dpcurves_parties.serving.messages import ProtocolAborted
 
 from .recent import Recent
+from .releases import Releases
 from .sketches import BESIDE, SKETCH, Drawn, Facts
 from .synthetic import Synthetic
+
+# A process of its own that draws sketches and comparisons, one at a time, and caches them.
+
 
 MOST_KEPT, MOST_WAITING = 64, 128
 SECONDS = 600.0
@@ -142,3 +150,33 @@ def _key(facts: Facts, table: Synthetic | None) -> bytes:
     """The cache key of a picture; a synthetic table enters by its digest."""
     known = "" if table is None else table.digest
     return sha256(f"{known}\n{json.dumps(facts)}".encode()).digest()
+
+
+# Waiting for pictures that other processes draw. Who waits holds no thread: pages need those.
+
+
+PATIENCE, POLL = 60.0, 0.25
+"""Seconds that a picture is waited for, and between polls whether it is there."""
+
+
+async def until_drawn(releases: Releases, id: str) -> None:
+    """Wait until the picture of an answer is there, for so long at most. Whoever waits has been let in before."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and not await run_in_threadpool(releases.is_drawn, id):
+        await asyncio.sleep(POLL)
+
+
+async def until_made(coming: Future[Drawn]) -> Drawn:
+    """Wait for a sketch or a comparison, for so long at most.
+
+    Raises:
+        ProtocolAborted: it was not drawn in time, or can not be, or the same person wanted another one instead.
+    """
+    try:
+        return await asyncio.wait_for(asyncio.wrap_future(coming), PATIENCE)
+    except TimeoutError:
+        raise ProtocolAborted("picture", NO_PICTURE, 503) from None
+    except asyncio.CancelledError:
+        if coming.cancelled():
+            raise ProtocolAborted("picture", NO_PICTURE, 503) from None
+        raise

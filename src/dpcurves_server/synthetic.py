@@ -11,15 +11,13 @@ from pyarrow import csv, parquet
 from sqlalchemy import Connection, Row, delete, insert, select
 
 from dpcurves.ledger import Event
-from dpcurves.ledger.stored_text import require_name
+from dpcurves.ledger.account import require_name
 
 from . import packing
-from .archive import Archive
 from .datasets import Dataset
-from .dummy import MOST_ROWS, USUAL_ROWS, dummy_table
+from .declared_columns import MOST_ROWS, USUAL_ROWS, dummy_table
 from .recent import Recent
-from .store import now
-from .tables import SYNTHETIC
+from .store import SYNTHETIC, Archive, now
 from .visitors import Right, Subject, Visitor, require
 
 SHOWN_ROWS = 1000

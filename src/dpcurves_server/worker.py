@@ -9,7 +9,7 @@ from traceback import extract_tb
 
 from dpcurves.arguments import Named
 from dpcurves.display import headless_axes, svg_text
-from dpcurves_parties.serving.memory_image import leave_no_image
+from dpcurves_parties.serving.messages import leave_no_image
 
 from .counting import PUBLIC, Counting
 from .queue import Does

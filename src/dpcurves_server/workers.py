@@ -13,8 +13,8 @@ import threading
 import time
 from contextlib import suppress
 
-from .archive import Archive
 from .queue import Does, Queue
+from .store import Archive
 
 POLL = 0.5
 """Seconds between polls of who has ended."""

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dpcurves.arguments import Refused
+from dpcurves.conversation import Plan, Release
 from dpcurves.ledger import Allotment
 from dpcurves.mechanisms import ExactTable, Sequential, State
-from dpcurves.mechanisms.sequential import require_next
+from dpcurves.mechanisms.base import require_next
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
-from dpcurves.queries import TickQuery
-from dpcurves.release import Plan, Release
 from dpcurves.trust.base import require
+from dpcurves_streams.queries import TickQuery
 
 if TYPE_CHECKING:
     from dpcurves.ledger import Standing

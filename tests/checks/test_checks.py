@@ -11,9 +11,8 @@ import pytest
 import dpcurves as dp
 from dpcurves import curves
 from dpcurves.checks import Failure, check_question
+from dpcurves.conversation import ALL, Cells, Needs, Setting, needed
 from dpcurves.data import Axis
-from dpcurves.release import ALL, Setting
-from dpcurves.workloads import Cells, Needs, needed
 
 GENERATOR = np.random.default_rng(3)
 COLUMNS = {

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpcurves.cli.literals import amount, categories, category, chance, chosen, numbers, whole
+from dpcurves.cli.option_groups import amount, categories, category, chance, chosen, numbers, whole
 from dpcurves.cli.refusal import Misuse
 
 

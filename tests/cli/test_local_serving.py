@@ -18,9 +18,9 @@ from typer.testing import Result
 
 import dpcurves as dp
 from dpcurves_local import Task
-from dpcurves_local.sending import LARGEST
+from dpcurves_local.report_server import LARGEST
 from dpcurves_parties.serving.channel import Channel, trusting
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolAborted
 
 Run = Callable[..., Result]
 LONG = 120

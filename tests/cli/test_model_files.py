@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from dpcurves.data.models import Link, Power, Ranged, Scorecard, Term
+from dpcurves.models import Link, Power, Ranged, Scorecard, Term
 
 Run = Callable[..., Result]
 SPENT = ("--epsilon", "1", "--adjacency", "replace-one")

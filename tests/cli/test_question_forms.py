@@ -11,8 +11,8 @@ from dpcurves.cli.one_table import QUESTIONS
 from dpcurves.cli.option_groups import parameters_of
 from dpcurves.cli.table_options import ScoreOptions
 from dpcurves.curves.question_json import question_from_json, question_to_json
-from dpcurves.data.models import Link, Power, Ranged, Scorecard, Term
-from dpcurves_server.cli.question_forms import forms_of
+from dpcurves.models import Link, Power, Ranged, Scorecard, Term
+from dpcurves_server.cli.commands import forms_of
 
 FORMS = forms_of(QUESTIONS)
 CARD = Scorecard("risk", -5.0, (Ranged("age", 18, 90),), (Term(0.1, (Power("age"),)),), Link.LOGIT)

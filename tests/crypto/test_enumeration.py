@@ -8,9 +8,8 @@ from engines import ENGINES, NAMES, PORTABLE
 
 from dpcurves.noise import Randomness
 from dpcurves_parties.crypto import Z64, Z128, Domain, Engine, Ring, prefix_sums, share_cells
-from dpcurves_parties.crypto.comparison import enumeration_pays
+from dpcurves_parties.crypto.comparison import cell_sums, enumeration_pays
 from dpcurves_parties.crypto.comparison import values as values_of
-from dpcurves_parties.crypto.enumeration import cell_sums
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=NAMES)

@@ -27,9 +27,8 @@ from dpcurves_parties.crypto import (
     share_cells,
     values,
 )
-from dpcurves_parties.crypto.enumeration import cell_sums
-from dpcurves_parties.crypto.fast import instructions_here
-from dpcurves_parties.crypto.round_keys import schedule
+from dpcurves_parties.crypto.comparison import cell_sums
+from dpcurves_parties.crypto.engine import instructions_here, schedule
 
 KEYS = 277  # no whole number of registers, nor of chunks
 

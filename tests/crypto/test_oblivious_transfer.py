@@ -26,9 +26,11 @@ from dpcurves_parties.crypto.oblivious_transfer import (
     Trees,
     bits_of_offset,
     require_point,
-    transposition,
 )
-from dpcurves_parties.crypto.oblivious_transfer.group import times_base
+from dpcurves_parties.crypto.oblivious_transfer import (
+    extension as transposition,
+)
+from dpcurves_parties.crypto.oblivious_transfer.base import times_base
 
 pytest.importorskip("rbcl")
 Bits = NDArray[np.bool_]

@@ -15,7 +15,7 @@ from dpcurves.noise import Randomness
 from dpcurves_parties.crypto.circuits import Circuit, numbers_of, traced
 from dpcurves_parties.crypto.garbling import opened
 from dpcurves_parties.crypto.two_party import Ending, Job, Owner, evaluate, evaluate_one, garble, garble_one, together
-from dpcurves_parties.crypto.two_party.frames import Frames
+from dpcurves_parties.crypto.two_party.job import Frames
 
 pytest.importorskip("rbcl")
 Numbers = NDArray[np.uint64]

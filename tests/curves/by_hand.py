@@ -9,17 +9,16 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpcurves.conversation import Release, Step
 from dpcurves.curves import Question
 from dpcurves.data import Axis, Categories, Outside
 from dpcurves.ledger import Grant, QuestionBudget
 from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.auto import LINEAR
-from dpcurves.noise.memory import FleetingMemory
-from dpcurves.noise.randomness import Randomness
+from dpcurves.noise.randomness import FleetingMemory, Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PrefixQuery, Query, SquareQuery, SumQuery
 from dpcurves.rehearsal import converse
-from dpcurves.release import Release, Step
 from dpcurves.trust import Central, conversation
 from dpcurves_parties.shares.function_shares import FunctionShares
 

@@ -12,8 +12,9 @@ from kinds import Case, Counts, FloatArray, People, people
 
 from dpcurves.curves import ROC, Cuts, RocQuestion
 from dpcurves.data import Grid, Outside
-from dpcurves.postprocess import RocBand, auc_of_counts
+from dpcurves.inference import RocBand
 from dpcurves.privacy import PrivacyLoss
+from dpcurves.summaries import auc_of_counts
 
 AT = (4, 8, 16, 24, 40)
 THRESHOLDS = RocQuestion("y", "s", Grid(0, 1, cells=64, outside=Outside.APART), at=AT)

@@ -13,8 +13,8 @@ from kinds import POPULATIONS, Case, FloatArray
 
 import dpcurves as dp
 from dpcurves.arrays import IntArray
-from dpcurves.postprocess.summaries.concordance import pairs_of
 from dpcurves.privacy import PrivacyLoss
+from dpcurves.summaries.kernels import pairs_of
 
 SIDE = 6
 STEPS = np.array([0.3, 0.4, 0.3])

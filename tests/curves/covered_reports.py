@@ -12,8 +12,8 @@ from kinds import DATA, POPULATIONS, Case, FloatArray
 
 import dpcurves as dp
 from dpcurves.arrays import BoolArray
+from dpcurves.inference.two_samples import chance_of_less
 from dpcurves.noise import Randomness
-from dpcurves.postprocess.inference.two_samples import chance_of_less
 from dpcurves_local import Collection, First, Task, publish
 
 P = (0.1, 0.25, 0.5, 0.9)

@@ -12,16 +12,19 @@ from kinds import Case, FloatArray, People, people
 from numpy.typing import ArrayLike
 
 from dpcurves.curves import Reading, Scores, ScoresQuestion
-from dpcurves.curves.confusion import RATES
-from dpcurves.curves.score_readings import groups_of_cells
+from dpcurves.curves.class_curves import RATES
+from dpcurves.curves.class_table import groups_of_cells
 from dpcurves.data import Categories
-from dpcurves.postprocess import auc_of_counts
-from dpcurves.postprocess.inference.ratio_bands import above
-from dpcurves.postprocess.summaries.calibration import brier_score, calibration_gaps
-from dpcurves.postprocess.summaries.class_distance import largest_gap_of_classes
-from dpcurves.postprocess.summaries.net_benefit import net_benefit
-from dpcurves.postprocess.summaries.precision_recall import average_precision
+from dpcurves.inference.rates import above
 from dpcurves.privacy import PrivacyLoss
+from dpcurves.summaries import auc_of_counts
+from dpcurves.summaries.two_classes import (
+    average_precision,
+    brier_score,
+    calibration_gaps,
+    largest_gap_of_classes,
+    net_benefit,
+)
 
 THRESHOLD = 0.3
 GROUPS = Categories("g", (0, 1))

@@ -10,14 +10,14 @@ import numpy as np
 from baselines import NoisyBuckets, path_graph, regular_bounds
 
 import dpcurves as dp
+from dpcurves.conversation import ALL, Release, Setting
 from dpcurves.curves import Question
 from dpcurves.data import Axis
 from dpcurves.histograms import AhpEstimator, DawaEstimator
 from dpcurves.mechanisms import AUTO, Mechanism
-from dpcurves.postprocess import AtMost, smooth_absolute, smooth_squares
 from dpcurves.privacy import EACH_RECORD, AddRemove
 from dpcurves.queries import IntervalPartitionQuery
-from dpcurves.release import ALL, Release, Setting
+from dpcurves.smoothing import AtMost, smooth_absolute, smooth_squares
 
 GRID, LOSS, WHO = dp.Grid(0, 1, cells=64), dp.PrivacyLoss.pure(1), AddRemove(EACH_RECORD)
 AXIS = (Axis("x", GRID),)

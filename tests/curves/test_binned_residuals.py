@@ -11,13 +11,8 @@ from by_hand import answer, both, table_of
 from numpy.typing import NDArray
 
 from dpcurves import ADD_REMOVE
-from dpcurves.curves.binned_residuals import (
-    COUNTS,
-    SUMS,
-    BinnedResiduals,
-    BinnedResidualsQuestion,
-    least_records,
-)
+from dpcurves.conversation import HALF, Setting
+from dpcurves.curves.residuals import COUNTS, SUMS, BinnedResiduals, BinnedResidualsQuestion, least_records
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
@@ -33,10 +28,8 @@ from dpcurves.privacy import (
 )
 from dpcurves.queries import CountQuery, Query, Read, SumQuery
 from dpcurves.rehearsal import rehearse
-from dpcurves.release import Setting
 from dpcurves.session import Session
-from dpcurves.strategies.groups import merged
-from dpcurves.workloads import HALF
+from dpcurves.strategies.ranks import merged
 
 FloatArray = NDArray[np.float64]
 DRAW = np.random.default_rng(5)
@@ -164,8 +157,8 @@ def test_shares_add_up_and_pieces_follow_public_numbers_alone() -> None:
         "CountQuery",
         "SumQuery",
     ]
-    assert rehearse(QUESTION, ONE, ReplaceOne(EACH_RECORD, 200))[0].query.pieces == 4  # type: ignore[union-attr]
-    assert rehearse(QUESTION, ONE, ReplaceOne(EACH_RECORD, 1))[0].query.pieces == 2  # type: ignore[union-attr]
+    assert rehearse(QUESTION, ONE, ReplaceOne(EACH_RECORD, 200))[0].query.pieces == 4  # type: ignore[attr-defined]
+    assert rehearse(QUESTION, ONE, ReplaceOne(EACH_RECORD, 1))[0].query.pieces == 2  # type: ignore[attr-defined]
     setting = Setting(ONE, ReplaceOne(Unit("u", 2), 50))
     assert least_records(setting) == 189  # noise of scale 4 / 0.6
     assert least_records(Setting(PrivacyLoss.zcdp("0.5"), AddRemove(EACH_RECORD))) == 26

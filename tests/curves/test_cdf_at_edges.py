@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from by_hand import answer, both
 
+from dpcurves.conversation import ALL, Evidence, Plan, PrivacyStatement, Release
 from dpcurves.curves import CDF, CdfQuestion, GrownPartition
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import Family, Noise, PathSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import Hint, PrefixQuery
-from dpcurves.release import ALL, Evidence, Plan, PrivacyStatement, Release
 from dpcurves.trust import conversation
 from dpcurves_parties.shares.function_shares import FunctionShares
 

@@ -11,7 +11,7 @@ from kinds import people
 import dpcurves as dp
 from dpcurves.arguments import Refused
 from dpcurves.curves import Comparison
-from dpcurves.postprocess.inference.independent_difference import Measured, pvalue_of
+from dpcurves.inference.moments import Measured, pvalue_of
 
 LOSS = dp.PrivacyLoss.pure(1)
 QUESTIONS: dict[str, Any] = {

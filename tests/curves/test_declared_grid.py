@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dpcurves.curves.turns.declared_grid import grid_from_json, grid_to_json, read_grid, written_grid
+from dpcurves.curves.question import grid_from_json, grid_to_json, read_grid, written_grid
 from dpcurves.data import Grid, Outside, Values
 
 GRIDS = [

@@ -8,7 +8,7 @@ from by_hand import answer, both
 
 import dpcurves as dp
 from dpcurves.curves import CDF, CdfQuestion
-from dpcurves.curves.distances import Distributed
+from dpcurves.curves.comparison import Distributed
 from dpcurves.data import Grid, Outside
 from dpcurves.privacy import PrivacyLoss
 

@@ -13,14 +13,14 @@ from by_hand import answer, both
 from kinds import CONTINUOUS, KINDS, labels_of, scores
 from scipy.stats import kstest
 
+from dpcurves.conversation import Setting
 from dpcurves.curves import HosmerLemeshow, HosmerLemeshowQuestion
-from dpcurves.curves.hosmer_lemeshow import NUMBERS
-from dpcurves.curves.turns.group_numbers import COUNTING, groups_for
+from dpcurves.curves.calibration import TEST_NUMBERS as NUMBERS
+from dpcurves.curves.score_groups import COUNTING, groups_for
 from dpcurves.data import Values
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, QuantileCutsQuery
 from dpcurves.rehearsal import rehearse
-from dpcurves.release import Setting
 
 QUESTION = HosmerLemeshowQuestion("y", "s")
 RUNS = 300

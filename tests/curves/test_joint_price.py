@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.curves.joint_price import measured
+from dpcurves.curves.scores import measured
 from dpcurves.privacy import Unit
 
 QUESTION = dp.ScoresQuestion("y", "s")

@@ -16,8 +16,8 @@ import dpcurves as dp
 from dpcurves.arrays import FloatArray
 from dpcurves.histograms import CellEstimator
 from dpcurves.noise import Randomness
-from dpcurves.postprocess.summaries.concordance import pairs_of
 from dpcurves.privacy import PrivacyLoss
+from dpcurves.summaries.kernels import pairs_of
 from dpcurves_local import Collection, Task
 
 HUGE = PrivacyLoss.pure(10**9)

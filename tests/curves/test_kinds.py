@@ -9,7 +9,7 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.arguments import Refused
-from dpcurves.curves.kinds import curve_from_json
+from dpcurves.curves.result import curve_from_json
 
 GRID, LOSS = dp.Grid(0, 1, cells=8), dp.PrivacyLoss.pure(8)
 CHANCE = np.random.default_rng(1)

@@ -12,7 +12,7 @@ from scipy.stats import chi2
 from test_survival import GRID, HUGE, columns
 
 import dpcurves as dp
-from dpcurves.curves.turns import leaving
+from dpcurves.curves import survival as leaving
 from dpcurves.display import headless_axes
 from dpcurves.privacy import AddRemove, PrivacyLoss, Unit
 

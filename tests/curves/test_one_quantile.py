@@ -12,17 +12,16 @@ from by_hand import answer, both
 from kinds import DATA, POPULATIONS
 from numpy.typing import NDArray
 
+from dpcurves.conversation import Prefixes, Release, Setting, Step
 from dpcurves.curves import CDF, CdfQuestion, QuantilesQuestion
 from dpcurves.data import Axis, Grid
-from dpcurves.postprocess import ends_at
-from dpcurves.postprocess.inference.quantile_tests import FEW, are_few, ends_by_tests
+from dpcurves.inference import ends_at
+from dpcurves.inference.quantiles import FEW, are_few, ends_by_tests
 from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, Unit
 from dpcurves.queries import Hint, PartitionQuery
 from dpcurves.rehearsal import converse
-from dpcurves.release import Release, Setting, Step
 from dpcurves.strategies.prefixes import MOST_TURNS, closing_in, is_worth_closing_in
 from dpcurves.trust import Central
-from dpcurves.workloads import Prefixes
 
 LEVEL, UNITS, RELEASES = 0.9, 4000, 2000
 SAFE = 0.015  # what 5,000 simulated draws add to a level for both ends, at most

@@ -11,12 +11,11 @@ import pytest
 from by_hand import answer, both
 
 from dpcurves import ADD_REMOVE
+from dpcurves.conversation import ALL, Needs, Plan, Release, Setting
 from dpcurves.curves.bounds import Bounds, BoundsQuestion, bound_query, bounded
 from dpcurves.laws import Selection
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.release import ALL, Plan, Release, Setting
 from dpcurves.session import Session
-from dpcurves.workloads import Needs
 
 HUGE = PrivacyLoss.pure(10**9)
 VALUES = np.random.default_rng(3).normal(scale=10, size=2000)

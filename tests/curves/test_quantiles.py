@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from dpcurves.curves import CDF, Quantiles, QuantilesQuestion
 from dpcurves.data import Grid, Outside
-from dpcurves.postprocess import inverse_at
 from dpcurves.privacy import PrivacyLoss
+from dpcurves.summaries import inverse_at
 
 HUGE = PrivacyLoss.pure(10**9)
 

@@ -12,14 +12,14 @@ from by_hand import answer, both
 
 import dpcurves as dp
 from dpcurves.arrays import FloatArray, IntArray
-from dpcurves.laws import Responses
+from dpcurves.conversation import Release
+from dpcurves.inference.reported_pairs import Reported
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.noise import Randomness
-from dpcurves.postprocess.inference.reported_pairs import Reported
 from dpcurves.rehearsal import pay_and_converse
-from dpcurves.release import Release
 from dpcurves_local import Collection, Task
 from dpcurves_local.responses import RANDOMISERS, Randomiser
+from dpcurves_local.responses.law import Responses
 from dpcurves_local.responses.randomiser import Reports
 from dpcurves_local.trust import Tables, contributions
 

@@ -11,6 +11,7 @@ import pytest
 from by_hand import answer, both
 from numpy.typing import NDArray
 
+from dpcurves.conversation import Setting
 from dpcurves.curves import CDF, CdfQuestion, Quantiles, QuantilesQuestion
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import ToeplitzSums
@@ -18,7 +19,6 @@ from dpcurves.mechanisms import TreeSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery, Hint, PartitionQuery
 from dpcurves.rehearsal import rehearse
-from dpcurves.release import Setting
 from dpcurves.session import Session
 from dpcurves.strategies.prefixes import FEWEST, is_worth_refining
 from dpcurves.trust import Central

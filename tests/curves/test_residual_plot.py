@@ -12,10 +12,9 @@ import pytest
 from by_hand import answer, both
 
 import dpcurves as dp
-from dpcurves.curves.residual_plot import scattered
-from dpcurves.curves.turns.bounds_of_residuals import bound_part, coverage_of_each, records_to_spare
+from dpcurves.conversation import Setting
+from dpcurves.curves.residuals import bound_part, coverage_of_each, records_to_spare, scattered
 from dpcurves.histograms import CellEstimator, DawaEstimator
-from dpcurves.release import Setting
 
 GENERATOR = np.random.default_rng(6)
 X = GENERATOR.normal(0, 1, 3000)

@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 from threshold_law import FAR, chance
 from tiny_tables import ADJACENCIES, data_sets, neighbours
 
+from dpcurves.conversation import Plan, Release, Step
 from dpcurves.curves import ResidualPlotQuestion
-from dpcurves.curves.turns.bounds_of_residuals import COUNTING, MOST_SHARE, MOST_SPARED
+from dpcurves.curves.residuals import COUNTING, MOST_SHARE, MOST_SPARED
 from dpcurves.histograms import CellEstimator
 from dpcurves.laws import NoisySums, ThresholdAnswers
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.thresholds.sparse_vector import comparisons_of, differences
+from dpcurves.mechanisms.thresholds import comparisons_of, differences
 from dpcurves.privacy import PUBLIC_MODEL, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CoverageQuery
 from dpcurves.rehearsal import rehearse
-from dpcurves.release import Plan, Release, Step
 from dpcurves.trust import Central, conversation
 
 FloatArray = NDArray[np.float64]

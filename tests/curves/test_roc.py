@@ -10,12 +10,12 @@ from by_hand import answer, both
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics import roc_curve as sklearn_roc_curve
 
+from dpcurves.conversation import Setting, UnsupportedQuery
 from dpcurves.curves import ROC, CalibrationQuestion, Cuts, RocQuestion
 from dpcurves.data import Grid, Outside
-from dpcurves.data.score_grids import UNIT_INTERVAL
+from dpcurves.data.grid import UNIT_INTERVAL
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.rehearsal import rehearse
-from dpcurves.release import Setting, UnsupportedQuery
 from dpcurves.strategies.ranks import FINER, finer_for, levels_for
 
 DRAW = np.random.default_rng(5)

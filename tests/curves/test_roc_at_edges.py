@@ -9,13 +9,13 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import dpcurves as dp
+from dpcurves.conversation import ALL
 from dpcurves.curves import ROC, RocQuestion
 from dpcurves.data import Grid, Outside
 from dpcurves.ledger import QuestionBudget
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PrefixQuery
 from dpcurves.rehearsal import converse
-from dpcurves.release import ALL
 from dpcurves.trust import conversation
 from dpcurves_parties.shares.function_shares import FunctionShares, told
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpcurves.curves import ROC, Cuts, RocQuestion
 from dpcurves.data import Grid
-from dpcurves.postprocess import RocBand
+from dpcurves.inference import RocBand
 from dpcurves.privacy import AddRemove, PrivacyLoss, ReplaceOne
 
 Floats = NDArray[np.float64]

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.curves.turns.score_cells import CountedGroups
-from dpcurves.laws import Family, IntervalSums, Tier, Noise
+from dpcurves.conversation import Evidence, PrivacyStatement
+from dpcurves.curves.score_groups import CountedGroups
+from dpcurves.inference import share_intervals
+from dpcurves.laws import Family, IntervalSums, Noise, Tier
 from dpcurves.mechanisms import Flat
-from dpcurves.postprocess import share_intervals
-from dpcurves.release import Evidence, PrivacyStatement
 from dpcurves.trust import Central
 
 GRID = dp.Grid(0, 1, cells=256, outside=dp.Outside.APART)

@@ -8,7 +8,7 @@ from sklearn.calibration import calibration_curve
 
 import dpcurves as dp
 from dpcurves.curves import Confusion, PrecisionRecall, Reading, Scores, ScoresQuestion
-from dpcurves.curves.confusion import RATES
+from dpcurves.curves.class_curves import RATES
 from dpcurves.data import Categories, Grid, Outside
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
 

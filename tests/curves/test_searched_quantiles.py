@@ -12,12 +12,12 @@ import pytest
 from by_hand import answer, both
 from matplotlib import pyplot as plt
 
+from dpcurves.conversation import ALL, Plan, Release
 from dpcurves.curves import Quantiles, QuantilesQuestion
 from dpcurves.data import Grid, Outside
 from dpcurves.laws import Family, Noise, PathSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import Hint, PrefixQuery
-from dpcurves.release import ALL, Plan, Release
 from dpcurves.trust import Central, conversation
 
 ONE = PrivacyLoss.pure(1)

@@ -8,8 +8,8 @@ from sklearn.metrics import roc_auc_score
 
 from dpcurves.curves import SmoothAuc, SmoothAucQuestion
 from dpcurves.data import Grid
-from dpcurves.postprocess import binormal_tpr
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
+from dpcurves.summaries import binormal_tpr
 
 DRAW = np.random.default_rng(3)
 LABELS = (DRAW.random(800) < 0.3).astype(int)

@@ -12,8 +12,8 @@ from scipy.optimize import isotonic_regression
 import dpcurves as dp
 from dpcurves.curves import CDF, CdfQuestion
 from dpcurves.laws import ToeplitzSums
-from dpcurves.postprocess import AtMost, noisy_prefixes, smooth_squares
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
+from dpcurves.smoothing import AtMost, noisy_prefixes, smooth_squares
 
 X = np.random.default_rng(2).beta(2, 5, 3000)
 GRID = dp.Grid(0, 1, cells=32)

@@ -13,11 +13,11 @@ from kinds import POPULATIONS, Case
 from tally import Share
 
 import dpcurves as dp
+from dpcurves.conversation import Release, Step
 from dpcurves.curves import ByCategory, Question, Summary, SummaryByCategory, SummaryQuestion
-from dpcurves.curves.summary_questions import CountQuestion, VarianceQuestion
+from dpcurves.curves.summary import CountQuestion, VarianceQuestion
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, Unit
 from dpcurves.rehearsal import converse
-from dpcurves.release import Release, Step
 from dpcurves.trust import Central, conversation
 
 HUGE, ONE = PrivacyLoss.pure(10**8), PrivacyLoss.pure(1)

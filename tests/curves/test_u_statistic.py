@@ -11,7 +11,7 @@ from scipy.stats import mannwhitneyu
 import dpcurves as dp
 from dpcurves.arrays import FloatArray
 from dpcurves.noise import Randomness
-from dpcurves.postprocess.summaries.kernels import (
+from dpcurves.summaries.kernels import (
     half_square,
     mean_difference,
     mean_differences,

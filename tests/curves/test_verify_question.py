@@ -9,8 +9,8 @@ import pytest
 import dpcurves as dp
 from dpcurves.arguments import Refused
 from dpcurves.curves.question_json import question_from_json, question_to_json
+from dpcurves.inference.moments import chance_interval, count_interval, posterior
 from dpcurves.laws import Family, Noise
-from dpcurves.postprocess.inference.noisy_share import chance_interval, count_interval, posterior
 
 GENERATOR = np.random.default_rng(4)
 COUNT = 4000

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from every_question import LOSS, QUESTIONS, WHO
 
+from dpcurves.conversation import Release, Step
 from dpcurves.curves import ByCategory, Question
 from dpcurves.laws.selection import Choices
 from dpcurves.rehearsal import converse
-from dpcurves.release import Release, Step
 from dpcurves.trust import Central, conversation
 
 HUGE = 2**62

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 import dpcurves as dp
 from dpcurves.curves import ByCategory, Survival, SurvivalQuestion
-from dpcurves.curves.turns import leaving
-from dpcurves.postprocess.inference.survival import AtRisk
-from dpcurves.postprocess.inference.wide_cells import rise
+from dpcurves.curves import survival as leaving
+from dpcurves.inference.survival import AtRisk, rise
 from dpcurves.privacy import PrivacyLoss
 
 HUGE = PrivacyLoss.pure(10**9)

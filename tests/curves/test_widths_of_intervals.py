@@ -28,10 +28,11 @@ from dpcurves.curves import (
     SummaryQuestion,
     SurvivalQuestion,
 )
-from dpcurves.curves.score_readings import groups_of_cells, left_open
-from dpcurves.postprocess import auc_of_counts, dvoretzky, public_generator
-from dpcurves.postprocess.summaries.calibration import calibration_gaps
+from dpcurves.curves.class_table import groups_of_cells, left_open
+from dpcurves.inference import dvoretzky, public_generator
 from dpcurves.privacy import PrivacyLoss
+from dpcurves.summaries import auc_of_counts
+from dpcurves.summaries.two_classes import calibration_gaps
 
 LEVEL, UNITS = 0.9, 4000
 EPSILONS = ("0.3", "3")

@@ -12,7 +12,7 @@ import pytest
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import open_records
-from dpcurves.records.arrow_types import column_of, plain_array, plain_type
+from dpcurves.records.arrow import column_of, plain_array, plain_type
 from dpcurves.records.column import Kind
 
 NUMBERS = [

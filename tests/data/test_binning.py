@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dpcurves.data import Grid, Outside
-from dpcurves.records.engines.duckdb_slots import category_slot, double, grid_slot, slot_type
+from dpcurves.records.engines.duckdb import category_slot, double, grid_slot, slot_type
 from dpcurves.records.engines.slot_text import clipped_formula_of, formula_of, in_numbers
 
 CONNECTION = duckdb.connect()

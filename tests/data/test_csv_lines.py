@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.privacy import EACH_RECORD, Unit
-from dpcurves.records import csv_lines, open_records
-from dpcurves.records.csv_lines import CsvSource, source_of_csv
+from dpcurves.records import open_records
+from dpcurves.records import opening as csv_lines
+from dpcurves.records.opening import CsvSource, source_of_csv
 
 KEY = b"key"
 PARTS = [

@@ -14,9 +14,8 @@ import pytest
 from dpcurves.data import Axis, Grid
 from dpcurves.privacy import EACH_RECORD
 from dpcurves.records import Records
-from dpcurves.records.engine import Engine
-from dpcurves.records.engines.duckdb_engine import DuckEngine
-from dpcurves.records.frames import source_of_mapping
+from dpcurves.records.engines.duckdb import DuckEngine, Engine
+from dpcurves.records.opening import source_of_mapping
 
 SCRIPT = """
 import numpy as np

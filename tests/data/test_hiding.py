@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpcurves.records.hiding import hidden
+from dpcurves.records.source import hidden
 
 
 def test_a_failure_is_said_in_other_words() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.data import Grid, Outside, Values
-from dpcurves.data.spacing import Spacing
+from dpcurves.data.grid import Spacing
 
 DECLARED = [
     Values(range(0, 121)),

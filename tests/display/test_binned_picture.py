@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from matplotlib.collections import PathCollection
 
+from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import draw_binned_residuals
-from dpcurves.display.shade import Shade
-from dpcurves.release import PrivacyStatement
+from dpcurves.display.canvas import Shade
 
 PRIVACY = PrivacyStatement(
     0.5, 0.125, "add-remove", "", 1, None, "one curator", "flat", False, "a", "public: fixed before"

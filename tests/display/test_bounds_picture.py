@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
+from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import draw_bounds, draw_plane_bounds, headless_axes
-from dpcurves.display.bounds_picture import NEXT
-from dpcurves.release import PrivacyStatement
+from dpcurves.display.columns import NEXT
 
 PRIVACY = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "doubling", False, "a")
 

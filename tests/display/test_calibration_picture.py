@@ -7,6 +7,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
+from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import (
     POPULATION,
     RECORDS,
@@ -16,8 +17,7 @@ from dpcurves.display import (
     draw_hosmer_lemeshow,
     headless_axes,
 )
-from dpcurves.display.calibration_picture import FLOOR, TALLEST
-from dpcurves.release import PrivacyStatement
+from dpcurves.display.scores import FLOOR, TALLEST
 
 PRIVACY = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
 PREDICTED = np.array([0.1, 0.5, 0.9])

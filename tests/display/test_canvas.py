@@ -45,7 +45,7 @@ def test_a_curve_that_cannot_be_drawn_says_what_to_install_in_one_line() -> None
 import sys
 sys.modules["matplotlib"] = None
 from dpcurves.display import draw_cdf
-from dpcurves.release import PrivacyStatement
+from dpcurves.conversation import PrivacyStatement
 try:
     draw_cdf([0, 1], [0, 1], PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "a", "b", False, "c"), label="x")
 except ImportError as missing:

@@ -10,8 +10,8 @@ import jsonschema
 import numpy as np
 import pytest
 
+from dpcurves.conversation import MISSING_RULE, PrivacyStatement
 from dpcurves.display import bundle, curve_json, curve_schema, envelope, opened
-from dpcurves.release import MISSING_RULE, PrivacyStatement
 
 PRIVACY = PrivacyStatement(
     0.1, 0.005, "replace-one", "tailnum", 5, 1000, "one curator", "tree", True, "request 1", "taken as public"

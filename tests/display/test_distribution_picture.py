@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import StepPatch
 from numpy.typing import NDArray
 
+from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import (
     POPULATION,
     RECORDS,
@@ -17,7 +18,6 @@ from dpcurves.display import (
     draw_quantiles,
     headless_axes,
 )
-from dpcurves.release import PrivacyStatement
 
 PRIVACY = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
 X = np.array([0.0, 1.0, 4.0, 9.0])

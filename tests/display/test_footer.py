@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import SEEDED, footer
-from dpcurves.release import PrivacyStatement
 
 PRIVACY = PrivacyStatement(0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator", "flat", False, "a")
 

@@ -11,9 +11,9 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import LANDSCAPE, SEEDED, SQUARE, draw_calibration, draw_cdf, draw_roc, footer, headless_axes
-from dpcurves.display.figure_note import WARNING, Footnote
-from dpcurves.release import PrivacyStatement
+from dpcurves.display.canvas import WARNING, Footnote
 
 mpl.use("Agg")
 PRIVACY = PrivacyStatement(

@@ -16,7 +16,9 @@ COLUMNS = {"x": np.array([1.0, 2.0]), "count": np.array([3, 4]), "carrier": np.a
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *absent: str) -> None:
-    monkeypatch.setattr("dpcurves.display.frame.find_spec", lambda name: None if name in absent else find_spec(name))
+    monkeypatch.setattr(
+        "dpcurves.display.curve_json.find_spec", lambda name: None if name in absent else find_spec(name)
+    )
 
 
 def test_pandas_comes_first() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from html.parser import HTMLParser
 
+from dpcurves.conversation import MISSING_RULE, PrivacyStatement
 from dpcurves.display import SEEDED, html_summary
-from dpcurves.release import MISSING_RULE, PrivacyStatement
 
 PRIVACY = PrivacyStatement(
     0.5, 0.125, "replace-one", "tailnum", 5, 1000, "one curator", "flat", False, "request 1", "taken as public"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcurves.display.safe_text import legend_lettering, lettering
+from dpcurves.display.numerals import legend_lettering, lettering
 
 
 def test_control_characters_are_replaced_and_lines_are_joined() -> None:

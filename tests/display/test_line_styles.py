@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import draw_cdf, headless_axes
-from dpcurves.display.line_styles import CROWD, next_style
-from dpcurves.release import PrivacyStatement
+from dpcurves.display.canvas import CROWD, next_style
 
 PRIVACY = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
 LINE = np.linspace(0.0, 1.0, 5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcurves.display.decimation import BLOCKS, hull_in_blocks, visible
+from dpcurves.display.canvas import BLOCKS, hull_in_blocks, visible
 
 
 def test_short_curves_are_drawn_whole() -> None:

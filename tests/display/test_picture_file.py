@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
+from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import Shade, draw_cdf, headless_axes, save_figure, svg_text
-from dpcurves.release import PrivacyStatement
 
 PRIVACY = PrivacyStatement(
     1.0, 0.5, "replace-one", "<script>u</script>", 2, 9, "one curator", "flat", False, "a", "<b>model</b>"

@@ -10,9 +10,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from dpcurves.display import check_document, curve_schema, envelope, published_schema
-from dpcurves.display.published_schema import faults
-from dpcurves.release import PrivacyStatement
+from dpcurves.conversation import PrivacyStatement
+from dpcurves.display import check_document, curve_schema, envelope
+from dpcurves.display import curve_json as published_schema
+from dpcurves.display.curve_json import faults
 
 PRIVACY = PrivacyStatement(0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator", "flat", False, "a", "public")
 LEVELS = [

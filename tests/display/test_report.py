@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 
+from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import (
     SEEDED,
     BalanceReport,
@@ -19,7 +20,6 @@ from dpcurves.display import (
     report,
     svg_text,
 )
-from dpcurves.release import PrivacyStatement
 
 PRIVACY = PrivacyStatement(
     0.5, 0.125, "replace-one", "tailnum", 5, 1000, "one curator", "flat", False, "request 1", "taken as public"

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from matplotlib.collections import PathCollection, QuadMesh
 
+from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import draw_residual_density, draw_residual_points
-from dpcurves.release import PrivacyStatement
 
 PRIVACY = PrivacyStatement(
     0.5, 0.125, "add-remove", "", 1, None, "one curator", "flat", False, "a", "public: fixed before"

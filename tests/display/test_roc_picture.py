@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
+from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import DrawnArea, Region, Shade, draw_roc, headless_axes
-from dpcurves.release import PrivacyStatement
 
 PRIVACY = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
 FPR = np.array([0.0, 0.2, 1.0])

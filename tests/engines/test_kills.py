@@ -321,7 +321,7 @@ def java(tmp_path: Path) -> Iterator[JavaSpark]:
 def test_a_spark_with_java_that_is_killed_is_one_line_in_every_phase(
     java: JavaSpark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turn: int
 ) -> None:
-    from dpcurves_engines import spark_link
+    from dpcurves_engines import spark_engine as spark_link
 
     monkeypatch.setattr(spark_link, "PAUSES", 1)
     monkeypatch.setattr(spark_link, "SECONDS_TO_CONNECT", 120)

@@ -13,7 +13,7 @@ from dpcurves.data.axis import Axis
 from dpcurves.privacy import Unit
 from dpcurves.records import Records, open_records
 from dpcurves.records.column import LONGEST_TEXT
-from dpcurves_engines import postgres_ranks
+from dpcurves_engines import postgres_engine as postgres_ranks
 
 psycopg = pytest.importorskip("psycopg")
 LONG = LONGEST_TEXT + 1

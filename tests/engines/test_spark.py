@@ -23,7 +23,7 @@ AGE = Axis("age", Grid(0, 100, cells=4))
 
 
 def test_sail_counts_as_it_should_by_all_that_is_tried(sail: Any) -> None:
-    from dpcurves_engines.spark_proof import SparkProver
+    from dpcurves_engines.spark_engine import SparkProver
 
     assert [finding for finding in findings(SparkProver(sail)) if not finding.fits] == []
 

@@ -18,7 +18,7 @@ from dpcurves.data import Grid
 from dpcurves.data.axis import Axis
 from dpcurves.privacy import EACH_RECORD
 from dpcurves.records import open_records
-from dpcurves_engines import spark_link
+from dpcurves_engines import spark_engine as spark_link
 
 pytest.importorskip("pysail")
 pytestmark = pytest.mark.filterwarnings("ignore")  # pyspark warns of pandas 3

@@ -22,7 +22,7 @@ from sqlalchemy import Engine, event
 import dpcurves as dp
 from dpcurves.ledger import Ledger
 from dpcurves_streams.feed import Window, follow
-from dpcurves_streams.feed.sinks import JsonLinesFile
+from dpcurves_streams.feed.reading import JsonLinesFile
 from dpcurves_streams.readings import Counts, Smoothing
 
 LOSS = dp.PrivacyLoss.pure(1)

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 
 import dpcurves as dp
 from dpcurves.data import Axis
-from dpcurves.data.models import Power, Ranged, Term
 from dpcurves.ledger import Ledger
+from dpcurves.models import Power, Ranged, Term
 from dpcurves_streams.feed import CsvFile, CsvLines, Following, JsonLines, JsonLinesTuples, Window, follow
-from dpcurves_streams.feed.sinks import JsonLinesFile
+from dpcurves_streams.feed.reading import JsonLinesFile
 from dpcurves_streams.readings import Aggregated, Counts, Groups, Jump, PrunedStates, Smoothing, Totals
 
 SURE = dp.PrivacyLoss.pure(10_000)

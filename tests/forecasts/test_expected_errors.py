@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.data.models import Power, Term
 from dpcurves.forecasts import Expected
-from dpcurves.forecasts.kinds import KINDS
-from dpcurves.forecasts.rehearsed import answers
-from dpcurves.forecasts.released_laws import law_of
+from dpcurves.forecasts.expected_errors import KINDS
+from dpcurves.forecasts.reference_laws import law_of
+from dpcurves.forecasts.true_readings import answers
+from dpcurves.models import Power, Term
 from dpcurves.noise.randomness import Randomness
 
 LOSS = dp.PrivacyLoss.pure("0.5")

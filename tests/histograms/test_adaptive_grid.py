@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpcurves.conversation import Release, Setting
 from dpcurves.data import Axis, Grid
 from dpcurves.histograms import AdaptiveGridEstimator
-from dpcurves.histograms.adaptive_grid import COARSE, parts_of
+from dpcurves.histograms.blocks import COARSE, parts_of
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.release import Release, Setting
 
 PLANE = tuple(Axis(name, Grid(0, 1, cells=64)) for name in "xy")
 EMPTY = np.zeros(64**2 + 1, dtype=np.int64)

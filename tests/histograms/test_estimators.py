@@ -11,6 +11,7 @@ import pytest
 from baselines import UniformEstimator
 from numpy.typing import NDArray
 
+from dpcurves.conversation import Plan, Release, Setting
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.histograms import (
     AdaptiveGridEstimator,
@@ -30,7 +31,6 @@ from dpcurves.histograms import (
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
-from dpcurves.release import Plan, Release, Setting
 
 ESTIMATORS: tuple[TableEstimator, ...] = (
     CellEstimator(), UniformEstimator(), HierarchyEstimator(), DawaEstimator(), AhpEstimator(), UniformGridEstimator(),

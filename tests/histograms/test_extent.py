@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpcurves.data import Axis, Categories, Grid, Outside
-from dpcurves.histograms.extent import Extent, equal_blocks, neighbourly, nested_blocks
+from dpcurves.histograms.table_estimator import Extent, equal_blocks, neighbourly, nested_blocks
 
 
 @pytest.mark.parametrize("side", [2, 4, 8, 16])

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dpcurves.conversation import Release, Setting
 from dpcurves.data import Axis, Grid, Outside
+from dpcurves.estimation.binary_tree import BoxTree
 from dpcurves.histograms import CellEstimator, EstimatedTable, PrivTreeEstimator, RefinedGridEstimator, TableEstimator
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
-from dpcurves.postprocess.estimation.box_tree import BoxTree
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
-from dpcurves.release import Release, Setting
 
 Counts = NDArray[np.int64]
 SIDE = 32

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from ledger_crowd import account, charge
 
-from dpcurves.ledger import Ledger, line
-from dpcurves.ledger.line import WriterQueue
+from dpcurves.ledger import Ledger
+from dpcurves.ledger import sqlite as line
+from dpcurves.ledger.sqlite import WriterQueue
 
 fcntl = pytest.importorskip("fcntl", reason="this system has no locks of open files")
 pytestmark = pytest.mark.skipif(not hasattr(fcntl, "F_OFD_SETLK"), reason="this system has no locks of open files")

@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from dpcurves.ledger import Account, Grant, Ledger
-from dpcurves.ledger.head_row import Book
+from dpcurves.ledger.chain import Book
+from dpcurves.ledger.database import METADATA, NOTES
 from dpcurves.ledger.key import Key
-from dpcurves.ledger.schema import METADATA, NOTES
 from dpcurves.privacy import PrivacyLoss
 
 KEY = bytes(range(32))

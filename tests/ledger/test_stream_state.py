@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import Connection, Engine, create_engine, event, text
 
 from dpcurves.ledger import Account, Grant, Ledger
-from dpcurves.ledger.head_row import Book
+from dpcurves.ledger.chain import Book
+from dpcurves.ledger.database import METADATA, NOTES, STATES
 from dpcurves.ledger.key import Key
-from dpcurves.ledger.schema import METADATA, NOTES, STATES
 from dpcurves.privacy import PrivacyLoss
 
 KEY = bytes(range(32))

@@ -9,12 +9,11 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.arrays import FloatArray, IntArray
+from dpcurves.conversation import Release
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.noise import Randomness
 from dpcurves.rehearsal import pay_and_converse
-from dpcurves.release import Release
-from dpcurves_local.grid_choice import expected_error, grid_for
-from dpcurves_local.task import Task
+from dpcurves_local.task import Task, expected_error, grid_for
 from dpcurves_local.trust import Tables, contributions
 
 LOSS = dp.PrivacyLoss.pure(1)

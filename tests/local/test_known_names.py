@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dpcurves_local.collection import Seen
-from dpcurves_local.known_names import KnownNames
-from dpcurves_local.report_file import NAME, Octets
+from dpcurves_local.report_file import NAME, KnownNames, Octets
 
 
 def octets(numbers: list[int]) -> Octets:

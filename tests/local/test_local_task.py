@@ -17,7 +17,7 @@ import dpcurves as dp
 from dpcurves.data import Axis, Categories
 from dpcurves.noise import Randomness
 from dpcurves_local import Collection, Kept, Task, aggregate
-from dpcurves_local.slots import slot_of
+from dpcurves_local.device import slot_of
 
 GRID = dp.Grid(0, 1, cells=64)
 TASK = Task(dp.CdfQuestion("x", GRID), dp.PrivacyLoss.pure(4), people=20_000)

@@ -13,9 +13,9 @@ import pytest
 
 import dpcurves as dp
 from dpcurves_local.report_file import Records
-from dpcurves_local.report_store import ReportStore
+from dpcurves_local.report_server import ReportStore
 from dpcurves_local.task import Task
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolAborted
 
 TASK = Task(dp.CdfQuestion("age", dp.Grid(0, 100, cells=64)), dp.PrivacyLoss.pure(2), people=1000)
 OTHER = Task(dp.CdfQuestion("age", dp.Grid(0, 100, cells=64)), dp.PrivacyLoss.pure(1), people=1000)

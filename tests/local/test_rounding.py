@@ -9,14 +9,15 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.arrays import FloatArray
-from dpcurves.curves.quantised import ROUNDED
+from dpcurves.curves.pair_mean import ROUNDED
 from dpcurves.data import Axis
 from dpcurves.noise import Randomness
 from dpcurves.noise.exponential import decay
-from dpcurves.postprocess.summaries.kernels import AtMiddles
-from dpcurves_local import Coins, Collection, Rounding, Task, rounding
+from dpcurves.summaries.kernels import AtMiddles
+from dpcurves_local import Coins, Collection, Rounding, Task
+from dpcurves_local import device as rounding
+from dpcurves_local.device import PARTS, ByChance
 from dpcurves_local.responses import RANDOMISERS, Randomiser
-from dpcurves_local.rounding import PARTS, ByChance
 
 
 def asked(cells: int = 4, epsilon: str = "1", people: int = 1000, how: Rounding = Rounding.CHANCE) -> Task:

@@ -11,10 +11,10 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcurves.conversation import Plan
 from dpcurves.mechanisms import ExponentialQuantiles
 from dpcurves.noise import selection
 from dpcurves.noise.randomness import Randomness
-from dpcurves.release import Plan
 
 IntArray = NDArray[np.int64]
 ANY = Randomness.from_seed(0)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tiny_tables import IntArray, data_sets, kinds, neighbours
 
 from dpcurves.laws import Family, Noise, NoisySums
-from dpcurves.mechanisms.sums.linear import exact_sums
+from dpcurves.mechanisms.linear import exact_sums
 from dpcurves.privacy import Adjacency
 from dpcurves.queries import CountQuery, SumQuery
 

@@ -10,16 +10,15 @@ import pytest
 from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
+from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import Selection
 from dpcurves.mechanisms import AUTO, ExponentialPartition
-from dpcurves.mechanisms.selection.deviation import window_deviations
-from dpcurves.mechanisms.selection.exponential_partition import prior, rate_of
-from dpcurves.noise.partition import Chances
+from dpcurves.mechanisms.exponential import prior, rate_of, window_deviations
 from dpcurves.noise.randomness import Randomness
+from dpcurves.noise.selection import Chances
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import IntervalPartitionQuery
-from dpcurves.queries.base import laid_out
-from dpcurves.release import UnsupportedQuery
+from dpcurves.queries.query import laid_out
 
 FloatArray = NDArray[np.float64]
 PURE = PrivacyLoss.pure("1.5")

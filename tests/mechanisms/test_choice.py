@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tiny_tables import axes, counts, cuts, sums
 
+from dpcurves.conversation import UnsupportedQuery
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO, LINEAR, ExponentialQuantiles, Flat, Linear, Mechanism, SquareRoot, TreeSums
@@ -16,7 +17,6 @@ from dpcurves.mechanisms.auto import resolution_error
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery, Hint, Read
-from dpcurves.release import UnsupportedQuery
 
 PURE = PrivacyLoss.pure(1)
 WEAK = PrivacyLoss.pure("0.01")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcurves.laws.convolution import HEAVIEST, PRIMES, causal_convolution
+from dpcurves.laws.toeplitz_sums import HEAVIEST, PRIMES, causal_convolution
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpcurves.mechanisms.selection.deviation import window_deviations
+from dpcurves.mechanisms.exponential import window_deviations
 
 IntArray = NDArray[np.int64]
 

@@ -8,11 +8,11 @@ from math import sqrt
 import pytest
 from tiny_tables import counts, cuts, sums
 
+from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import Family, IntervalSums, Noise
 from dpcurves.mechanisms import Flat
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import Read
-from dpcurves.release import UnsupportedQuery
 
 PURE = PrivacyLoss.pure("0.5")
 WHO = AddRemove(Unit("patient", 3))

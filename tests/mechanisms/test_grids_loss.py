@@ -11,13 +11,20 @@ from exact_loss import price
 from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, IntArray, axes, data_sets, neighbours
 
-from dpcurves.histograms import AdaptiveGridEstimator, RefinedGridEstimator, TableEstimator, refined_grid
+from dpcurves.conversation import Plan, Release, Setting
+from dpcurves.histograms import (
+    AdaptiveGridEstimator,
+    RefinedGridEstimator,
+    TableEstimator,
+)
+from dpcurves.histograms import (
+    blocks as refined_grid,
+)
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.sums.linear import arranged, exact_sums
+from dpcurves.mechanisms.linear import arranged, exact_sums
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import RegionQuery
-from dpcurves.release import Plan, Release, Setting
 
 CELLS = 6
 Answer = Callable[[Plan], tuple[int, ...]]

@@ -10,13 +10,13 @@ import pytest
 from exact_loss import worst_loss
 from tiny_tables import ADJACENCIES, counts, sums
 
+from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.laws import Family, HaarSums, Noise
 from dpcurves.mechanisms import Haar
-from dpcurves.mechanisms.sums.linear import exact_sums
+from dpcurves.mechanisms.linear import exact_sums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Read
-from dpcurves.release import Plan, UnsupportedQuery
 
 PURE = PrivacyLoss.pure("0.7")
 CONCENTRATED = PrivacyLoss.zcdp("0.3")

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from tiny_tables import counts, cuts, sums
 
-from dpcurves.laws import Family, IntervalSums, Tier, Noise
+from dpcurves.laws import Family, IntervalSums, Noise, Tier
 from dpcurves.mechanisms import ExactTable, ExponentialQuantiles, Flat, Linear, TreeSums
-from dpcurves.mechanisms.sums.linear import exact_sums
+from dpcurves.mechanisms.linear import exact_sums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 

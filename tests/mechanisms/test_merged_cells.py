@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from scipy.stats import chisquare
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
+from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import Noise
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.thresholds.merged_cells import MergedCells, ends, noise_of
+from dpcurves.mechanisms.thresholds import MergedCells, ends, noise_of
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import MergePartitionQuery
-from dpcurves.release import UnsupportedQuery
 
 FloatArray = NDArray[np.float64]
 PURE = PrivacyLoss.pure("1.2")

@@ -9,14 +9,15 @@ import pytest
 from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
+from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import Selection
 from dpcurves.mechanisms import AUTO, ExponentialWorstBox
-from dpcurves.mechanisms.selection.exponential_worst_box import box_counts, rate_of
+from dpcurves.mechanisms.exponential import box_counts
+from dpcurves.mechanisms.exponential import misfit_rate as rate_of
 from dpcurves.noise import selection
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves.queries import WorstBoxQuery
-from dpcurves.release import UnsupportedQuery
 
 FloatArray = NDArray[np.float64]
 PURE = PrivacyLoss.pure("1.5")

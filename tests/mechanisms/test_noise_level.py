@@ -8,11 +8,11 @@ import pytest
 from exact_loss import worst_loss
 from tiny_tables import ADJACENCIES, counts, data_sets, neighbours, squares, sums
 
+from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import Family, Noise
-from dpcurves.mechanisms.sums.calibration import law_of, noise_of
-from dpcurves.mechanisms.sums.tree_strategy import Shape, best_shape
+from dpcurves.mechanisms.linear import law_of, noise_of
+from dpcurves.mechanisms.tree_strategy import Shape, best_shape
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.release import UnsupportedQuery
 
 PURE = PrivacyLoss.pure("0.7")
 CONCENTRATED = PrivacyLoss.zcdp("0.3")

@@ -15,16 +15,15 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import shortest_path
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
+from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Axis, Grid
 from dpcurves.laws import Family, Noise, PathSums
 from dpcurves.mechanisms import AUTO, LazyTree
-from dpcurves.mechanisms.prefixes.lazy_tree import path_law
-from dpcurves.mechanisms.prefixes.prefix_walks import terms
+from dpcurves.mechanisms.lazy_tree import path_law, terms
 from dpcurves.noise import FleetingMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import PrefixQuery
-from dpcurves.release import Plan, UnsupportedQuery
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -14,8 +14,8 @@ import pytest
 import dpcurves as dp
 from dpcurves.noise.exponential import decay
 from dpcurves.privacy import EACH_RECORD, AddRemove, ReplaceOne
-from dpcurves.queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition
 from dpcurves_parties.crypto.circuits import evaluated
+from dpcurves_parties.pairs import OwnChoice, Permutations, WithoutRepetition
 from dpcurves_parties.pairs.finite_coins import Flip, Lattice, Response, Rounded, ThreeAnswers
 from dpcurves_parties.pairs.mechanisms import (
     COLLISION,
@@ -30,6 +30,7 @@ from dpcurves_parties.pairs.mechanisms import (
     planned_sum,
     response_of,
 )  # fmt: skip
+from dpcurves_parties.pairs.queries import Pairing, PairQuery
 
 SMALL = (
     COLLISION.on(value=Unsigned(1)), GINI.on(value=Unsigned(2)), KENDALL.on(first=Unsigned(1), second=Unsigned(1)),

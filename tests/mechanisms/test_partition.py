@@ -9,13 +9,13 @@ import pytest
 from exact_loss import worst_loss
 from tiny_tables import ADJACENCIES, axes, counts
 
+from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.sums.partition import Partition
+from dpcurves.mechanisms.linear import Partition
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import PartitionQuery
-from dpcurves.release import UnsupportedQuery
 
 LOSSES = {"pure": PrivacyLoss.pure("0.5"), "concentrated": PrivacyLoss.zcdp("0.01")}
 CELLS = 3

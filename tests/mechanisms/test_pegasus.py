@@ -13,16 +13,15 @@ import pytest
 from numpy.typing import NDArray
 from tiny_streams import ADJACENCIES, IntArray, neighbours, streams
 
+from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Categories, Forest
 from dpcurves.laws import Noise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
-from dpcurves.queries import GroupedTickQuery, TickQuery
-from dpcurves.release import Plan, UnsupportedQuery
 from dpcurves_streams.laws import GroupedCounts
 from dpcurves_streams.mechanisms import STREAMS, Pegasus, pegasus
-from dpcurves_streams.mechanisms.deviations import COLUMNS, LARGEST, LONGEST, UNIT, group, trees_of
-from dpcurves_streams.mechanisms.pegasus import CHANGE, Grouped
+from dpcurves_streams.mechanisms.pegasus import CHANGE, COLUMNS, LARGEST, LONGEST, UNIT, Grouped, group, trees_of
+from dpcurves_streams.queries import GroupedTickQuery, TickQuery
 
 FloatArray = NDArray[np.float64]
 ONE = AddRemove(EACH_RECORD)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dpcurves.laws import Family, IntervalSums, Tier, Noise
-from dpcurves.mechanisms.sums.uniform_tree_error import PerfectTrees
+from dpcurves.laws import Family, IntervalSums, Noise, Tier
+from dpcurves.mechanisms.tree_strategy import PerfectTrees
 
 WHOLE = 10**6  # noise so large that its being discrete does not matter
 

@@ -9,13 +9,13 @@ import pytest
 from tiny_streams import ADJACENCIES, neighbours, streams, ticks
 from tiny_tables import counts
 
+from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import Family, IntervalSums
 from dpcurves.mechanisms import Sequential
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
-from dpcurves.release import UnsupportedQuery
 from dpcurves_streams.mechanisms import Perturber
-from dpcurves_streams.mechanisms.memoryless import Passed
+from dpcurves_streams.mechanisms.hierarchy import Passed
 
 PURE, CONCENTRATED = PrivacyLoss.pure("0.3"), PrivacyLoss.zcdp("0.3")
 ONE = AddRemove(EACH_RECORD)

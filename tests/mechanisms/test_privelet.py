@@ -12,15 +12,15 @@ from exact_loss import price
 from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
+from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Axis, Grid
 from dpcurves.laws import Family, HaarTensorSums, Noise, wavelet_estimate
-from dpcurves.laws.haar_tensor_sums import bands
+from dpcurves.laws.haar_sums import bands
 from dpcurves.mechanisms import AUTO, Privelet
-from dpcurves.mechanisms.sums.privelet import AxisPrices, exact_values, largest_prices, noise_of_values
+from dpcurves.mechanisms.wavelets import AxisPrices, exact_values, largest_prices, noise_of_values
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import WaveletQuery
-from dpcurves.release import Plan, UnsupportedQuery
 
 PURE = PrivacyLoss.pure("0.7")
 CONCENTRATED = PrivacyLoss.zcdp("0.3")

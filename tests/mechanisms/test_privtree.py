@@ -16,15 +16,15 @@ from scipy.special import logsumexp
 from scipy.stats import chisquare
 from tiny_tables import ADJACENCIES, data_sets, neighbours
 
+from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Axis, Grid
 from dpcurves.laws import Family, Noise
 from dpcurves.mechanisms import AUTO, PrivTree
-from dpcurves.mechanisms.thresholds import privtree
-from dpcurves.mechanisms.thresholds.privtree import Growth, growth_of, noisily_above_zero, path_price
+from dpcurves.mechanisms import thresholds as privtree
+from dpcurves.mechanisms.thresholds import Growth, growth_of, noisily_above_zero, path_price
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Boxes, CountQuery, Read, Splitting, TreePartitionQuery
-from dpcurves.release import Plan, UnsupportedQuery
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

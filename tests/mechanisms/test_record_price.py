@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import pytest
 
+from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import Family, Noise
-from dpcurves.mechanisms.sums.column_norms import LEAST_MISSING, Prices, noise_for, prices
+from dpcurves.mechanisms.wavelets import LEAST_MISSING, Prices, noise_for, prices
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
-from dpcurves.release import UnsupportedQuery
 
 PURE = PrivacyLoss.pure(6)
 CONCENTRATED = PrivacyLoss.zcdp(6)

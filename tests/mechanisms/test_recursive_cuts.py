@@ -14,14 +14,14 @@ from scipy.special import logsumexp
 from scipy.stats import chisquare
 from tiny_tables import ADJACENCIES, axes, counts, cuts, data_sets, neighbours
 
+from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import Selection
 from dpcurves.mechanisms import ExponentialQuantiles
-from dpcurves.mechanisms.selection.exponential_quantiles import depth, level_epsilon
+from dpcurves.mechanisms.exponential import depth, level_epsilon
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves.queries import QuantileCutsQuery
-from dpcurves.release import Plan, UnsupportedQuery
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -11,15 +11,15 @@ from exact_loss import price
 from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, data_sets, neighbours
 
+from dpcurves.conversation import Plan, Release, Setting, Step
 from dpcurves.curves import CdfQuestion
 from dpcurves.data import Axis, Grid, Outside
 from dpcurves.laws import Family, IntervalSums, NoisySums, ToeplitzSums
 from dpcurves.mechanisms import AUTO, Mechanism, SquareRoot
-from dpcurves.mechanisms.sums.linear import exact_sums
+from dpcurves.mechanisms.linear import exact_sums
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import CountQuery, Hint, PartitionQuery
 from dpcurves.rehearsal import converse
-from dpcurves.release import Plan, Release, Setting, Step
 from dpcurves.strategies import prefixes
 from dpcurves.trust import Central, conversation
 

@@ -9,13 +9,13 @@ import pytest
 from exact_loss import price
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
+from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO, LINEAR, Regions
-from dpcurves.mechanisms.sums.linear import arranged, exact_sums
+from dpcurves.mechanisms.linear import arranged, exact_sums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Read, RegionQuery
-from dpcurves.release import Plan, UnsupportedQuery
 
 PURE = PrivacyLoss.pure("0.7")
 CONCENTRATED = PrivacyLoss.zcdp("0.3")

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from tiny_tables import ADJACENCIES, data_sets, neighbours
 
+from dpcurves.conversation import Plan, Release, Step
 from dpcurves.curves import (
     ROC,
     Calibration,
@@ -35,8 +36,8 @@ from dpcurves.laws import NoisySums
 from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import QuantileCutsQuery, Query, SumQuery
-from dpcurves.release import Plan, Release, Step
-from dpcurves.strategies import groups, ranks
+from dpcurves.strategies import ranks
+from dpcurves.strategies import ranks as groups
 from dpcurves.strategies.ranks import levels_for
 from dpcurves.trust import Central, conversation
 

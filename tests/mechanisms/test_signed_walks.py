@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpcurves.laws import Family, Noise, PathSums
-from dpcurves.mechanisms.prefixes.prefix_walks import terms
+from dpcurves.mechanisms.lazy_tree import terms
 
 IntArray = NDArray[np.int64]
 

@@ -14,15 +14,23 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 from tiny_tables import ADJACENCIES, IntArray, axes, counts, data_sets, neighbours
 
+from dpcurves.conversation import UnsupportedQuery
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.mechanisms import NoisyAuc, NoisyMedians
-from dpcurves.mechanisms.selection import noisy_auc
-from dpcurves.mechanisms.selection.admissible_cauchy import CauchyRule, cauchy_rule, rule_for
-from dpcurves.mechanisms.selection.noisy_medians import LEAST_SENSITIVITY, median, smooth_sensitivity
+from dpcurves.mechanisms import smooth_sensitivity as noisy_auc
+from dpcurves.mechanisms.smooth_sensitivity import (
+    LEAST_SENSITIVITY,
+    CauchyRule,
+    cauchy_rule,
+    median,
+    rule_for,
+)
+from dpcurves.mechanisms.smooth_sensitivity import (
+    median_sensitivity as smooth_sensitivity,
+)
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves.queries import AucQuery, MedianQuery
-from dpcurves.release import UnsupportedQuery
 
 FloatArray = NDArray[np.float64]
 PURE = PrivacyLoss.pure("0.8")
@@ -137,7 +145,7 @@ def test_the_sensitivity_of_an_area_bounds_every_change_and_is_smooth(beta: floa
     for cells in sets[sets.sum(axis=1) < 4]:
         for more in np.eye(6, dtype=np.int64):
             here, there = (_area(table) for table in (cells, cells + more))
-            least, other = (noisy_auc.smooth_sensitivity(_smaller(table), beta) for table in (cells, cells + more))
+            least, other = (noisy_auc.auc_sensitivity(_smaller(table), beta) for table in (cells, cells + more))
             assert abs(here - there) <= min(least, other)
             assert abs(log(least / other)) <= beta * (1 + 1e-12)
 
@@ -217,7 +225,7 @@ def test_areas_lose_at_most_what_they_claim(adjacency: Adjacency, loss: PrivacyL
 
 def _law_of_area(table: IntArray, rule: CauchyRule) -> FloatArray:
     """Chances of some hundred intervals of steps, and of both ends."""
-    scale = float(rule.scale(noisy_auc.smooth_sensitivity(_smaller(table), rule.beta)))
+    scale = float(rule.scale(noisy_auc.auc_sensitivity(_smaller(table), rule.beta)))
     below = [chance_below(edge, _area(table), scale) for edge in np.linspace(0, 1, 101)]
     return np.diff([0.0, *below, 1.0])
 

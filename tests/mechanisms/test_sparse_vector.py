@@ -12,11 +12,12 @@ from scipy.stats import chisquare
 from threshold_law import answers, chance, law
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
+from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Axis, Grid, Outside, doubling_grid
 from dpcurves.laws import ThresholdAnswers
 from dpcurves.mechanisms import AUTO, SparseVector
-from dpcurves.mechanisms.selection.bounded_range import pure_epsilon
-from dpcurves.mechanisms.thresholds.sparse_vector import (
+from dpcurves.mechanisms.exponential import pure_epsilon
+from dpcurves.mechanisms.thresholds import (
     Comparisons,
     comparisons_of,
     differences,
@@ -28,7 +29,6 @@ from dpcurves.mechanisms.thresholds.sparse_vector import (
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CoverageQuery, ThresholdComparison, ThresholdQuery
-from dpcurves.release import Plan, UnsupportedQuery
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -174,7 +174,7 @@ def test_spreads_are_those_of_all_moves() -> None:
 def test_too_many_kinds_for_all_pairs_have_a_spread_that_is_no_smaller(weights: tuple[tuple[int, ...], ...]) -> None:
     who, table = ReplaceOne(Unit("patient", 2), 3), np.array(weights)
     exact = spread_of(table, who)
-    with patch("dpcurves.mechanisms.thresholds.sparse_vector.MOST_KINDS", 1):
+    with patch("dpcurves.mechanisms.thresholds.MOST_KINDS", 1):
         rough = spread_of(table, who)
     assert rough.up == exact.up
     assert rough.apart == 2 * exact.up >= exact.apart

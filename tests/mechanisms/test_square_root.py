@@ -10,15 +10,15 @@ import pytest
 from exact_loss import worst_loss
 from tiny_tables import ADJACENCIES, counts, sums
 
+from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.laws import ToeplitzSums
 from dpcurves.laws.toeplitz_sums import root_weights
 from dpcurves.mechanisms import SquareRoot, TreeSums
-from dpcurves.mechanisms.sums.linear import exact_sums
-from dpcurves.mechanisms.sums.square_root import BITS, squared_lengths
+from dpcurves.mechanisms.linear import exact_sums
+from dpcurves.mechanisms.wavelets import BITS, squared_lengths
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Read
-from dpcurves.release import Plan, UnsupportedQuery
 
 RHO = PrivacyLoss.zcdp("0.3")
 WEAK = PrivacyLoss.zcdp("0.000001")

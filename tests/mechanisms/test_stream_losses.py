@@ -17,28 +17,32 @@ import numpy as np
 import pytest
 from tiny_streams import ADJACENCIES, IntArray, ticks
 
+from dpcurves.conversation import Plan
 from dpcurves.data import Forest
 from dpcurves.laws import Family, Noise
 from dpcurves.mechanisms import Sequential
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.queries import HierarchyQuery, TickQuery
-from dpcurves.release import Plan
 from dpcurves_streams.laws import BufferedPrefixes, TreeCounts
-from dpcurves_streams.laws.buffered_prefixes import LATTICE
-from dpcurves_streams.laws.prefix_trees import Block, PrefixTree
+from dpcurves_streams.laws.prefixes import LATTICE, Block, PrefixTree
 from dpcurves_streams.mechanisms import (
     BufferedCounter,
     Hierarchy,
     Perturber,
     TreeCounter,
-    buffered_counter,
     hierarchy,
-    perturber,
-    tree_counter,
 )
-from dpcurves_streams.mechanisms.buffered_counter import BITS, buffers_for, squared_length
-from dpcurves_streams.mechanisms.tree_counter import Counted, drawn
+from dpcurves_streams.mechanisms import (
+    counters as buffered_counter,
+)
+from dpcurves_streams.mechanisms import (
+    counters as tree_counter,
+)
+from dpcurves_streams.mechanisms import (
+    hierarchy as perturber,
+)
+from dpcurves_streams.mechanisms.counters import BITS, Counted, buffers_for, drawn, squared_length
+from dpcurves_streams.queries import HierarchyQuery, TickQuery
 
 ANY, ONE = Randomness.from_seed(0), AddRemove(EACH_RECORD)
 LOSSES = [PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3")]

@@ -10,11 +10,11 @@ import pytest
 from dpcurves.arguments import Refused
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.laws import Family
-from dpcurves.mechanisms.sums.subsets import Subsets
+from dpcurves.mechanisms.linear import Subsets
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import SubsetQuery
-from dpcurves.records.fits import confirmed
+from dpcurves.records.counting import confirmed
 
 X, Y = Axis("x", Grid(-1, 1, cells=1)), Axis("y", Grid(-1, 1, cells=1))
 SLOPE = SubsetQuery((Y, X), 2, 0, above=-0.1)

@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 from tiny_streams import ADJACENCIES, neighbours, streams, ticks
 
+from dpcurves.conversation import Plan
 from dpcurves.data import Categories
 from dpcurves.laws import Family, Noise
-from dpcurves.mechanisms.sequential import FORMAT
+from dpcurves.mechanisms.base import FORMAT
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
-from dpcurves.queries import TickQuery
-from dpcurves.release import Plan
 from dpcurves_streams.laws import TreeCounts
-from dpcurves_streams.laws.prefix_trees import PARTS, ROUNDING, Block, Epoch, PrefixTree, block_noise, denominator
-from dpcurves_streams.mechanisms import TreeCounter, tree_counter
-from dpcurves_streams.mechanisms.tree_counter import FITTING, BlockNoise, drawn, fits, rounded
-from dpcurves_streams.mechanisms.window_shape import mean_window_variance
+from dpcurves_streams.laws.prefixes import PARTS, ROUNDING, Block, Epoch, PrefixTree, block_noise, denominator
+from dpcurves_streams.mechanisms import TreeCounter
+from dpcurves_streams.mechanisms import counters as tree_counter
+from dpcurves_streams.mechanisms.counters import FITTING, BlockNoise, drawn, fits, mean_window_variance, rounded
+from dpcurves_streams.queries import TickQuery
 
 ONE = AddRemove(EACH_RECORD)
 PURE = PrivacyLoss.pure(1)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from tiny_tables import counts, sums
 
+from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import Family, IntervalSums
 from dpcurves.mechanisms import Flat, TreeSums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Read
-from dpcurves.release import UnsupportedQuery
 
 PURE = PrivacyLoss.pure("0.01")
 WHO = ReplaceOne(EACH_RECORD, 1000)

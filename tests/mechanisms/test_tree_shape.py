@@ -10,8 +10,8 @@ import pytest
 from dpcurves.data import Axis, Grid
 from dpcurves.laws import Family, Noise
 from dpcurves.mechanisms import AUTO, Flat, TreeSums
-from dpcurves.mechanisms.sums.linear import plan_of_sums
-from dpcurves.mechanisms.sums.tree_strategy import DISCRETE, best_shape
+from dpcurves.mechanisms.linear import plan_of_sums
+from dpcurves.mechanisms.tree_strategy import DISCRETE, best_shape
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, Read
 

@@ -10,6 +10,7 @@ import pytest
 from exact_loss import worst_loss
 from tiny_tables import ADJACENCIES
 
+from dpcurves.conversation import Release
 from dpcurves.curves import CdfQuestion, HistogramQuestion, Question, ScoresQuestion, SummaryQuestion, SurvivalQuestion
 from dpcurves.data import Categories, Grid, Outside
 from dpcurves.laws import NoisySums
@@ -17,7 +18,6 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss
 from dpcurves.queries import CountQuery, Read, SumQuery
 from dpcurves.records import open_records, tabulate
-from dpcurves.release import Release
 from dpcurves.trust import Central, conversation
 
 BY = Categories("sex", ("F", "M")), Categories("ward", (1, 2))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpcurves.data import Categories
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, ReplaceOne, Unit
-from dpcurves.queries import TickQuery
+from dpcurves_streams.queries import TickQuery
 
 IntArray = NDArray[np.int64]
 

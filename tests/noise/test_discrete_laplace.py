@@ -16,8 +16,7 @@ from canonne_kamath_steinke import discrete_laplace as as_printed
 from dpcurves.laws import Family, Noise
 from dpcurves.noise import Randomness, discrete_laplace
 from dpcurves.noise.discrete_laplace import _tables, sample
-from dpcurves.noise.exponential import Bracket, one
-from dpcurves.noise.inversion import InversionTable, thresholds
+from dpcurves.noise.exponential import Bracket, InversionTable, one, thresholds
 
 SCALES = [Fraction(1, 5), Fraction(2, 3), Fraction(1), Fraction(10, 3), Fraction(10), Fraction(1001, 10)]
 

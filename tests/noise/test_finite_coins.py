@@ -20,8 +20,8 @@ from dpcurves_parties.pairs.finite_coins import (
     ThreeAnswers,
     response_for,
 )
+from dpcurves_parties.pairs.finite_coins.response import around, below, plus, times, total
 from dpcurves_parties.pairs.finite_coins.rounded import FINEST
-from dpcurves_parties.pairs.finite_coins.wires import around, below, plus, times, total
 
 EPSILONS = [
     Fraction(text)

@@ -15,8 +15,7 @@ from agreement import agree
 from dpcurves.noise import Randomness
 from dpcurves.noise.discrete_gaussian import Steps
 from dpcurves.noise.discrete_laplace import Digit, SignedDigit
-from dpcurves.noise.exponential import Bracket
-from dpcurves.noise.inversion import InversionTable, InvertedLaw, draw, settle, thresholds
+from dpcurves.noise.exponential import Bracket, InversionTable, InvertedLaw, draw, settle, thresholds
 
 EXPONENTIAL_LAWS = [
     Digit(Fraction(1, 7), 256),

@@ -20,10 +20,11 @@ from dpcurves_local.responses import (
     Randomiser,
     Subset,
     Unary,
-    bit_rows,
     choose_randomiser,
 )
-from dpcurves_local.responses.bit_rows import _sums_of_bits, bits_set, put_own
+from dpcurves_local.responses import (
+    randomiser as bit_rows,
+)
 from dpcurves_local.responses.coins import (
     WHOLE,
     _by_octets,
@@ -33,10 +34,10 @@ from dpcurves_local.responses.coins import (
     even,
     heads,
     places_of,
+    put_right,
     rows_of_heads,
 )
-from dpcurves_local.responses.even_sets import put_right
-from dpcurves_local.responses.hadamard import walsh_hadamard
+from dpcurves_local.responses.randomiser import _sums_of_bits, bits_set, put_own, walsh_hadamard
 
 EPSILONS = (Fraction(1, 100), Fraction(1), Fraction(12))
 ANSWERS = (2, 3, 5, 12, 16)

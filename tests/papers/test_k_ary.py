@@ -10,11 +10,11 @@ from baselines.k_ary import best_radix
 from exact_loss import worst_loss
 from tiny_tables import ADJACENCIES, counts, sums
 
+from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import TreeSums
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Read
-from dpcurves.release import Plan, UnsupportedQuery
 
 PURE = PrivacyLoss.pure("0.7")
 CONCENTRATED = PrivacyLoss.zcdp("0.3")

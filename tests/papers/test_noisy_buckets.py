@@ -14,12 +14,12 @@ from baselines.noisy_buckets import scale_of
 from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
-from dpcurves.mechanisms.selection.deviation import window_deviations
+from dpcurves.conversation import UnsupportedQuery
+from dpcurves.mechanisms.exponential import window_deviations
 from dpcurves.noise import discrete_laplace
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves.queries import IntervalPartitionQuery
-from dpcurves.release import UnsupportedQuery
 
 FloatArray = NDArray[np.float64]
 PURE = PrivacyLoss.pure(4)

@@ -10,8 +10,8 @@ from dense_least_squares import laws, totals
 from hypothesis import given
 from numpy.typing import NDArray
 
-from dpcurves.laws import Family, IntervalSums, Tier, Noise, least_squares
-from dpcurves.postprocess import monotone_prefixes
+from dpcurves.laws import Family, IntervalSums, Noise, Tier, least_squares
+from dpcurves.summaries import monotone_prefixes
 
 CELLS = 1024
 FloatArray = NDArray[np.float64]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from baselines import subtracted_prefixes, subtraction_variances
 
-from dpcurves.laws import Family, IntervalSums, Tier, Noise
+from dpcurves.laws import Family, IntervalSums, Noise, Tier
 
 NOISE = Noise(Family.LAPLACE, Fraction(3))
 OTHER = Noise(Family.LAPLACE, Fraction(5))

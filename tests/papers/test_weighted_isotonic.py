@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from dpcurves.laws import Family, IntervalSums, Layer, Noise, least_squares
+from dpcurves.laws import Family, IntervalSums, Noise, Tier, least_squares
 
 
 def noise(scale: int) -> Noise:
@@ -70,7 +70,7 @@ def test_no_records_are_in_no_cell() -> None:
     law = IntervalSums(
         1,
         4,
-        (Layer((0,), noise(2)), Layer((0, 2), noise(3)), Layer(range(4), noise(1))),
+        (Tier((0,), noise(2)), Tier((0, 2), noise(3)), Tier(range(4), noise(1))),
         missing=noise(1),
     )
     found = weighted_isotonic(law, [5, 1, -2, 3, 4, -1, 1, 9], total=0)
@@ -80,4 +80,4 @@ def test_no_records_are_in_no_cell() -> None:
 
 def test_a_negative_total_is_refused() -> None:
     with pytest.raises(ValueError, match="total: at least zero"):
-        weighted_isotonic(IntervalSums(1, 1, (Layer((0,), noise(1)),), missing=None), [3], total=-1)
+        weighted_isotonic(IntervalSums(1, 1, (Tier((0,), noise(1)),), missing=None), [3], total=-1)

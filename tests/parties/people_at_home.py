@@ -17,16 +17,14 @@ from free_ports import free_port
 
 import dpcurves as dp
 from dpcurves.noise import Randomness
-from dpcurves.queries import Permutations, commitment
-from dpcurves_parties.pairs import PairTask, Trust
-from dpcurves_parties.pairs.attendance import Attendance, Attended
+from dpcurves_parties.pairs import PairTask, Permutations, Trust
+from dpcurves_parties.pairs.attendance import Attendance, Attended, Post, show_seed
 from dpcurves_parties.pairs.mechanisms import Noise
-from dpcurves_parties.pairs.post import Post, show_seed
+from dpcurves_parties.pairs.queries import commitment
 from dpcurves_parties.pairs.relay_server import RelayServer
 from dpcurves_parties.serving.identity import Identity
-from dpcurves_parties.serving.launch import Address
-from dpcurves_parties.serving.new_task import found
-from dpcurves_parties.serving.ticket import Role, Ticket
+from dpcurves_parties.serving.server import Address
+from dpcurves_parties.serving.task_document import Role, Ticket, found
 
 SEED = bytes(range(32))
 LONG = 120

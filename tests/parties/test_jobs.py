@@ -14,7 +14,6 @@ import dpcurves as dp
 from dpcurves.arguments import ProtocolAborted
 from dpcurves.ledger import QuestionBudget
 from dpcurves.noise import Randomness
-from dpcurves.queries import PairQuery
 from dpcurves_parties.crypto.circuits import evaluated
 from dpcurves_parties.crypto.garbling import opened
 from dpcurves_parties.crypto.two_party import evaluate, garble, together
@@ -39,6 +38,7 @@ from dpcurves_parties.pairs import (
 )
 from dpcurves_parties.pairs.finite_coins import FiniteLaplace, response_for
 from dpcurves_parties.pairs.mechanisms import noisy_circuit, response_of
+from dpcurves_parties.pairs.queries import PairQuery
 from dpcurves_parties.pairs.release import noise_of, of_answers, of_sum
 from dpcurves_parties.pairs.statistics import KENDALL, Noise, Unsigned, pair_statistic
 

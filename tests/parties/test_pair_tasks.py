@@ -10,15 +10,13 @@ from typing import Any
 import pytest
 
 import dpcurves as dp
-from dpcurves.queries import OwnChoice, Permutations, WithoutRepetition, commitment
-from dpcurves.release import UnsupportedQuery
-from dpcurves_parties.pairs import PairTask, Trust
+from dpcurves.conversation import UnsupportedQuery
+from dpcurves_parties.pairs import OwnChoice, PairTask, Permutations, Trust, WithoutRepetition
 from dpcurves_parties.pairs.mechanisms import Noise
-from dpcurves_parties.pairs.seed_file import read_seed, write_seed
-from dpcurves_parties.pairs.statement import statement
+from dpcurves_parties.pairs.queries import commitment
+from dpcurves_parties.pairs.task import read_seed, statement, write_seed
 from dpcurves_parties.serving.identity import Identity, Server
-from dpcurves_parties.serving.new_task import found
-from dpcurves_parties.serving.ticket import Role, Ticket
+from dpcurves_parties.serving.task_document import Role, Ticket, found
 
 SEED = bytes(range(32))
 TOKENS: dict[Role, tuple[str, ...]] = {Role.OWNER: ("a", "b", "c", "d"), Role.ANALYST: (), Role.COORDINATOR: ()}

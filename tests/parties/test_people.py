@@ -21,7 +21,6 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 from dpcurves.arguments import ProtocolAborted
 from dpcurves.noise import Randomness
-from dpcurves.queries import Permutations, commitment
 from dpcurves_parties.crypto.circuits import traced
 from dpcurves_parties.crypto.two_party import Job, Owner
 from dpcurves_parties.pairs import (
@@ -31,6 +30,7 @@ from dpcurves_parties.pairs import (
     FolderMailbox,
     KeyBundle,
     Meeting,
+    Permutations,
     Person,
     Place,
     Writer,
@@ -38,6 +38,7 @@ from dpcurves_parties.pairs import (
     promised_pairs,
 )
 from dpcurves_parties.pairs.letters import OVERHEAD, _require_key_of_its_own
+from dpcurves_parties.pairs.queries import commitment
 
 pytest.importorskip("rbcl")
 TASK = sha256(b"a task").digest()

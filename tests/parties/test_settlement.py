@@ -19,8 +19,9 @@ from dpcurves.arguments import ProtocolAborted
 from dpcurves.noise import Randomness
 from dpcurves_parties.crypto.circuits import numbers_of, traced
 from dpcurves_parties.crypto.two_party import Ending, Job, Owner, evaluate, garble, together
-from dpcurves_parties.pairs import Settlements, private_file, settled
-from dpcurves_parties.pairs.settlement import RunState
+from dpcurves_parties.pairs import Settlements, settled
+from dpcurves_parties.pairs import device as private_file
+from dpcurves_parties.pairs.session import RunState
 
 pytest.importorskip("rbcl")
 PEOPLE = 40

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.laws import Family, IntervalSums, Layer, Noise
+from dpcurves.laws import Family, IntervalSums, Noise, Tier
 
 FloatArray = NDArray[np.float64]
 
@@ -63,21 +63,21 @@ noises = st.builds(Noise, st.sampled_from(Family), st.fractions(Fraction(1, 4), 
 
 
 @st.composite
-def regular_levels(draw: st.DrawFn, cells: int) -> tuple[Layer, ...]:
+def regular_levels(draw: st.DrawFn, cells: int) -> tuple[Tier, ...]:
     """Widths that divide each other; the last interval is shorter where they do not divide the cells."""
-    width, levels = draw(st.integers(1, 3)), list[Layer]()
+    width, levels = draw(st.integers(1, 3)), list[Tier]()
     while width < cells or not levels:
-        levels.append(Layer(range(0, cells, width), draw(noises)))
+        levels.append(Tier(range(0, cells, width), draw(noises)))
         width *= draw(st.integers(2, 4))
     return tuple(reversed(levels))
 
 
 @st.composite
-def irregular_levels(draw: st.DrawFn, cells: int) -> tuple[Layer, ...]:
-    starts, levels = list(range(cells)), list[Layer]()
+def irregular_levels(draw: st.DrawFn, cells: int) -> tuple[Tier, ...]:
+    starts, levels = list(range(cells)), list[Tier]()
     for _ in range(draw(st.integers(1, 4))):
         starts = [0] + [start for start in starts[1:] if draw(st.booleans())]
-        levels.append(Layer(tuple(starts), draw(noises)))
+        levels.append(Tier(tuple(starts), draw(noises)))
     return tuple(reversed(levels))
 
 

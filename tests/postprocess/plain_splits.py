@@ -8,10 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import roots_genlaguerre
 
-from dpcurves.postprocess.estimation.binary_tree import WHOLE, Halving, Layout
-from dpcurves.postprocess.estimation.empirical_bayes import END_PRIOR, EVEN, PRIOR, ROUGH, TELLING
-from dpcurves.postprocess.estimation.measurements import Measurements
-from dpcurves.postprocess.estimation.mixture import LEFTOVER, ROUGHNESS, SMOOTH, NoisySplits, kindwise_posterior
+from dpcurves.estimation.binary_tree import WHOLE, Halving, Layout, Measurements
+from dpcurves.estimation.empirical_bayes import (
+    END_PRIOR,
+    EVEN,
+    LEFTOVER,
+    PRIOR,
+    ROUGH,
+    ROUGHNESS,
+    SMOOTH,
+    TELLING,
+    NoisySplits,
+    kindwise_posterior,
+)
 
 FloatArray = NDArray[np.float64]
 Family = tuple[int, int, int]

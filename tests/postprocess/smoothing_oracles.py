@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csc_matrix, csr_matrix, diags, hstack, identity
 
-from dpcurves.postprocess import AtMost, Exactly, NoiseGraph, noise_graph, prefix_graph
-from dpcurves.postprocess.smoothing.increments import Ceiling, steps_to
+from dpcurves.smoothing import AtMost, Exactly, NoiseGraph, noise_graph, prefix_graph
+from dpcurves.smoothing.least_change import Ceiling, steps_to
 
 FloatArray = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.postprocess.inference.area_interval import CountedAreas, Pairs, area_interval, moves, spread_of
+from dpcurves.inference.areas import CountedAreas, Pairs, area_interval, moves, spread_of
 
 SILENT = [np.zeros((1000, 2, 4))]
 

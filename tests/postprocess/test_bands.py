@@ -11,9 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.laws import Family, IntervalSums, Tier, Noise, least_squares
-from dpcurves.postprocess import (
-    counts_to_prefixes,
+from dpcurves.inference import (
     dvoretzky,
     interval,
     monotone_hull,
@@ -21,9 +19,11 @@ from dpcurves.postprocess import (
     simultaneous_errors,
     upper_quantile,
 )
-from dpcurves.postprocess.inference.bands import RISK, SLACK, level_of_an_end, safe_rank
-from dpcurves.postprocess.inference.largest import largest_interval
-from dpcurves.postprocess.inference.simulation_seed import draws_for
+from dpcurves.inference.bands import RISK, SLACK, level_of_an_end, safe_rank
+from dpcurves.inference.moments import largest_interval
+from dpcurves.inference.simulation import draws_for
+from dpcurves.laws import Family, IntervalSums, Noise, Tier, least_squares
+from dpcurves.summaries import counts_to_prefixes
 
 TRUTH = np.array([3, 0, 0, 14, 20, 31, 0, 2, 2, 8, 0, 20])
 TOTAL = int(TRUTH.sum())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcurves.postprocess import Bracket, bisected, non_decreasing
+from dpcurves.inference import Bracket, bisected
+from dpcurves.summaries import non_decreasing
 
 
 @pytest.mark.parametrize("cells", [*range(1, 40), 2**20, 2**32, 2**40 - 7])

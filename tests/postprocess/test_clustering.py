@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcurves.histograms.clustering import clusters
+from dpcurves.histograms.partitions import clusters
 
 
 def by_the_rule(rising: list[float], variance: float) -> list[int]:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dpcurves.arrays import FloatArray
-from dpcurves.laws import Family, IntervalSums, Tier, Noise, ToeplitzSums
-from dpcurves.postprocess.estimation.joint_estimate import ConvolvedEstimate
-from dpcurves.release import Evidence
+from dpcurves.conversation import Evidence
+from dpcurves.estimation.joint_estimate import ConvolvedEstimate
+from dpcurves.laws import Family, IntervalSums, Noise, Tier, ToeplitzSums
 
 CELLS, BITS = 8, 20
 

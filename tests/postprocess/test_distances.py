@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcurves.postprocess import Distribution, area_between, energy_between, largest_gap
+from dpcurves.summaries import Distribution, area_between, energy_between, largest_gap
 
 UNIFORM = Distribution.of_curve([0, 1], [0, 1])
 CASES = 200

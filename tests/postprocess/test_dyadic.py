@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import integers, just, sampled_from
 
-from dpcurves.postprocess.estimation.binary_tree import WHOLE, Dyadic
+from dpcurves.estimation.binary_tree import WHOLE, Dyadic
 
 Layout = Callable[[int], Dyadic]
 LAYOUTS = sampled_from([Dyadic.plain, Dyadic.ends_apart])

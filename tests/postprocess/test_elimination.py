@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from smoothing_oracles import FloatArray, k_ary, path, prefix, uneven
 
-from dpcurves.postprocess import NoiseGraph, noise_graph
-from dpcurves.postprocess.smoothing.elimination import Elimination
+from dpcurves.smoothing import NoiseGraph, noise_graph
+from dpcurves.smoothing.noise_graph import Elimination
 
 
 def laplacian(graph: NoiseGraph, weight: FloatArray) -> FloatArray:

@@ -12,12 +12,11 @@ from hypothesis.strategies import floats, integers, just, sampled_from
 from numpy.typing import NDArray
 from plain_splits import plain_estimate
 
-from dpcurves.laws import Family, IntervalSums, Tier, Noise
-from dpcurves.laws.least_squares import least_squares
-from dpcurves.postprocess.estimation.binary_tree import WHOLE, Dyadic
-from dpcurves.postprocess.estimation.empirical_bayes import Splits, estimate, least_squares_total, reestimate
-from dpcurves.postprocess.estimation.measurements import Measurements, gather
-from dpcurves.strategies.refinement import first_turn
+from dpcurves.estimation.binary_tree import WHOLE, Dyadic, Measurements, gather
+from dpcurves.estimation.empirical_bayes import Splits, estimate, least_squares_total, reestimate
+from dpcurves.laws import Family, IntervalSums, Noise, Tier
+from dpcurves.laws.interval_sums import least_squares
+from dpcurves.strategies.prefixes import first_turn
 
 Layout = Callable[[int], Dyadic]
 LAYOUTS = [Dyadic.plain, Dyadic.ends_apart]

@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from dpcurves.inference import GroupCounts, GroupNoise, hosmer_lemeshow, simulated_p_value
 from dpcurves.laws import Family, Noise
-from dpcurves.laws.noise import draw
-from dpcurves.postprocess import GroupCounts, GroupNoise, hosmer_lemeshow, simulated_p_value
+from dpcurves.laws.law import draw
 
 FloatArray = NDArray[np.float64]
 EDGES = np.array([0.0, 0.1, 0.3, 0.35, 0.6, 1.0])

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcurves.postprocess import AtMost, Ceiling, Exactly
-from dpcurves.postprocess.smoothing.increments import curve_of, is_smooth, steps_to
+from dpcurves.smoothing import AtMost, Ceiling, Exactly
+from dpcurves.smoothing.least_change import curve_of, is_smooth, steps_to
 
 
 def test_steps_go_from_zero_to_the_ceiling() -> None:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from smoothing_oracles import FloatArray
 
-from dpcurves.postprocess import noise_graph
-from dpcurves.postprocess.smoothing.interior_point import Programme, least_cost
+from dpcurves.smoothing import noise_graph
+from dpcurves.smoothing.least_change import Programme, least_cost
 
 
 def programme(steps: FloatArray) -> Programme:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.postprocess import inverse_at, value_at
-from dpcurves.postprocess.shape.interpolate import numbers
+from dpcurves.summaries import inverse_at, value_at
+from dpcurves.summaries.shape import numbers
 
 X = np.array([0.0, 1.0, 3.0, 4.0])
 Y = np.array([0.0, 0.2, 0.2, 1.0])

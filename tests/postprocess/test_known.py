@@ -7,10 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcurves.laws import Family, IntervalSums, Tier, Noise
-from dpcurves.laws.noise import LAPLACE_EXCESS
-from dpcurves.postprocess.estimation.binary_tree import Dyadic
-from dpcurves.postprocess.estimation.measurements import Measurements, gather
+from dpcurves.estimation.binary_tree import Dyadic, Measurements, gather
+from dpcurves.laws import Family, IntervalSums, Noise, Tier
+from dpcurves.laws.law import LAPLACE_EXCESS
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(5)), Noise(Family.GAUSSIAN, Fraction(9))
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.postprocess.estimation.binary_tree import WHOLE, Layout
+from dpcurves.estimation.binary_tree import WHOLE, Layout
 
 Bounds = NDArray[np.int64]
 

@@ -8,8 +8,8 @@ from dense_least_squares import dense_least_squares, laws, totals, value_varianc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcurves.laws import Family, IntervalSums, Layer, Noise, least_squares, least_squares_batch
-from dpcurves.postprocess import counts_to_prefixes
+from dpcurves.laws import Family, IntervalSums, Noise, Tier, least_squares, least_squares_batch
+from dpcurves.summaries import counts_to_prefixes
 
 
 def noise(scale: Fraction | int) -> Noise:
@@ -17,7 +17,7 @@ def noise(scale: Fraction | int) -> Noise:
 
 
 def flat(cells: int, scale: Fraction | int, rows: int = 1, missing: Noise | None = None) -> IntervalSums:
-    return IntervalSums(rows, cells, (Layer(range(cells), noise(scale)),), missing)
+    return IntervalSums(rows, cells, (Tier(range(cells), noise(scale)),), missing)
 
 
 @given(laws(), totals, st.integers(0, 2**32))
@@ -69,7 +69,7 @@ def test_a_batch_is_its_releases_one_by_one(law: IntervalSums) -> None:
 def test_values_that_agree_are_kept_to_the_bit(scale: Fraction) -> None:
     truth = np.array([[3, 0, 7, 2, 1], [0, 0, 0, 9, 4]])
     starts = (0, 2), (0, 1, 2, 3, 4)
-    law = IntervalSums(2, 5, tuple(Layer(level, noise(scale)) for level in starts), noise(scale))
+    law = IntervalSums(2, 5, tuple(Tier(level, noise(scale)) for level in starts), noise(scale))
     values = [*np.add.reduceat(truth, [0, 2], axis=1).ravel(), *truth.ravel(), 6]
     estimate = least_squares(law, values, total=32)
     np.testing.assert_array_equal(estimate.cells, truth)
@@ -77,7 +77,7 @@ def test_values_that_agree_are_kept_to_the_bit(scale: Fraction) -> None:
 
 
 def test_an_exact_level_overrules_a_noisy_one() -> None:
-    law = IntervalSums(1, 2, (Layer((0,), noise(Fraction(1, 10**6))), Layer((0, 1), noise(5))), missing=None)
+    law = IntervalSums(1, 2, (Tier((0,), noise(Fraction(1, 10**6))), Tier((0, 1), noise(5))), missing=None)
     np.testing.assert_allclose(least_squares(law, [10, 1, 3], None).cells, [[4.0, 6.0]])
 
 
@@ -92,7 +92,7 @@ def test_a_total_is_shared_by_all_rows_and_the_missing_cell() -> None:
 
 
 def test_a_merged_cell_is_spread_evenly() -> None:
-    law = IntervalSums(1, 5, (Layer((0, 3), noise(1)),), missing=None)
+    law = IntervalSums(1, 5, (Tier((0, 3), noise(1)),), missing=None)
     assert least_squares(law, [6, 1], None).cells.tolist() == [[2.0, 2.0, 2.0, 0.5, 0.5]]
 
 

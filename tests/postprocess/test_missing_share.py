@@ -4,9 +4,9 @@ from fractions import Fraction
 
 import pytest
 
-from dpcurves.laws import Family, IntervalSums, Tier, Noise, PathSums, Selection
-from dpcurves.postprocess.inference.warning_signs import DEVIATIONS_OF_MISSING, missing_share
-from dpcurves.release import Evidence
+from dpcurves.conversation import Evidence
+from dpcurves.inference.warning_signs import DEVIATIONS_OF_MISSING, missing_share
+from dpcurves.laws import Family, IntervalSums, Noise, PathSums, Selection, Tier
 
 NOISE = Noise(Family.LAPLACE, Fraction(2))
 FLAT = IntervalSums(1, 3, (Tier(range(3), NOISE),), missing=NOISE)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from plain_splits import Split, integrated
 
-from dpcurves.postprocess.estimation.mixture import KINDS, SMOOTH, kindwise_posterior, mixture_weights, prior_square
+from dpcurves.estimation.empirical_bayes import KINDS, SMOOTH, kindwise_posterior, mixture_weights, prior_square
 
 ORDINARY = [
     Split(part * count, variance, excess, count, share)

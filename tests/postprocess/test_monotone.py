@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcurves.postprocess import counts_to_prefixes, monotone_prefixes, non_decreasing
+from dpcurves.summaries import counts_to_prefixes, monotone_prefixes, non_decreasing
 
 numbers = st.lists(st.integers(-20, 20), min_size=1, max_size=12)
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.postprocess import NoiseGraph, noise_graph
+from dpcurves.smoothing import NoiseGraph, noise_graph
 
 FloatArray = NDArray[np.float64]
 Stretch = tuple[int, int, float]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, log_ndtr
 
-from dpcurves.postprocess.estimation.mixture import normal_tail
+from dpcurves.estimation.empirical_bayes import normal_tail
 
 FAR = 10.0 ** np.linspace(-12, 12, 20_001)
 POINTS = np.concatenate([-FAR, [-0.0, 0.0], np.linspace(-50, 50, 20_001), FAR])

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dpcurves.postprocess import cell_at, ends_at
+from dpcurves.inference import cell_at, ends_at
 
 BOUNDS = np.array([-np.inf, 1.0, 2.0, 3.0, np.inf])
 CELLS = np.stack([BOUNDS[:-1], BOUNDS[1:]], axis=1)

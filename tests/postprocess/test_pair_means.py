@@ -13,7 +13,7 @@ from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.laws import law_from_json
 from dpcurves_parties.pairs.law import PairAnswers, PairSum
 from dpcurves_parties.pairs.mechanisms import COLLISION, GINI, KENDALL, Kernel
-from dpcurves_parties.pairs.pair_means import pair_interval, pair_mean
+from dpcurves_parties.pairs.readings import pair_interval, pair_mean
 
 PEOPLE, KINDS, RELEASES, LEVEL = 400, 64, 250, 0.8
 EACH, ON_SUM = dp.pairs.Noise.EACH, dp.pairs.Noise.ON_SUM

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dpcurves.conversation import Evidence
+from dpcurves.inference import PathQuantile
 from dpcurves.laws import Family, Noise, PathSums
-from dpcurves.postprocess import PathQuantile
-from dpcurves.release import Evidence
 
 IntArray = NDArray[np.int64]
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from dpcurves.postprocess import Sample, mean_intervals, population_band, simultaneous_band
-from dpcurves.postprocess.inference.population_band import seen
-from dpcurves.postprocess.inference.sampling import means_at_once
+from dpcurves.inference import Sample, mean_intervals, population_band, simultaneous_band
+from dpcurves.inference.bands import means_at_once, seen
 
 LEVEL, RELEASES, DRAWS = 0.9, 400, 1000
 ALLOWED = 4 * sqrt(LEVEL * (1 - LEVEL) / RELEASES)  # 4 sigma: a false alarm in 1 of 16,000

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcurves.postprocess import public_generator
+from dpcurves.inference import public_generator
 
 
 def test_the_generator_of_the_caller_is_used() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpcurves.postprocess import RocBand, population_roc_band, roc_band
+from dpcurves.inference import RocBand, population_roc_band, roc_band
 
 CHANCE = np.random.default_rng(8)
 RELEASES, DRAWS, LEVEL = 300, 1000, 0.9

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpcurves.arrays import FloatArray
-from dpcurves.postprocess.inference.ratio_bands import (
+from dpcurves.inference.rates import (
     FLAGGED,
     PRECISION,
     RECALL,

@@ -11,9 +11,10 @@ import pytest
 from dense_sums import Law, dense_sums, design, random_contrasts, random_laws, value_variances
 from numpy.typing import NDArray
 
-from dpcurves.laws import Family, HaarSums, IntervalSums, Tier, Noise, ToeplitzSums, least_squares
-from dpcurves.postprocess import counts_to_prefixes, shrunken_estimate, unbiased
-from dpcurves.postprocess.estimation.reconstruction import smoothed
+from dpcurves.estimation import shrunken_estimate, unbiased
+from dpcurves.estimation.joint_estimate import smoothed
+from dpcurves.laws import Family, HaarSums, IntervalSums, Noise, Tier, ToeplitzSums, least_squares
+from dpcurves.summaries import counts_to_prefixes
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 2)), Noise(Family.GAUSSIAN, Fraction(9, 2))
 HAAR = HaarSums(2, 7, 1, LAPLACE, (LAPLACE, GAUSSIAN, LAPLACE), GAUSSIAN)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.postprocess import auc, auc_of_counts, roc_points
-from dpcurves.postprocess.inference.area_interval import Pairs
+from dpcurves.inference.areas import Pairs
+from dpcurves.summaries import auc, auc_of_counts, roc_points
 
 
 @st.composite

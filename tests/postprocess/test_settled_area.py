@@ -7,9 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from dpcurves.postprocess import auc, auc_of_counts, roc_points
-from dpcurves.postprocess.inference.area_interval import CountedAreas, shares_of
-from dpcurves.postprocess.inference.settled_area import FEW_DRAWS, area_error, settled_area
+from dpcurves.inference.areas import FEW_DRAWS, CountedAreas, area_error, settled_area, shares_of
+from dpcurves.summaries import auc, auc_of_counts, roc_points
 
 CELLS = 48
 FloatArray = NDArray[np.float64]

@@ -11,10 +11,10 @@ from dense_least_squares import dense_least_squares
 from numpy.typing import NDArray
 from scipy.stats import chi2, norm
 
-from dpcurves.laws import Family, IntervalSums, Tier, Noise
+from dpcurves.laws import Family, IntervalSums, Noise, Tier
 from dpcurves.laws import law as simulation
-from dpcurves.laws.noise import WIDE_GAUSSIAN, WIDE_LAPLACE, draw
-from dpcurves.postprocess import counts_to_prefixes
+from dpcurves.laws.law import WIDE_GAUSSIAN, WIDE_LAPLACE, draw
+from dpcurves.summaries import counts_to_prefixes
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 2)), Noise(Family.GAUSSIAN, Fraction(9, 2))
 TREE = IntervalSums(2, 7, (Tier((0, 4), LAPLACE), Tier((0, 2, 4, 6), GAUSSIAN), Tier(range(7), LAPLACE)), LAPLACE)

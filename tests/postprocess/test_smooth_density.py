@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from dpcurves.arrays import FloatArray
-from dpcurves.postprocess.estimation.empirical_bayes import ascend, estimate, reestimate
-from dpcurves.postprocess.estimation.joint_estimate import layout_of
-from dpcurves.postprocess.estimation.measurements import Measurements
-from dpcurves.postprocess.estimation.smooth_density import Told, best_cells, smooth_records, told_by
+from dpcurves.estimation.binary_tree import Measurements
+from dpcurves.estimation.empirical_bayes import ascend, estimate, reestimate
+from dpcurves.estimation.joint_estimate import layout_of
+from dpcurves.estimation.smooth_density import Told, best_cells, smooth_records, told_by
 
 CELLS = 512
 AT = (np.arange(CELLS) + 0.5) / CELLS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpcurves.postprocess.estimation.smooth_shares import smooth_shares
+from dpcurves.estimation.two_classes import smooth_shares
 
 FloatArray = NDArray[np.float64]
 SCORES = (np.arange(10) + 0.5) / 10

@@ -6,9 +6,8 @@ from baselines import path_graph, regular_bounds
 from smoothing_oracles import FloatArray, Task, hard_task, highs_least_absolute, incidence
 from test_smoothing_squares import assert_rises
 
-from dpcurves.postprocess import AtMost, Ceiling, Exactly, noise_graph, smooth_absolute
-from dpcurves.postprocess.smoothing.increments import is_smooth
-from dpcurves.postprocess.smoothing.smoothing_absolute import least_absolute_change
+from dpcurves.smoothing import AtMost, Ceiling, Exactly, noise_graph, smooth_absolute
+from dpcurves.smoothing.least_change import is_smooth, least_absolute_change
 
 
 def cost(task: Task, noise: FloatArray) -> float:

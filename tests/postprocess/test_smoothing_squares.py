@@ -10,8 +10,8 @@ from hypothesis.strategies import integers
 from smoothing_oracles import FloatArray, Task, clarabel_least_squares, hard_task, incidence
 from test_noise_graph import covariance_of_points
 
-from dpcurves.postprocess import AtMost, Ceiling, Exactly, noise_graph, smooth_squares
-from dpcurves.postprocess.smoothing.smoothing_squares import least_squares_change
+from dpcurves.smoothing import AtMost, Ceiling, Exactly, noise_graph, smooth_squares
+from dpcurves.smoothing.least_change import least_squares_change
 
 SEEDS = integers(0, 10**6)
 

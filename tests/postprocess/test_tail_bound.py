@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpcurves.inference import Weighed, tail_bound
 from dpcurves.laws import Family, Noise
-from dpcurves.postprocess import Weighed, tail_bound
 
 
 def tail(parts: tuple[Weighed, ...], bound: float) -> float:

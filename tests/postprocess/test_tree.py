@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcurves.laws import Family, IntervalSums, Tier, Noise
-from dpcurves.laws.least_squares import grow
+from dpcurves.laws import Family, IntervalSums, Noise, Tier
+from dpcurves.laws.interval_sums import grow
 
 NOISE = Noise(Family.LAPLACE, Fraction(2))
 

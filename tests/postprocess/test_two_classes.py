@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from dpcurves.laws import Family, IntervalSums, Layer, Noise, least_squares
-from dpcurves.postprocess.estimation.two_classes import two_classes
+from dpcurves.estimation.two_classes import two_classes
+from dpcurves.laws import Family, IntervalSums, Noise, Tier, least_squares
 
 CELLS = 16
 
 
 def law_of(scale: str) -> IntervalSums:
     noise = Noise(Family.LAPLACE, Fraction(scale))
-    return IntervalSums(2, CELLS, (Layer(range(0, CELLS, 4), noise), Layer(range(CELLS), noise)), missing=None)
+    return IntervalSums(2, CELLS, (Tier(range(0, CELLS, 4), noise), Tier(range(CELLS), noise)), missing=None)
 
 
 def values_of(table: NDArray[np.int64]) -> NDArray[np.int64]:

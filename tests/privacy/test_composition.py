@@ -10,8 +10,7 @@ from math import comb, exp, fsum, prod
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
 
-from dpcurves.privacy.composition import MOST_STEPS, composed_epsilon
-from dpcurves.privacy.conversion import epsilon_of_zcdp
+from dpcurves.privacy.loss import MOST_STEPS, composed_epsilon, epsilon_of_zcdp
 
 NONE = Fraction(0)
 

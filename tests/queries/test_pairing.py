@@ -8,8 +8,8 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from dpcurves.queries import Overlaps, OwnChoice, Pairing, Permutations, WithoutRepetition, commitment
-from dpcurves.queries.pairing import variance_of_all
+from dpcurves_parties.pairs import OwnChoice, Permutations, WithoutRepetition
+from dpcurves_parties.pairs.queries import Overlaps, Pairing, commitment, variance_of_all
 
 WAYS = (Permutations(4), WithoutRepetition(4), OwnChoice(4))
 

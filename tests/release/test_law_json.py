@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
+from dpcurves.conversation import Evidence
 from dpcurves.laws import (
     Family,
     HaarSums,
     HaarTensorSums,
     IntervalSums,
     Law,
-    Tier,
     Noise,
     Selection,
+    Tier,
     ToeplitzSums,
 )
-from dpcurves.release import Evidence
 from dpcurves_streams.laws import BufferedPrefixes, GroupedCounts, HierarchyCounts, PrunedCounts, TreeCounts
-from dpcurves_streams.laws.prefix_trees import Epoch, PrefixTree
+from dpcurves_streams.laws.prefixes import Epoch, PrefixTree
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 3)), Noise(Family.GAUSSIAN, Fraction(2**40 * 9, 2))
 LAWS: list[Law] = [

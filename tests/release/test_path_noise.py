@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcurves.laws import Family, IntervalSums, Tier, Noise, PathSums, Selection
-from dpcurves.release import Evidence
+from dpcurves.conversation import Evidence
+from dpcurves.laws import Family, IntervalSums, Noise, PathSums, Selection, Tier
 
 NOISE = Noise(Family.LAPLACE, Fraction(7, 2))
 OTHER = Noise(Family.LAPLACE, Fraction(9))

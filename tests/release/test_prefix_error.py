@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpcurves.laws import Family, IntervalSums, Tier, Noise
+from dpcurves.laws import Family, IntervalSums, Noise, Tier
 
 FloatArray = NDArray[np.float64]
 

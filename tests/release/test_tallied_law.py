@@ -11,13 +11,13 @@ import pytest
 
 from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray, IntArray
-from dpcurves.laws import Responses, law_from_json
+from dpcurves.conversation import Evidence
+from dpcurves.estimation.joint_estimate import shrunken_estimate
+from dpcurves.laws import law_from_json
 from dpcurves.noise import Randomness
-from dpcurves.postprocess.estimation.reconstruction import shrunken_estimate
-from dpcurves.release import Evidence
 from dpcurves_local.responses import randomiser_named
-from dpcurves_local.tallied import Tallied
-from dpcurves_local.tally_errors import _sampling
+from dpcurves_local.responses.law import Responses
+from dpcurves_local.tallied import Tallied, _sampling
 
 WAYS = ("k-ary", "hadamard", "subset", "unary")
 CELLS = 6

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpcurves.conversation import Evidence
 from dpcurves.laws import Family, Noise, PathSums, ThresholdSums
-from dpcurves.release import Evidence
 
 BLOCK, OTHER = Noise(Family.LAPLACE, Fraction(3)), Noise(Family.LAPLACE, Fraction(1))
 ROWS = PathSums(16, (3, 8, 11, 16), 4, BLOCK, OTHER)

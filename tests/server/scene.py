@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpcurves.data import Categories
-from dpcurves.data.models import Ranged
 from dpcurves.ledger import Account
+from dpcurves.models import Ranged
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves_server import MACHINE, Gate, Role, Visitor
 from dpcurves_server.datasets import Relation, Source

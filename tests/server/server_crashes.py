@@ -31,10 +31,10 @@ from sqlalchemy import select
 
 from dpcurves.ledger import Together
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolAborted
 from dpcurves_server import MACHINE
-from dpcurves_server.asked import Asked, State
-from dpcurves_server.tables import QUESTIONS
+from dpcurves_server.questions import Asked, State
+from dpcurves_server.store import QUESTIONS
 
 PRICE = Fraction(1, 1000)
 LONGEST = 1800.0

@@ -18,7 +18,7 @@ from scene import PASSWORD, Scene, made
 
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_server import MACHINE
-from dpcurves_server.cli.authority import ID, SECRET
+from dpcurves_server.cli.commands import ID, SECRET
 
 BROWSER = shutil.which("chromium") or ""
 if not BROWSER:

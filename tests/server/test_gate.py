@@ -13,14 +13,14 @@ from fastapi import Request
 from scene import HISTOGRAM, LOSS, PASSWORD, Scene, made
 
 from dpcurves.curves.question_json import question_from_json, question_to_json
-from dpcurves.data.models import Link, Power, Ranged, Scorecard, Term, predictor_from_json
-from dpcurves.data.predictor import Predictor
+from dpcurves.data.axis import Predictor
+from dpcurves.models import Link, Power, Ranged, Scorecard, Term, predictor_from_json
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolAborted
 from dpcurves_server import MACHINE, Role
-from dpcurves_server.asked import State
 from dpcurves_server.front import address_of
-from dpcurves_server.passwords import Passwords
+from dpcurves_server.people import Passwords
+from dpcurves_server.questions import State
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +229,7 @@ def test_of_forty_guesses_at_the_same_time_five_are_looked_at(scene: Scene) -> N
 
     with ThreadPoolExecutor(40) as pool, pytest.MonkeyPatch.context() as patch:
         patch.setattr(Passwords, "fits", look)
-        patch.setattr("dpcurves_server.patience.time", SimpleNamespace(monotonic=lambda: 0.0))
+        patch.setattr("dpcurves_server.sessions.time", SimpleNamespace(monotonic=lambda: 0.0))
         list(pool.map(guess, range(40)))
     assert (len(looked_at), said.count(403), said.count(429)) == (5, 5, 35)
 

@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from dpcurves.cli.app import build
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolAborted
 from dpcurves_server import MACHINE, Role
 from dpcurves_server.app import create_app
 from dpcurves_server.front import COOKIE, Front
@@ -26,8 +26,7 @@ from dpcurves_server.issuer import Client, Errand, Issuer
 from dpcurves_server.pages.entrance import ERRAND
 from dpcurves_server.pages.site import routes
 from dpcurves_server.pages.visits import Site
-from dpcurves_server.patience import Rate
-from dpcurves_server.sessions import UNKNOWN
+from dpcurves_server.sessions import UNKNOWN, Rate
 
 HERE = "https://flights.example"
 NOT_TRUSTED = "has not said who you are in a way that can be trusted"
@@ -293,8 +292,8 @@ def test_what_proves_the_server_comes_from_a_file_or_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dpcurves.cli.refusal import Misuse
-    from dpcurves_server.cli.authority import ID, SECRET
-    from dpcurves_server.cli.authority import Authority as Given
+    from dpcurves_server.cli.commands import ID, SECRET
+    from dpcurves_server.cli.commands import Authority as Given
 
     url, file = "https://issuer.example", tmp_path / "client.json"
     with pytest.raises(Misuse, match=ID):

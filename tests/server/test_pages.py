@@ -14,14 +14,13 @@ from starlette.testclient import TestClient
 from dpcurves.cli.one_table import QUESTIONS
 from dpcurves.curves.question_json import question_from_json
 from dpcurves.data import Categories
-from dpcurves.data.models import Level, Link, Power, Ranged, Scorecard, Term
 from dpcurves.ledger import Member
-from dpcurves_server.cli.question_forms import forms_of
+from dpcurves.models import Level, Link, Power, Ranged, Scorecard, Term
+from dpcurves_server.cli.commands import forms_of
 from dpcurves_server.counting import Counting
 from dpcurves_server.front import COOKIE, Front
-from dpcurves_server.pages.rendering import STATIC, static
 from dpcurves_server.pages.site import PAGES, routes
-from dpcurves_server.pages.visits import Site
+from dpcurves_server.pages.visits import STATIC, Site, static
 from dpcurves_server.questions import question_id, request_id
 from dpcurves_server.queue import Queue
 

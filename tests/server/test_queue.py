@@ -23,13 +23,13 @@ from dpcurves.curves.question_json import question_from_json
 from dpcurves.ledger import Member, Together
 from dpcurves.privacy import Neighbours, PrivacyLoss
 from dpcurves.session import Session
-from dpcurves_parties.serving.errors import ProtocolAborted
-from dpcurves_server import MACHINE, Gate, awaiting, releases
-from dpcurves_server.archive import Archive
-from dpcurves_server.asked import State
+from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_server import MACHINE, Gate, releases
+from dpcurves_server import studio as awaiting
 from dpcurves_server.counting import UNREADABLE, Counting
+from dpcurves_server.questions import State
 from dpcurves_server.queue import Does, Queue
-from dpcurves_server.tables import QUESTIONS
+from dpcurves_server.store import QUESTIONS, Archive
 from dpcurves_server.worker import _stepped, told
 
 

@@ -19,7 +19,7 @@ from running import Running
 from scene import Scene, made
 
 import dpcurves as dp
-from dpcurves_parties.serving.certificate import Pair
+from dpcurves_parties.serving.identity import Pair
 from dpcurves_server import remote
 from dpcurves_server.cli import remotes
 

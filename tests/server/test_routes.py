@@ -11,18 +11,18 @@ import pytest
 from asgi import HOST, Heard, asked
 from scene import COLUMNS, HISTOGRAM, LOSS, PASSWORD, ROWS, Scene, made
 
-from dpcurves.data.models import Link, Power, Ranged, Scorecard, Term
 from dpcurves.ledger import Account
+from dpcurves.models import Link, Power, Ranged, Scorecard, Term
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
-from dpcurves_server import MACHINE, Role, patience
+from dpcurves_server import MACHINE, Role
+from dpcurves_server import sessions as patience
 from dpcurves_server.api import ERRORS, PREFIX, ROUTES
 from dpcurves_server.app import create_app
 from dpcurves_server.counting import Counting
 from dpcurves_server.datasets import Relation, Source
-from dpcurves_server.front import COOKIE, CSRF_HEADER, Front
-from dpcurves_server.patience import Rate
+from dpcurves_server.front import COOKIE, CSRF_HEADER, LARGEST, Front
 from dpcurves_server.queue import Queue
-from dpcurves_server.shield import LARGEST
+from dpcurves_server.sessions import Rate
 
 ASKED = {"question": HISTOGRAM, "epsilon": "0.25"}
 MODEL = Scorecard("late", -1.0, (Ranged("delay", -60, 600),), (Term(0.1, (Power("delay"),)),), Link.LOGIT)

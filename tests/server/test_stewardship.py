@@ -8,11 +8,10 @@ import pytest
 from scene import HISTOGRAM, LOSS, Scene, made
 
 from dpcurves.session import Session
-from dpcurves_parties.serving.errors import ProtocolAborted
-from dpcurves_server.asked import State
+from dpcurves_parties.serving.messages import ProtocolAborted
 from dpcurves_server.counting import Counting
-from dpcurves_server.queue import Queue
-from dpcurves_server.stewardship import TAKEN_BACK
+from dpcurves_server.questions import State
+from dpcurves_server.queue import TAKEN_BACK, Queue
 from dpcurves_server.visitors import Visitor
 
 

@@ -17,7 +17,7 @@ from scene import HISTOGRAM, LOSS, Scene, made
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolAborted
 from dpcurves_server import MACHINE
 from dpcurves_server.counting import Counting
 from dpcurves_server.front import COOKIE, Front

@@ -15,16 +15,15 @@ from scene import COLUMNS, Scene, made
 from starlette.testclient import TestClient
 
 from dpcurves.data import Categories
-from dpcurves.data.models import Ranged
+from dpcurves.models import Ranged
 from dpcurves_server.app import create_app
-from dpcurves_server.dummy import MOST_ROWS
-from dpcurves_server.front import COOKIE, Front
+from dpcurves_server.declared_columns import MOST_ROWS
+from dpcurves_server.front import COOKIE, LARGEST, LARGEST_FILE, Front
 from dpcurves_server.packer import repacked
 from dpcurves_server.packing import NO_TABLE, packed
 from dpcurves_server.pages.site import routes
 from dpcurves_server.pages.visits import Site
-from dpcurves_server.patience import Rate
-from dpcurves_server.shield import LARGEST, LARGEST_FILE
+from dpcurves_server.sessions import Rate
 
 HERE, SAID = f"https://{HOST}", "made by a model of marginals, epsilon 1"
 SYNTHETIC = "/manage/flights/synthetic"

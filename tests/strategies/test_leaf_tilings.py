@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpcurves.laws import Family
-from dpcurves.strategies.leaf_tilings import leaf_tilings
+from dpcurves.strategies.partitions import leaf_tilings
 
 
 @pytest.mark.parametrize("family", list(Family))

@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis.strategies import integers, sampled_from
 
 from dpcurves.data import Axis, Grid
-from dpcurves.laws import Family, IntervalSums, Tier, Noise
-from dpcurves.postprocess.estimation.binary_tree import Dyadic
-from dpcurves.postprocess.estimation.empirical_bayes import Splits, estimate
-from dpcurves.postprocess.estimation.measurements import Measurements, gather
+from dpcurves.estimation.binary_tree import Dyadic, Measurements, gather
+from dpcurves.estimation.empirical_bayes import Splits, estimate
+from dpcurves.laws import Family, IntervalSums, Noise, Tier
 from dpcurves.queries import PartitionQuery
-from dpcurves.strategies.refinement import (
+from dpcurves.strategies.prefixes import (
     LARGEST,
     MOST_TILINGS,
     Tilings,

@@ -11,8 +11,20 @@ import pytest
 from by_hand import table_of
 
 import dpcurves as dp
-from dpcurves import workloads
 from dpcurves.arguments import WrongKind
+from dpcurves.conversation import (
+    ALL,
+    Counted,
+    Plan,
+    Prefixes,
+    Release,
+    Setting,
+    Step,
+    Strategy,
+    UnsupportedQuery,
+    Workload,
+)
+from dpcurves.conversation import workload as workloads
 from dpcurves.curves import Question
 from dpcurves.ledger import Grant, QuestionBudget
 from dpcurves.mechanisms import AUTO
@@ -20,11 +32,9 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PartitionQuery, Query
 from dpcurves.rehearsal import pay_and_converse, rehearse
-from dpcurves.release import ALL, Plan, Release, Setting, Step, UnsupportedQuery
 from dpcurves.strategies import adaptively, at_once
 from dpcurves.strategies.choice import ADAPTIVELY, AT_ONCE
 from dpcurves.trust import Central
-from dpcurves.workloads import Counted, Prefixes, Strategy, Workload
 from dpcurves_parties.shares.function_shares import FunctionShares
 
 Answer = TypeVar("Answer")

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpcurves_streams.readings import Auto, AutoWindow, Plain, PlainWindow
-from dpcurves_streams.readings.bank import KEPT, RATES
+from dpcurves_streams.readings.counts import KEPT, RATES
 
 FloatArray = NDArray[np.float64]
 

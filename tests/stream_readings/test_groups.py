@@ -14,8 +14,7 @@ from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.laws import GroupedCounts
 from dpcurves_streams.mechanisms import STREAMS
 from dpcurves_streams.readings import GroupReader, Groups, GroupWindow, Low, Smoother
-from dpcurves_streams.readings.groups import smoothed
-from dpcurves_streams.readings.medians import GroupsAtHand
+from dpcurves_streams.readings.groups import GroupsAtHand, smoothed
 
 NOISE = Noise(Family.LAPLACE, Fraction(3))
 LAW = GroupedCounts(1, NOISE, NOISE, NOISE, 10)

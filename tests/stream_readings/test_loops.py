@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcurves_streams.mechanisms import deviations
-from dpcurves_streams.readings import bank, medians
+from dpcurves_streams.mechanisms import pegasus as deviations
+from dpcurves_streams.readings import counts as bank
+from dpcurves_streams.readings import groups as medians
 
 CHANCE = np.random.default_rng(5)
 VALUES, COUNTS = CHANCE.integers(-9, 40, (90, 2)).astype(np.float64), CHANCE.integers(0, 9, (90, 2))

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Axis, Categories, Grid
-from dpcurves.laws import Family, IntervalSums, Tier, Noise, PathSums
+from dpcurves.laws import Family, IntervalSums, Noise, PathSums, Tier
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.mechanisms import LazyTree
 from dpcurves.mechanisms.auto import LINEAR
-from dpcurves.mechanisms.prefixes.keyed_noise import NoiseKey
+from dpcurves.mechanisms.lazy_tree import NoiseKey
 from dpcurves.noise import FleetingMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery, Hint, PrefixQuery, Read, SumQuery
 from dpcurves.records import open_records
-from dpcurves.release import Plan, UnsupportedQuery
 from dpcurves.trust import Central, Curator
 from dpcurves_parties.crypto import PortableEngine, engine_of_task
 from dpcurves_parties.shares.function_shares import RING, FunctionShares, collect, masked

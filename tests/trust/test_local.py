@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 
 import dpcurves as dp
 from dpcurves.arguments import Refused
+from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.ledger import QuestionBudget
 from dpcurves.noise import Randomness
@@ -20,11 +21,19 @@ from dpcurves.noise.exponential import decay
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery, Read, SumQuery
 from dpcurves.rehearsal import rehearse
-from dpcurves.release import Plan, UnsupportedQuery
-from dpcurves_local.person import Person
 from dpcurves_local.reported_tree import epsilon_of, randomisers, tree_about_all, ways_of
 from dpcurves_local.tallied import Tallied
-from dpcurves_local.trust import Local, Tables, answers_about, carried_out, collect, contribute, contributions, octets
+from dpcurves_local.trust import (
+    Local,
+    Person,
+    Tables,
+    answers_about,
+    carried_out,
+    collect,
+    contribute,
+    contributions,
+    octets,
+)
 from dpcurves_parties.shares.function_shares import FunctionShares
 
 LOSSES = (PrivacyLoss.pure(1), PrivacyLoss.pure("0.3"), PrivacyLoss.pure(2), PrivacyLoss.zcdp("0.5"))

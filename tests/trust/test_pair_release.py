@@ -10,8 +10,8 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.arrays import IntArray
+from dpcurves.conversation import Plan
 from dpcurves.ledger import Allotment, QuestionBudget
-from dpcurves.release import Plan
 from dpcurves_parties.pairs.release import noise_of, of_answers, of_sum
 
 SEED = bytes(range(32))

@@ -25,17 +25,15 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.channel import Channel, trusting
 from dpcurves_parties.serving.identity import Identity
-from dpcurves_parties.serving.new_task import found
-from dpcurves_parties.serving.ticket import Role, Ticket
-from dpcurves_parties.serving.two_servers.batch import ID, NAME, Batch, Earlier, packed
-from dpcurves_parties.serving.two_servers.coordinator import Closed, close
-from dpcurves_parties.serving.two_servers.launch import Aggregator
-from dpcurves_parties.serving.two_servers.messages import VERSION
-from dpcurves_parties.serving.two_servers.owner import Contribution, Sent, bearer_of, sealed_reports
-from dpcurves_parties.shares.analyst import Analyst
+from dpcurves_parties.serving.task_document import Role, Ticket, found
+from dpcurves_parties.serving.two_servers.app import Aggregator
+from dpcurves_parties.serving.two_servers.kinds import VERSION
+from dpcurves_parties.serving.two_servers.owner import Closed, Contribution, Sent, bearer_of, close, sealed_reports
+from dpcurves_parties.serving.two_servers.report_set import ID, NAME, Batch, Earlier
+from dpcurves_parties.serving.two_servers.report_set import packed_batch as packed
+from dpcurves_parties.shares.aggregation import TaskService
+from dpcurves_parties.shares.analyst import Analyst, read_places
 from dpcurves_parties.shares.function_shares import Owners
-from dpcurves_parties.shares.owner import read_places
-from dpcurves_parties.shares.service import TaskService
 from dpcurves_parties.shares.task import Counted, Task
 
 GRID = Grid(0, 1, cells=1000)
@@ -68,7 +66,7 @@ def command(arguments: Sequence[str], log: str, environment: Mapping[str, str]) 
 
 def of_next_version(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
     """Do what a dpcurves does whose servers speak another version of the protocol about the same task."""
-    from dpcurves_parties.serving.two_servers import messages
+    from dpcurves_parties.serving.two_servers import kinds as messages
 
     setattr(messages, "VERSION", VERSION + 1)  # noqa: B010
     command(arguments, log, environment)

@@ -17,16 +17,14 @@ from federation import LONG, Federation, command
 
 from dpcurves.ledger import Ledger
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.queries import Permutations, commitment
-from dpcurves_parties.pairs import PairTask, Trust
+from dpcurves_parties.pairs import PairTask, Permutations, Trust
+from dpcurves_parties.pairs.analysts import ask_pairs
 from dpcurves_parties.pairs.mechanisms import Noise
-from dpcurves_parties.pairs.owner import read_values
-from dpcurves_parties.pairs.servers_analyst import ask_pairs
+from dpcurves_parties.pairs.queries import commitment
 from dpcurves_parties.pairs.session import PairSession
-from dpcurves_parties.serving.new_task import found
-from dpcurves_parties.serving.ticket import Role, Ticket
-from dpcurves_parties.serving.two_servers.coordinator import close
-from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of
+from dpcurves_parties.pairs.task import read_values
+from dpcurves_parties.serving.task_document import Role, Ticket, found
+from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of, close
 from dpcurves_parties.serving.two_servers.store import Store
 from dpcurves_parties.shares import ProtocolAborted
 
@@ -39,7 +37,7 @@ def mortal(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -
     """Do what `dpcurves` does, but die at the step of a talk that stands in a file beside the log."""
     from dpcurves_parties.pairs import Connection
     from dpcurves_parties.pairs.store import PairStore
-    from dpcurves_parties.serving.line import Line
+    from dpcurves_parties.serving.server import Line
 
     counts: Counter[str] = Counter()
 

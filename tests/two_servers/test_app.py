@@ -12,10 +12,10 @@ from typing import Any, cast
 import pytest
 from fastapi import FastAPI
 
-from dpcurves_parties.serving import replies
-from dpcurves_parties.serving.entrance import PEER
+from dpcurves_parties.serving import task_app as replies
+from dpcurves_parties.serving.server import PEER
 from dpcurves_parties.serving.two_servers import app as served
-from dpcurves_parties.shares.service import TaskService
+from dpcurves_parties.shares.aggregation import TaskService
 
 TASK = "0" * 64
 CERTIFICATE = b"other"

@@ -8,11 +8,9 @@ from functools import partial
 
 import pytest
 
-from dpcurves_parties.serving.two_servers.batch import Earlier
-from dpcurves_parties.serving.two_servers.closing import Closing
-from dpcurves_parties.serving.two_servers.report_set import NAME, Told, named
-from dpcurves_parties.serving.two_servers.store import Frozen, Offer, Store, Stored
-from dpcurves_parties.serving.two_servers.tables import Standing, TaskState
+from dpcurves_parties.serving.two_servers.collection import Closing
+from dpcurves_parties.serving.two_servers.report_set import NAME, Earlier, Told, named
+from dpcurves_parties.serving.two_servers.store import Frozen, Offer, Standing, Store, Stored, TaskState
 from dpcurves_parties.shares import ProtocolAborted
 
 HELD = "a" * 64, "b" * 64

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 import dpcurves as dp
 from dpcurves.cli.app import build
+from dpcurves.conversation import UnsupportedQuery
 from dpcurves.ledger import Ledger
-from dpcurves.release import UnsupportedQuery
-from dpcurves_parties.serving.two_servers.launch import Aggregator
-from dpcurves_parties.serving.two_servers.messages import Asked
+from dpcurves_parties.serving.two_servers.app import Aggregator
+from dpcurves_parties.serving.two_servers.kinds import Asked
 from dpcurves_parties.shares import ProtocolAborted, Task
 from dpcurves_parties.shares.function_shares import RING, Owners
 

@@ -13,10 +13,9 @@ from fastapi.responses import JSONResponse
 from uvicorn.server import ServerState
 
 from dpcurves_parties.serving.channel import trusting
-from dpcurves_parties.serving.door import Door, Limits
-from dpcurves_parties.serving.entrance import Entrance, Guest, listening_at, proving
 from dpcurves_parties.serving.identity import Identity
-from dpcurves_parties.serving.memory_image import leave_no_image
+from dpcurves_parties.serving.messages import leave_no_image
+from dpcurves_parties.serving.server import Door, Entrance, Guest, Limits, listening_at, proving
 
 
 class Stranger:

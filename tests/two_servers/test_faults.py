@@ -37,11 +37,19 @@ from dpcurves.curves import CDF, CdfQuestion
 from dpcurves.laws import ThresholdSums
 from dpcurves.ledger import Ledger
 from dpcurves_parties.crypto import prefix_sums
-from dpcurves_parties.serving.ticket import Role
+from dpcurves_parties.serving.task_document import Role
 from dpcurves_parties.serving.two_servers.app import PER_MINUTE
-from dpcurves_parties.serving.two_servers.batch import ID, packed, unpacked
-from dpcurves_parties.serving.two_servers.messages import VERSION
-from dpcurves_parties.serving.two_servers.sealing import OVERHEAD
+from dpcurves_parties.serving.two_servers.kinds import VERSION
+from dpcurves_parties.serving.two_servers.report_set import (
+    ID,
+    OVERHEAD,
+)
+from dpcurves_parties.serving.two_servers.report_set import (
+    packed_batch as packed,
+)
+from dpcurves_parties.serving.two_servers.report_set import (
+    unpacked_batch as unpacked,
+)
 from dpcurves_parties.serving.two_servers.store import KeptShare, Store
 from dpcurves_parties.shares import ProtocolAborted, Task
 from dpcurves_parties.shares.function_shares import RING, Owners
@@ -584,7 +592,7 @@ def test_a_store_that_forgot_which_reports_failed_is_told_by_the_other_server(pa
 def test_servers_and_those_who_ask_them_refuse_a_certificate_that_has_expired(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpcurves_parties.serving.certificate.DAYS", 0)
+    monkeypatch.setattr("dpcurves_parties.serving.identity.DAYS", 0)
     made = Federation(tmp_path)
     task, log = made.task("late"), tmp_path / "said"
     made.listening = free_port(), made.ports[1]

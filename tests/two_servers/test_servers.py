@@ -22,21 +22,32 @@ from federation import CONTRIBUTION, GRID, LONG, Federation, counting, flipped, 
 from typer.testing import CliRunner
 
 from dpcurves.cli.app import build
+from dpcurves.conversation import UnsupportedQuery
 from dpcurves.curves import CDF, ROC, CdfQuestion, QuantilesQuestion, RocQuestion
 from dpcurves.data import Categories
 from dpcurves.laws import Family, Noise, PathSums, ThresholdSums
 from dpcurves.ledger import Ledger
 from dpcurves.noise.randomness import Randomness
-from dpcurves.release import UnsupportedQuery
 from dpcurves_parties.serving.channel import trusting
-from dpcurves_parties.serving.ticket import Role
-from dpcurves_parties.serving.two_servers.batch import ID, NAME, Batch, Earlier, Report, packed, unpacked
-from dpcurves_parties.serving.two_servers.collection import LARGEST_QUESTION
-from dpcurves_parties.serving.two_servers.launch import Aggregator
-from dpcurves_parties.serving.two_servers.messages import Asked
-from dpcurves_parties.serving.two_servers.noise_secret import NoiseSecret
+from dpcurves_parties.serving.task_document import Role
+from dpcurves_parties.serving.two_servers.app import Aggregator
+from dpcurves_parties.serving.two_servers.collection import LARGEST_QUESTION, NoiseSecret
+from dpcurves_parties.serving.two_servers.kinds import Asked
 from dpcurves_parties.serving.two_servers.owner import sealed_reports
-from dpcurves_parties.serving.two_servers.sealing import OVERHEAD
+from dpcurves_parties.serving.two_servers.report_set import (
+    ID,
+    NAME,
+    OVERHEAD,
+    Batch,
+    Earlier,
+    Report,
+)
+from dpcurves_parties.serving.two_servers.report_set import (
+    packed_batch as packed,
+)
+from dpcurves_parties.serving.two_servers.report_set import (
+    unpacked_batch as unpacked,
+)
 from dpcurves_parties.serving.two_servers.store import Store
 from dpcurves_parties.shares import ProtocolAborted, Task
 from dpcurves_parties.shares.analyst import Analyst
@@ -641,13 +652,13 @@ def test_a_release_that_draws_other_noise_answers_nothing_more(
 
     first = half()
     assert half() == first
-    monkeypatch.setattr("dpcurves.mechanisms.prefixes.keyed_noise.FORMAT", 2)
+    monkeypatch.setattr("dpcurves.mechanisms.lazy_tree.FORMAT", 2)
     with pytest.raises(
         ProtocolAborted, match=r"^noise: server 0 has lost the key that it committed to .*, or is of an"
     ):
         half()
     monkeypatch.setattr(
-        "dpcurves_parties.serving.two_servers.closing.Closing.require_kept", lambda closing, standing: None
+        "dpcurves_parties.serving.two_servers.collection.Closing.require_kept", lambda closing, standing: None
     )
     with pytest.raises(ProtocolAborted, match=r"^ledger: it refuses the charge of these reports with this noise"):
         half()

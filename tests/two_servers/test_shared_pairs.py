@@ -14,10 +14,8 @@ from pair_crashes import SEED, Couple, killed_at, mortal, ratings
 
 from dpcurves.ledger import Ledger
 from dpcurves.noise import Randomness
-from dpcurves_parties.pairs.encoding import PairEncoding
 from dpcurves_parties.pairs.mechanisms import Noise
-from dpcurves_parties.pairs.owner import read_values
-from dpcurves_parties.pairs.seed_file import write_seed
+from dpcurves_parties.pairs.task import PairEncoding, read_values, write_seed
 from dpcurves_parties.shares import ProtocolAborted
 
 pytest.importorskip("rbcl")

@@ -15,10 +15,18 @@ from at_once import at_once
 from sqlalchemy.dialects import postgresql, sqlite
 
 from dpcurves_parties.pairs.store import PairStore
-from dpcurves_parties.serving.two_servers.batch import Earlier
-from dpcurves_parties.serving.two_servers.report_set import ReportSet
-from dpcurves_parties.serving.two_servers.store import OTHER_CONTRIBUTION, Decision, Frozen, Offer, Store, Stored
-from dpcurves_parties.serving.two_servers.tables import TASKS, Standing, TaskState
+from dpcurves_parties.serving.two_servers.report_set import Earlier, ReportSet
+from dpcurves_parties.serving.two_servers.store import (
+    OTHER_CONTRIBUTION,
+    TASKS,
+    Decision,
+    Frozen,
+    Offer,
+    Standing,
+    Store,
+    Stored,
+    TaskState,
+)
 from dpcurves_parties.shares import ProtocolAborted
 
 TASK = "0" * 64

@@ -11,19 +11,16 @@ from pathlib import Path
 import pytest
 from at_once import at_once
 
+from dpcurves.conversation import UnsupportedQuery
 from dpcurves.data import Categories, Grid
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.release import UnsupportedQuery
-from dpcurves_parties.serving.certificate import Pair
-from dpcurves_parties.serving.entrance import proving, proving_alone
-from dpcurves_parties.serving.identity import Identity, read_server
-from dpcurves_parties.serving.launch import Address
-from dpcurves_parties.serving.new_task import found
-from dpcurves_parties.serving.ticket import Role, Ticket, hash_of
+from dpcurves_parties.serving.identity import Identity, Pair, read_server
+from dpcurves_parties.serving.server import Address, proving, proving_alone
+from dpcurves_parties.serving.task_document import Role, Ticket, found, hash_of
 from dpcurves_parties.serving.two_servers.report_set import common, named, packed, unpacked
 from dpcurves_parties.shares import ProtocolAborted, Server, Task
+from dpcurves_parties.shares.analyst import statement
 from dpcurves_parties.shares.function_shares import Owners
-from dpcurves_parties.shares.statement import statement
 from dpcurves_parties.shares.task import Counted
 
 SERVERS = Server("https://a:1", "00" * 32, "pem 0"), Server("https://b:2", "11" * 32, "pem 1")

@@ -6,7 +6,6 @@ import dpcurves.cli.app
 import dpcurves.display
 import dpcurves.records
 import dpcurves_parties.serving.two_servers.app
-import dpcurves_parties.serving.two_servers.launch
 import dpcurves_parties.serving.two_servers.owner
 import dpcurves_parties.shares.analyst
 from dpcurves_parties.crypto import engine_of_task

@@ -1,19 +1,29 @@
-"""Selection of the ledger and of the account in it that a command charges."""
+"""Accounts of privacy loss: selection by a command, and the commands that create, show, verify and allot them."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
 
 from ..arguments import Refused
-from .literals import whole
-from .promise_options import Payer, Promise
-from .refusal import Misuse
+from .option_groups import whole
+from .options import Payer, Price, Promise
+from .refusal import Misuse, named
+from .terminal import say, terminal
 
 if TYPE_CHECKING:
-    from ..ledger import Account, Ledger
+    from ..ledger import Account, Ledger, Statement
     from ..privacy import Unit
+    from .option_groups import Command
+
+
+# Selection of the ledger and of the account in it that a command charges.
+
 
 SCHEMES = ("sqlite:", "sqlite+pysqlite:", "postgresql:", "postgresql+psycopg:")
 BESIDE = ("", ".key", "-wal", "-shm", "-journal", "-line")
@@ -97,3 +107,173 @@ def _unit(promise: Promise, of_account: Unit) -> Unit:
     column = of_account.column if promise.unit is None else promise.unit
     rows = of_account.records if promise.rows_per_unit is None else whole("rows-per-unit", promise.rows_per_unit)
     return Unit(column, rows)
+
+
+# Commands that set and show the allowances of projects and analysts within an account's cap.
+
+
+@dataclass(frozen=True)
+class AllowanceAccount:
+    """Option for the name of an account; it may be left out in a ledger with a single account."""
+
+    dataset: Annotated[
+        str | None, Option(help="The account in the ledger; needed if there are several.", metavar="NAME")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Options for the project, and the analyst, that an allowance belongs to."""
+
+    project: Annotated[str, Option(help="The project that may spend so much of the cap.", metavar="NAME")]
+    analyst: Annotated[
+        str | None, Option(help="One of the project, who may spend so much of its allowance.", metavar="NAME")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Total:
+    """Option that lets sibling allowances add up to more than the cap or allowance above them."""
+
+    may_exceed: Annotated[
+        bool, Option("--may-exceed", help="Let the allowances in one dataset or project add up to more than its own.")
+    ] = False
+
+
+def allow(place: LedgerPlace, account: AllowanceAccount, owner: Owner, most: Price, total: Total) -> None:
+    """Set the allowance of a project within a cap, or of an analyst within the project's allowance.
+
+    It replaces the previous allowance; what was spent stays spent. Allowances divide a budget fairly; privacy
+    is guaranteed by the cap alone.
+
+    Example: dpcurves ledger allowance set sqlite:///budget.db --project delays --epsilon 1
+    """
+    from ..ledger import Allowance, Together
+
+    loss, ledger = most.loss(), ledger_at(place.url)
+    dataset = account_of(ledger, Payer(dataset=account.dataset)).dataset
+    together = Together.MAY_EXCEED if total.may_exceed else Together.WITHIN
+    with named("epsilon" if most.rho is None else "rho", "allowance", "rho"):
+        ledger.allow(Allowance(dataset, owner.project, loss, owner.analyst), together)
+    _show_allowances(ledger, dataset)
+
+
+def show_allowances(place: LedgerPlace, account: AllowanceAccount) -> None:
+    """Show the spending of projects and analysts against their allowances.
+
+    Example: dpcurves ledger allowance show sqlite:///budget.db
+    """
+    ledger = ledger_at(place.url)
+    _show_allowances(ledger, account_of(ledger, Payer(dataset=account.dataset)).dataset)
+
+
+ALLOWANCE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"set": allow, "show": show_allowances})
+
+
+def _show_allowances(ledger: Ledger, dataset: str) -> None:
+    from ..display import BalanceReport, allowance_table
+
+    statement = ledger.statement(dataset)
+    if not statement.allowances:
+        say(terminal(), f"there are no allowances in {dataset!r}; {statement.left} of its cap is left")
+        return
+    say(
+        terminal(),
+        allowance_table(BalanceReport.of(statement)),
+        "allowances divide the cap; the cap alone guarantees privacy",
+    )
+
+
+# Commands for accounts of privacy loss: create, show, verify, and print the head of the hash chain.
+
+
+@dataclass(frozen=True)
+class LedgerPlace:
+    """Argument for the URL of the ledger."""
+
+    url: Annotated[
+        str, Argument(metavar="URL", help="sqlite:///budget.db, or postgresql+psycopg://user@host/database.")
+    ]
+
+
+@dataclass(frozen=True)
+class NewAccount:
+    """Option for the name of a new account."""
+
+    dataset: Annotated[str, Option(help="A name for the dataset; the same records keep the same name.", metavar="NAME")]
+
+
+@dataclass(frozen=True)
+class OneAccount:
+    """Option for the name of a single account; left out, all accounts are shown."""
+
+    dataset: Annotated[str | None, Option(help="Show this account only.", metavar="NAME")] = None
+
+
+@dataclass(frozen=True)
+class KeptHead:
+    """Option for the head of the hash chain that was printed earlier."""
+
+    head: Annotated[
+        str | None, Option(help="What `dpcurves ledger head` printed before: finds an older copy.", metavar="HEAD")
+    ] = None
+
+
+def create(place: LedgerPlace, account: NewAccount, cap: Price, promise: Promise) -> None:
+    """Open an account.
+
+    Its cap and its privacy guarantee never change. The ledger is made if there is none.
+
+    Example: dpcurves ledger create sqlite:///budget.db --dataset flights --epsilon 2 --adjacency replace-one
+    """
+    from ..ledger import Account, Ledger
+
+    require_lasting(place.url)
+    facts = Account(account.dataset, promise.neighbours(), promise.protected(), cap.loss())
+    ledger = Ledger.open(place.url)
+    ledger.create(facts)
+    _show(ledger.statement(facts.dataset))
+
+
+def show(place: LedgerPlace, account: OneAccount) -> None:
+    """Show the privacy loss spent, and the budget left.
+
+    Example: dpcurves ledger show sqlite:///budget.db
+    """
+    ledger = ledger_at(place.url)
+    accounts = ledger.accounts() if account.dataset is None else (account_of(ledger, Payer(dataset=account.dataset)),)
+    if not accounts:
+        say(terminal(), "there is no account in this ledger")
+    for found in accounts:
+        _show(ledger.statement(found.dataset))
+
+
+def verify(place: LedgerPlace, kept: KeptHead) -> None:
+    """Check that nothing was changed without the key.
+
+    Example: dpcurves ledger verify sqlite:///budget.db
+    """
+    verified = ledger_at(place.url).verify(kept.head)
+    say(terminal(), f"verified: {verified.entries} entries, none changed without the key; head {verified.head}")
+
+
+def head(place: LedgerPlace) -> None:
+    """Print the last hash of the ledger's chain.
+
+    Keep it elsewhere and give it to `verify` later: it finds an older copy that was put in the place of the ledger.
+
+    Example: dpcurves ledger head sqlite:///budget.db
+    """
+    say(terminal(), ledger_at(place.url).head())
+
+
+LEDGER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
+    {"create": create, "show": show, "verify": verify, "head": head}
+)
+
+
+def _show(statement: Statement) -> None:
+    from ..display import BalanceReport, ledger_table
+
+    account = statement.account
+    say(terminal(), ledger_table(BalanceReport.of(statement)), f"{account.neighbours.value}, protects {account.unit}")

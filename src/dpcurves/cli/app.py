@@ -1,22 +1,185 @@
-"""Typer application with all commands and groups of commands."""
+"""Typer application: groups of commands, those of packages beside the core, error handling and signals."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Annotated, Any
+import signal
+import sys
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from types import FrameType
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from .allowances import ALLOWANCE_COMMANDS
-from .commands import Commands, OneCommand
-from .comparisons import COMPARE_COMMANDS
-from .ledgers import LEDGER_COMMANDS
+from .accounts import ALLOWANCE_COMMANDS, LEDGER_COMMANDS
 from .one_table import QUESTIONS
 from .option_groups import NOTHING, Command, with_options
-from .plans import STANDING, plans_of
-from .quantile_plots import QUANTILE_COMMANDS
-from .terminal import say_plainly
-from .wings import Group, Provided, provided
+from .refusal import Kept, Misuse, refusal_of
+from .released import COMPARE_COMMANDS, QUANTILE_COMMANDS
+from .status import SIGNALLED, STOPPED
+from .studies import STANDING, plans_of
+from .terminal import say_plainly, tell
+
+# Handlers of SIGINT and SIGTERM that record the signal: an interrupted engine may raise its own error instead.
+
+
+DEFAULTS: dict[signal.Signals, Callable[[int, FrameType | None], object] | signal.Handlers] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+}
+
+
+@contextmanager
+def remembered() -> Iterator[Callable[[], int | None]]:
+    """Install signal handlers, and yield a function for the last signal caught, or None.
+
+    Each signal raises KeyboardInterrupt in Python code, so that drafts and temporary files are removed on the way out.
+    """
+    caught: list[int] = []
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        caught.append(number)
+        signal.default_int_handler(number, frame)
+
+    ours = [number for number in DEFAULTS if _is_ours(number)]
+    for number in ours:
+        signal.signal(number, remember)
+    try:
+        yield lambda: caught[-1] if caught else None
+    finally:
+        for number in ours:
+            signal.signal(number, DEFAULTS[number])
+
+
+def _is_ours(number: signal.Signals) -> bool:
+    """True in the main thread if the signal has its default handler, which may then be replaced."""
+    in_main = threading.current_thread() is threading.main_thread()
+    return in_main and signal.getsignal(number) is DEFAULTS[number]
+
+
+# Commands of packages beside the core, which are found as entry points: the core imports none of them.
+
+
+GROUP = "dpcurves.commands"
+"""Entry points of other packages: the name of the package, and where its `Provided` is."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Group of commands.
+
+    Attributes:
+        help: Help text.
+        commands: Commands, by name.
+        groups: Groups below this one.
+        said: Names of options that are left out, because their values are given elsewhere.
+    """
+
+    help: str
+    commands: Mapping[str, Command]
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    said: Collection[str] = ()
+
+
+@dataclass(frozen=True)
+class Provided:
+    """Commands of one package.
+
+    Attributes:
+        commands: Commands beside the questions to a file.
+        plans: Commands of the group ``plan``.
+        groups: Groups of commands.
+    """
+
+    commands: Mapping[str, Command] = field(default_factory=dict)
+    plans: Mapping[str, Command] = field(default_factory=dict)
+    groups: Mapping[str, Group] = field(default_factory=dict)
+
+
+def provided() -> list[Provided]:
+    """Commands of all installed packages, in the order of the packages' names."""
+    return [each.load() for each in sorted(entry_points(group=GROUP), key=lambda each: each.name)]
+
+
+# Command group with error handling: any exception becomes one line on standard error and an exit status.
+
+
+class Commands(TyperGroup):
+    """A group that shows no traceback and no box."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """Help option of the group; its default is False, so that no import is needed to parse it."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.default, option.callback = False, _show_help
+        return option
+
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
+    ) -> NoReturn:
+        """Run the command that `args` name, and leave with its status."""
+        sys.exit(self._status(args, {**extra, "standalone_mode": False}))
+
+    def _status(self, args: Sequence[str] | None, extra: dict[str, Any]) -> int:
+        with remembered() as stopped_by:
+            try:
+                status = super().main(args, "dpcurves", **extra) or 0
+            except typer.Abort:
+                status = STOPPED
+            except Exception as error:
+                status = _told(_stopped(error) if stopped_by() else error)
+            signal = stopped_by()
+        return SIGNALLED + signal if signal and status == STOPPED else int(status)
+
+
+class OneCommand(TyperCommand):
+    """Command that refuses a repeated option, which would otherwise silently take its last value."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """Help option of the command."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.callback = _show_help
+        return option
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse `args`, and return those that are not consumed.
+
+        Raises:
+            Misuse: an option was given twice that is given once.
+        """
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        once = [each for each in order if not each.is_eager and not getattr(each, "multiple", False)]
+        twice = next((each for place, each in enumerate(once) if each in once[:place]), None)
+        if twice is not None:
+            raise Misuse(str(twice.name).replace("_", "-"), f"{twice.opts[-1]} is given twice; once is enough")
+        return super().parse_args(ctx, args)
+
+
+def _show_help(ctx: Any, param: object, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        say_plainly(ctx.get_help())
+        ctx.exit()
+
+
+def _stopped(error: Exception) -> BaseException:
+    """KeyboardInterrupt in place of the exception that an interrupted engine raised instead."""
+    return type(error)(KeyboardInterrupt(), error.request) if isinstance(error, Kept) else KeyboardInterrupt()
+
+
+def _told(error: BaseException) -> int:
+    line, status = refusal_of(error)
+    if not isinstance(error, KeyboardInterrupt):
+        tell(line)
+    return status
+
+
+# Typer application with all commands and groups of commands.
+
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 EXIT_STATUS = "Exit status: 0 done; 2 wrong usage; 3 budget exceeded; 4 unusable data or ledger; 5 not delivered."

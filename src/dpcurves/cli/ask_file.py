@@ -1,33 +1,86 @@
-"""Asking one question of one file: its options are checked, its privacy loss is charged, its answer is delivered."""
+"""Asking one question of one file: options are checked, the loss is charged, every output is delivered."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .accounts import account_of, files_of, ledger_at, require_kept
-from .delivery import deliver, delivering
-from .output import InputFile, Output
-from .promise_options import Payer, Price, Promise, Units
+from .options import Payer, Price, Promise, SourceOptions, Units
+from .output import Covering, InputFile, Output
 from .refusal import Kept, Misuse, PerhapsKept
-from .source_options import SourceOptions
-from .standard_streams import tell
-from .terminal import say
+from .terminal import say, tell, waiting
 from .views import View
-from .waiting import waiting
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..curves import Question
+    from ..conversation import PrivacyStatement
+    from ..curves import CDF, ByCategory, Question, Survival
     from ..ledger import Account, Ledger
     from ..privacy import PrivacyLoss
-    from ..release import PrivacyStatement
     from ..session import Session
+
+
+# Delivery of a curve to files and the terminal: a failure of one output does not prevent the others.
+
+
+Part = Callable[[], AbstractContextManager[None]]
+
+
+@contextmanager
+def delivering() -> Iterator[Part]:
+    """Run every part even if others fail: a plot is drawn although the pipe of standard output is closed.
+
+    Raises:
+        Exception: the first failure, after all parts were tried.
+    """
+    troubles: list[Exception] = []
+
+    @contextmanager
+    def part() -> Iterator[None]:
+        try:
+            yield
+        except Exception as trouble:
+            troubles.append(trouble)
+
+    yield part
+    if troubles:
+        raise troubles[0]
+
+
+def deliver(part: Part, question: object, curve: Any, view: View[Any], output: Output) -> list[str]:
+    """Write and show a curve as `output` says, headed by the text of its question. Returns the files written."""
+    written: list[str] = []
+    with part():
+        written += output.write_json(curve.to_json)
+    with part():
+        _show(question, curve, view, output)
+    with part(), waiting("drawing"):
+        written += output.write_plot(lambda: view.draw(curve))
+    return written
+
+
+def _show(question: object, curve: Any, view: View[Any], output: Output) -> None:
+    if output.json is not None:
+        return
+    from ..display import curve_table, footer
+
+    with waiting("simulating the noise"):
+        tables = view.tables(curve)
+    screen = output.terminal()
+    say(screen, str(question))
+    for shown in tables:
+        say(screen, *filter(None, [shown.headline]), curve_table(shown.columns, most=shown.most))
+    say(screen, footer(curve.privacy))
+
+
+# Asking one question of one file: its options are checked, its privacy loss is charged, its answer is delivered.
+
 
 FORGETFUL = "no --ledger was given: this privacy loss is recorded nowhere, and is not added up with that of other calls"
 
@@ -57,7 +110,7 @@ class Terms:
 def _answer(question: Question[Any], view: View[Any], terms: Terms, output: Output) -> None:
     loss, request = terms.price.loss(), terms.payer.request_id or secrets.token_hex(8)
     with opened_session(terms, loss) as session, told_after_charge(terms.payer):
-        from ..ledger.receipt import charged_under
+        from ..ledger.charge import charged_under
 
         with waiting("counting"), quietly():
             curve = session.ask(question, loss, request)
@@ -110,7 +163,7 @@ def _forgetful(terms: Terms, loss: PrivacyLoss) -> tuple[str, Account]:
 @contextmanager
 def told_after_charge(payer: Payer) -> Iterator[None]:
     """Report any failure after the charge together with the request id that it was charged under."""
-    from ..ledger.receipt import OpenReceipt, receipt_of
+    from ..ledger.charge import OpenReceipt, receipt_of
 
     try:
         yield
@@ -131,7 +184,7 @@ def quietly() -> Iterator[None]:
     """Suppress curve warnings, because their texts are printed as notes below the curve."""
     import warnings
 
-    from ..curves.notes import CurveWarning
+    from ..curves.result import CurveWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CurveWarning)
@@ -161,3 +214,50 @@ def _settle(terminal: Console, session: Session, payer: Payer, free: str) -> Non
         free,
         f"left: {left} of {account.limit.digits} in {account.dataset!r}",
     )
+
+
+# Two-sample tests, printed as lines above the table of both groups.
+
+
+def distributions_compared(curves: ByCategory[CDF], sure: Covering) -> str:
+    """Kolmogorov-Smirnov and rank-sum tests of two distributions, as lines.
+
+    Empty unless there are two groups, the population is asked for, and a unit has one record.
+    """
+    if not _are_tested(curves, sure):
+        return ""
+    from ..curves import ks_test, rank_sum_test
+
+    names, (first, second) = _names(curves), tuple(curves.values())
+    ks, ranks = ks_test(first, second), rank_sum_test(first, second)
+    return (
+        f"Kolmogorov-Smirnov, {names}: {ks.statistic:.3g}, {_chance(ks.pvalue)}\n"
+        f"rank sum, {names}: chance that the first is less {ranks.statistic:.3g}, {_chance(ranks.pvalue)}\n"
+    )
+
+
+def survival_compared(curves: ByCategory[Survival], sure: Covering) -> str:
+    """Log-rank test of two survival curves, as lines.
+
+    Empty unless there are two groups, the population is asked for, and a unit has one record.
+    """
+    if not _are_tested(curves, sure):
+        return ""
+    from ..curves import log_rank_test
+
+    with quietly():
+        found = log_rank_test(*curves.values())
+    words = f"log-rank, {_names(curves)}: chi-squared {found.statistic:.3g}, {_chance(found.pvalue)}"
+    return "".join(f"{line}\n" for line in (words, *found.notes))
+
+
+def _are_tested(curves: ByCategory[Any], sure: Covering) -> bool:
+    return len(curves) == 2 and sure.population and curves.privacy.rows_per_unit == 1
+
+
+def _names(curves: ByCategory[Any]) -> str:
+    return " and ".join(map(curves.named, curves))
+
+
+def _chance(p_value: float) -> str:
+    return f"p-value {p_value:.2g} for the population, noise included"

@@ -1,23 +1,58 @@
-"""Outputs of a curve: JSON in a file or on standard output, a plot, and the terminal."""
+"""Outputs of a curve: JSON in a file or on standard output, a plot, the terminal; and files of curves that are read."""
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from typer import Option
 
-from .literals import chance
+from .option_groups import chance
 from .refusal import Misuse, Undelivered
 from .terminal import say_plainly, terminal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import Console
+
+
+# Files that a command reads as JSON: released curves, and questions.
+
+
+def text_of(option: str, file: str) -> str:
+    """Text of a file, decoded as UTF-8.
+
+    Raises:
+        Misuse: it cannot be read.
+    """
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        raise Misuse(option, f"there is nothing to be read in {file!r}") from None
+
+
+def object_of(option: str, text: str) -> dict[str, Any]:
+    """Parse a JSON object.
+
+    Raises:
+        Misuse: the text is no JSON object.
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Misuse(option, "a JSON object is needed")
+    return found
+
+
+# Outputs of a curve: JSON in a file or on standard output, a plot, and the terminal.
+
 
 ENDINGS = (".svg", ".png", ".pdf")
 STANDARD_OUTPUT = "-"
@@ -69,7 +104,7 @@ class Output:
         Raises:
             Misuse: the level is too high for the number of draws.
         """
-        from ..postprocess.inference.simulation_seed import DRAWS
+        from ..inference.simulation import DRAWS
 
         level, highest = self.certainty(), (DRAWS - 1) / (DRAWS + 1)
         if level > highest:
@@ -82,7 +117,7 @@ class Output:
         Raises:
             Misuse: the level is too high for the number of draws.
         """
-        from ..postprocess.inference.simulation_seed import DRAWS
+        from ..inference.simulation import DRAWS
 
         level, highest = self.simulated(), (DRAWS - 3) / (DRAWS + 1)
         if self.population and level > highest:

@@ -8,7 +8,7 @@ from .status import STOPPED
 def main() -> None:
     """Run the command that was typed, and leave with its exit status."""
     try:
-        from .standard_streams import prepare
+        from .terminal import prepare
 
         prepare()
         from .app import build

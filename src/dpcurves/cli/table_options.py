@@ -1,23 +1,62 @@
-"""Options for columns, grids, labels, scores and other parameters of questions."""
+"""Options for columns, grids, labels, scores and models."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from .literals import amount, category, chosen, numbers, whole
-from .model_files import scores_of
+from ..arguments import Refused
+from .option_groups import amount, category, chosen, numbers, whole
 from .refusal import Misuse, named
 
 if TYPE_CHECKING:
     from ..curves import Cuts
     from ..data import Grid
-    from ..data.axis import Category
-    from ..data.predictor import Predictor
+    from ..data.axis import Category, Predictor
     from ..privacy import Model
     from ..queries import Hint
+
+
+# Models read from files: ``@model.json`` in the place of a column of scores.
+
+
+SIGN = "@"
+
+
+def scores_of(option: str, given: str | Predictor) -> str | Predictor:
+    """The column of this name, or for ``@FILE`` the model in that file. A model is returned unchanged.
+
+    Raises:
+        Misuse: there is no such file, or it describes no model.
+    """
+    if not isinstance(given, str):
+        return given
+    return model_in(option, given[1:]) if given.startswith(SIGN) else given
+
+
+def model_in(option: str, file: str) -> Predictor:
+    """Read a model from a JSON file.
+
+    Raises:
+        Misuse: there is no such file, or it describes no model.
+    """
+    from ..models import predictor_from_json
+
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        raise Misuse(option, f"there is no model to be read in {file!r}") from None
+    try:
+        return predictor_from_json(text)
+    except Refused as error:
+        raise Misuse(option, f"the model of {Path(file).name!r}: {error}") from None
+
+
+# Options for columns, grids, labels, scores and other parameters of questions.
+
 
 NO_GRID = "give --grid lower:upper:cells (or --edges, or --values); bounds are declared, never read off data"
 MOST_POINTS = 4000

@@ -1,4 +1,4 @@
-"""Interface of views, and views of curves: terminal tables and plots. Names are those of the JSON."""
+"""Interface of views of curves on the terminal and on pictures, and their bands. Names are those of the JSON."""
 
 from __future__ import annotations
 
@@ -6,14 +6,91 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from .covered import MOST_BANDED, banded, covered, drawn, left_out
 from .output import Covering
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
+    from ..conversation import PrivacyStatement
     from ..curves import ROC, BinnedResiduals, HosmerLemeshow
+    from ..curves.result import Ends
+
+
+# Bands and intervals on the terminal and on pictures, for these records and for the population.
+
+
+MOST_BANDED = 2**16 + 1  # simulations of more take long
+
+
+def covered(privacy: PrivacyStatement, sure: Covering, what: str, ends: Ends) -> tuple[str, dict[str, ArrayLike]]:
+    """Caption of a table, and its columns of intervals: for these records, and for the population.
+
+    Args:
+        privacy: Privacy statement of the curve; where a unit may have several records, there are no intervals for the
+            population.
+        sure: The level, and whether intervals for the population are shown.
+        what: The kind, as ``band``.
+        ends: Lower and upper ends.
+    """
+    import numpy as np
+
+    from ..curves.result import scopes
+
+    whom = scopes(privacy, population=sure.population)
+    columns: dict[str, ArrayLike] = {
+        name.split()[-1]: np.stack(tuple(ends(sure.level, population=asked)), axis=-1) for name, asked in whom.items()
+    }
+    return said_of(privacy, sure, what), columns
+
+
+def banded(curve: ROC, sure: Covering) -> list[tuple[str, dict[str, ArrayLike]]]:
+    """Bands of a ROC curve, which bound both rates of a threshold: for each its caption and two columns."""
+    import numpy as np
+
+    from ..curves.result import scopes
+    from ..display import covering
+
+    found: list[tuple[str, dict[str, ArrayLike]]] = []
+    for name, asked in scopes(curve.privacy, population=sure.population).items():
+        fpr_lower, fpr_upper, tpr_lower, tpr_upper = curve.band(sure.level, population=asked)
+        ends = {"fpr": (fpr_lower, fpr_upper), "tpr": (tpr_lower, tpr_upper)}
+        columns: dict[str, ArrayLike] = {
+            f"{rate}, {name.split()[-1]}": np.stack(each, axis=-1) for rate, each in ends.items()
+        }
+        found.append((covering(sure.level, "band, all at once,", name), columns))
+    return found
+
+
+def drawn(curve: Any, sure: Covering, size: tuple[float, float] | None = None) -> Axes:
+    """Plot of a curve without a window; its size is that in the curve's HTML summary, unless one is given."""
+    from ..display import LANDSCAPE, headless_axes
+
+    own: tuple[float, float] = getattr(curve, "SIZE", LANDSCAPE)
+    axes: Axes = curve.plot(ax=headless_axes(size or own), level=sure.level, population=sure.population)
+    return axes
+
+
+def said_of(privacy: PrivacyStatement, sure: Covering, what: str) -> str:
+    """Description of the columns of intervals: kind, level, and the records or the population that each covers."""
+    from ..curves.result import scopes
+    from ..display import covering
+
+    whom = scopes(privacy, population=sure.population)
+    return "; ".join(f"{name.split()[-1]}: {covering(sure.level, what, name)}" for name in whom) + left_out(
+        privacy, sure
+    )
+
+
+def left_out(privacy: PrivacyStatement, sure: Covering) -> str:
+    """Note that intervals for the population were asked for but are left out, as a unit may have several records."""
+    from ..curves.result import SEVERAL
+
+    return f"\n{SEVERAL}" if sure.population and privacy.rows_per_unit != 1 else ""
+
+
+# Interface of views, and views of curves: terminal tables and plots. Names are those of the JSON.
+
 
 MOST_RATES = 12
 Curve = TypeVar("Curve", contravariant=True)
@@ -69,7 +146,7 @@ class RocView(ResultView):
 
     def tables(self, curve: ROC) -> list[Shown]:
         """Rates by threshold, with simultaneous bands."""
-        from ..curves.covering import scopes
+        from ..curves.result import scopes
         from ..display import area_rows
 
         whom = scopes(curve.privacy, population=self.sure.population)
@@ -88,7 +165,7 @@ class HosmerLemeshowView(ResultView):
 
     def tables(self, curve: HosmerLemeshow) -> list[Shown]:
         """Observed and expected positives by group, with intervals of the observed ones."""
-        from ..curves.covering import EACH, ends_of
+        from ..curves.result import EACH, ends_of
         from ..display import numeral
 
         words, ends = covered(curve.privacy, self.sure, EACH, ends_of(curve.intervals))

@@ -1,25 +1,28 @@
-"""A curve for each declared category: parallel composition, so all of them together have the loss of one."""
+"""A curve for each declared category (parallel composition: all together lose as much as the one that loses most)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 from .. import display
-from ..arguments import Refused
-from ..release import PrivacyStatement
-from ..release.release import Evidence
-from .damage import damage_refused
-from .keys import Key, named
-from .result import Joined
+from ..arguments import Refused, chosen, require_kind
+from ..conversation import PrivacyStatement
+from ..conversation.release import Evidence
+from ..queries import Hint
+from .question import By, Key, columns_of, combined, keys_of, named
+from .result import Joined, damage_refused
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..display import Opened
+
+
+# A curve for each declared category: parallel composition, so all of them together have the loss of one.
 
 
 SHARE = re.compile(r"(\d+)%(.*)", re.DOTALL)
@@ -231,3 +234,56 @@ def rows_of(evidence: Evidence, together: int = 1) -> list[Evidence]:
             parts[group] += evidence.values[start : start + length]
             start += length
     return [Evidence(own, values, None) for values in parts]
+
+
+# Shared parts of questions about one column: curves by category, and words for axes and ledgers.
+
+
+AnyCurve = TypeVar("AnyCurve", bound=Any)
+
+
+def in_rows(by: By, evidence: Evidence, make: Callable[[Evidence], AnyCurve]) -> Any:
+    """Read one curve; with `by`, one from each row, as `ByCategory`."""
+    if by is None:
+        return make(evidence)
+    rows = zip(combined(keys_of(by)), rows_of(evidence), strict=True)
+    return ByCategory(columns_of(by), {category: make(row) for category, row in rows})
+
+
+def axis_label(column: str, measured_in: str) -> str:
+    """The label of an axis.
+
+    Raises:
+        TypeError: the measuring unit is no text.
+    """
+    require_kind("measured_in", measured_in, str, "a text")
+    return f"{column} ({measured_in})" if measured_in else column
+
+
+def in_words(what: str, column: str, by: By) -> str:
+    """The description that a ledger keeps."""
+    return f"{what} of {column}{by_words(by)}"
+
+
+def by_words(by: By) -> str:
+    """By which columns records are parted, for a ledger.
+
+    >>> from dpcurves.data import Categories
+    >>> by_words((Categories("sex", ("F", "M")), Categories("ward", (1, 2))))
+    ' by sex, ward'
+    """
+    return f" by {', '.join(columns_of(by))}" if by else ""
+
+
+def hint_of(hint: object) -> Hint | None:
+    """The hint that is given as itself or by its word.
+
+    Raises:
+        ValueError: it is another word.
+    """
+    return None if hint is None else chosen("hint", hint, Hint, also=", or none")
+
+
+def hinted(hint: Hint | None) -> str:
+    """The description of a hint that a ledger keeps."""
+    return "" if hint is None else f", said to be {hint.value}" if hint is not Hint.ATOMS else ", said to have atoms"

@@ -1,39 +1,36 @@
-"""The distribution function of one column."""
+"""The distribution function of one column: the question, the curve, and shares of records in bins of any width."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, overload
+from operator import index
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import display, workloads
+from .. import conversation, display
 from ..arguments import Refused, chance, require_kind, share
 from ..arrays import FloatArray
+from ..conversation import ALL, Evidence, Needs, PrivacyStatement, Setting, needed
 from ..data import Axis, Grid
-from ..postprocess import Band, cell_at, ends_at, inside, inverse_at, population_band, simultaneous_band, value_at
-from ..postprocess.shape.interpolate import numbers, value_below
+from ..display import RECORDS, span, standing
+from ..inference import Band, cell_at, ends_at, inside, population_band, simultaneous_band, simultaneous_errors
+from ..inference.bands import means_at_once, outermost, scaled
+from ..inference.simulation import sampling_generator
 from ..queries import Hint, PrefixQuery
-from ..release import ALL, Evidence, PrivacyStatement, Setting
 from ..strategies import Bisection as Bisection
 from ..strategies import GrownPartition as GrownPartition
 from ..strategies import QuantileCuts as QuantileCuts
-from ..workloads import Needs, needed
-from .bins import Bins
-from .keys import By, axes_of
-from .notes import notes_on_end_cells, notes_on_width, warn_of
+from ..summaries import inverse_at, value_at
+from ..summaries.shape import numbers, value_below
+from .by_category import axis_label, hint_of, hinted, in_rows, in_words
+from .prefixes import PrefixShares, Smoothing, Spans, all_edges, edges_given
 from .quantile_quantile import PERCENTS, QuantileQuantile, shares_of
-from .quantile_rows import quantile_rows
-from .question import require_independent, statement_of
-from .result import Covered
-from .turns.declared_grid import read_cells, written_cells
-from .turns.edge_counts import all_edges, edges_given
-from .turns.monotone_smoothing import Smoothing
-from .turns.one_table import axis_label, hint_of, hinted, in_rows, in_words
-from .turns.prefixes import PrefixShares
+from .question import By, axes_of, read_cells, read_grid, require_independent, statement_of, written_cells, written_grid
+from .result import Covered, notes_on_end_cells, notes_on_width, scopes, warn_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,9 +39,241 @@ if TYPE_CHECKING:
 
     Several = Sequence[float] | NDArray[Any]
 
-METHODS = (GrownPartition, QuantileCuts, Bisection)
+
+# Shares of records in bins of any width, computed from one released distribution function.
+
+
+ROUNDING = 1e-6  # of the width of a cell
+MOST_NAMED = 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bins(Covered):
+    """The share of the records in each bin.
+
+    Bins are differences of one curve that never falls: none is negative, and bins over the whole grid add up to all
+    records there. Noise is less than that of counting every bin, the more so the wider bins are; where noise adds to
+    one bin it takes from its neighbours. Values outside the grid are clamped into its end cells, unless it counts them
+    apart; bins at its ends hold them.
+
+    Attributes:
+        x: Edges, of shape ``(bins + 1,)``: edges of the grid, for inside its cells nothing was counted.
+        share: The share of the records that have a value, of shape ``(bins,)``.
+        total: How many records have a value: estimated unless public.
+        label: What the x axis shows.
+        privacy: The privacy statement, which every picture shows.
+        prefixes: The released counts that the curve was computed from.
+
+    Where bins are of unequal width, a picture shows shares per unit of x. As a data frame: columns ``left``, ``right``,
+    ``share`` and ``count``.
+    """
+
+    KIND: ClassVar[str] = "bins"
+
+    x: FloatArray
+    share: FloatArray
+    total: float
+    label: str
+    privacy: PrivacyStatement
+    prefixes: PrefixShares
+
+    @classmethod
+    def along(
+        cls, prefixes: PrefixShares, bins: SupportsIndex | ArrayLike, label: str, privacy: PrivacyStatement
+    ) -> Bins:
+        """So many bins of about one width, or those between such edges, of readings along a grid.
+
+        Edges that are not edges of the grid are moved to the nearest one, and a note says so.
+
+        Raises:
+            ValueError: there is no bin, or edges do not rise, lie outside of the grid, or have one nearest edge.
+        """
+        grid = prefixes.grid
+        at, notes = bin_edges(bins, grid)
+        share = np.diff(prefixes.shares[at])
+        return cls(grid.edges[at], share, prefixes.total, label, privacy.noted(*notes), prefixes)
+
+    @property
+    def count(self) -> FloatArray:
+        """Records in each bin."""
+        return self.share * self.total
+
+    def intervals(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> FloatArray:
+        """Lower and upper ends of the shares, all correct at once with chance `level`: shape ``(bins, 2)``.
+
+        Between the nearest edges that were measured, inside a bin and around it, the noise of the unbiased estimate is
+        simulated. A bin has at least what is inside and at most what is around. That holds for these records; for the
+        `population` that they were drawn from noise and sampling are simulated together: see `means_at_once`. That
+        needs independent units of one record each.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+        """
+        level = chance("level", level)
+        records = self._around(level, generator)
+        if not population:
+            return records
+        require_independent(self.privacy)
+        return outermost(records, self._of_population(level, generator))
+
+    def _around(self, level: float, generator: np.random.Generator | None) -> FloatArray:
+        counted = self._spans.of(self._below(self.prefixes.unbiased_shares))
+        errors = simultaneous_errors(self._noise(generator), level)
+        return np.clip(_widened(_inside_and_around(counted - errors, counted + errors), self.share), 0.0, 1.0)
+
+    def _of_population(self, level: float, generator: np.random.Generator | None) -> FloatArray:
+        spans, total, chance = self._spans, self.total, sampling_generator(generator)
+        below = self._below(self.prefixes.shares)
+        counted = total * spans.of(self._below(self.prefixes.unbiased_shares))
+        scale, noises = scaled(self._noise(generator))
+        errors = (total * each + spans.sampled(below, round(total), len(each), chance) for each in noises)
+        ends = means_at_once(counted, (total * scale) ** 2, errors, total * spans.of(below), total, level)
+        return np.clip(_inside_and_around(*ends) / total, 0.0, 1.0)
+
+    @cached_property
+    def _spans(self) -> Spans:
+        """The spans measured inside each bin, then those around each."""
+        places = self.prefixes.grid.edges[self.prefixes.measured]
+        left, right = self.x[:-1], self.x[1:]
+        around = np.searchsorted(places, left, side="right"), np.searchsorted(places, right) + 1
+        begin, end = np.searchsorted(places, left) + 1, np.searchsorted(places, right, side="right")
+        first, last = np.append(begin, around[0]), np.append(np.maximum(begin, end), around[1])
+        return Spans.between(first, last, len(places) + 2)
+
+    def _below(self, shares: FloatArray) -> FloatArray:
+        """At measured edges, and at an edge below all records and one above all."""
+        return np.concatenate([[0.0], shares[self.prefixes.measured], [1.0]])
+
+    def _noise(self, generator: np.random.Generator | None) -> Iterator[FloatArray]:
+        closed = (np.pad(noise, ((0, 0), (1, 1))) for noise in self.prefixes.deviations(generator))
+        return map(self._spans.of, closed)
+
+    @property
+    def turns(self) -> tuple[Evidence, ...]:
+        """The releases, turn by turn."""
+        return self.prefixes.turns
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        return display.draw_bars(
+            self.x, self.share, privacy, upwards="share of records", label=self.label, shades=shaded, ax=ax, name=name
+        )
+
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"left": self.x[:-1], "right": self.x[1:], "share": self.share, "count": self.count}
+
+    def _arrays(self) -> dict[str, FloatArray]:
+        return {"x": self.x, "share": self.share}
+
+    def _question(self) -> dict[str, object]:
+        return {"label": self.label, **written_grid(self.prefixes.grid)}
+
+    @classmethod
+    def _opened(cls, opened: Opened) -> Bins:
+        question = opened.evidence["question"]
+        prefixes = PrefixShares.from_json(opened.evidence["releases"], read_grid(question))
+        return cls.along(prefixes, opened.arrays["x"], question["label"], opened.privacy)
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (self.label, f"{len(self.share)} bins")
+
+    def _title(self) -> str:
+        return f"Histogram of {self.label}"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [("bins", display.numeral(len(self.share)))]
+
+
+def bin_edges(bins: SupportsIndex | ArrayLike, grid: Grid) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """The numbers of the edges of so many bins of about one width, or of those nearest to given edges, and a note.
+
+    Raises:
+        ValueError: there is no bin, or edges do not rise, lie outside of those of the grid, or have one nearest edge.
+
+    >>> bin_edges(2, Grid(0, 10, cells=5))
+    (array([0, 2, 5]), ())
+    >>> bin_edges([0, 2.2, 10], Grid(0, 10, cells=5))[1]
+    ('bins: moved to the nearest edges of the grid: 2.2 to 2',)
+    """
+    if isinstance(bins, SupportsIndex) and not isinstance(bins, np.ndarray):
+        if not 1 <= index(bins) <= grid.cells:
+            raise Refused("bins", f"from one to {grid.cells} are needed, as many as there are cells, got {index(bins)}")
+        return grid.nearest_edge(np.linspace(grid.lower, grid.upper, index(bins) + 1)), ()
+    edges = np.asarray(bins, dtype=np.float64)
+    if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
+        raise Refused("bins", "a number of bins is needed, or at least two edges, each above the one before")
+    if edges[0] < grid.lower or edges[-1] > grid.upper:
+        raise Refused("bins", f"edges from {grid.lower:g} to {grid.upper:g} are needed, where the grid is")
+    return _nearest(edges, grid)
+
+
+def _nearest(edges: FloatArray, grid: Grid) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    at = grid.nearest_edge(edges)
+    found, width = grid.edge(at), np.diff(grid.edges).min()
+    tied = np.flatnonzero(np.diff(at) == 0)
+    if len(tied):
+        pair = " and ".join(f"{edge:.10g}" for edge in edges[tied[0] : tied[0] + 2])
+        raise Refused("bins", f"{pair} have the same nearest edge of the grid, {found[tied[0]]:.10g}")
+    moved = np.flatnonzero(np.abs(found - edges) > ROUNDING * width)
+    return at, (_moved(edges[moved].tolist(), found[moved].tolist()),) if len(moved) else ()
+
+
+def _moved(edges: list[float], found: list[float]) -> str:
+    pairs = [f"{edge:.10g} to {place:.10g}" for edge, place in zip(edges, found, strict=True)]
+    more = f", and {len(pairs) - MOST_NAMED} more" if len(pairs) > MOST_NAMED else ""
+    return f"bins: moved to the nearest edges of the grid: {', '.join(pairs[:MOST_NAMED])}{more}"
+
+
+def _inside_and_around(lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """The lower ends of what is inside of bins, and the upper ends of what is around: (bins, 2)."""
+    bins = len(lower) // 2
+    return np.stack([lower[:bins], upper[bins:]], axis=1)
+
+
+def _widened(ends: FloatArray, share: FloatArray) -> FloatArray:
+    """Intervals wide enough to hold the share that is shown, which is shrunken and never negative."""
+    return np.stack([np.minimum(ends[:, 0], share), np.maximum(ends[:, 1], share)], axis=1)
+
+
+# Rows of an HTML summary that say where quantiles stand.
+
+
 LEVEL = 0.95
-"""The level of the band that notes are about."""
+"""The level of intervals in HTML summaries."""
+
+
+class HasQuantiles(Protocol):
+    """A distribution function, or counts that were searched for quantiles."""
+
+    @property
+    def privacy(self) -> PrivacyStatement: ...
+
+    def quantile(self, p: FloatArray, /) -> FloatArray: ...
+
+    def quantile_cell(self, p: FloatArray, /) -> FloatArray: ...
+
+    def quantile_intervals(self, p: FloatArray, level: float, /, *, population: bool) -> FloatArray: ...
+
+
+def quantile_rows(curve: HasQuantiles, p: FloatArray) -> list[tuple[str, str]]:
+    """Rows of an HTML summary for quantiles: each with the edges between which it lies."""
+    names = [f"{share:g} quantile" for share in p.tolist()]
+    intervals = {
+        whom: curve.quantile_intervals(p, LEVEL, population=asked) for whom, asked in scopes(curve.privacy).items()
+    }
+    widths = np.diff(intervals[RECORDS])[:, 0].tolist()
+    points = zip(curve.quantile(p).tolist(), curve.quantile_cell(p).tolist(), widths, strict=True)
+    places = [standing(x, *cell, known_to=width) for x, cell, width in points]
+    ends = [[f"{span(*pair)} {whom}" for pair in found.tolist()] for whom, found in intervals.items()]
+    words = [f"{place} ({100 * LEVEL:g}%: {', '.join(own)})" for place, *own in zip(places, *ends, strict=True)]
+    return list(zip(names, words, strict=True))
+
+
+# The distribution function of one column.
+
+
+METHODS = (GrownPartition, QuantileCuts, Bisection)
 LEAST_NOISE = 0.03
 """Least noise of the share below the first inner edge: with less no band is wider than a half there."""
 
@@ -205,8 +434,9 @@ class CDF(Covered):
         The noise of the unbiased estimate is simulated, a quantile of its largest studentised deviation gives the
         width, and the monotone hull is taken; edges that were not counted span both counted neighbours. After several
         turns the estimate is that of the last one, which counts small intervals where records are many: see
-        `PrefixShares` for why its coverage stays right. The true curve is that of these records; with `population`, that of the
-        population they were drawn from: see `population_band`. That needs independent units of one record each.
+        `PrefixShares` for why its coverage stays right. The true curve is that of these records; with `population`,
+        that of the population they were drawn from: see `population_band`. That needs independent units of one record
+        each.
 
         Returns:
             Lower and upper shares, each of the shape of `x`. Between two edges the curve lies between the lower share
@@ -386,7 +616,7 @@ class CdfQuestion:
     by: By = None
     measured_in: str = ""
     hint: Hint | None = None
-    method: workloads.Way | None = None
+    method: conversation.Way | None = None
     smooth: int | None = None
     at: tuple[int, ...] | None = None
 
@@ -416,9 +646,9 @@ class CdfQuestion:
         """Counts below edges, read along the grid; of those near some quantiles most, if shares are given."""
         label, axis = axis_label(self.column, self.measured_in), Axis(self.column, self.grid)
         if self.at is not None:
-            found = yield from needed(workloads.Below(axis, self.at), ALL)
+            found = yield from needed(conversation.Below(axis, self.at), ALL)
             return CDF.read(found.counts, self.grid.cut(self.at), label, statement_of(found.releases))
-        found = yield from needed(workloads.Prefixes(axes_of(self.by, axis), self.hint, self.method, around), ALL)
+        found = yield from needed(conversation.Prefixes(axes_of(self.by, axis), self.hint, self.method, around), ALL)
         earlier, privacy = found.read[:-1], statement_of(found.releases)
         # A rehearsal has nothing to note: what it was sent is blank, and reading it would cost as much as asking.
         read = CDF.along if found.is_paid else CDF.rehearsed

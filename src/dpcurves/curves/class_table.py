@@ -1,12 +1,14 @@
-"""Released counts of two classes along scores, and what all readings of one release of them have in common."""
+"""Released counts of two classes along scores, and single numbers that are read from them."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from math import isfinite
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +16,32 @@ from numpy.typing import NDArray
 from .. import display
 from ..arguments import Refused, chance
 from ..arrays import BoolArray, FloatArray
+from ..conversation import Evidence, PrivacyStatement
 from ..data import Grid, Outside
-from ..postprocess.inference.class_counts import ClassCounts
-from ..postprocess.inference.ratio_bands import Ratio, Simulated, ratio_bands
-from ..release import Evidence, PrivacyStatement
-from .question import require_independent
+from ..inference import public_generator, upper_quantile
+from ..inference.areas import CountedAreas, area_interval
+from ..inference.moments import absolute_sum_interval, largest_interval
+from ..inference.rates import ClassCounts, Ratio, Simulated, ratio_bands
+from ..summaries import auc_of_counts
+from ..summaries.two_classes import (
+    LEAST_MASS,
+    average_precision,
+    brier_score,
+    calibration_gaps,
+    class_gaps,
+    even_groups,
+    largest_gap_of_classes,
+)
+from .pair_mean import ends_about
+from .question import read_grid, require_independent, written_cells
 from .result import Covered
-from .turns.declared_grid import read_grid, written_cells
 
 if TYPE_CHECKING:
     from ..display import Opened
-    from ..postprocess import Band
+    from ..inference import Band
+
+
+# Released counts of two classes along scores, and what all readings of one release of them have in common.
 
 
 BAND = "band, all at once,"
@@ -228,3 +245,280 @@ class BandedReading(TableReading):
 
     def _covers(self) -> str:
         return BAND
+
+
+# Single numbers that are read from released counts of two classes, each with its interval.
+
+
+GROUPS = 10
+NOTED_WITH_CHANCE = 0.95
+NEGATIVE, POSITIVE, EITHER = (0,), (1,), (0, 1)
+Ends = tuple[float, float]
+
+NEARLY_ALL, FEW_CELLS = 0.95, 1 / 6
+"""The share of the scores, and of the cells, by which scores are crowded."""
+
+
+class Sure(NamedTuple):
+    """The confidence level of an interval, whether it is for the population, and what simulates it."""
+
+    level: float
+    population: bool
+    generator: np.random.Generator | None
+
+
+@dataclass(frozen=True, slots=True)
+class Number(ABC):
+    """The reading of one statistic.
+
+    Attributes:
+        words: Its usual name.
+        of: The classes of which there must be records; empty: any record will do.
+        needs_probabilities: Whether scores have to lie in [0, 1].
+    """
+
+    words: str
+    of: tuple[int, ...]
+    needs_probabilities: bool
+
+    @abstractmethod
+    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+        """The number that counts (..., 2, slots) have, of shape (...)."""
+
+    def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
+        """Two ends that have it between them; noise, and the bias that it gives, are simulated."""
+        return table.counts.interval(lambda cells: self.of_counts(table, cells), errors, sure.level)
+
+    def left_open(self, table: ClassTable) -> Ends:
+        """The distances below and above the value from counts that the order inside cells leaves open, apart from
+        noise.
+        """
+        return 0.0, 0.0
+
+    def is_known(self, counted: FloatArray, least: FloatArray) -> bool:
+        """Tell whether enough of the records that matter are in these counts of both classes."""
+        if self.of:
+            return all(bool(counted[row] >= least[row]) for row in self.of)
+        return bool(counted.sum() >= least.max())
+
+
+class Area(Number):
+    """The area under the ROC curve."""
+
+    __slots__ = ()
+
+    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+        """Ties count one half."""
+        return auc_of_counts(positive=cells[..., 1, :], negative=cells[..., 0, :])
+
+    def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
+        """That of a ROC curve; see `area_interval`."""
+        if not sure.population and sure.generator is None:
+            return area_interval(_areas(table, errors), sure.level)
+        draw = public_generator(sure.generator)  # noise first, so that sampling does not depend on it
+        noise = table.errors(population=False, generator=draw)
+        return area_interval(_areas(table, noise), sure.level, sampling=draw if sure.population else None)
+
+    def left_open(self, table: ClassTable) -> Ends:
+        """Half the share of pairs that are tied by the estimated counts: their true order may add or subtract it."""
+        negative, positive = table.counts.likely
+        pairs, open_ = float(negative.sum() * positive.sum()), 1.0 if table.tied is None else ~table.tied
+        half = float((negative * open_) @ positive) / 2 / pairs if pairs >= LEAST_MASS else 0.0
+        return half, half
+
+
+class MeanPrecision(Number):
+    """The average precision."""
+
+    __slots__ = ()
+
+    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+        """Ties have one threshold."""
+        return average_precision(cells)
+
+    def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
+        """Simulated; see `ends_about`, whose wider end is taken, for precision at few records is skewed."""
+        exact, moved = (average_precision(cells) for cells in (table.counts.likely, table.counts.likely + errors))
+        found = float(average_precision(table.counts.unbiased))
+        return ends_about(found, moved - exact, sure.level, population=True)
+
+
+class LargestGap(Number):
+    """The Kolmogorov-Smirnov statistic."""
+
+    __slots__ = ()
+
+    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+        """At the edges of the grid."""
+        return largest_gap_of_classes(cells)
+
+    def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
+        """Noise biases the largest gap upwards: the interval corrects for that."""
+        if table.grid.slots == 1:
+            return 0.0, 1.0
+        likely = table.counts.likely
+        moved = class_gaps(likely + errors) - class_gaps(likely)
+        return largest_interval(class_gaps(table.counts.unbiased), moved, sure.level)
+
+
+class SquaredError(Number):
+    """The Brier score."""
+
+    __slots__ = ()
+
+    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+        """The middle of a cell stands for its scores."""
+        return brier_score(table.inside(cells), table.middles)
+
+
+class CalibrationError(Number):
+    """The expected calibration error."""
+
+    __slots__ = ()
+
+    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+        """Over groups that seem to be of equal size."""
+        return np.asarray(np.abs(self._gaps(table, cells)).sum(axis=-1))
+
+    def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
+        """Noise biases absolute values upwards: the interval corrects for that."""
+        likely = table.counts.likely
+        moved = self._gaps(table, likely + errors) - self._gaps(table, likely)
+        return absolute_sum_interval(self._gaps(table, table.counts.unbiased), moved, sure.level)
+
+    def _gaps(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+        return calibration_gaps(table.inside(cells), table.middles, groups_of_cells(table, GROUPS))
+
+
+class Reading(Enum):
+    """A number that is computed from scores and labels. Each interval holds on its own with probability `level`.
+
+    - `AUC`: area under the ROC curve. The interval is for the area of the exact scores: each end assumes the worst
+      order within cells for it.
+    - `AVERAGE_PRECISION`: mean precision at the scores of the positives; ties have one threshold.
+    - `KS`: the Kolmogorov-Smirnov statistic, the largest difference of the distribution functions of both classes.
+    - `BRIER`: the Brier score, the mean squared difference of label and score (Brier 1950).
+    - `ECE`: the expected calibration error, the mean distance of share of positives and mean score, over ten groups of
+      similar scores that seem to be of equal size (Naeini, Cooper and Hauskrecht 2015).
+
+    Noise and, for the population, sampling are simulated. Noise biases `KS` and `ECE` upwards: their intervals
+    therefore reach further down than up, and hold with probability at least `level`.
+    """
+
+    AUC = Area("area under the ROC curve", EITHER, needs_probabilities=False)
+    AVERAGE_PRECISION = MeanPrecision("average precision", POSITIVE, needs_probabilities=False)
+    KS = LargestGap("Kolmogorov-Smirnov statistic", EITHER, needs_probabilities=False)
+    BRIER = SquaredError("Brier score", (), needs_probabilities=True)
+    ECE = CalibrationError("expected calibration error", (), needs_probabilities=True)
+
+    @property
+    def key(self) -> str:
+        """Its name on the command line, in JSON and in tables."""
+        return self.name.lower().replace("_", "-")
+
+
+def _areas(table: ClassTable, noise: FloatArray) -> CountedAreas:
+    likely = table.counts.likely
+    shares = likely / np.maximum(likely.sum(axis=1, keepdims=True), LEAST_MASS)
+    return CountedAreas(table.counts.unbiased, shares, [noise], table.tied)
+
+
+def readings_of(table: ClassTable) -> tuple[Reading, ...]:
+    """The readings that can be computed: some need scores that are probabilities."""
+    return tuple(each for each in Reading if table.are_probabilities or not each.value.needs_probabilities)
+
+
+def groups_of_cells(table: ClassTable, groups: int) -> NDArray[np.int64]:
+    """The first cells of groups of similar scores that seem to be of equal size, by the released counts."""
+    return even_groups(table.inside(table.counts.likely).sum(axis=0), groups)
+
+
+def estimate_of(table: ClassTable, reading: Reading) -> float:
+    """The number at the estimated counts; NaN where there are too few records to compute it.
+
+    Raises:
+        ValueError: it needs probabilities, and the scores are not.
+    """
+    _require(table, reading)
+    counted = _present(table, reading, table.counts.likely)
+    if not reading.value.is_known(counted, np.full(2, LEAST_MASS)):
+        return float("nan")
+    found = float(reading.value.of_counts(table, table.counts.likely))
+    return min(max(found, 0.0), 1.0)  # no count is below zero, but sums are rounded
+
+
+def left_open(table: ClassTable, reading: Reading) -> Ends:
+    """The parts of the distances from a number to the ends of its interval that are no random error: below, above."""
+    _require(table, reading)
+    below, above = reading.value.left_open(table)
+    return below, above
+
+
+def interval_of(
+    table: ClassTable, reading: Reading, level: float, *, population: bool, generator: np.random.Generator | None
+) -> Ends:
+    """An interval that contains the number; 0 to 1 where noise alone can explain the counts that it needs.
+
+    Raises:
+        ValueError: `level` is not between 0 and 1; it needs probabilities, and the scores are not; or for the
+            population, units have several records.
+    """
+    level = chance("level", level)
+    _require(table, reading)
+    errors = table.errors(population=population, generator=generator)
+    if not _is_held(table, reading, errors, level):
+        return 0.0, 1.0
+    low, high = reading.value.interval(table, errors, Sure(level, population, generator))
+    value = estimate_of(table, reading)
+    if isfinite(value):
+        low, high = min(low, value), max(high, value)
+    return min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)
+
+
+def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
+    """A note if nearly all scores lie in a few neighbouring cells, by released counts: those of rare events do."""
+    if table.tied is not None or notes_on_classes(table):
+        return ()
+    likely, counted = table.counts.likely.sum(axis=0), table.counts.unbiased.sum(axis=0)
+    above = np.append(0.0, np.cumsum(likely)) / max(float(likely.sum()), LEAST_MASS)
+    ends = np.searchsorted(above, above[:-1] + NEARLY_ALL)
+    first = int(np.argmin(np.where(ends < len(above), ends - np.arange(len(ends)), len(above))))
+    last = min(int(ends[first]), len(counted))
+    few = last - first <= FEW_CELLS * len(counted)
+    if not few or counted[first:last].sum() < (2 * NEARLY_ALL - 1) * counted.sum():
+        return ()
+    low, high = table.grid.boundary(np.array([first, last]))
+    return (
+        f"nearly all scores lie in {last - first} of {len(counted)} cells, from {low:.4g} to {high:.4g}: name a grid "
+        "that is fine there, grid= (--grid), for intervals that are narrower",
+    )
+
+
+def notes_on_classes(table: ClassTable) -> tuple[str, ...]:
+    """A note for each class whose count noise alone can explain."""
+    errors = table.errors(population=False)
+    found = table.counts.may_lack(errors, NOTED_WITH_CHANCE)
+    words = [name for name, lacks in zip(("negatives", "positives"), found, strict=True) if lacks]
+    if not words:
+        return ()
+    return (f"noise alone may have made all {' and '.join(words)} that were counted: rates of them are not known",)
+
+
+def _require(table: ClassTable, reading: Reading) -> None:
+    if reading.value.needs_probabilities:
+        table.require_probabilities(f"the {reading.value.words}")
+
+
+def _present(table: ClassTable, reading: Reading, cells: FloatArray) -> FloatArray:
+    """Records of both classes, of those that the number is read from."""
+    counted = table.inside(cells) if reading.value.needs_probabilities else cells
+    return np.asarray(counted.sum(axis=-1))
+
+
+def _is_held(table: ClassTable, reading: Reading, errors: FloatArray, level: float) -> bool:
+    """Tell whether the records that it needs exist, whatever the noise did but for its chance."""
+    noise = _present(table, reading, errors)
+    noises = noise if reading.value.of else np.repeat(noise.sum(axis=1, keepdims=True), 2, axis=1)
+    each = (1 + level) / 2
+    least = LEAST_MASS + np.array([upper_quantile(own, each) for own in noises.T])
+    return bool(reading.value.is_known(_present(table, reading, table.counts.unbiased), least))

@@ -11,15 +11,14 @@ import numpy as np
 from .. import display
 from ..arguments import Refused, chance, several, share
 from ..arrays import FloatArray
-from ..postprocess.inference.paired_region import paired_region
-from .covering import scopes
-from .result import Joined
+from ..inference.quantiles import paired_region
+from .result import Joined, scopes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ..conversation import PrivacyStatement
     from ..display import Opened
-    from ..release import PrivacyStatement
 
 
 PERCENTS = tuple(number / 100 for number in range(1, 100))

@@ -12,26 +12,21 @@ import numpy as np
 from .. import display
 from ..arguments import Refused, chance, several, share
 from ..arrays import FloatArray
+from ..conversation import ALL, Brackets, Needs, Setting, needed
 from ..data import Axis, Grid
 from ..data.grid import MOST_LAID_OUT
 from ..queries import Hint, PrefixQuery
-from ..release import ALL, Setting
-from ..workloads import Brackets, Needs, needed
-from .cdf import CDF, CdfQuestion
-from .quantile_rows import LEVEL, quantile_rows
-from .question import statement_of
+from .by_category import axis_label, hint_of, hinted, in_words
+from .cdf import CDF, LEVEL, CdfQuestion, quantile_rows
+from .prefixes import PrefixShares, Searched, all_edges
+from .question import read_grid, statement_of, written_grid
 from .result import Covered
-from .turns.declared_grid import read_grid, written_grid
-from .turns.edge_counts import all_edges
-from .turns.one_table import axis_label, hint_of, hinted, in_words
-from .turns.prefixes import PrefixShares
-from .turns.searched import Searched
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ..conversation import Evidence, PrivacyStatement
     from ..display import Opened, Shade
-    from ..release import Evidence, PrivacyStatement
 
 
 @dataclass(frozen=True, eq=False, repr=False)

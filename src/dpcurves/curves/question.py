@@ -1,16 +1,22 @@
-"""A question: it asks for noisy counts in one or more turns, and in the end computes a curve from them."""
+"""Questions: their base, columns by which records are parted, labels, and grids as plain objects."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, TypeVar, runtime_checkable
+from collections.abc import Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from ..arguments import Refused, require_kind
+from ..arguments import Refused, require_kind, shown
+from ..conversation import Needs, PrivacyStatement, Release, Setting
+from ..data import Axis, Categories, Grid, Outside, Spacing, Values
+from ..data.axis import Category, category
 from ..privacy import PrivacyLoss
 from ..queries import Query
-from ..release import PrivacyStatement, Release, Setting
-from ..workloads import Needs
-from .notes import notes_on_missing
+from .result import notes_on_missing
+
+# A question: it asks for noisy counts in one or more turns, and in the end computes a curve from them.
+
 
 Curve = TypeVar("Curve", covariant=True)
 
@@ -86,3 +92,176 @@ def require_independent(privacy: PrivacyStatement) -> None:
     """
     if privacy.rows_per_unit != 1:
         raise Refused("population", "independent units of one record each are needed (rows_per_unit=1)")
+
+
+# By which declared columns records are parted: one of them, or several at once.
+
+
+By: TypeAlias = Categories | tuple[Categories, ...] | None
+"""One column of categories; or several columns, for each combination of their categories; or none."""
+Key: TypeAlias = Category | tuple[Category, ...]
+"""A category; of several columns one of each."""
+
+CATEGORIES = 'Categories, as in Categories("ward", ("a", "b")),'
+MOST_COMBINATIONS = 2**16
+
+
+def keys_of(by: object) -> tuple[Categories, ...]:
+    """The columns that were declared, in their order.
+
+    Formal guarantees: a record has one category of each column at most, so it lies in one combination at most: several
+    columns part records as one column does that has a category for each combination.
+
+    Raises:
+        TypeError: `by` is neither `Categories`, nor a tuple of these, nor None.
+        ValueError: a column stands twice, or two combinations print alike, or there are more than 65,536.
+    """
+    if by is None:
+        return ()
+    if not isinstance(by, tuple) or not by:
+        by = (by,)
+    for each in by:
+        require_kind("by", each, Categories, CATEGORIES)
+    if len(by) > 1:
+        _require_combinations(by)
+    return by
+
+
+def axes_of(by: By, *axes: Axis | Categories) -> tuple[Axis | Categories, ...]:
+    """The sides of a table that has a row, or several, for each category."""
+    return (*keys_of(by), *axes)
+
+
+def _require_combinations(keys: tuple[Categories, ...]) -> None:
+    if len({each.column for each in keys}) < len(keys):
+        raise Refused("by", "each column is named once")
+    if prod(each.slots for each in keys) > MOST_COMBINATIONS:
+        raise Refused("by", f"at most {MOST_COMBINATIONS} combinations of categories are told apart")
+    if len(set(map(named, combined(keys)))) < prod(each.slots for each in keys):
+        raise Refused("by", "two combinations of categories print alike")
+
+
+def combined(keys: tuple[Categories, ...]) -> list[Key]:
+    """The categories of one column; of several, all combinations, those of the last column fastest.
+
+    >>> combined((Categories("sex", ("F", "M")), Categories("ward", (1, 2))))
+    [('F', 1), ('F', 2), ('M', 1), ('M', 2)]
+    """
+    if len(keys) == 1:
+        return list(keys[0].values)
+    return list(product(*(each.values for each in keys)))
+
+
+def columns_of(by: By) -> tuple[str, ...]:
+    """The names of the columns."""
+    return tuple(each.column for each in keys_of(by))
+
+
+def named(key: Key) -> str:
+    """A category, or a combination of them, in words.
+
+    >>> named(("F", "north"))
+    'F, north'
+    """
+    return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
+
+
+# The positive and the negative value of a label column: a public choice.
+
+
+_OPPOSITES: dict[Category, Category] = {1: 0, 0: 1, -1: 1}
+
+
+ARGUMENTS = ("neg_label", "pos_label")
+
+
+def labels(
+    column: str, positive: Category, negative: Category | None, arguments: tuple[str, str] = ARGUMENTS
+) -> Categories:
+    """The two classes, negative first. Any other value is missing. The `arguments` are what refusals call them.
+
+    >>> labels("late", 1, None).values
+    (0, 1)
+
+    Raises:
+        ValueError: the negative label is missing where it does not go without saying, or is the positive one.
+        TypeError: a label is neither text nor number.
+    """
+    of_negative, of_positive = arguments
+    positive = category(of_positive, positive)
+    negative = _opposite(positive, of_negative) if negative is None else category(of_negative, negative)
+    if positive == negative or str(positive) == str(negative):
+        raise Refused(of_positive, f"the positive and the negative label are both {shown(positive)}")
+    return Categories(column, (negative, positive), arguments)
+
+
+def _opposite(positive: Category, argument: str) -> Category:
+    if positive not in _OPPOSITES:
+        raise Refused(argument, f"say which label is negative, where the positive one is {shown(positive)}")
+    return not positive if isinstance(positive, bool) else _OPPOSITES[positive]
+
+
+# A grid as plain objects: however fine it is, a few numbers say where its cells lie.
+
+
+def grid_to_json(grid: Grid) -> dict[str, Any]:
+    """Plain objects: the formula, or the edges where there is none; of declared values, these alone."""
+    if isinstance(grid, Values):
+        return {"values": list(grid.declared), "outside": grid.outside.name}
+    return {
+        "lower": grid.lower, "upper": grid.upper, "cells": grid.cells, "spacing": grid.spacing.name,
+        "edges": list(grid.explicit), "outside": grid.outside.name,
+    }  # fmt: skip
+
+
+def grid_from_json(stored: Mapping[str, Any]) -> Grid:
+    """The inverse of `grid_to_json`.
+
+    Raises:
+        ValueError: the object is not what `grid_to_json` writes.
+    """
+    try:
+        if "values" in stored:
+            return Values(stored["values"], outside=Outside[stored.get("outside", Outside.CLAMPED.name)])
+        outside = Outside[stored["outside"]]
+        if Spacing[stored["spacing"]] is Spacing.EXPLICIT:
+            return Grid.from_edges(stored["edges"], outside=outside)
+        grid = Grid.spaced(Spacing[stored["spacing"]], stored["lower"], stored["upper"], cells=stored["cells"])
+        return grid.with_outside(outside)
+    except (KeyError, TypeError):
+        raise Refused("grid", "the stored grid is damaged") from None
+
+
+def written_grid(grid: Grid) -> dict[str, object]:
+    """The edges of a grid that is laid out, and what becomes of values outside, among other facts of a question."""
+    return {**written_cells(grid), "edges": grid.edges.tolist()}
+
+
+def read_grid(question: Mapping[str, Any]) -> Grid:
+    """The inverse of `written_grid`."""
+    return read_cells(question, question["edges"])
+
+
+def written_cells(grid: Grid) -> dict[str, object]:
+    """JSON of a grid's treatment of values outside and its declared values, if any, where edges are written beside."""
+    return {"outside": grid.outside.name, **declared_values(grid)}
+
+
+def declared_values(grid: Grid) -> dict[str, object]:
+    """Declared values among other facts of a question; nothing of another grid."""
+    return {"values": list(grid.declared)} if isinstance(grid, Values) else {}
+
+
+def read_cells(question: Mapping[str, Any], edges: Sequence[float]) -> Grid:
+    """The inverse of `written_cells`, with the edges that were written beside.
+
+    Raises:
+        ValueError: they are not those of the declared values.
+    """
+    outside = Outside[question["outside"]]
+    if "values" not in question:
+        return Grid.from_edges(edges, outside=outside)
+    grid = grid_from_json({"values": question["values"], "outside": outside.name})
+    if grid.edges.tolist() != list(edges):
+        raise Refused("grid", "the stored edges are not those of the stored values")
+    return grid

@@ -14,12 +14,12 @@ from types import MappingProxyType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from ..arguments import Refused, chosen, require_known, shown
+from ..conversation import Way
 from ..data import Categories, Grid, Values
-from ..data.models import Ranged, predictor_of
-from ..data.predictor import Predictor
+from ..data.axis import Predictor
+from ..models import Ranged, predictor_of
 from ..strategies import Bisection, GrownPartition, QuantileCuts
-from ..workloads import Way
-from .turns.declared_grid import grid_from_json, grid_to_json
+from .question import grid_from_json, grid_to_json
 
 ASK = "ask"
 VALUES = "values:"

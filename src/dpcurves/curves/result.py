@@ -1,28 +1,272 @@
-"""Base of results: one line, notes, an HTML summary, a picture, a data frame and JSON."""
+"""Results: one line, notes, an HTML summary, a picture, a data frame and JSON; and intervals at a level."""
 
 from __future__ import annotations
 
 import json
+import sys
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import entry_points
-from importlib.util import find_spec
 from inspect import isabstract
-from re import fullmatch
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from math import inf
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .. import display
-from ..arguments import Refused
-from .covering import pictured, scopes, shades
-from .damage import damage_refused
+from ..arguments import Refused, chance, shown
+from ..arrays import FloatArray
+from ..conversation import Evidence, PrivacyStatement, Release
+from ..data import Categories, Grid, Outside
+from ..display import numeral
+from ..display.canvas import POPULATION, RECORDS, Shade, covering
+from ..inference import crowded_ends
+from ..inference.warning_signs import empty_rows, missing_share, outside_share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..arrays import FloatArray
-    from ..display import Opened, Shade
-    from ..release import Evidence, PrivacyStatement
+    from ..display import Opened
+
+
+# Checks of documents that strangers wrote: a curve is read, or it is refused in one line.
+
+
+@contextmanager
+def damage_refused() -> Iterator[None]:
+    """Whatever does not fit while a curve is read from its text is damage to the text.
+
+    Raises:
+        ValueError: something did not fit.
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError):
+        raise Refused("curve", "what was released for it is damaged, or does not fit together") from None
+
+
+# Bands and intervals, for these records and for the population they were drawn from, one beside the other.
+
+
+SEVERAL = "all intervals are for these records: a unit may have several of them, so nothing is said of the population"
+"""Where units are not single, independent records."""
+EACH = "interval, each,"
+"""What intervals are called that cover one by one, not all at once."""
+MOST_SHADED = 2**16 + 1
+SCOPES: Mapping[str, bool] = MappingProxyType({RECORDS: False, POPULATION: True})
+"""Whom intervals speak of, and whether that is the population."""
+ONLY_RECORDS: Mapping[str, bool] = MappingProxyType({RECORDS: False})
+
+
+class Ends(Protocol):
+    """Lower and upper ends of a band or of intervals."""
+
+    def __call__(self, level: float, /, *, population: bool) -> tuple[ArrayLike, ArrayLike] | NDArray[np.float64]:
+        """At this level, for these records or for the population."""
+        ...
+
+
+def ends_of(intervals: Callable[..., NDArray[np.float64]], **always: Any) -> Ends:
+    """Lower and upper ends of intervals of shape ``(many, 2)``."""
+
+    def ends(level: float, /, *, population: bool) -> NDArray[np.float64]:
+        return intervals(level, population=population, **always).T
+
+    return ends
+
+
+def scopes(privacy: PrivacyStatement, *, population: bool = True) -> Mapping[str, bool]:
+    """Whom the intervals of a curve speak of: of the population only where each unit is one record, and if wanted."""
+    return SCOPES if population and privacy.rows_per_unit == 1 else ONLY_RECORDS
+
+
+def shades(whom: Mapping[str, bool], level: float | None, what: str, ends: Ends) -> tuple[Shade, ...]:
+    """The shaded bands of a picture, the wider ones first.
+
+    Args:
+        whom: Some of `SCOPES`.
+        level: The chance to cover; None: nothing is shaded.
+        what: The kind, as ``band`` or ``intervals``.
+        ends: Lower and upper ends.
+
+    Raises:
+        ValueError: the level is not between 0 and 1.
+    """
+    if level is None:
+        return ()
+    level = chance("level", level)
+    found = []
+    for name, population in whom.items():
+        lower, upper = ends(level, population=population)
+        found.append(Shade(lower, upper, covering(level, what, name)))
+    return tuple(reversed(found))
+
+
+def pictured(
+    privacy: PrivacyStatement, level: float | None, points: int, *, population: bool = True
+) -> tuple[PrivacyStatement, float | None]:
+    """The statement below a picture of so many points, and the level of what is shaded on it.
+
+    A line says so where nothing is shaded, for it would take long to simulate, or where nothing can be said of the
+    population.
+    """
+    if level is None:
+        return privacy, None
+    if points > MOST_SHADED:
+        return privacy.noted(f"no bands or intervals are drawn of more than {MOST_SHADED:,} points"), None
+    return privacy.noted(SEVERAL) if population and privacy.rows_per_unit != 1 else privacy, level
+
+
+# Notes that warn the reader of a curve, from released numbers alone.
+
+
+PACKAGE = str(Path(__file__).parents[1])
+NEARLY_ALL = 0.95
+WIDEST = 0.5
+"""The width of an interval of a share that says nothing."""
+NARROW = (
+    'ask with outside="apart" (--outside apart), which counts these by themselves; if there are many, the grid is too '
+    "narrow"
+)
+
+
+class CurveWarning(UserWarning):
+    """A note on a curve: what was clamped, missing, synthetic or simulated, as far as released numbers tell.
+
+    All notes stand in `curve.notes`, on pictures and in JSON. To silence these warnings, use
+    ``warnings.simplefilter("ignore", dpcurves.CurveWarning)``.
+    """
+
+
+def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
+    """A note if nearly all records are missing, by a released count of them; rehearsals say nothing."""
+    paid = [Evidence.of(release) for release in releases if release.allotment is not None]
+    share = max((missing_share(evidence) for evidence in paid), default=0.0)
+    if share < NEARLY_ALL:
+        return ()
+    return (
+        f"nearly all records are missing (about {share:.0%}, by the released count): they have no number, or none of "
+        "the labels that were named, in the columns that were asked for",
+    )
+
+
+def notes_on_dependence(privacy: PrivacyStatement) -> tuple[str, ...]:
+    """A note if statements on the population take records as independent, though a unit may have several."""
+    if privacy.rows_per_unit == 1:
+        return ()
+    return (
+        f"chance is taken as for independent records, though each {privacy.unit} may have {privacy.rows_per_unit}: if "
+        "those are alike, chance is larger, and a p-value smaller, than it should be",
+    )
+
+
+def notes_on_outside(release: Release, grid: Grid) -> tuple[str, ...]:
+    """A note if scores of two classes lie outside the grid, apart, more than noise may hide, by released counts."""
+    if grid.outside is not Outside.APART or release.allotment is None:
+        return ()
+    share = outside_share(Evidence.of(release).in_cells(2))
+    if share == 0:
+        return ()
+    return (
+        f"about {share:.1%} of the scores lie outside [{grid.lower:g}, {grid.upper:g}], where they are not told apart: "
+        "name a grid that holds them, grid= (--grid), as Grid.logistic(-8, 8, cells=4096) for log-odds",
+    )
+
+
+def notes_on_end_cells(grid: Grid, known: NDArray[np.int64], below: FloatArray, evidence: Evidence) -> tuple[str, ...]:
+    """A note for each end cell that holds more than its neighbours let expect.
+
+    Args:
+        grid: What the cells are of.
+        known: Numbers of the edges that were counted, not interpolated.
+        below: Unbiased counts of records below each of these.
+        evidence: What was released.
+    """
+    if grid.outside is Outside.APART or len(known) < 4:
+        return ()
+    edges = grid.edges
+    noise = evidence.sums.end_deviations(evidence.total is not None)
+    # Nothing is known of an end cell that was not counted apart from its neighbours.
+    alone = known[1] == 1, known[-2] == grid.cells - 1
+    first, last = crowded_ends(edges[known], below, (noise[0] if alone[0] else inf, noise[1] if alone[1] else inf))
+    notes = []
+    if grid.values is not None:
+        return _notes_on_end_values(grid.values, first, last)
+    if first:
+        words = f"below {numeral(edges[1])}), which also holds all values below {numeral(edges[0])}"
+        notes.append(f"{first:.0%} of the records lie in the first cell ({words}: {NARROW}")
+    if last:
+        words = f"{numeral(edges[-2])} and above), which also holds all values above {numeral(edges[-1])}"
+        notes.append(f"{last:.0%} of the records lie in the last cell ({words}: {NARROW}")
+    return tuple(notes)
+
+
+def _notes_on_end_values(values: FloatArray, first: float, last: float) -> tuple[str, ...]:
+    """A note for each end value that more records are read as than its neighbours let expect."""
+    ends = (
+        (first, f"the first value, {numeral(values[0])}", "below"),
+        (last, f"the last, {numeral(values[-1])}", "above"),
+    )
+    return tuple(
+        f"{part:.0%} of the records are read as {name}, with any that lie {side} it: outside=Outside.APART "
+        "(--outside apart) counts these by themselves"
+        for part, name, side in ends
+        if part
+    )
+
+
+def notes_on_width(widths: FloatArray, where: str) -> tuple[str, ...]:
+    """A note if nothing is known of a curve of shares: all its intervals, or its band everywhere, are too wide.
+
+    Without any records every share lies between 0 and 1, and the middle of that is off by a half at the most.
+
+    >>> notes_on_width(np.array([0.2, 0.9]), "the band at every time")
+    ()
+    """
+    if not len(widths) or float(widths.min()) <= WIDEST:
+        return ()
+    return (f"{where} is wider than {WIDEST:g}: this release says next to nothing about the curve",)
+
+
+def notes_on_classes(release: Release, classes: Categories) -> tuple[str, ...]:
+    """A note if a class has no more records than noise may make, by its released count; rehearsals say nothing."""
+    if release.allotment is None:
+        return ()
+    empty = empty_rows(Evidence.of(release).in_cells(len(classes.values)))
+    said = [f"{argument} {shown(value)}" for argument, value in zip(classes.named, classes.values, strict=True)]
+    lacking = " and of ".join(words for words, is_empty in zip(said, empty, strict=True) if is_empty)
+    if not lacking:
+        return ()
+    return (
+        f"records of {lacking} cannot be told from none, by the released counts: is this how {classes.column!r} names "
+        "them? If so, noise hides them at this loss",
+    )
+
+
+def warn_of(curve: Any, told: Sequence[str] = ()) -> None:
+    """Issue each note of `curve`, but those that were `told`, as a `CurveWarning`, where this package was called."""
+    notes: Sequence[str] = getattr(curve, "notes", ())
+    for note in notes:
+        if note not in told:
+            warnings.warn(note, CurveWarning, stacklevel=_levels_inside() + 1)
+
+
+def _levels_inside() -> int:
+    """The number of calls, beginning with the caller of this function, within the package."""
+    levels, frame = 0, sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        levels, frame = levels + 1, frame.f_back  # type: ignore[assignment]
+    return levels
+
+
+# Base of results: one line, notes, an HTML summary, a picture, a data frame and JSON.
+
 
 GROUP = "dpcurves.results"
 """Entry points of other packages: the kind of a result, and its class."""
@@ -264,14 +508,12 @@ def kind_of(stored: Mapping[str, Any]) -> type[Any]:
 
 
 def _load(kind: str) -> None:
-    """Import the file of a kind, which has its name; results that are written together may be of any kind: all."""
-    room, file = import_module(str(__package__)), f".{kind.replace('-', '_')}"
-    if kind == Joined.KIND:
-        for name in room.__all__:
-            getattr(room, name)
-    elif fullmatch("[a-z0-9-]+", kind) and find_spec(file, __package__) is not None:
-        import_module(file, __package__)
-    else:
+    """Import the class that a kind is named after; results that are written together may be of any kind: all."""
+    room, word = import_module(str(__package__)), kind.replace("-", "")
+    found = [name for name in room.__all__ if kind == Joined.KIND or name.lower() == word]
+    for name in found:
+        getattr(room, name)
+    if not found:
         for each in entry_points(group=GROUP, name=kind):
             each.load()
 
@@ -280,3 +522,29 @@ def _kinds(base: type[Any]) -> Iterator[type[Any]]:
     for each in base.__subclasses__():
         yield each
         yield from _kinds(each)
+
+
+# Any curve that was written as JSON, by the kind that stands in it.
+
+
+def curve_from_json(text: str) -> Released:
+    """The curve that `to_json` of some result wrote, whichever it was.
+
+    Raises:
+        ValueError: the text is no curve, or is damaged.
+
+    >>> import dpcurves as dp
+    >>> shares = dp.histogram([1, 2, 2], grid=dp.Grid(0, 4, cells=4), epsilon=1, adjacency=dp.ADD_REMOVE)
+    >>> type(curve_from_json(shares.to_json())).__name__
+    'Histogram'
+    """
+    try:
+        stored: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Refused("curve", "this is no JSON") from None
+    kind = stored.get("kind") if isinstance(stored, dict) else None
+    if not isinstance(kind, str):
+        raise Refused("curve.kind", "the field is missing, or is not a text")
+    with damage_refused():
+        found: type[Released] = kind_of(stored)
+    return found.from_json(text)

@@ -1,4 +1,4 @@
-"""Receiver operating characteristic: how well scores rank positives above negatives."""
+"""Receiver operating characteristic: the curve, its area, and the area as one number with smooth sensitivity."""
 
 from __future__ import annotations
 
@@ -8,36 +8,128 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .. import display
 from ..arguments import chance, chosen
 from ..arrays import BoolArray, FloatArray
-from ..data import Axis, Categories, Grid
-from ..data.axis import Category
-from ..data.predictor import Predictor
-from ..data.score_grids import UNIT_INTERVAL
+from ..conversation import ALL, Below, Counted, Evidence, Needs, PrivacyStatement, Ranks, Setting, Single, needed
+from ..conversation import Cuts as Cuts
+from ..data import Axis, Categories, Grid, Outside
+from ..data.axis import Category, Predictor
+from ..data.grid import UNIT_INTERVAL
 from ..display import DrawnArea, Region, Shade, area_rows, covering
-from ..postprocess import RocBand, roc_points
-from ..postprocess.estimation.two_classes import two_classes
-from ..postprocess.inference.area_interval import CountedAreas, area_interval, expected_width, shares_of
-from ..postprocess.inference.settled_area import FEW_DRAWS, settled_area
-from ..postprocess.inference.simulation_seed import draws_for, public_generator
-from ..queries import PrefixQuery
-from ..release import ALL, Evidence, PrivacyStatement, Setting
-from ..workloads import Below, Counted, Needs, Ranks, needed
-from ..workloads import Cuts as Cuts
+from ..estimation.two_classes import two_classes
+from ..inference import RocBand, population_roc_band, roc_band
+from ..inference.areas import FEW_DRAWS, CountedAreas, area_interval, expected_width, settled_area, shares_of
+from ..inference.rates import spread_out
+from ..inference.simulation import draws_for, public_generator, sampling_generator
+from ..queries import AucQuery, PrefixQuery
+from ..summaries import auc_of_steps, binormal_tpr, roc_points
 from .class_table import ClassTable, TableReading
-from .covering import scopes
-from .notes import notes_on_classes, notes_on_outside, notes_on_width
-from .question import require_independent, statement_of
-from .turns.edge_counts import all_edges, edges_given
-from .turns.labels import labels
-from .turns.roc_counts import CountsAbove, FinerCounts
+from .prefixes import all_edges, edges_given
+from .question import labels, require_independent, statement_of
+from .result import Released, notes_on_classes, notes_on_outside, notes_on_width, scopes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..display import Opened
+
+
+# Counts of negatives and positives above thresholds, and their noise, for the band of a ROC curve.
+
+
+@dataclass(frozen=True, eq=False)
+class CountsAbove:
+    """Counts above each threshold that was measured: the others lie inside merged cells.
+
+    Attributes:
+        evidence: Counts of two rows: negatives, positives.
+    """
+
+    evidence: Evidence
+
+    @property
+    def at(self) -> NDArray[np.int64]:
+        """The number of cells above each measured threshold, rising from none to all."""
+        law = self.evidence.sums
+        return law.cells - np.asarray(law.bounds)[::-1]
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """Unbiased, of shape ``(2, measured)``."""
+        return _from_the_top(self.evidence.unbiased)[:, self.at]
+
+    def noise(self, generator: np.random.Generator | None) -> FloatArray:
+        """The noise of `counts`, simulated: ``(draws, 2, measured)``."""
+        law, total = self.evidence.sums, self.evidence.total
+        short = law.of_intervals
+        at = short.cells - np.asarray(short.bounds)[::-1]
+        chunks = short.simulate(total, draws_for(2 * short.cells), public_generator(generator))
+        return np.concatenate([_from_the_top(cells)[..., at] for cells, _ in chunks])
+
+    def band(
+        self, rates: FloatArray, level: float, *, population: bool, generator: np.random.Generator | None
+    ) -> RocBand:
+        """At all thresholds, about these rates of both classes, ``(2, thresholds)``."""
+        what = self.counts, self.noise(generator), rates[:, self.at], level
+        found = population_roc_band(*what, sampling_generator(generator)) if population else roc_band(*what)
+        whole = spread_out(found, self.at, rates.shape[1])
+        lower, upper = np.minimum(whole[0::2], rates), np.maximum(whole[1::2], rates)  # the curve lies in its band
+        return RocBand(lower[0], upper[0], lower[1], upper[1])
+
+
+@dataclass(frozen=True, eq=False)
+class FinerCounts:
+    """Counts of both classes on cells that are finer than those of a curve.
+
+    Attributes:
+        evidence: Counts of two rows: negatives, positives; the noise of each is independent of all others.
+        starts: The first of them in each cell of the curve, rising from 0.
+    """
+
+    evidence: Evidence
+    starts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, evidence: Evidence, finer: Grid, grid: Grid) -> FinerCounts:
+        """Counts on a grid that has all edges of another one."""
+        inner = np.searchsorted(finer.edges, grid.edges[:-1])
+        if grid.outside is Outside.APART:
+            inner = np.concatenate([[0], inner + 1, [finer.cells + 1]])
+        return cls(evidence, tuple(inner.tolist()))
+
+    def with_counts(self, evidence: Evidence) -> Evidence:
+        """These counts and those of the curve together, as sums over nested intervals of these cells."""
+        coarse, own = evidence.measured, self.evidence.measured
+        last = len(evidence.values) - (coarse.missing is not None)
+        finer = self.evidence.values[: 2 * own.cells]
+        return Evidence(
+            coarse.with_finer(own, self.starts),
+            (*evidence.values[:last], *finer, *evidence.values[last:]),
+            evidence.total,
+        )
+
+    def spread(self, cells: FloatArray) -> FloatArray:
+        """Spread cells of the curve evenly over the finer ones: (..., cells) to (..., finer cells)."""
+        parts = np.diff(np.append(self.starts, self.evidence.sums.cells))
+        return np.repeat(cells / parts, parts, axis=-1)
+
+    def of_cells(self, tied: BoolArray | None) -> BoolArray | None:
+        """Estimates of each cell of the curve from the finer ones."""
+        parts = np.diff(np.append(self.starts, self.evidence.sums.cells))
+        return None if tied is None else np.repeat(tied, parts)
+
+
+def _from_the_top(cells: FloatArray) -> FloatArray:
+    """Sums of the highest cells, from none to all: (..., cells) to (..., cells + 1)."""
+    none = np.zeros((*cells.shape[:-1], 1))
+    return np.concatenate([none, np.cumsum(cells[..., ::-1], axis=-1)], axis=-1)
+
+
+# Receiver operating characteristic: how well scores rank positives above negatives.
+
 
 LEVEL = 0.95
 """The level of intervals in HTML summaries, and of the band that notes are about."""
@@ -323,3 +415,111 @@ def _areas(evidence: Evidence, shares: FloatArray, draws: np.random.Generator, t
 def _region(band: RocBand, words: str) -> Region:
     edges, lower, upper = band.steps()
     return Region(edges, Shade(lower, upper, words))
+
+
+# The area under a ROC curve as one number, and the binormal curve of equal variances that has this area.
+
+
+POINTS = 513
+NO_INTERVAL = (
+    "the area has no interval: its noise depends on the size of the smaller class, which was not released; a ROC curve "
+    "has one"
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SmoothAuc(Released):
+    """The area under an ROC curve, and the symmetric binormal curve that has it (Boyd, Lantz and Page 2015).
+
+    The curve is a shape that was assumed, not measured: use `ROC` for a measured curve.
+
+    Attributes:
+        fpr: False positive rates, from 0 to 1, of shape ``(513,)``.
+        tpr: True positive rates of the binormal curve, of the same shape.
+        auc: The released area. It has no interval: its noise is Cauchy with a scale of about one over ``epsilon`` times
+            the size of the smaller class. That size was not released, and no public fact bounds it from below: with a
+            single positive and epsilon 1 the released area may be anywhere between 0 and 1. A note says so.
+        privacy: The privacy statement, which every picture shows.
+        evidence: The released number, in steps of ``2**-20``.
+
+    Data frame: columns ``fpr`` and ``tpr``.
+    """
+
+    KIND: ClassVar[str] = "smooth-auc"
+    SIZE: ClassVar[tuple[float, float]] = display.SQUARE
+
+    fpr: FloatArray
+    tpr: FloatArray
+    auc: float
+    privacy: PrivacyStatement
+    evidence: Evidence
+
+    @classmethod
+    def read(cls, evidence: Evidence, privacy: PrivacyStatement) -> SmoothAuc:
+        """From the released number."""
+        auc = auc_of_steps(evidence.values[0])
+        fpr = np.linspace(0.0, 1.0, POINTS)
+        return cls(fpr, binormal_tpr(fpr, auc), auc, privacy.noted(NO_INTERVAL), evidence)
+
+    def binormal(self, fpr: ArrayLike) -> FloatArray:
+        """True positive rates of the binormal curve at any false positive rates."""
+        return binormal_tpr(np.asarray(fpr, dtype=np.float64), self.auc)
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        return display.draw_roc(self.fpr, self.tpr, self.auc, privacy, title=self._title(), ax=ax, name=name)
+
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"fpr": self.fpr, "tpr": self.tpr}
+
+    def _arrays(self) -> dict[str, object]:
+        return {**self._columns(), "auc": self.auc}
+
+    def _question(self) -> dict[str, object]:
+        return {}
+
+    @classmethod
+    def _opened(cls, opened: Opened) -> SmoothAuc:
+        (released,) = opened.evidence["releases"]
+        return cls.read(Evidence.from_json(released), opened.privacy)
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"AUC {self.auc:.3f}",)
+
+    def _title(self) -> str:
+        return "Binormal ROC curve"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [("AUC", f"{self.auc:.4f}")]
+
+
+@dataclass(frozen=True, slots=True)
+class SmoothAucQuestion:
+    """The area under the ROC curve of `score`, as one number. One turn.
+
+    Attributes:
+        label: The column of true labels.
+        score: The column of scores, or a `Scorecard` or `Trees` that gives them; high scores are positive.
+        grid: Public cells of the scores; scores in one cell are tied. Unless said they divide [0, 1], and scores below
+            it are one more cell, those above it another.
+        pos_label, neg_label: The two classes; records with another label are missing.
+        model: What is stated about the model that made the scores; it is printed with the result.
+    """
+
+    label: str
+    score: str | Predictor
+    grid: Grid = UNIT_INTERVAL
+    pos_label: Category = 1
+    neg_label: Category | None = None
+    model: str = "the model is taken as public"
+
+    def __post_init__(self) -> None:
+        labels(self.label, self.pos_label, self.neg_label)
+
+    def steps(self, setting: Setting) -> Needs[SmoothAuc]:
+        """Ask for one number."""
+        classes = labels(self.label, self.pos_label, self.neg_label)
+        release = yield from needed(Single(AucQuery((classes, Axis(self.score, self.grid)))), ALL)
+        return SmoothAuc.read(Evidence.of(release), statement_of([release], self.model))
+
+    def __str__(self) -> str:
+        return f"area under the ROC curve of {self.score} for {self.label}"

@@ -1,39 +1,33 @@
-"""The scores of a model in two classes: released once, and used for any number of curves and statistics."""
+"""The scores of a model in two classes: released once, and read as any number of curves and numbers."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import cache
+from importlib.resources import files
+from math import log
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from .. import display
 from ..arguments import Refused, chance, chosen, require_kind, shown
 from ..arrays import FloatArray
+from ..conversation import ALL, Needs, Prefixes, Setting, needed
 from ..data import Axis, Grid
-from ..data.axis import Category
-from ..data.predictor import Predictor
-from ..data.score_grids import HUNDREDTHS
+from ..data.axis import Category, Predictor
+from ..data.grid import HUNDREDTHS
 from ..display import numeral
-from ..postprocess.inference.independent_difference import Measured, difference
-from ..release import ALL, Setting
-from ..workloads import Needs, Prefixes, needed
-from .by_category import ByCategory, rows_of
-from .class_table import ClassTable, TableReading
-from .confusion import Confusion
-from .covering import EACH
-from .cumulative_gain import CumulativeGain
-from .decision_curve import DecisionCurve
-from .joint_price import notes_on_joint_price
-from .keys import By, Key, axes_of, columns_of, combined, keys_of, named
-from .notes import notes_on_outside
-from .precision_recall import PrecisionRecall
-from .question import statement_of
-from .roc import ROC
-from .score_calibration import ScoreCalibration
-from .score_readings import (
+from ..inference.moments import Measured, difference
+from ..privacy import Adjacency, PrivacyLoss
+from .by_category import ByCategory, by_words, rows_of
+from .class_curves import Confusion, CumulativeGain, DecisionCurve, PrecisionRecall, ScoreCalibration
+from .class_table import (
+    ClassTable,
     Reading,
+    TableReading,
     estimate_of,
     interval_of,
     left_open,
@@ -41,15 +35,88 @@ from .score_readings import (
     notes_on_crowding,
     readings_of,
 )
-from .turns.labels import labels
-from .turns.one_table import by_words
-from .turns.score_groups import groups_of
+from .question import By, Key, axes_of, columns_of, combined, keys_of, labels, named, statement_of
+from .result import EACH, notes_on_outside
+from .roc import ROC
+from .score_groups import groups_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ..conversation import PrivacyStatement
     from ..display import Shade
-    from ..release import PrivacyStatement
+
+
+# By how much errors of one release of scores exceed those of separate questions, as measured.
+
+
+STORED = "joint_price.json"
+"""Written by ``benchmarks/scores_or_own_questions.py --write``."""
+
+
+class MeasuredRatio(NamedTuple):
+    """Root mean square errors of the joint release, over those of a question of its own that has all of the loss.
+
+    Attributes:
+        records: How many there were.
+        currency: ``epsilon`` or ``rho``.
+        loss: How much of it.
+        area: For the area under the ROC curve, beside a ROC question.
+        groups: For the shares of positives in ten groups, beside a calibration question.
+    """
+
+    records: int
+    currency: str
+    loss: float
+    area: float
+    groups: float
+
+
+class MeasuredRatios(NamedTuple):
+    """The measurements of the benchmark."""
+
+    releases: int
+    ratios: tuple[MeasuredRatio, ...]
+
+
+@cache
+def measured() -> MeasuredRatios:
+    """The measurements kept beside this file."""
+    stored = json.loads(files(__package__).joinpath(STORED).read_text(encoding="utf-8"))
+    return MeasuredRatios(stored["releases"], tuple(MeasuredRatio(**row) for row in stored["rows"]))
+
+
+def notes_on_joint_price(setting: Setting) -> tuple[str, ...]:
+    """A note: the measured ratios for the loss and, where it is public, the number of records nearest to these."""
+    near = _nearest(setting.loss, setting.adjacency)
+    first = near[0]
+    records = f"{first.records:,}" if len(near) == 1 else f"{first.records:,} to {near[-1].records:,}"
+    areas, groups = ([getattr(each, name) for each in near] for name in ("area", "groups"))
+    return (
+        f"one release for all readings, beside a question of its own with all of the loss: {_times(areas)} the error "
+        f"of the area under the ROC curve, {_times(groups)} that of shares in ten calibration groups (measured on "
+        f"{records} calibrated scores at {first.currency} {first.loss:g}, {measured().releases} releases of each)",
+    )
+
+
+def _nearest(loss: PrivacyLoss, adjacency: Adjacency) -> list[MeasuredRatio]:
+    """In ratios, not in differences; of each number of records where theirs is private."""
+    each, records = adjacency.unit.records, adjacency.total
+    currency = "epsilon" if loss.is_pure else "rho"
+    amount = float(loss.epsilon) / each if loss.epsilon is not None else float(loss.rho) / each**2
+    kept = [row for row in measured().ratios if row.currency == currency]
+    at = min((row.loss for row in kept), key=lambda found: abs(log(found / amount)))
+    rows = sorted(row for row in kept if row.loss == at)
+    return rows if records is None else [min(rows, key=lambda row: abs(log(row.records / max(records, 1))))]
+
+
+def _times(ratios: list[float]) -> str:
+    least, most = f"{min(ratios):.2g}", f"{max(ratios):.2g}"
+    return f"{least} times" if least == most else f"{least} to {most} times"
+
+
+# The scores of a model in two classes: released once, and used for any number of curves and statistics.
+
 
 MOST_CELLS = 2**12
 """Intervals simulate the noise of both classes in each cell, some thousand times: of so many in 0.8 GB of memory."""

@@ -1,4 +1,4 @@
-"""Survival with censoring: Kaplan-Meier and Nelson-Aalen curves in bands."""
+"""Survival with censoring: Kaplan-Meier and Nelson-Aalen curves in bands, and the log-rank test."""
 
 from __future__ import annotations
 
@@ -6,47 +6,153 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, chance
+from ..arguments import Refused, chance, require_kind
 from ..arrays import BoolArray, FloatArray
+from ..conversation import ALL, Evidence, Needs, Prefixes, PrivacyStatement, Setting, needed
 from ..data import Axis, Grid, Outside
 from ..data.axis import Category
 from ..display import numeral, span
-from ..display.survival_picture import draw_survival
-from ..postprocess import public_generator, simultaneous_errors
-from ..postprocess.estimation.hazards import Counts, Hazards, hazards_of_few
-from ..postprocess.inference.survival import (
+from ..display.groups import draw_survival
+from ..estimation.hazards import Counts, Hazards, hazards_of_few
+from ..inference import public_generator, simultaneous_errors
+from ..inference.simulation import draws_for
+from ..inference.survival import (
     FEWEST_AT_RISK,
     AtRisk,
     Orders,
+    at_risk,
+    censored_inside,
     cumulative_hazard,
     known_cells,
     log_errors,
+    log_rank,
     median_cells,
+    moved_by_censoring,
     survival,
     survival_band,
+    told_rise,
 )
-from ..release import ALL, Evidence, PrivacyStatement, Setting
-from ..workloads import Needs, Prefixes, needed
-from .by_category import ByCategory, rows_of
-from .keys import By, axes_of, columns_of, combined, keys_of
-from .notes import notes_on_width
-from .question import require_independent, statement_of
-from .result import Covered
-from .turns.declared_grid import declared_values, read_cells
-from .turns.labels import labels
-from .turns.leaving import Leaving
-from .turns.one_table import axis_label, in_words
-from .wide_cells import notes_on_wide_cells
+from .by_category import ByCategory, axis_label, in_words, rows_of
+from .question import (
+    By,
+    axes_of,
+    columns_of,
+    combined,
+    declared_values,
+    keys_of,
+    labels,
+    read_cells,
+    require_independent,
+    statement_of,
+)
+from .result import Covered, notes_on_width, warn_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..display import Opened, Shade
+
+
+# Records that leave in each cell of time, by an event or censored, and that are at risk until then: as released.
+
+
+Pair = tuple[Evidence, Evidence]
+"""Counts of the censored and of events, each of one row of cells, with those outside the grid apart."""
+
+
+class Leaving(NamedTuple):
+    """Counts of records that leave, without bias; or their noise.
+
+    Attributes:
+        at_risk: Events, and records at risk, (..., cells).
+        censored: Records that are censored in each cell, (..., cells).
+    """
+
+    at_risk: AtRisk
+    censored: FloatArray
+
+    @classmethod
+    def counted(cls, pair: Pair) -> Self:
+        """The released counts, (cells,)."""
+        censored, events = (turn.unbiased[0] for turn in pair)
+        return cls(at_risk(events, censored), censored_inside(censored))
+
+    @classmethod
+    def noise(cls, pair: Pair, draw: np.random.Generator) -> Self:
+        """The noise of it, simulated, (draws, cells)."""
+        censored, events = (_noise(turn, draw) for turn in pair)
+        return cls(at_risk(events, censored), censored_inside(censored))
+
+    @property
+    def early(self) -> AtRisk:
+        """Events and records at risk where all that are censored in a cell leave before its events."""
+        return AtRisk(self.at_risk.events, self.at_risk.records - self.censored)
+
+    @property
+    def gone(self) -> FloatArray:
+        """Events and censored records of each cell, (..., cells)."""
+        return np.asarray(self.at_risk.events + self.censored)
+
+    def within(self, known: BoolArray) -> Leaving:
+        """In these cells alone."""
+        events, records = (each[..., known] for each in self.at_risk)
+        return Leaving(AtRisk(events, records), self.censored[..., known])
+
+    def first(self, draws: int) -> Leaving:
+        """So many draws of noise."""
+        events, records = (each[:draws] for each in self.at_risk)
+        return Leaving(AtRisk(events, records), self.censored[:draws])
+
+
+def _noise(turn: Evidence, draw: np.random.Generator) -> FloatArray:
+    cells = turn.sums.simulate(turn.total, draws_for(turn.sums.cells), draw)
+    return np.concatenate([each[:, 0] for each, _ in cells])
+
+
+# Notes on survival curves with wide cells of time, and on their log-rank test, by released counts.
+
+
+def notes_on_wide_cells(found: Leaving, noise: Leaving) -> tuple[str, ...]:
+    """A note if more may seem to survive than do, because records are censored inside cells.
+
+    Args:
+        found: What was released of the cells in which it is known how many are at risk.
+        noise: Its noise, simulated.
+    """
+    share = told_rise(found.at_risk, found.censored, noise.at_risk, noise.censored)
+    if share == 0:
+        return ()
+    return (
+        f"about {share:.0%} of the records may seem to survive only because cells are wide: those censored inside "
+        "a cell count as at risk until its end; if times are written more finely, take narrower cells",
+    )
+
+
+def notes_on_moved(groups: Sequence[Leaving], noises: Sequence[Leaving]) -> tuple[str, ...]:
+    """A note if a log-rank test of two groups may find a difference because records are censored inside cells.
+
+    Args:
+        groups: What was released of both in the cells that the test is of.
+        noises: Its noise, simulated.
+    """
+    (one, gone), (other, left) = groups
+    (moves, lost), (moved, missed) = noises
+    deviations = moved_by_censoring((one, other), (gone, left), (moves, moved), (lost, missed))
+    if deviations == 0:
+        return ()
+    return (
+        f"the test may be {deviations:.1f} standard deviations off because cells are wide, if times are written more "
+        "finely: groups that are censored differently inside cells seem to survive differently; take narrower cells",
+    )
+
+
+# Survival with censoring: Kaplan-Meier and Nelson-Aalen curves in bands.
+
 
 MOST_CELLS = 2**14
 QUIET = 0.05
@@ -363,3 +469,73 @@ class SurvivalQuestion:
 
 def _first(x: FloatArray, holds: BoolArray) -> float:
     return float(x[np.argmax(holds)]) if holds.any() else inf
+
+
+# A test of whether two groups survive alike, from curves that are released.
+
+
+class LogRankTest(NamedTuple):
+    """The log-rank statistic of two groups, and its p-value under equal survival.
+
+    Attributes:
+        statistic: The statistic of the test, from released numbers.
+        pvalue: For the population: it accounts for noise and sampling. A multiple of 1 / (draws + 1), as it is
+            simulated.
+        notes: Cautions about the p-value, from released numbers alone.
+    """
+
+    statistic: float
+    pvalue: float
+    notes: tuple[str, ...] = ()
+
+
+def log_rank_test(first: Survival, second: Survival, *, generator: np.random.Generator | None = None) -> LogRankTest:
+    """Do two groups of records survive alike? The log-rank test (Mantel 1966), whose p-value accounts for the noise.
+
+    The statistic is the squared difference of observed and expected events in the first group, divided by its variance
+    from sampling and from noise; without noise it is the usual statistic, with events in one cell taken as tied. Cells
+    are used as long as the number at risk in both groups is clear of the noise. The p-value is simulated with both
+    noise and sampling; the groups may be censored differently, but censoring must not depend on the time of the event.
+    Within a cell all events are taken to come before all censoring: where records are censored inside cells, groups
+    that are censored differently seem to survive differently, even without noise, and with more records more often. Of
+    10,000 records, on cells of a seventh of the mean time to an event, the exact test then finds 10% at level 5%, on
+    cells of two thirds 93%; if records are censored at ends of cells 4 to 5%. Choose cells as narrow as the unit in
+    which times are recorded; where released counts show that the statistic may be biased by this, a note says by how
+    much. Spends nothing.
+
+    Args:
+        first: A curve.
+        second: One of *other* records, on the same grid: of another category, or released on its own.
+        generator: The random numbers of the simulation.
+
+    Raises:
+        TypeError: one of them is no `Survival`.
+        ValueError: they are on different grids, or units have several records.
+
+    Warns:
+        CurveWarning: each of its `notes`.
+
+    >>> import dpcurves as dp
+    >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
+    >>> early, late = (dp.survival([when, 9.5] * 900, [1, 0] * 900, grid=grid, **spent) for when in (2.5, 5.5))
+    >>> dp.log_rank_test(early, late).pvalue < 0.01
+    True
+    """
+    for name, each in (("first", first), ("second", second)):
+        require_kind(name, each, Survival, "a survival curve, as dp.survival gives one,")
+        require_independent(each.privacy)
+    if not np.array_equal(first.x, second.x):
+        raise Refused("second", "a curve on the same grid is needed")
+    chance, pair = public_generator(generator), (first.evidence, second.evidence)
+    groups, noises = [Leaving.counted(each) for each in pair], [Leaving.noise(each, chance) for each in pair]
+    draws = min(len(each.censored) for each in noises)
+    noises = [each.first(draws) for each in noises]
+    known = np.logical_and(
+        *(known_cells(each.at_risk, noise.at_risk) for each, noise in zip(groups, noises, strict=True))
+    )
+    (one, other), moved = (each.at_risk for each in groups), (noises[0].at_risk, noises[1].at_risk)
+    found = log_rank((one, other), moved, known, chance)
+    noted = notes_on_moved([each.within(known) for each in groups], [each.within(known) for each in noises])
+    test = LogRankTest(found.statistic, found.pvalue, noted if known.any() else ())
+    warn_of(test)
+    return test

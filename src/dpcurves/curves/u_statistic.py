@@ -12,10 +12,9 @@ import numpy as np
 from ..arguments import Refused, require_kind
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..data import Outside
-from ..postprocess.inference.resampling import sampling_errors
-from ..postprocess.inference.simulation_seed import draws_for, numbered_generator
-from ..postprocess.inference.two_samples import chance_of_less
-from ..postprocess.summaries.kernels import (
+from ..inference.simulation import draws_for, numbered_generator, sampling_errors
+from ..inference.two_samples import chance_of_less
+from ..summaries.kernels import (  # fmt: skip
     Function,
     Kernel,
     at_middles,
@@ -26,15 +25,14 @@ from ..postprocess.summaries.kernels import (
     on_cells,
     quadratic,
     same_cell,
-)  # fmt: skip
-from ..postprocess.summaries.kernels import Midpoint as Midpoint
-from ..postprocess.summaries.kernels import OnCells as OnCells
+)
+from ..summaries.kernels import Midpoint as Midpoint
+from ..summaries.kernels import OnCells as OnCells
 from .cdf import CDF
+from .comparison import counts_of, require_same_grid
 from .histogram import Histogram
-from .pair_mean import UNSEEN, UStatistic, ends_about
-from .quantised import ROUNDED, mean_of_cells
+from .pair_mean import ROUNDED, UNSEEN, UStatistic, ends_about, mean_of_cells
 from .question import require_independent
-from .two_samples import counts_of, require_same_grid
 
 MOST_CELLS = 2**10
 """Cells of a kernel: more of the grid are joined, evenly."""

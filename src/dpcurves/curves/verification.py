@@ -12,16 +12,14 @@ import numpy as np
 from .. import display
 from ..arguments import Refused, chance, number, require_kind, several, shown
 from ..arrays import FloatArray
+from ..conversation import ALL, Evidence, Needs, PrivacyStatement, Setting, Single, needed
 from ..data import Axis, Categories, Grid
 from ..data.axis import Category, category
-from ..data.models import Ranged
-from ..postprocess.inference.noisy_share import above_half, chance_above_half, chance_interval, count_interval
+from ..inference.moments import above_half, chance_above_half, chance_interval, count_interval
+from ..models import Ranged
 from ..queries import SubsetQuery
-from ..release import ALL, Evidence, PrivacyStatement, Setting
-from ..workloads import Needs, Single, needed
-from .covering import EACH
 from .question import require_independent, statement_of
-from .result import Covered
+from .result import EACH, Covered
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

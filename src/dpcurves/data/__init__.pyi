@@ -1,8 +1,6 @@
 from .axis import Axis, Categories
 from .forest import Forest
-from .grid import Grid
-from .magnitude_grid import doubling_grid
-from .spacing import Outside, Spacing
+from .grid import Grid, Outside, Spacing, doubling_grid
 from .values import Values
 
 __all__ = [

@@ -4,15 +4,107 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
 from itertools import pairwise
-from math import isfinite
+from math import isfinite, lcm
+from re import fullmatch
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import Refused, chosen, number, require_kind, shown, whole
-from .even_cells import cells_of_width, edges_of_width, require_edge, whole_number
-from .spacing import Outside, Spacing
+
+# The spacing of a grid's edges, and the treatment of values outside of it: public choices.
+
+
+class Spacing(Enum):
+    """The spacing of a grid's edges."""
+
+    LINEAR = "linear"
+    GEOMETRIC = "geometric"
+    LOGISTIC = "logistic"
+    EXPLICIT = "explicit"
+
+
+class Outside(Enum):
+    """The treatment of values outside the grid: a public choice."""
+
+    CLAMPED = "clamped into the first and the last cell"
+    APART = "in cells of their own"
+
+
+# Cells of a width that people write down, with edges exactly where values are heaped.
+
+
+EXACT_IN_DOUBLES = 2**53
+
+
+def cells_of_width(lower: float, upper: float, width: float) -> int:
+    """The number of cells of this width between two bounds. Numbers are meant as the decimals they print.
+
+    >>> cells_of_width(0.1, 0.7, 0.2)
+    3
+
+    Raises:
+        ValueError: the width is no finite number above zero, or there is no whole number of cells.
+    """
+    if not (isfinite(width) and width > 0):
+        raise Refused("width", f"a finite number above zero is needed, got {width}")
+    if not (isfinite(lower) and isfinite(upper) and lower < upper):
+        raise Refused("grid", f"finite bounds are needed, the lower below the upper, got {lower} and {upper}")
+    first, last, each = (Fraction(repr(number)) for number in (lower, upper, width))
+    cells = (last - first) / each
+    if cells.denominator != 1:
+        fewer = int(cells)
+        ends = " or ".join(f"{float(first + each * many):.12g}" for many in (fewer, fewer + 1) if many)
+        raise Refused("width", f"cells of {width:.12g} from {lower:.12g} on do not end at {upper:.12g}, but at {ends}")
+    return int(cells)
+
+
+def edges_of_width(lower: float, width: float, cells: int) -> NDArray[np.float64] | None:
+    """The doubles nearest to the decimals ``lower + k * width``; None where doubles do not tell which they are.
+
+    With a common denominator both are whole numbers. Their sums are exact below 2**53, and one division rounds once.
+
+    >>> edges_of_width(-0.3, 0.1, 4).tolist()
+    [-0.3, -0.2, -0.1, 0.0, 0.1]
+    """
+    first, each = Fraction(repr(lower)), Fraction(repr(width))
+    whole = lcm(first.denominator, each.denominator)
+    start, step = int(first * whole), int(each * whole)
+    if max(whole, abs(start), abs(start + cells * step)) >= EXACT_IN_DOUBLES:
+        return None
+    return (start + step * np.arange(cells + 1, dtype=np.int64)) / float(whole)
+
+
+def require_edge(value: float, beside: NDArray[np.float64]) -> None:
+    """That a value is an edge, exactly: else records on it are counted with others below them.
+
+    Args:
+        value: What an edge has to go through.
+        beside: The edges of the cell that it lies in.
+
+    Raises:
+        ValueError: it is neither of them, which are named.
+    """
+    if value not in beside.tolist():
+        nearest = " and ".join(f"{edge:.12g}" for edge in beside.tolist())
+        raise Refused("through", f"{value:.12g} is no edge; the nearest are {nearest}")
+
+
+def whole_number(text: str) -> int:
+    """A whole number, or a power of two that is written as one.
+
+    >>> whole_number("1024"), whole_number("2^10")
+    (1024, 1024)
+    """
+    power = fullmatch(r"2\^([0-9]{1,2})", text)
+    return int(text) if power is None else 1 << int(power[1])
+
+
+# Public cells that records are counted into. Nothing here has seen data.
+
 
 MOST_LAID_OUT = 2**20
 """The most edges of a grid with a formula that are kept in memory at a time."""
@@ -398,3 +490,47 @@ class Grid:
             return f"Grid.from_edges({self.explicit}{apart})"
         name = "Grid" if self.spacing is Spacing.LINEAR else f"Grid.{self.spacing.value}"
         return f"{name}({self.lower}, {self.upper}, cells={self.cells}{apart})"
+
+
+# A public grid of magnitudes: intervals around zero, each twice as wide as the one before.
+
+
+DOUBLINGS = 64
+"""How often a unit is doubled at most, where nobody says otherwise: 2**64 is 1.8e19."""
+
+
+def doubling_grid(unit: float, doublings: int = DOUBLINGS, *, name: str = "unit") -> Grid:
+    """Cells of which the middle 1, 3, 5, ... together are the closed intervals ``[-d, d]``, d = 1, 2, 4, ... units.
+
+    So the inner edges above zero are the least doubles above d. Values outside are counted apart. `name` is what the
+    unit is called where it is asked for.
+
+    >>> doubling_grid(1, doublings=2).cell_of(np.array([-4, -1, 1, 1.5, 2, 4, 5])).tolist()
+    [1, 3, 3, 4, 4, 5, 6]
+
+    Raises:
+        ValueError: `unit` is not above zero (from 2.3e-308 on) and finite, or `doublings` is not from 1 to 256, or
+            leaves the doubles.
+        TypeError: one of them is no number.
+    """
+    unit, doublings = number(name, unit), whole("doublings", doublings)
+    if not (isfinite(unit) and unit >= np.finfo(np.float64).tiny):
+        raise Refused(name, f"a finite number above zero is needed, from 2.3e-308 on, got {unit}")
+    if not 1 <= doublings <= 256:
+        raise Refused("doublings", f"a whole number from 1 to 256 is needed, got {doublings}")
+    bounds = [unit * 2.0**power for power in range(doublings + 1)]
+    if not isfinite(bounds[-1]):
+        raise Refused(name, f"it has to stay finite when it is doubled {doublings} times, got {unit}")
+    above = [*np.nextafter(bounds[:-1], np.inf).tolist(), bounds[-1]]
+    return Grid.from_edges([*(-bound for bound in reversed(bounds)), *above], outside=Outside.APART)
+
+
+# Grids of scores that questions take where none is named: public, and the same for every table.
+
+
+UNIT_INTERVAL = Grid(0, 1, cells=2**14, outside=Outside.APART)
+"""For ROC curves of probabilities. Scores outside are counted apart, so that a note can say how many there are."""
+HUNDREDTHS = Grid(0, 1, cells=100, outside=Outside.APART)
+"""For all readings of probabilities; other scores are counted apart."""
+SCORES = Grid(0, 1, cells=4096)
+"""For groups of probabilities that are alike."""

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import Refused, WrongKind, number, require_kind, shown
-from .grid import MOST_LAID_OUT, Grid
-from .spacing import Outside, Spacing
+from .grid import MOST_LAID_OUT, Grid, Outside, Spacing
 
 FORMS = "first:last, as in 0:120, first:last:step, as in 0:120:5, or the values, as in 300,350,400"
 DIGITS = 400

@@ -1,4 +1,4 @@
-"""Numbers as people write them: thousands apart, no powers of ten, and no more digits than are known."""
+"""Numbers as people write them, and names from outside made fit for pictures, pages and terminals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,30 @@ from math import ceil, floor, isfinite, isnan, log10
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .safe_text import lettering
+# Names from outside, made fit to stand on a picture, a page or a terminal.
+
+
+LONGEST_LABEL = 60
+
+
+def lettering(text: object, most: int = LONGEST_LABEL) -> str:
+    """`text` on one line, without control characters, and no longer than `most`.
+
+    >>> lettering("fare\\n\\x1b[31m($)")
+    'fare \\ufffd[31m($)'
+    """
+    line = "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(str(text).split()))
+    return line if len(line) <= most else line[: most - 3].rstrip() + "..."
+
+
+def legend_lettering(text: object) -> str:
+    """`text` as `lettering` has it, fit for a legend, which would leave out what begins with an underscore."""
+    line = lettering(text)
+    return f" {line}" if line.startswith("_") else line
+
+
+# Numbers as people write them: thousands apart, no powers of ten, and no more digits than are known.
+
 
 LARGEST_PLAIN = 1e15
 SMALLEST_PLAIN = 1e-5

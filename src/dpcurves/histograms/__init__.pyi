@@ -1,14 +1,13 @@
-from .adaptive_grid import AdaptiveGridEstimator
-from .ahp import AhpEstimator
-from .cells import CellEstimator
-from .dawa import DawaEstimator
-from .hierarchy import HierarchyEstimator
-from .mwem import MwemEstimator
-from .privelet import PriveletEstimator
-from .privtree import PrivTreeEstimator
-from .refined_grid import RefinedGridEstimator
+from .blocks import (
+    AdaptiveGridEstimator,
+    CellEstimator,
+    HierarchyEstimator,
+    PriveletEstimator,
+    RefinedGridEstimator,
+    UniformGridEstimator,
+)
+from .partitions import AhpEstimator, DawaEstimator, MwemEstimator, PrivTreeEstimator
 from .table_estimator import Axes, EstimatedTable, TableEstimator
-from .uniform_grid import UniformGridEstimator
 
 __all__ = [
     "AdaptiveGridEstimator", "AhpEstimator", "Axes", "CellEstimator", "DawaEstimator", "EstimatedTable",

@@ -1,18 +1,153 @@
-"""Interface of noise laws: sizes, variances, simulation, reconstruction and JSON are methods of each."""
+"""Noise laws: integer noise around zero, the interface of all laws, and reading a law from JSON by its key."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from math import nan, sqrt
+from dataclasses import dataclass, replace
+from enum import Enum
+from fractions import Fraction
+from importlib import import_module
+from importlib.metadata import entry_points
+from math import exp, expm1, nan, prod, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 
-from ..arguments import WrongKind
+from ..arguments import Refused, WrongKind
 from ..arrays import BoolArray, FloatArray, IntArray
-from .noise import Noise, draw, optional_to_json
+
+# Integer noise around zero: its law, its variance, and draws of it for simulation.
+
+
+WIDE_LAPLACE = 2.0**32  # scale, above which integers are drawn by rounding a continuous law: relative error 2**-32
+WIDE_GAUSSIAN = 1e4  # variance, above which the same is done: relative error of a chance below 1e-5 within 4 sigma
+BOXES = 2**16  # into which an even draw falls: as many as two bytes can tell apart
+LEAST_VARIANCE = 1e-100  # stands for 0, so that exact values of equal rank share a residual evenly
+MOST_PARTIES = 64
+LAPLACE_EXCESS = 3.0
+"""The fourth cumulant of one Laplace draw, in squared variances. That of a Gaussian law is 0."""
+
+
+class Family(Enum):
+    """A kind of integer noise around zero."""
+
+    LAPLACE = "discrete Laplace"
+    GAUSSIAN = "discrete Gaussian"
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """An exact law of integer noise (Canonne, Kamath and Steinke 2020): one draw by each of the parties, added up.
+
+    Attributes:
+        family: Laplace: chance of z proportional to ``exp(-|z| / parameter)``. Gaussian: to
+            ``exp(-z**2 / (2 * parameter))``.
+        parameter: The scale of a Laplace law, or the variance parameter of a Gaussian one.
+        parties: How many have each added such a draw: one, but where none is trusted with the noise.
+    """
+
+    family: Family
+    parameter: Fraction
+    parties: int = 1
+
+    @property
+    def variance(self) -> float:
+        """The variance of all draws. (A discrete Gaussian has at most its parameter; below 1 the parameter is used.)
+
+        >>> round(Noise(Family.LAPLACE, Fraction(10)).variance, 3)
+        199.833
+        """
+        if self.family is Family.GAUSSIAN:
+            return self.parties * float(self.parameter)
+        rate = 1 / float(self.parameter)
+        return self.parties * 2 * exp(-rate) / expm1(-rate) ** 2
+
+    @property
+    def fourth_cumulant(self) -> float:
+        """The fourth cumulant, which measures tails: 0 for Gaussian noise. Cumulants of independent draws add up."""
+        return LAPLACE_EXCESS * self.variance**2 / self.parties if self.family is Family.LAPLACE else 0.0
+
+    def by(self, parties: int) -> Noise:
+        """Such a draw by each of so many parties."""
+        return replace(self, parties=parties)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain objects."""
+        several = {"parties": self.parties} if self.parties > 1 else {}
+        return {"family": self.family.value, "parameter": str(self.parameter), **several}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Noise:
+        """The inverse of `to_json`.
+
+        Raises:
+            ValueError: there are fewer than one party, or more than were ever asked.
+        """
+        parties = int(stored.get("parties", 1))
+        if not 1 <= parties <= MOST_PARTIES:
+            raise Refused("evidence.parties", f"from 1 to {MOST_PARTIES} are read")
+        return cls(Family(stored["family"]), Fraction(stored["parameter"]), parties)
+
+
+def optional_to_json(noise: Noise | None) -> dict[str, Any] | None:
+    """Plain objects, or none."""
+    return None if noise is None else noise.to_json()
+
+
+def optional_from_json(stored: Mapping[str, Any] | None) -> Noise | None:
+    """The inverse of `optional_to_json`."""
+    return None if stored is None else Noise.from_json(stored)
+
+
+def draw(noise: Noise, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
+    """Integers of one noise law, as floats. Not for protection: `generator` can be predicted."""
+    if noise.parties > 1:
+        return np.asarray(draw(noise.by(1), (noise.parties, *shape), generator).sum(axis=0))
+    if noise.family is Family.LAPLACE:
+        return _laplace(float(noise.parameter), shape, generator)
+    return _gaussian(float(noise.parameter), shape, generator)
+
+
+def _laplace(scale: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
+    """The difference of two geometric laws, each an exponential one rounded down: exact to the rounding of doubles."""
+    if scale > WIDE_LAPLACE:
+        return np.rint(generator.laplace(0, scale, shape))
+    above, below = generator.standard_exponential(shape), generator.standard_exponential(shape)
+    for wide in (above, below):
+        np.floor(np.multiply(wide, scale, out=wide), out=wide)
+    return np.subtract(above, below, out=above)
+
+
+def _gaussian(variance: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
+    """By the inverse of the distribution function, exact to the rounding of doubles."""
+    if variance > WIDE_GAUSSIAN:
+        return np.rint(generator.normal(0, sqrt(variance), shape))
+    reach = int(9 * sqrt(variance)) + 2
+    support = np.arange(-reach, reach + 1)
+    cumulated = np.cumsum(np.exp(-0.5 * support.astype(np.float64) ** 2 / max(variance, 1e-300)))
+    inverted = _in_boxes if prod(shape) > BOXES else _one_by_one
+    return np.subtract(inverted(cumulated * (BOXES / cumulated[-1]), shape, generator), reach, dtype=np.float64)
+
+
+def _one_by_one(cumulated: FloatArray, shape: tuple[int, ...], generator: np.random.Generator) -> IntArray:
+    """The number of the rising numbers, up to `BOXES`, that an even draw passes."""
+    return np.searchsorted(cumulated, generator.random(shape) * BOXES, side="right")
+
+
+def _in_boxes(cumulated: FloatArray, shape: tuple[int, ...], generator: np.random.Generator) -> IntArray:
+    """The law of `_one_by_one`, five times as fast: of most boxes of width 1 one answer holds, and is looked up."""
+    ends = np.searchsorted(cumulated, np.arange(BOXES + 1), side="right")
+    answers = np.where(ends[1:] == ends[:-1], ends[:-1], -1)
+    box = generator.integers(0, BOXES, shape, dtype=np.uint16)
+    found: IntArray = answers[box]
+    cut = np.nonzero(found < 0)
+    found[cut] = np.searchsorted(cumulated, box[cut] + generator.random(len(cut[0])), side="right")
+    return found
+
+
+# Interface of noise laws: sizes, variances, simulation, reconstruction and JSON are methods of each.
+
 
 Kind = TypeVar("Kind", bound="Law")
 VALUES_AT_ONCE = 2**19  # what is worked on fits nearly in the cache
@@ -363,3 +498,57 @@ class EvenSums(NoisySums):
 def over(cells: Any, starts: IntArray) -> Any:
     """Sums of cells (rows, cells) over the intervals that begin at `starts`: exact for integers of any size."""
     return np.add.reduceat(cells, starts, axis=1)
+
+
+# Reading laws of noise from JSON: each is found by its key, and only that one is imported.
+
+
+MOST_CELLS = 2**22
+"""The most cells in all rows together: a curator counts no more one by one."""
+MOST_BITS = 256
+GROUP = "dpcurves.laws"
+"""Entry points of other packages: a law's `KEY`, and where its class is."""
+
+PLACES: Mapping[str, str] = {
+    "levels": "interval_sums:IntervalSums", "contrasts": "haar_sums:HaarSums",
+    "convolved": "toeplitz_sums:ToeplitzSums",
+    "path": "path_sums:PathSums", "wavelets": "haar_sums:HaarTensorSums", "chosen": "selection:Selection",
+}  # fmt: skip
+"""The `KEY` of each law in this room, its file and its class: a new law is its own file, and a word here."""
+
+
+def law_from_json(stored: Mapping[str, Any]) -> Law:
+    """The law of a release that `Law.to_json` wrote.
+
+    Raises:
+        KeyError: no law has this form.
+        ValueError: it is larger than any that this package makes: a text of a few bytes could ask for all memory.
+    """
+    key = next((key for key in PLACES if key in stored), None)
+    law = _elsewhere(stored) if key is None else _at(PLACES[key])
+    _require_readable(stored)
+    return law.from_json(stored)
+
+
+def _at(place: str) -> type[Law]:
+    file, _, name = place.partition(":")
+    return cast(type[Law], getattr(import_module(f".{file}", __package__), name))
+
+
+def _elsewhere(stored: Mapping[str, Any]) -> type[Law]:
+    """A law that another installed package declares."""
+    found = next((each for each in entry_points(group=GROUP) if each.name in stored), None)
+    if found is None:
+        raise KeyError("law")
+    return cast(type[Law], found.load())
+
+
+def _require_readable(stored: Mapping[str, Any]) -> None:
+    """Refuse what would be laid out in more cells, or worked out in more digits, than is ever written."""
+    for name in ("bits", "blocks"):
+        if not 0 <= int(stored.get(name, 0)) <= MOST_BITS:
+            raise Refused(f"evidence.{name}", f"at most {MOST_BITS} are read")
+    cells = int(stored.get("rows", 1)) * int(stored.get("cells", 1))
+    laid_out = prod(int(side) for side in stored.get("sides", ())) if "wavelets" in stored else cells
+    if "path" not in stored and not 0 < laid_out <= MOST_CELLS:
+        raise Refused("evidence.cells", f"from 1 to {MOST_CELLS} in all rows together are read, got {laid_out}")

@@ -1,4 +1,4 @@
-"""Counts of records in the first cells of a grid, each with the noise of the dyadic blocks on its path."""
+"""Noisy counts of prefixes: of a grid, with the noise of dyadic blocks, and at thresholds."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..arguments import Refused
-from ..arrays import FloatArray
-from .law import CountLaw
-from .noise import Noise, draw, optional_from_json
+from ..arrays import FloatArray, IntArray
+from .law import CountLaw, Law, Noise, NoisySums, Part, draw, optional_from_json
+
+# Counts of records in the first cells of a grid, each with the noise of the dyadic blocks on its path.
+
 
 Block = tuple[int, int]
 """Its level l and its number j: it holds the places ``j * 2**l, ..., (j + 1) * 2**l - 1``."""
@@ -120,3 +122,139 @@ def _told_beside(stored: Mapping[str, Any]) -> dict[str, Any]:
     """The noise of a block. Earlier releases wrote beside it how many parties have added one."""
     beside = {"parties": stored["parties"]} if "parties" in stored else {}
     return {**beside, **stored["path"]}
+
+
+# Counts of prefixes, read as counts of the cells that lie between their thresholds.
+
+
+Read = tuple[Law, tuple[int, ...]]
+"""A law, and values in its order."""
+MOST_PLACES = 2**53
+"""Beyond, doubles do not tell how much noise two counts share."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdSums(NoisySums):
+    """Counts of records in the first t cells of rows that lie one behind the other; counts share noise.
+
+    Estimators of counts of cells can use these like other sums. A value is the sum of all cells up to its threshold; it
+    has the noise that `PathSums` says, and its JSON is the one of that law.
+
+    Attributes:
+        path: Thresholds that rise, none of them 0. They are the same ones in all rows, and each row ends with one.
+        rows: How many rows there are, of equally many places.
+
+    Raises:
+        ValueError: the thresholds are others.
+    """
+
+    KEY: ClassVar[str] = PathSums.KEY
+
+    path: PathSums
+    rows: int
+
+    def __post_init__(self) -> None:
+        places, at = self.path.cells, self.path.at
+        own = tuple(each for each in at if each <= places // self.rows)
+        alike = (each + row * places // self.rows for row in range(self.rows) for each in own)
+        if not 0 < places <= MOST_PLACES or not at or at != tuple(alike) or at[-1] != places:
+            raise Refused("evidence", "counts are needed below the same thresholds in all rows, and below all cells")
+
+    @classmethod
+    def between(cls, path: PathSums, values: Sequence[int], rows: int) -> tuple[ThresholdSums, tuple[int, ...]]:
+        """The law and the values, in its order, of what was released under `path` in any order.
+
+        >>> from fractions import Fraction
+        >>> from dpcurves.laws import Family, Noise
+        >>> path = PathSums(8, (8, 0, 3), 4, Noise(Family.LAPLACE, Fraction(2)), None)
+        >>> ThresholdSums.between(path, (90, 0, 40), 1)[1]
+        (40, 90)
+        """
+        counts = dict(zip(path.at, values, strict=False))
+        at = tuple(sorted(threshold for threshold in counts if threshold))
+        missing = () if path.missing is None else values[-1:]
+        return cls(replace(path, at=at), rows), (*(counts[each] for each in at), *missing)
+
+    @property
+    def missing(self) -> Any:
+        """The noise of the count of records that are missing."""
+        return self.path.missing
+
+    @property
+    def cells(self) -> int:
+        """The number of cells between the thresholds of a row."""
+        return len(self.path.at) // self.rows
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """A count for each cell, with as many noises as a path has levels; they are not independent."""
+        return (Part(self.cells, self.path.noise.by(self.path.levels * self.path.noise.parties)),)
+
+    @property
+    def bounds(self) -> IntArray:
+        """Each threshold ends a cell."""
+        return np.arange(self.cells + 1)
+
+    def sums(self, cells: Any) -> list[Any]:
+        """The cells up to each threshold."""
+        return [np.cumsum(cells).reshape(self.rows, self.cells)]
+
+    def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
+        """Differences of neighbouring counts; that of all records is the public one less the missing, if both are told.
+
+        Raises:
+            ValueError: the values do not fit the law.
+        """
+        if values.shape[-1] != self.size:
+            raise Refused("values", f"{self.size} are needed, got {values.shape[-1]}")
+        below, missing = values[..., : self.rows * self.cells].copy(), np.zeros(values.shape[:-1])
+        if self.missing is not None:
+            missing = values[..., -1]
+            below[..., -1] = below[..., -1] if total is None else total - missing
+        cells = np.diff(below, axis=-1, prepend=0.0)
+        return cells.reshape(*values.shape[:-1], self.rows, self.cells), missing
+
+    def raw_noise(self, draws: int, generator: np.random.Generator) -> FloatArray:
+        """Simulated noise of the counts, with what they share: (draws, size)."""
+        noise = self.path.simulate(draws, generator)
+        if self.missing is None:
+            return noise
+        return np.concatenate([noise, draw(self.missing, (draws, 1), generator)], axis=1)
+
+    def prefix_variances(self, total_is_public: bool) -> FloatArray:
+        """Variance of the number of records in the first i cells of each row: shape ``(rows, cells + 1)``."""
+        covariance, ends = self._covariance(total_is_public), np.arange(self.rows) * self.cells
+        at = ends[:, None] + self.bounds
+        own = np.diag(covariance)
+        return np.asarray(own[at] + own[ends][:, None] - 2 * covariance[at, ends[:, None]])
+
+    def _covariance(self, total_is_public: bool) -> FloatArray:
+        """The covariance of the counts below all thresholds, 0 the first of them."""
+        found = np.zeros((self.path.size + 1, self.path.size + 1))
+        size = self.rows * self.cells + 1
+        found[1:size, 1:size] = self.path.covariance
+        if total_is_public and self.missing is not None:
+            found[size - 1] = found[:, size - 1] = 0.0
+            found[size - 1, size - 1] = self.missing.variance
+        return found[:size, :size]
+
+    def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
+        """A release under the law of the path as plain objects."""
+        return self.path.to_json(values, total)
+
+    def _own_json(self) -> dict[str, Any]:
+        return self.path._own_json()
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The law of what `to_json` wrote, as one row."""
+        return cls(PathSums.from_json(stored), 1)
+
+
+def read_in_cells(law: Law, values: tuple[int, ...], rows: int) -> Read:
+    """Counts of prefixes as counts of the cells between their thresholds, in so many rows; all else as it is.
+
+    Raises:
+        ValueError: thresholds differ between the rows, or all records of a row were not counted.
+    """
+    return ThresholdSums.between(law, values, rows) if isinstance(law, PathSums) else (law, values)

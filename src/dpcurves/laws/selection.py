@@ -1,12 +1,16 @@
-"""Answers that are choices, not measurements: there is nothing to subtract."""
+"""Laws of answers that are choices, not measurements: there is no noise to subtract."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil, exp, log, log1p
 from typing import Any, ClassVar, Self
 
-from .law import Law
+from ..arguments import Refused
+from .law import Law, Noise
+
+# Answers that are choices, not measurements: there is nothing to subtract.
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +62,54 @@ class PartitionDecisions(Choices):
     def size(self) -> None:
         """Not known before."""
         return None
+
+
+# The law of an answer that names comparisons: what was compared carried noise, what is released carries none.
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdAnswers(Selection):
+    """Numbers of comparisons that reached their threshold: choices, made under two kinds of Laplace noise.
+
+    Attributes:
+        common: The noise that all thresholds share.
+        own: The noise of each compared sum.
+        comparisons: How many are made at most.
+        step: By how much one record counts in the compared sums.
+    """
+
+    common: Noise
+    own: Noise
+    comparisons: int
+    step: int
+
+    def alpha(self, beta: float) -> float:
+        """The largest distance of a wrongly answered sum from its threshold, in records, but for a chance of `beta`.
+
+        With chance ``1 - beta`` at least, all that is said to have reached its threshold is above it less alpha, and
+        all before that is not said to is below it plus alpha. The common noise stays within a, but for half of beta;
+        each sum can err one way alone, and does so by more than b for its part of the other half: alpha is a + b, with
+        the exact tails of both noises. (Chen 2018, Theorems 3 and 8, has both ways, and 4 c of noise for 2 c.)
+
+        Raises:
+            ValueError: `beta` is not strictly between 0 and 1.
+
+        >>> from fractions import Fraction
+        >>> from dpcurves.laws import Family
+        >>> noise = Noise(Family.LAPLACE, Fraction(2))
+        >>> ThresholdAnswers((10,), noise, noise, comparisons=10, step=1).alpha(0.05)
+        18.0
+        """
+        if not 0 < beta < 1:
+            raise Refused("beta", f"a chance between 0 and 1 is needed, got {beta}")
+        both_ways, one_way = _beyond(self.common, beta / 4), _beyond(self.own, beta / 2 / self.comparisons)
+        return (both_ways + one_way) / self.step
+
+
+def _beyond(noise: Noise, chance: float) -> int:
+    """The least whole number that a draw exceeds, on one side, with at most this chance.
+
+    With ``r = exp(-1 / scale)``, a draw of discrete Laplace noise is above m >= 0 with chance ``r**(m + 1) / (1 + r)``.
+    """
+    scale = float(noise.parameter)
+    return max(0, ceil(-scale * (log(chance) + log1p(exp(-1 / scale)))) - 1)

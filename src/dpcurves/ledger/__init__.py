@@ -5,24 +5,20 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .account import Account, BudgetExceeded
-from .allowance import Allowance, Member, Together
-from .amount import Amount, Currency
-from .budget import Allotment, Grant, QuestionBudget
+from .account import Account, Allowance, BudgetExceeded, Member, Together
+from .amount import Allotment, Amount, Currency, Grant, QuestionBudget
 
 if TYPE_CHECKING:
-    from .allowance_balance import AllowanceBalance
-    from .balance import Balance
-    from .event import Entered, Event
+    from .balance import AllowanceBalance, Balance
+    from .charge import Entered, Event
     from .ledger import Ledger
-    from .remaining import Remaining
-    from .statement import Statement, StatementLine
+    from .statement import Remaining, Statement, StatementLine
     from .stream_state import Standing
     from .verification import Verified
 
 _WITH_DATABASES = {
-    "AllowanceBalance": "allowance_balance", "Balance": "balance", "Entered": "event", "Event": "event",
-    "Ledger": "ledger", "StatementLine": "statement", "Remaining": "remaining", "Standing": "stream_state",
+    "AllowanceBalance": "balance", "Balance": "balance", "Entered": "charge", "Event": "charge",
+    "Ledger": "ledger", "StatementLine": "statement", "Remaining": "statement", "Standing": "stream_state",
     "Statement": "statement", "Verified": "verification",
 }  # fmt: skip
 

@@ -1,8 +1,9 @@
-"""A question that was paid for, as it stands in the ledger."""
+"""Charges of questions, the answers that were stored for them, receipts on errors, and audit events."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -11,12 +12,66 @@ from sqlalchemy import Connection, RowMapping, Select, select
 
 from ..arguments import Refused
 from ..privacy import PrivacyLoss
-from .account import Account
-from .amount import Amount
-from .budget import Grant
+from .account import Account, require_digest, require_name, require_text
+from .amount import Amount, Grant
 from .chain import Chain
-from .schema import GRANTS
-from .stored_text import require_digest, require_name, require_text
+from .database import ANSWERS, EVENTS, GRANTS
+from .verification import Head, require_unbroken
+
+# Note on an error raised after a question was charged: the request under which to ask again.
+
+
+class Receipt(str):
+    """A note on an error: the request, and that asking again under it costs nothing.
+
+    Attributes:
+        request: The id under which the question was charged.
+    """
+
+    request: str
+
+    def __new__(cls, request: str, words: str) -> Receipt:
+        """The note about one request."""
+        receipt = super().__new__(cls, f"request: {request!r} {words}")
+        receipt.request = request
+        return receipt
+
+
+class OpenReceipt(Receipt):
+    """A note on an error where it is not known whether the charge was written."""
+
+
+def receipt_of(error: BaseException) -> Receipt | None:
+    """The note that hangs on an error, if one does."""
+    return next((note for note in getattr(error, "__notes__", ()) if isinstance(note, Receipt)), None)
+
+
+@contextmanager
+def charged_under(request: str) -> Iterator[None]:
+    """Hang a receipt on whatever is raised from here on, an interruption too."""
+    with _noted(Receipt(request, "is charged: the same question under it gives the answer, for nothing")):
+        yield
+
+
+@contextmanager
+def perhaps_charged_under(request: str) -> Iterator[None]:
+    """Hang on whatever is raised from here on that the request may have been charged, or not."""
+    with _noted(OpenReceipt(request, "may be charged: the same question under it is never charged twice")):
+        yield
+
+
+@contextmanager
+def _noted(receipt: Receipt) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        if receipt_of(error) is None:
+            error.add_note(receipt)
+        raise
+
+
+# A question that was paid for, as it stands in the ledger.
+
 
 Condition = Callable[[Connection], object]
 """What is shown the transaction that charges, before anything is written: what it raises leaves nothing behind."""
@@ -148,3 +203,109 @@ def _first(chain: Chain, query: Select[tuple[object, ...]]) -> RowMapping | None
 
 def _loss(row: RowMapping) -> PrivacyLoss:
     return PrivacyLoss(None if row["epsilon"] is None else Fraction(row["epsilon"]), Fraction(row["rho"]))
+
+
+# The answer to one turn of a question, as it was stored before anybody saw it.
+
+
+def find_answer(chain: Chain, grant: Grant, turn: int, part: int) -> str | None:
+    """The stored answer of this turn, or None.
+
+    Raises:
+        ValueError: this ledger did not give the grant, or the answer was changed without the key.
+    """
+    require_grant(chain, grant)
+    place = (ANSWERS.c.grant == grant.id, ANSWERS.c.turn == turn, ANSWERS.c.part == part)
+    row = chain.connection.execute(select(ANSWERS).where(*place)).mappings().first()
+    if row is None:
+        return None
+    chain.require(ANSWERS, row)
+    return str(row["answer"])
+
+
+def keep_answer(chain: Chain, grant: Grant, turn: int, part: int, answer: str) -> str:
+    """Store an answer unless there is one. Returns the one that is stored now.
+
+    Formal guarantees: one grant shows one answer to a turn. An answer is an entry after its grant. Where there is none,
+    the chain is followed from the grant to its end, so that no entry is missing that may have been it.
+
+    Raises:
+        ValueError: this ledger did not give the grant, the turn or part is negative, the answer cannot be stored, or an
+            entry after the grant was removed or changed without the key.
+    """
+    require_text("answer", answer)
+    if turn < 0 or part < 0:
+        raise Refused("turn, part", f"they are counted from 0, got {turn} and {part}")
+    first = find_answer(chain, grant, turn, part)
+    if first is not None:
+        return first
+    require_unbroken(chain, Head(grant.id, require_grant(chain, grant)))
+    chain.append(ANSWERS, {"grant": grant.id, "turn": turn, "part": part, "answer": answer})
+    return answer
+
+
+# Audit events of an account, entered among its charges: sign-ins, roles, questions, publications.
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An audit event. Its texts are public facts: names, never values.
+
+    Attributes:
+        actor: Who did it.
+        action: What was done, in a few words.
+        subject: To what.
+        dataset: The dataset that it is about; empty: none.
+
+    Raises:
+        ValueError: a text is long or cannot be printed, or one but the dataset is empty.
+    """
+
+    actor: str
+    action: str
+    subject: str
+    dataset: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("actor", "action", "subject"):
+            require_name(name, getattr(self, name))
+        if self.dataset:
+            require_name("dataset", self.dataset)
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """An event as it stands in a ledger.
+
+    Attributes:
+        entry: The number of its row.
+        when: The time, in UTC and ISO 8601.
+        event: What was done.
+    """
+
+    entry: int
+    when: str
+    event: Event
+
+
+def enter_event(chain: Chain, event: Event) -> None:
+    """Write an event into the ledger."""
+    facts = {"actor": event.actor, "action": event.action, "subject": event.subject, "dataset": event.dataset}
+    chain.append(EVENTS, {**facts, "happened_at": datetime.now(UTC).isoformat(timespec="seconds")})
+
+
+def events_of(chain: Chain, after: int, most: int, dataset: str | None) -> tuple[Entered, ...]:
+    """Events of higher numbers, at most so many, from first to last; of one dataset, or of all.
+
+    Raises:
+        ValueError: one was changed without the key.
+    """
+    query = select(EVENTS).where(EVENTS.c.entry > after).order_by(EVENTS.c.entry).limit(most)
+    return tuple(_read(chain, query if dataset is None else query.where(EVENTS.c.dataset == dataset)))
+
+
+def _read(chain: Chain, query: object) -> Iterator[Entered]:
+    for row in chain.connection.execute(query).mappings():  # type: ignore[call-overload]
+        chain.require(EVENTS, row)
+        event = Event(row["actor"], row["action"], row["subject"], row["dataset"])
+        yield Entered(row["entry"], row["happened_at"], event)

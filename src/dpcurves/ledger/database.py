@@ -1,18 +1,182 @@
-"""A database as a ledger needs it: reads see one moment, writes are alone and last."""
+"""The tables of a ledger, and transactions: reads see one moment, writes are alone and last."""
 
 from __future__ import annotations
 
+import os
+import sqlite3
+import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
-from typing import TypeVar
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
 
-from sqlalchemy import BigInteger, Connection, Engine, MetaData, bindparam, text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Connection,
+    Engine,
+    Index,
+    Integer,
+    MetaData,
+    QueuePool,
+    Table,
+    Text,
+    UniqueConstraint,
+    bindparam,
+    event,
+    text,
+)
+from sqlalchemy.exc import DisconnectionError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.schema import SchemaItem
 
 from ..arguments import Refused
+
+# The tables of a ledger.
+#
+# Seven tables hold entries: facts that are written once, numbered 1, 2, 3, ... across all of them, each sealed together
+# with the one before it. Three things change, and are sealed on their own: what an account or an allowance has spent,
+# the
+# secret state of a stream, and the book, which says how many entries there are and how the last one is sealed.
+
+
+VERSION = 5
+FIRST_VERSION = 1
+"""Had no notes, 2 no states, 3 no allowances, and 4 no events. Such a ledger is brought to the present schema when it
+is opened."""
+
+METADATA = MetaData()
+
+BOOK = Table(
+    "dpcurves_book",
+    METADATA,
+    Column("id", Integer, CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
+    Column("version", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("entries", BigInteger, nullable=False),
+    Column("head", Text, nullable=False),
+    Column("seal", Text, nullable=False),
+)
+
+
+def _entries(kind: str, *columns: SchemaItem) -> Table:
+    """A table of entries: its own columns, and their place in the chain."""
+    return Table(
+        f"dpcurves_{kind}",
+        METADATA,
+        Column("entry", BigInteger, primary_key=True, autoincrement=False),
+        *columns,
+        Column("previous", Text, nullable=False),
+        Column("mac", Text, nullable=False),
+    )
+
+
+ACCOUNTS = _entries(
+    "accounts",
+    Column("dataset", Text, nullable=False, unique=True),
+    Column("neighbours", Text, nullable=False),
+    Column("unit_column", Text, nullable=False),
+    Column("unit_records", BigInteger, nullable=False),
+    Column("currency", Text, nullable=False),
+    Column("cap", BigInteger, nullable=False),
+    Column("spent", BigInteger, nullable=False),
+    Column("seal", Text, nullable=False),
+    # The second wall: whatever a program does, the database itself lets no account spend more than its cap.
+    CheckConstraint("spent >= 0 AND spent <= cap", name="dpcurves_spent_within_cap"),
+)
+
+GRANTS = _entries(
+    "grants",
+    Column("request", Text, nullable=False, unique=True),
+    Column("dataset", Text, nullable=False),
+    Column("purpose", Text, nullable=False),
+    Column("binding", Text, nullable=False),
+    Column("epsilon", Text),
+    Column("rho", Text, nullable=False),
+    Column("amount", BigInteger, CheckConstraint("amount > 0", name="dpcurves_amount_above_zero"), nullable=False),
+    Column("units", BigInteger),
+    Column("charged_at", Text, nullable=False),
+    # Every charge adds up what the dataset has spent: from the index alone, for it has the amounts as well.
+    Index("dpcurves_grants_of_dataset", "dataset", "amount"),
+)
+
+ANSWERS = _entries(
+    "answers",
+    Column("grant", BigInteger, nullable=False),
+    Column("turn", BigInteger, nullable=False),
+    Column("part", BigInteger, nullable=False),
+    Column("answer", Text, nullable=False),
+    UniqueConstraint("grant", "turn", "part", name="dpcurves_first_answer_stays"),
+)
+
+# A new allowance is a new entry: the last one for a dataset, project and analyst stands.
+ALLOWANCES = _entries(
+    "allowances",
+    Column("dataset", Text, nullable=False),
+    Column("project", Text, nullable=False),
+    Column("analyst", Text, nullable=False),  # empty: the whole project
+    Column("currency", Text, nullable=False),
+    Column("most", BigInteger, nullable=False),
+    Column("together", Text, nullable=False),
+    Column("set_at", Text, nullable=False),
+    Column("spent", BigInteger, nullable=False),
+    Column("seal", Text, nullable=False),
+    CheckConstraint("spent >= 0 AND spent <= most", name="dpcurves_spent_within_allowance"),
+    Index("dpcurves_allowances_of_owner", "dataset", "project", "analyst"),
+)
+
+PAYMENTS = _entries(
+    "payments",
+    Column("grant", BigInteger, nullable=False, unique=True),
+    Column("dataset", Text, nullable=False),
+    Column("project", Text, nullable=False),
+    Column("analyst", Text, nullable=False),
+    Column("amount", BigInteger, CheckConstraint("amount > 0", name="dpcurves_payment_above_zero"), nullable=False),
+    Index("dpcurves_payments_of_owner", "dataset", "project", "analyst", "amount"),
+)
+
+# What people did, as a server that asks for them tells it. Names, never values.
+EVENTS = _entries(
+    "events",
+    Column("actor", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("dataset", Text, nullable=False),  # empty: none
+    Column("happened_at", Text, nullable=False),
+    Index("dpcurves_events_of_dataset", "dataset", "entry"),
+)
+
+# SECRET: what was noted is less than what was counted, but more than what was answered.
+NOTES = _entries(
+    "notes",
+    Column("grant", BigInteger, nullable=False),
+    Column("part", BigInteger, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("value", Text, nullable=False),
+    UniqueConstraint("grant", "part", "name", name="dpcurves_first_note_stays"),
+)
+
+# SECRET, and encrypted: an open group of a stream holds exact counts. Not among the entries, which forget nothing.
+STATES = Table(
+    "dpcurves_states",
+    METADATA,
+    Column("grant", BigInteger, primary_key=True, autoincrement=False),
+    Column("sealed", Text, nullable=False),
+)
+
+ENTRIES = (ACCOUNTS, GRANTS, ANSWERS, NOTES, ALLOWANCES, PAYMENTS, EVENTS)
+SEALED_APART = frozenset({"spent", "seal", "previous", "mac"})
+"""Columns of entries that are not what an entry says: they change, or they are the seal itself."""
+
+
+# A database as a ledger needs it: reads see one moment, writes are alone and last.
+
 
 Result = TypeVar("Result")
 
@@ -121,3 +285,62 @@ def _trouble(error: SQLAlchemyError, otherwise: str) -> str:
 def _primary(code: str) -> str:
     """SQLITE_BUSY_SNAPSHOT is a kind of SQLITE_BUSY; states of PostgreSQL have no underscores."""
     return "_".join(code.split("_")[:2])
+
+
+# Connections that stay open between transactions: for a process that serves, and opens them thousands of times.
+
+
+MOST = 64
+"""Connections at a time, of each way into a database: more than threads that serve."""
+AT_REST = 8
+KEPT = MappingProxyType(
+    {"poolclass": QueuePool, "pool_size": AT_REST, "max_overflow": MOST - AT_REST, "pool_timeout": WAIT_SECONDS}
+)
+"""How an engine is made whose connections stay open."""
+
+
+class OfFile(sqlite3.Connection):
+    """A connection that knows which file it was opened for: a name may stand for another file later."""
+
+    file: tuple[int, int] | None = None
+
+
+def file_at(path: Path) -> tuple[int, int] | None:
+    """The file that a path refers to now; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def require_same_file(engine: Engine, path: Path) -> Engine:
+    """Let no transaction begin on a file that was moved away: what was charged there would be forgotten."""
+
+    @event.listens_for(engine, "checkout")
+    def _require(connection: OfFile, *_: object) -> None:
+        if connection.file != file_at(path):
+            raise DisconnectionError  # it is opened anew, or refused
+
+    return engine
+
+
+def closed_in_time(database: Database) -> Database:
+    """The database, whose connections are closed when nobody has it any more, and carried into no forked process."""
+    for engine in (database.reading, database.writing):
+        weakref.finalize(database, engine.dispose)
+        _forgotten_by_forks(engine)
+    return database
+
+
+def _forgotten_by_forks(engine: Engine) -> None:
+    register: Callable[..., Any] | None = getattr(os, "register_at_fork", None)
+    if register is not None:
+        register(after_in_child=partial(_forget, weakref.ref(engine)))
+
+
+def _forget(engine: weakref.ref[Engine]) -> None:
+    """Leave connections to the process that opened them: closed by another one, they would end there, too."""
+    found = engine()
+    if found is not None:
+        found.dispose(close=False)

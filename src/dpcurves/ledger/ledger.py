@@ -11,25 +11,37 @@ from sqlalchemy import Connection
 
 from ..arguments import Refused
 from ..privacy import PrivacyLoss
-from .account import Account
-from .allowance import Allowance, Member, Together
-from .allowance_balance import find_allowance, set_allowance
-from .answer import find_answer, keep_answer
-from .balance import Balance, all_balances, find_balance, open_balance, require_balance, write_balance
-from .budget import Grant
-from .chain import Chain
-from .charge import Charge, Condition, always, find_grant
-from .database import Database
-from .event import Entered, Event, enter_event, events_of
-from .head_row import lock_book, read_book, require_version, upgrade
+from .account import Account, Allowance, Member, Together
+from .amount import Grant
+from .balance import (
+    Balance,
+    all_balances,
+    find_allowance,
+    find_balance,
+    open_balance,
+    require_balance,
+    set_allowance,
+    write_balance,
+)
+from .chain import Chain, lock_book, read_book, require_version, upgrade
+from .charge import (
+    Charge,
+    Condition,
+    Entered,
+    Event,
+    always,
+    enter_event,
+    events_of,
+    find_answer,
+    find_grant,
+    keep_answer,
+    perhaps_charged_under,
+)
+from .database import VERSION, Database
 from .key import Key, find_key
 from .location import place_of
-from .receipt import perhaps_charged_under
-from .remaining import Remaining, pay, require_paid_by, require_remaining
-from .schema import VERSION
-from .statement import Statement, statement_of
-from .stream_state import Standing, find_standing, find_ticks, keep_ticks, require_states
-from .tree_notes import find_notes, keep_notes
+from .statement import Remaining, Statement, pay, require_paid_by, require_remaining, statement_of
+from .stream_state import Standing, find_notes, find_standing, find_ticks, keep_notes, keep_ticks, require_states
 from .verification import Head, Verified, head_of, require_paid, require_sum, require_whole, verify
 
 Result = TypeVar("Result")

@@ -1,4 +1,5 @@
-"""The statement of an account: its charges, their sum, and the remaining budget."""
+"""The remaining budget of an analyst (three limits, one payment), and the statement of an account: its charges and
+their sum."""
 
 from __future__ import annotations
 
@@ -6,16 +7,100 @@ from dataclasses import dataclass
 
 from sqlalchemy import select
 
+from ..arguments import Refused
 from ..privacy import PrivacyLoss
-from .account import Account
-from .allowance import Member
-from .allowance_balance import AllowanceBalance, allowances_of
-from .amount import Amount
-from .balance import require_balance
+from .account import Account, Member
+from .amount import Amount, Grant
+from .balance import AllowanceBalance, Balance, allowances_of, require_allowances, require_balance, write_allowance
 from .chain import Chain
-from .charge import grant_of
-from .remaining import payers_of
-from .schema import GRANTS
+from .charge import Charge, grant_of
+from .database import GRANTS, PAYMENTS
+from .verification import require_paid
+
+# The remaining budget of an analyst of a project: three limits at once, and one payment out of them.
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """The remaining budget of an analyst of a project, at one moment.
+
+    Attributes:
+        account: The dataset, whose cap is the promise.
+        project: What the project may spend of it.
+        analyst: What the analyst may spend of that.
+    """
+
+    account: Balance
+    project: AllowanceBalance
+    analyst: AllowanceBalance
+
+    @property
+    def left(self) -> Amount:
+        """The most that the analyst may spend now: the least of what is left of the three."""
+        each = (self.account.left, self.project.left, self.analyst.left)
+        return min(each, key=lambda amount: amount.billionths)
+
+
+def require_remaining(chain: Chain, dataset: str, member: Member) -> Remaining:
+    """The remaining budget of a member.
+
+    Raises:
+        ValueError: there is no account, or no allowance, or one was changed without the key.
+    """
+    account = require_balance(chain, dataset)
+    return Remaining(account, *require_allowances(chain, dataset, member.project, member.analyst))
+
+
+def pay(chain: Chain, charge: Charge, grant: Grant, member: Member) -> None:
+    """Take the price of what was granted out of both allowances of a member, and enter who paid.
+
+    Raises:
+        BudgetExceeded: less is left of one of them; the transaction has to be given up.
+        ValueError: there is no allowance, or it has not spent what was paid from it.
+    """
+    dataset = charge.account.dataset
+    for each in require_allowances(chain, dataset, member.project, member.analyst):
+        require_paid(chain, each)
+        write_allowance(chain, each.after(charge.price, charge.purpose))
+    chain.append(
+        PAYMENTS,
+        {
+            "grant": grant.id,
+            "dataset": dataset,
+            "project": member.project,
+            "analyst": member.analyst,
+            "amount": charge.price.billionths,
+        },
+    )
+
+
+def require_paid_by(chain: Chain, grant: Grant, member: Member) -> None:
+    """Refuse a grant that this project has not paid.
+
+    Raises:
+        ValueError: another one has, or nobody; or the row was changed without the key.
+    """
+    row = chain.connection.execute(select(PAYMENTS).where(PAYMENTS.c.grant == grant.id)).mappings().first()
+    if row is not None:
+        chain.require(PAYMENTS, row)
+    if row is None or row["project"] != member.project:
+        raise Refused("request", f"{grant.request!r} was not paid by project {member.project!r}")
+
+
+def payers_of(chain: Chain, dataset: str) -> dict[int, Member]:
+    """Payers of the grants of a dataset, by grant number; grants without a payer are the dataset's own.
+
+    Raises:
+        ValueError: a row was changed without the key.
+    """
+    payers = {}
+    for row in chain.connection.execute(select(PAYMENTS).where(PAYMENTS.c.dataset == dataset)).mappings():
+        chain.require(PAYMENTS, row)
+        payers[row["grant"]] = Member(row["project"], row["analyst"])
+    return payers
+
+
+# The statement of an account: its charges, their sum, and the remaining budget.
 
 
 @dataclass(frozen=True, slots=True)

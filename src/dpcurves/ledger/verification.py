@@ -12,11 +12,10 @@ from typing import NamedTuple
 from sqlalchemy import RowMapping, Table, func, select
 
 from ..arguments import Refused
-from .allowance import WHOLE_PROJECT
-from .allowance_balance import AllowanceBalance, Owner, every_allowance
-from .balance import Balance, all_balances
+from .account import WHOLE_PROJECT
+from .balance import AllowanceBalance, Balance, Owner, all_balances, every_allowance
 from .chain import Chain
-from .schema import ENTRIES, GRANTS, PAYMENTS
+from .database import ENTRIES, GRANTS, PAYMENTS
 
 _ROWS_AT_ONCE = 100
 

@@ -9,9 +9,9 @@ from importlib import import_module
 from math import inf
 from typing import cast
 
+from ..conversation import Plan
 from ..data import Axis, Outside
-from ..noise.memory import Memory
-from ..noise.randomness import Randomness
+from ..noise.randomness import Memory, Randomness
 from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import (
     CountQuery,
@@ -22,16 +22,10 @@ from ..queries import (
     Read,
     RegionQuery,
 )
-from ..release import Plan
 from .base import Counter, ExactTable, Lazy, Mechanism
-from .prefixes.lazy_tree import LazyTree
-from .sums.calibration import noise_of
-from .sums.flat import Flat
-from .sums.linear import Linear
-from .sums.partition import Partition
-from .sums.regions import Regions
-from .sums.square_root import SquareRoot
-from .sums.tree import TreeSums
+from .lazy_tree import LazyTree
+from .linear import Flat, Linear, Partition, Regions, TreeSums, noise_of
+from .wavelets import SquareRoot
 
 EXACT, WORTH = 0.02, 2.0
 """Variance of a count of which 98 in 100 are exact: from here down counts of single cells are preferred to a tree, up
@@ -108,17 +102,17 @@ class Choice:
 
 
 ANSWERED_BY: Mapping[str, str] = {
-    "ThresholdQuery": "thresholds.sparse_vector:SparseVector",
-    "AucQuery": "selection.noisy_auc:NoisyAuc",
-    "SubsetQuery": "sums.subsets:Subsets",
-    "CoverageQuery": "thresholds.sparse_vector:SparseVector",
-    "IntervalPartitionQuery": "selection.exponential_partition:ExponentialPartition",
-    "QuantileCutsQuery": "selection.exponential_quantiles:ExponentialQuantiles",
-    "MedianQuery": "selection.noisy_medians:NoisyMedians",
-    "MergePartitionQuery": "thresholds.merged_cells:MergedCells",
-    "WorstBoxQuery": "selection.exponential_worst_box:ExponentialWorstBox",
-    "TreePartitionQuery": "thresholds.privtree:PrivTree",
-    "WaveletQuery": "sums.privelet:Privelet",
+    "ThresholdQuery": "thresholds:SparseVector",
+    "AucQuery": "smooth_sensitivity:NoisyAuc",
+    "SubsetQuery": "linear:Subsets",
+    "CoverageQuery": "thresholds:SparseVector",
+    "IntervalPartitionQuery": "exponential:ExponentialPartition",
+    "QuantileCutsQuery": "exponential:ExponentialQuantiles",
+    "MedianQuery": "smooth_sensitivity:NoisyMedians",
+    "MergePartitionQuery": "thresholds:MergedCells",
+    "WorstBoxQuery": "exponential:ExponentialWorstBox",
+    "TreePartitionQuery": "thresholds:PrivTree",
+    "WaveletQuery": "wavelets:Privelet",
 }
 """Kinds of queries that one mechanism alone can answer: its file and its class, imported when it is asked."""
 

@@ -2,8 +2,7 @@
 
 from . import discrete_gaussian, discrete_laplace
 from .exponential import coin
-from .memory import FleetingMemory, Memory
-from .randomness import Randomness
+from .randomness import FleetingMemory, Memory, Randomness
 from .selection import choose, probabilities
 
 __all__ = [

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import number_of_draws, positive
-from .exponential import Bracket, alternate, coin, decay, limit, times
-from .inversion import InversionTable
+from .exponential import Bracket, InversionTable, alternate, coin, decay, limit, times
 from .randomness import Randomness
 
 LARGEST_VARIANCE = 2**110

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import number_of_draws, positive
-from .exponential import Bracket, decay, limit, one, powers, times
-from .inversion import InversionTable
+from .exponential import Bracket, InversionTable, decay, limit, one, powers, times
 from .randomness import Randomness
 
 LARGEST_SCALE = 2**55

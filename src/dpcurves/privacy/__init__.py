@@ -1,10 +1,20 @@
 """Privacy guarantees: the protected unit, and the bound on what a release may reveal."""
 
 from ..arguments import Exact
-from .adjacency import EACH_RECORD, AddRemove, Adjacency, Neighbours, ReplaceOne, Unit
-from .conversion import delta_of_zcdp, epsilon_of_zcdp, rho_for
-from .loss import PrivacyLoss
-from .model import DISJOINT_RECORDS, PRIVATE_MODEL, PUBLIC_MODEL, Model, declared
+from .adjacency import (
+    DISJOINT_RECORDS,
+    EACH_RECORD,
+    PRIVATE_MODEL,
+    PUBLIC_MODEL,
+    AddRemove,
+    Adjacency,
+    Model,
+    Neighbours,
+    ReplaceOne,
+    Unit,
+    declared,
+)
+from .loss import PrivacyLoss, delta_of_zcdp, epsilon_of_zcdp, rho_for
 
 __all__ = [
     "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "AddRemove", "Adjacency", "Exact", "Model",

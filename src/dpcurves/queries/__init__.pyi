@@ -1,59 +1,27 @@
-from .base import Hint, Query, Read
-from .pairing import Overlaps, OwnChoice, Pairing, Permutations, WithoutRepetition, commitment
-from .pairs import KernelForm, PairQuery
 from .query import (
+    AucQuery,
     CountQuery,
     CoverageQuery,
+    Hint,
+    MedianQuery,
     MergePartitionQuery,
     PartitionQuery,
     PrefixQuery,
     QuantileCutsQuery,
+    Query,
+    Read,
     SquareQuery,
+    SubsetQuery,
     SumQuery,
     ThresholdComparison,
     ThresholdQuery,
     TreePartitionQuery,
 )
-from .ranks import AucQuery, MedianQuery
-from .region import IntervalPartitionQuery, RegionQuery, WaveletQuery, WorstBoxQuery
-from .splitting import Boxes, Splitting
-from .subsets import SubsetQuery
-from .ticks import GroupedTickQuery, HierarchyQuery, PrunedQuery, TickQuery
+from .region import Boxes, IntervalPartitionQuery, RegionQuery, Splitting, WaveletQuery, WorstBoxQuery
 
 __all__ = [
-    "AucQuery",
-    "Boxes",
-    "CountQuery",
-    "CoverageQuery",
-    "GroupedTickQuery",
-    "HierarchyQuery",
-    "Hint",
-    "IntervalPartitionQuery",
-    "KernelForm",
-    "MedianQuery",
-    "MergePartitionQuery",
-    "Overlaps",
-    "OwnChoice",
-    "PairQuery",
-    "Pairing",
-    "PartitionQuery",
-    "Permutations",
-    "PrefixQuery",
-    "PrunedQuery",
-    "QuantileCutsQuery",
-    "Query",
-    "Read",
-    "RegionQuery",
-    "Splitting",
-    "SquareQuery",
-    "SubsetQuery",
-    "SumQuery",
-    "ThresholdComparison",
-    "ThresholdQuery",
-    "TickQuery",
-    "TreePartitionQuery",
-    "WaveletQuery",
-    "WithoutRepetition",
-    "WorstBoxQuery",
-    "commitment",
+    "AucQuery", "Boxes", "CountQuery", "CoverageQuery", "Hint", "IntervalPartitionQuery", "MedianQuery",
+    "MergePartitionQuery", "PartitionQuery", "PrefixQuery", "QuantileCutsQuery", "Query", "Read", "RegionQuery",
+    "Splitting", "SquareQuery", "SubsetQuery", "SumQuery", "ThresholdComparison", "ThresholdQuery",
+    "TreePartitionQuery", "WaveletQuery", "WorstBoxQuery",
 ]  # fmt: skip

@@ -1,19 +1,216 @@
-"""Questions about records, written down before any data is seen. Each is answered from one integer table."""
+"""Questions about records, written down before any data is seen. Each is answered from a table of integers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 from fractions import Fraction
 from itertools import pairwise
-from math import prod
+from math import inf, isnan, prod
 from operator import lt
 from typing import NamedTuple, Self
 
-from ..arguments import Refused, WrongKind, chosen, make_each_whole, make_whole
-from ..data.axis import Axis
-from ..data.grid import Grid
-from ..data.spacing import Outside
-from .base import Hint, Query, Read
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import Refused, WrongKind, chosen, make_each_whole, make_whole, number
+from ..data.axis import Axis, Categories
+from ..data.grid import Grid, Outside
+
+# Base of queries: a flat table of integers over public cells.
+#
+# A table is flat: the cells of the product of the axes, the last axis fastest, and behind them one more cell for the
+# records that are missing on any axis. Every record that is used lies in exactly one of these cells.
+
+
+Places = range | tuple[int, ...]
+"""Numbers of cells, in an order; those at equal distances as a formula."""
+
+MOST_COUNTED = 2**22
+"""The most cells of a table that are counted one by one: beyond, thresholds are answered without it."""
+
+
+class Read(Enum):
+    """The use of the counts: the mechanism is chosen for the least error of that."""
+
+    CELLS = "cells"
+    PREFIXES = "prefixes along the last axis"
+    UNEVEN = "prefixes along the last axis, of cells that are unlike their neighbours"
+    AREA = "the mean of the prefixes along the last axis"
+
+    @property
+    def of_prefixes(self) -> bool:
+        """Tell whether prefixes are read, each of them or their mean."""
+        return self is not Read.CELLS
+
+
+class Hint(Enum):
+    """Public knowledge of the distribution of records on a grid. It must not come from the data.
+
+    `SPREAD` is accepted, and changes nothing that a curve asks: what was counted tells whether records are spread, and
+    a wrong hint cost up to 36 times the error.
+    """
+
+    SPREAD = "spread"
+    PEAKED = "peaked"
+    ATOMS = "atoms"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query on a table along its axes, with the largest amount that one record can add to a cell."""
+
+    axes: tuple[Axis | Categories, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells per axis, without the missing cell."""
+        return tuple(axis.slots for axis in self.axes)
+
+    @property
+    def rows(self) -> int:
+        """The number of cells of the axes before the last one together."""
+        return prod(self.shape[:-1])
+
+    @property
+    def cells(self) -> int:
+        """The number of cells of the last axis."""
+        return self.shape[-1]
+
+    @property
+    def per_record_sensitivity(self) -> int:
+        """The largest amount that one record can add to its cell."""
+        return 1
+
+    @property
+    def paid_as(self) -> Self:
+        """The thing that is paid for: once, however often it is read."""
+        return self
+
+
+def laid_out(places: Places) -> NDArray[np.int64]:
+    """Lay places out as an array, a formula as one: NumPy would read a range number by number."""
+    if isinstance(places, range):
+        return np.arange(places.start, places.stop, places.step, dtype=np.int64)
+    return np.array(places, dtype=np.int64)
+
+
+# Questions about the order of records: medians of medians, and how well one column ranks two classes.
+
+
+MOST_LEVELS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class MedianQuery(Query):
+    """Numbers of inner edges of the one axis near the median of the records, of both halves, and so on.
+
+    Attributes:
+        levels: How often pieces are halved: ``2**levels - 1`` edges are asked for.
+
+    Raises:
+        ValueError: `levels` is not from 1 to 16, or the axis is no column of numbers with values outside clamped.
+    """
+
+    levels: int
+
+    def __post_init__(self) -> None:
+        make_whole(self, levels="levels")
+        if not 1 <= self.levels <= MOST_LEVELS:
+            raise Refused("levels", f"a whole number from 1 to {MOST_LEVELS} is needed, got {self.levels}")
+        (axis,) = self.axes if len(self.axes) == 1 else (None,)
+        if not (isinstance(axis, Axis) and axis.grid.outside is Outside.CLAMPED):
+            raise Refused("axes", "medians are taken along one column of numbers, with values outside clamped")
+
+
+@dataclass(frozen=True, slots=True)
+class AucQuery(Query):
+    """The chance that a positive has a higher score than a negative. A tie counts one half.
+
+    Its one value is that share, in steps of ``2**-20``. The first axis has the negatives and the positives, in this
+    order, the last one the scores.
+
+    Raises:
+        ValueError: the axes are others.
+    """
+
+    def __post_init__(self) -> None:
+        classes, scores = self.axes if len(self.axes) == 2 else (None, None)
+        if not (isinstance(classes, Categories) and classes.slots == 2 and isinstance(scores, Axis)):
+            raise Refused("axes", "two classes, negatives first, and one column of scores are needed")
+
+
+# A claim about a coefficient, tried in disjoint subsets of the units.
+
+
+MOST_SUBSETS = 10_000
+MOST_COEFFICIENTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetQuery(Query):
+    """In how many disjoint subsets of the units is a coefficient within an interval?
+
+    The first axis is the outcome: on a grid of one cell, its declared range, it is fitted by least squares; two
+    categories by logistic regression, the second one being 1. The other axes are the predictors: numbers, clipped to
+    the range of their grid of one cell, and categories, which have a coefficient each but for the first. A subset is
+    confirmed if its fit exists and the coefficient, in the units of the columns, lies strictly between the bounds.
+
+    Attributes:
+        subsets: Into how many the units are put, by a keyed hash of each.
+        coefficient: The number of the coefficient: 0 is the first predictor's, or that of its second category.
+        above, below: The interval.
+
+    Raises:
+        ValueError: there is no predictor, a column stands twice or is on more than one cell, an outcome has other than
+            two categories, there are more than 64 coefficients, the interval is empty or has no end, or `subsets` is
+            not from 2 to 10,000.
+    """
+
+    subsets: int
+    coefficient: int
+    above: float = -inf
+    below: float = inf
+
+    def __post_init__(self) -> None:
+        make_whole(self, subsets="subsets", coefficient="coefficient")
+        for name in ("above", "below"):
+            object.__setattr__(self, name, number(name, getattr(self, name)))
+        if not 2 <= self.subsets <= MOST_SUBSETS:
+            raise Refused("subsets", f"a number from 2 to {MOST_SUBSETS} is needed, got {self.subsets}")
+        if (
+            isnan(self.above + self.below)
+            or not self.above < self.below
+            or self.below - self.above == inf == abs(self.above) == abs(self.below)
+        ):
+            raise Refused("above", "give above or below, or both, the lower one first")
+        self._require_columns()
+
+    def _require_columns(self) -> None:
+        if len({axis.column for axis in self.axes}) < len(self.axes) or len(self.axes) < 2:
+            raise Refused("columns", "an outcome and at least one other column are needed, each once")
+        if any(
+            isinstance(axis, Axis) and (axis.grid.cells != 1 or not isinstance(axis.column, str)) for axis in self.axes
+        ):
+            raise Refused("columns", "columns with declared ranges are needed")
+        if isinstance(self.outcome, Categories) and self.outcome.slots != 2:
+            raise Refused("outcome", "two categories are needed, or a range of numbers")
+        if not 0 <= self.coefficient < self.coefficients <= MOST_COEFFICIENTS:
+            raise Refused("coefficient", f"one of {self.coefficients} is needed, of {MOST_COEFFICIENTS} at most")
+
+    @property
+    def outcome(self) -> Axis | Categories:
+        """The dependent variable."""
+        return self.axes[0]
+
+    @property
+    def coefficients(self) -> int:
+        """The number of coefficients beside the intercept."""
+        return sum(1 if isinstance(axis, Axis) else axis.slots - 1 for axis in self.axes[1:])
+
+
+# Questions about records, written down before any data is seen. Each is answered from one integer table.
+
 
 MOST_PIECES = 2**16
 LARGEST_WEIGHT = 2**31

@@ -1,6 +1,6 @@
-from .counting import CountSource, Records, tabulate
+from .counting import CountSource, Records, Scored, tabulate
 from .opening import open_records
-from .scored import Scored
-from .tuples import Tuples, Used
 
-__all__ = ["CountSource", "Records", "Scored", "Tuples", "Used", "open_records", "tabulate"]
+__all__ = [
+    "CountSource", "Records", "Scored", "open_records", "tabulate",
+]  # fmt: skip

@@ -1,16 +1,180 @@
-"""SENSITIVE. Rows as a stream of Arrow batches, with types that DuckDB takes whatever the values."""
+"""SENSITIVE. Rows as a stream of Arrow batches, of types that DuckDB takes whatever the values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from .arrow_types import plain_array, plain_type
-from .column import Column, called
+from .column import LONGEST_TEXT, NUMBER, NUMBER_IN_TEXT, Column, Kind, called, wide_numbers
 from .source import with_whole_rows
+
+# SENSITIVE. Python objects and NumPy arrays as Arrow arrays, whatever the values.
+
+
+MISSING = {"None", "nan", "NaT", "<NA>"}
+DATE_UNITS = {"D", "s", "ms", "us", "ns"}
+
+
+def texts(values: Iterable[Any]) -> pa.Array:
+    """Each value as the bytes of its text; what is missing, or has no text, is null."""
+    return pa.array([text_of(value) for value in values], type=pa.large_binary())
+
+
+def text_of(value: Any) -> bytes | None:
+    """The text of one value, by which it is read, compared and ranked. Never fails.
+
+    >>> text_of("né"), text_of(True), text_of(2.50), text_of(float("nan"))
+    (b'n\\xc3\\xa9', b'True', b'2.5', None)
+    """
+    try:
+        if isinstance(value, pa.Scalar):
+            value = value.as_py()
+        if isinstance(value, bytes):
+            return value
+        if isinstance(value, str):
+            return value.encode("utf-8", "backslashreplace")
+        text = str(float(value) if isinstance(value, np.floating) else value)
+        return None if text in MISSING else text.encode("utf-8", "backslashreplace")
+    except Exception:  # an object may do anything when it is asked for its text
+        return None
+
+
+def array_of(values: NDArray[Any]) -> pa.Array:
+    """A NumPy array as numbers or times where its type says so, else as texts."""
+    mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
+    values = np.asarray(values)
+    if values.dtype.kind in "fiub":
+        return pa.array(_native(values), mask=mask)
+    if values.dtype.kind == "M":
+        unit, steps = np.datetime_data(values.dtype)
+        return pa.array(_native(values if unit in DATE_UNITS and steps == 1 else _in_seconds(values)), mask=mask)
+    found = texts(values.tolist() if values.dtype.kind in "OUS" else list(values))
+    return found if mask is None else pa.array(found.to_pylist(), mask=mask, type=found.type)
+
+
+def _in_seconds(times: NDArray[Any]) -> NDArray[Any]:
+    """By way of femtoseconds where a second has more parts than NumPy converts at once."""
+    finer = np.datetime_data(times.dtype)[0] == "as"
+    return (times.astype("datetime64[fs]") if finer else times).astype("datetime64[s]")
+
+
+def _native(values: NDArray[Any]) -> NDArray[Any]:
+    """In the byte order of this machine, and in doubles where Arrow has no type as long."""
+    kind = np.dtype(np.float64) if values.dtype.kind == "f" and values.dtype.itemsize > 8 else values.dtype
+    with np.errstate(all="ignore"):  # what no double holds becomes an infinity, and nobody hears of it
+        return np.ascontiguousarray(values, dtype=kind.newbyteorder("="))
+
+
+# SENSITIVE. What Arrow types hold, and the plain types that DuckDB takes whatever the values.
+
+
+_DAYS = "TRY_CAST({0}::HUGEINT * 86400000000 AS BIGINT)"
+_MOMENTS = {
+    "s": "TRY_CAST({0}::HUGEINT * 1000000 AS BIGINT)", "ms": "TRY_CAST({0}::HUGEINT * 1000 AS BIGINT)",
+    "us": "{0}::BIGINT", "ns": "{0}::BIGINT // 1000",
+}  # fmt: skip
+"""By the unit that a type counts in."""
+
+
+def column_of(name: str, declared: pa.DataType) -> Column:
+    """The column that an Arrow type declares."""
+    held = _held(declared)
+    if pa.types.is_decimal(held):
+        return wide_numbers(name)
+    kind = _kind(held)
+    if kind not in {Kind.NUMBERS, Kind.UNTYPED}:
+        return Column(name, kind, NUMBER_IN_TEXT, moment=_moment(held))
+    unit = "CASE WHEN NOT isnan({0}) THEN {0} END" if pa.types.is_floating(held) else "{0}"
+    return Column(name, kind, NUMBER, unit=unit)
+
+
+def plain_type(declared: pa.DataType) -> pa.DataType:
+    """The type that `plain_array` gives."""
+    if pa.types.is_union(_held(declared)):
+        return pa.large_binary()
+    return plain_array(pa.schema([("", declared)]).empty_table().column(0).combine_chunks()).type
+
+
+def plain_array(array: pa.Array) -> pa.Array:
+    """Return values in a type whose values DuckDB neither checks nor converts: text is bytes, times are integers.
+
+    (DuckDB refuses bytes that are no UTF-8, and times that overflow in microseconds, and shows them.)
+    """
+    if isinstance(array.type, pa.BaseExtensionType):
+        return plain_array(array.storage)
+    if pa.types.is_dictionary(array.type):
+        return plain_array(array.dictionary).take(array.indices)
+    if pa.types.is_run_end_encoded(array.type):
+        return plain_array(pc.run_end_decode(array))
+    return _plain_values(array)
+
+
+def _plain_values(array: pa.Array) -> pa.Array:
+    types, held = pa.types, array.type
+    if types.is_temporal(held) and held.bit_width <= 64:
+        return array.view(pa.int32() if held.bit_width == 32 else pa.int64())
+    if types.is_null(held) or types.is_float16(held):
+        return array.cast(pa.float64())
+    if _is_number(held):
+        return array
+    if types.is_decimal(held):
+        array = array.cast(pa.string())
+    text = (array if _is_text(array.type) else texts(array)).cast(pa.large_binary())
+    return pc.if_else(pc.greater(pc.binary_length(text), LONGEST_TEXT), None, text)
+
+
+def _held(declared: pa.DataType) -> pa.DataType:
+    """The type of the values, however they are wrapped."""
+    if isinstance(declared, pa.BaseExtensionType):
+        return _held(declared.storage_type)
+    if pa.types.is_dictionary(declared) or pa.types.is_run_end_encoded(declared):
+        return _held(declared.value_type)
+    return declared
+
+
+def _kind(held: pa.DataType) -> Kind:
+    if _is_number(held):
+        return Kind.NUMBERS
+    if pa.types.is_null(held):
+        return Kind.UNTYPED
+    if pa.types.is_temporal(held):
+        return Kind.TIMES
+    return Kind.TEXT if _is_text(held) else Kind.OTHER
+
+
+def _moment(held: pa.DataType) -> str | None:
+    """SQL for microseconds since 1970, from the integers of `plain_array`."""
+    if pa.types.is_timestamp(held):
+        return _MOMENTS[held.unit]
+    if pa.types.is_date(held):
+        return _DAYS if held.bit_width == 32 else _MOMENTS["ms"]
+    return None
+
+
+def _is_number(held: pa.DataType) -> bool:
+    return bool(pa.types.is_boolean(held) or pa.types.is_integer(held) or pa.types.is_floating(held))
+
+
+def _is_text(held: pa.DataType) -> bool:
+    types = pa.types
+    return any(
+        test(held)
+        for test in (
+            types.is_string, types.is_large_string, types.is_string_view, types.is_binary, types.is_large_binary,
+            types.is_binary_view, types.is_fixed_size_binary,
+        )
+    )  # fmt: skip
+
+
+# SENSITIVE. Rows as a stream of Arrow batches, with types that DuckDB takes whatever the values.
+
 
 BATCH = 2**17
 SCANNED = "scanned"

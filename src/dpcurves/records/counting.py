@@ -1,24 +1,156 @@
-"""SENSITIVE. Records of one holder, and the exact integers that are counted from them."""
+"""SENSITIVE. Records of one holder, scored by models and fitted in subsets, and the exact integers counted from
+them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from threading import Lock
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import Refused, shown
-from ..arrays import FloatArray
-from ..data.axis import Axis, Categories
-from ..queries.query import PrefixQuery, Query, SquareQuery, SumQuery
-from ..queries.subsets import SubsetQuery
+from ..arguments import Refused, WrongKind, shown
+from ..arrays import BoolArray, FloatArray, IntArray, compiled
+from ..data.axis import Axis, Categories, Predictor
+from ..data.grid import Grid
+from ..queries.query import PrefixQuery, Query, SquareQuery, SubsetQuery, SumQuery
 from .column import Column, Kind, place_of
 from .engines.engine import BoundAxis, CountingEngine
 from .engines.slot_text import in_numbers
-from .fits import confirmed
-from .hiding import hidden
+from .source import hidden
+
+# SENSITIVE. Regressions in disjoint subsets: each a function of the records of its own subset, in no order.
+
+
+STEPS = 25
+"""Newton steps of a logistic regression: always so many, whatever the records are."""
+SINGULAR = 1e-9
+"""A part of what records can add to a pivot: below it there is no fit. Columns are scaled to [-1, 1] before."""
+SETTLED = 1e-6
+"""A part of what records can add to the gradient: above it a fit did not converge."""
+LARGEST_LOGIT = 40.0
+LONGEST_STEP = 4.0
+
+
+def confirmed(query: SubsetQuery, columns: Sequence[FloatArray], subset: FloatArray) -> int:
+    """In how many subsets the fit exists and the coefficient lies between the bounds.
+
+    Formal guarantees: what one subset says depends on the multiset of its records alone. They are sorted by all that
+    they hold before anything is added, and every sum is a loop of its own, in that order: no result depends on
+    where records stand, nor on other subsets. Nothing fails: a fit that is singular, or does not converge, or has no
+    more records than coefficients, confirms nothing.
+
+    Args:
+        query: What is asked.
+        columns: A column for each axis, as numbers or places of categories; NaN: missing. Such a record is left out.
+        subset: The subset of each record.
+    """
+    whole = ~np.any([np.isnan(column) for column in columns], axis=0)
+    parts = [_scaled(axis, column[whole]) for axis, column in zip(query.axes, columns, strict=True)]
+    outcome, design = parts[0][:, -1], np.concatenate([np.ones((int(whole.sum()), 1)), *parts[1:]], axis=1)
+    order = np.lexsort((*design.T, outcome, subset[whole]))
+    starts = np.searchsorted(subset[whole][order], np.arange(query.subsets + 1))
+    found, exists = _fitted(design[order], outcome[order], starts, isinstance(query.outcome, Categories))
+    low, high = _bounds(query)
+    own = found[:, 1 + query.coefficient]
+    return int(np.count_nonzero(exists & (low < own) & (own < high)))
+
+
+def _scaled(axis: Axis | Categories, values: FloatArray) -> FloatArray:
+    """Numbers from -1 to 1 in their declared range; for each category but the first, 1 where it is."""
+    if isinstance(axis, Categories):
+        return np.asarray(values[:, None] == np.arange(1, axis.slots), dtype=np.float64)
+    middle, half = _range(axis)
+    clipped = np.clip(values, axis.grid.lower, axis.grid.upper)
+    return np.asarray((clipped - middle) / half + 0.0)[:, None]  # a zero has one sign, so that equal rows are the same
+
+
+def _range(axis: Axis) -> tuple[float, float]:
+    return axis.grid.lower / 2 + axis.grid.upper / 2, axis.grid.upper / 2 - axis.grid.lower / 2
+
+
+def _bounds(query: SubsetQuery) -> tuple[float, float]:
+    """The bounds of the coefficient of scaled columns."""
+    own = [axis for axis in query.axes[1:] for _ in range(1 if isinstance(axis, Axis) else axis.slots - 1)]
+    axis, outcome = own[query.coefficient], query.outcome
+    scale = (_range(axis)[1] if isinstance(axis, Axis) else 1.0) / (
+        _range(outcome)[1] if isinstance(outcome, Axis) else 1.0
+    )
+    return query.above * scale, query.below * scale
+
+
+def _fitted(design: FloatArray, outcome: FloatArray, starts: IntArray, logistic: bool) -> tuple[FloatArray, BoolArray]:
+    """Coefficients of each subset, and whether its fit exists. Least squares take one step, from 0."""
+    width = design.shape[1]
+    found = np.zeros((len(starts) - 1, width))
+    sizes = np.diff(starts)
+    exists = sizes > width
+    for _ in range(STEPS if logistic else 1):
+        gradient, curvature = _sums(design, outcome, starts, found, logistic)
+        step, solved = _solved(curvature, gradient, sizes)
+        exists = exists & solved
+        if logistic:
+            step = np.clip(step, -LONGEST_STEP, LONGEST_STEP)
+        found = found + step
+    gradient, _ = _sums(design, outcome, starts, found, logistic)
+    settled = (np.abs(gradient) <= SETTLED * (1 + sizes[:, None])).all(axis=1)
+    return found, exists & settled & np.isfinite(found).all(axis=1)
+
+
+@compiled
+def _sums(
+    design: FloatArray, outcome: FloatArray, starts: IntArray, found: FloatArray, logistic: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Gradient and curvature of each subset, record by record."""
+    width = design.shape[1]
+    gradient, curvature = np.zeros((len(starts) - 1, width)), np.zeros((len(starts) - 1, width, width))
+    for subset in range(len(starts) - 1):
+        for record in range(starts[subset], starts[subset + 1]):
+            predicted, weight = 0.0, 1.0
+            for column in range(width):
+                predicted += design[record, column] * found[subset, column]
+            if logistic:
+                predicted = 1 / (1 + np.exp(-min(max(predicted, -LARGEST_LOGIT), LARGEST_LOGIT)))
+                weight = predicted * (1 - predicted)
+            for column in range(width):
+                gradient[subset, column] += design[record, column] * (outcome[record] - predicted)
+                for other in range(column + 1):
+                    curvature[subset, column, other] += weight * design[record, column] * design[record, other]
+    return gradient, curvature
+
+
+@compiled
+def _solved(curvature: FloatArray, gradient: FloatArray, sizes: IntArray) -> tuple[FloatArray, BoolArray]:
+    """The step of each subset by its Cholesky factor, in place; a pivot too small for one ends in no fit."""
+    step, solved = gradient.copy(), np.ones(len(sizes), dtype=np.bool_)
+    for subset in range(len(sizes)):
+        factor, width = curvature[subset], gradient.shape[1]
+        for row in range(width):
+            for column in range(row + 1):
+                total = factor[row, column]
+                for inner in range(column):
+                    total -= factor[row, inner] * factor[column, inner]
+                if row > column:
+                    factor[row, column] = total / factor[column, column]
+                elif total > SINGULAR * (1 + sizes[subset]):
+                    factor[row, row] = np.sqrt(total)
+                else:
+                    factor[row, row], solved[subset] = 1.0, False
+        for row in range(width):
+            for inner in range(row):
+                step[subset, row] -= factor[row, inner] * step[subset, inner]
+            step[subset, row] /= factor[row, row]
+        for row in range(width - 1, -1, -1):
+            for inner in range(row + 1, width):
+                step[subset, row] -= factor[inner, row] * step[subset, inner]
+            step[subset, row] /= factor[row, row]
+    return step, solved
+
+
+# SENSITIVE. Records of one holder, and the exact integers that are counted from them.
+
 
 TEXTS = {Kind.TEXT, Kind.OBJECTS}
 LARGEST_SQUARED = 2**26
@@ -242,3 +374,189 @@ def _require_alike(axis: Categories, column: Column) -> None:
             raise Refused(argument, f"{shown(value)} is no text, but {axis.column!r} holds text; name it in quotes")
         if column.kind is Kind.NUMBERS and in_numbers(value) is None:
             raise Refused(argument, f"{shown(value)} is no number, but {axis.column!r} holds numbers")
+
+
+# SENSITIVE. Records of which some columns are worked out by models, record by record, as they are read.
+
+
+LOW_BITS = 31
+READ = Grid(0, 1, cells=1)
+"""Stands where a column is read as numbers, whatever they are."""
+
+
+class NumberSource(CountSource, Protocol):
+    """Records that can be read, batch by batch, by what works out scores."""
+
+    @property
+    def moment(self) -> int | None:
+        """A number of the state of the data; None: nobody can tell states apart."""
+
+    def each_batch(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
+        """Give `take` the numbers of used records, or the places of their categories; NaN: missing."""
+
+    def places(self, axes: Axes) -> NDArray[np.int64]:
+        """The cell of each used record."""
+
+    def close(self) -> None:
+        """Let go of the records."""
+
+
+class Scored:
+    """A `CountSource` in whose axes a model may stand for a column. What has no model is counted as without it.
+
+    Formal guarantees: the score of a record is a function of that record (`Predictor`), so counts, sums and prefixes
+    of scores differ between neighbours no more than those of a column. After `check` no record makes any of these fail.
+    """
+
+    __slots__ = ("_records",)
+
+    def __init__(self, records: NumberSource) -> None:
+        self._records = records
+
+    def __repr__(self) -> str:
+        return "Scored(hidden)"
+
+    def close(self) -> None:
+        """Let go of the records."""
+        self._records.close()
+
+    @property
+    def moment(self) -> int | None:
+        """A number of the state of the data; None: nobody can tell states apart."""
+        return self._records.moment
+
+    def check(self, axes: Axes) -> None:
+        """Refuse axes that the schema does not allow, and models whose columns are not there.
+
+        Raises:
+            ValueError: as for `Records.check`.
+        """
+        self._records.check(axes if not _has_model(axes) else _inputs(axes))
+
+    def counts(self, axes: Axes) -> NDArray[np.int64]:
+        if not _has_model(axes):
+            return self._records.counts(axes)
+        axes, table = _laid_out(axes), np.zeros(_size(axes) + 1, dtype=np.int64)
+
+        def add(columns: Sequence[FloatArray]) -> None:
+            np.add(table, np.bincount(_places(columns, axes), minlength=len(table)), out=table)
+
+        self._each(axes, add)
+        return table
+
+    def sums(self, axes: Axes, half: int) -> list[int]:
+        if not _has_model(axes):
+            return self._records.sums(axes, half)
+        return self._added(axes, lambda grid, values: grid.offset_of(values, half))
+
+    def squares(self, axes: Axes, half: int) -> list[int]:
+        if not _has_model(axes):
+            return self._records.squares(axes, half)
+        return self._added(axes, lambda grid, values: 2 * grid.offset_of(values, half) ** 2 - half**2)
+
+    def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
+        if not _has_model(axes):
+            return self._records.prefixes(axes, at)
+        *first, last = axes
+        if not isinstance(last, Axis):
+            raise WrongKind("axes", "a prefix needs a grid")
+        before, slots = np.arange(_size(first))[:, None], last.slots
+        own = np.clip(np.array(at, dtype=np.int64) - before * slots, 0, slots)
+        ends, entries = np.unique(np.append(own, slots), return_inverse=True)
+        bounds = last.grid.bound(ends)
+        table = np.zeros((len(before) + 1, len(bounds) + 1), dtype=np.int64)
+
+        def add(columns: Sequence[FloatArray]) -> None:
+            row = _places(columns[:-1], first) if first else np.zeros(len(columns[-1]), dtype=np.int64)
+            place = row * table.shape[1] + np.searchsorted(bounds, columns[-1], side="right")
+            np.add(table, np.bincount(place, minlength=table.size).reshape(table.shape), out=table)
+
+        self._each(axes, add)
+        below = np.cumsum(table, axis=1)
+        counts = below[before, entries[:-1].reshape(own.shape)].sum(axis=0)
+        return [*counts.tolist(), int(table.sum() - below[:-1, -2].sum())]
+
+    def places(self, axes: Axes) -> NDArray[np.int64]:
+        """The cell of each used record, the last axis fastest; one that is missing on any axis lies behind them all."""
+        if not _has_model(axes):
+            return self._records.places(axes)
+        found, laid_out = [np.empty(0, dtype=np.int64)], _laid_out(axes)
+        self._each(axes, lambda columns: found.append(_places(columns, laid_out)))
+        return np.concatenate(found)
+
+    def confirmed(self, query: SubsetQuery) -> int:
+        return self._records.confirmed(query)
+
+    def units(self) -> int:
+        return self._records.units()
+
+    def _added(self, axes: Axes, amounts: Callable[[Grid, FloatArray], IntArray]) -> list[int]:
+        """The exact sums of what each record adds to its cell, in two parts, so that none leaves 64 bits."""
+        axes = _laid_out(axes)
+        high, low = np.zeros((2, _size(axes) + 1), dtype=np.int64)
+        last = axes[-1]
+        if not isinstance(last, Axis):
+            raise Refused("column", f"{last.column!r} is summed, so it needs a grid", str(last.column))
+
+        def add(columns: Sequence[FloatArray]) -> None:
+            place, offset = _places(columns, axes), amounts(last.grid, columns[-1])
+            np.add.at(high, place, offset >> LOW_BITS)
+            np.add.at(low, place, offset & (2**LOW_BITS - 1))
+
+        self._each(axes, add)
+        found = [(above << LOW_BITS) + below for above, below in zip(high.tolist(), low.tolist(), strict=True)]
+        return [*found[:-1], 0]
+
+    def _each(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
+        """Give `take` one column for each axis: numbers, places of categories, or what a model makes of several."""
+
+        def worked_out(columns: Sequence[FloatArray]) -> None:
+            left = list(columns)
+            found = []
+            for axis in axes:
+                own, left = left[: _width(axis)], left[_width(axis) :]
+                found.append(axis.column.values(own) if isinstance(axis.column, Predictor) else own[0])
+            take(found)
+
+        self._records.each_batch(_inputs(axes), worked_out)
+
+
+def _has_model(axes: Axes) -> bool:
+    return any(isinstance(axis.column, Predictor) for axis in axes)
+
+
+def _inputs(axes: Axes) -> list[Axis | Categories]:
+    """The columns that are read: each axis itself, or the columns of its model."""
+    return [each for axis in axes for each in _read(axis)]
+
+
+def _read(axis: Axis | Categories) -> list[Axis | Categories]:
+    if not isinstance(axis.column, Predictor):
+        return [axis]
+    return [
+        Axis(each.column, READ) if each.values is None else Categories(each.column, each.values)
+        for each in axis.column.inputs
+    ]
+
+
+def _width(axis: Axis | Categories) -> int:
+    return len(axis.column.inputs) if isinstance(axis.column, Predictor) else 1
+
+
+def _size(axes: Axes) -> int:
+    return prod(axis.slots for axis in axes)
+
+
+def _laid_out(axes: Axes) -> Axes:
+    return [Axis(each.column, each.grid.laid_out()) if isinstance(each, Axis) else each for each in axes]
+
+
+def _places(columns: Sequence[FloatArray], axes: Axes) -> IntArray:
+    """The cell index of each record; a record missing on any axis comes behind all cells."""
+    place, missing = np.zeros(len(columns[0]), dtype=np.int64), np.zeros(len(columns[0]), dtype=bool)
+    for values, axis in zip(columns, axes, strict=True):
+        found = axis.grid.cell_of(values) if isinstance(axis, Axis) else values
+        lacks = ~(found < axis.slots)  # of NaN too
+        place = place * axis.slots + np.where(lacks, 0, found).astype(np.int64)
+        missing |= lacks
+    return np.where(missing, _size(axes), place)

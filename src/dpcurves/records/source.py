@@ -1,13 +1,34 @@
-"""SENSITIVE. Where rows come from, in the one form in which they are counted."""
+"""SENSITIVE. Where rows come from, and errors of engines with all text taken out that may quote a record."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 import duckdb
 
+from ..arguments import Refused
 from .column import Column, called
+
+# SENSITIVE. What an engine says when it fails may quote a record, so nobody hears it.
+
+
+Result = TypeVar("Result")
+FAILURE = "the records could not be read (what the engine says is not shown: it may quote a record)"
+
+
+def hidden(action: Callable[[], Result], rule: str, argument: str = "data") -> Result:
+    """The result of `action`; if it fails, a refusal of `argument` that says `rule` and chains no other exception."""
+    try:
+        return action()
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # what Polars panics with is no Exception
+        pass  # Raised inside of this block, the new exception would carry the old one along.
+    raise Refused(argument, rule)
+
+
+# SENSITIVE. Where rows come from, in the one form in which they are counted.
 
 
 class Source(Protocol):

@@ -1,6 +1,6 @@
-from .bisection import Bisection
 from .choice import adaptively, at_once, formerly
-from .grown_partition import GrownPartition
-from .quantile_cuts import QuantileCuts
+from .partitions import Bisection, GrownPartition, QuantileCuts
 
-__all__ = ["Bisection", "GrownPartition", "QuantileCuts", "adaptively", "at_once", "formerly"]
+__all__ = [
+    "Bisection", "GrownPartition", "QuantileCuts", "adaptively", "at_once", "formerly",
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Choice of the strategy of a workload, for who can count once, and for who can count again on chosen cells."""
+"""Choice of the strategy of a workload, for who can count once, and for who can count again after an answer."""
 
 from __future__ import annotations
 
@@ -6,11 +6,58 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 from ..arguments import WrongKind
+from ..conversation import (
+    ALL,
+    Below,
+    Brackets,
+    Cells,
+    Counted,
+    EstimatedTable,
+    Evidence,
+    Groups,
+    Prefixes,
+    Ranks,
+    Release,
+    Setting,
+    Single,
+    Step,
+    Strategy,
+    Table,
+    Workload,
+)
+from ..histograms import RefinedGridEstimator
+from ..histograms.table_estimator import Extent
 from ..queries import CountQuery, Read
-from ..release import ALL, Release, Setting, Step
-from ..workloads import Below, Brackets, Cells, Counted, Groups, Prefixes, Ranks, Single, Strategy, Table, Workload
-from . import groups, prefixes, ranks, searches, tables
+from . import prefixes, ranks
+from . import prefixes as searches
+from . import ranks as groups
+
+# Estimates of all cells of a table: by a named estimator, on a grown partition, or cell by cell.
+
+
+def cell_by_cell(workload: Table, setting: Setting) -> Strategy[EstimatedTable]:
+    """Ask as the named estimator does; where none is named, once for the count of each cell, as it is."""
+    if workload.estimator is not None:
+        return (yield from workload.estimator.counts(workload.axes, setting, ALL))
+    release = yield Step(CountQuery(workload.axes, Read.CELLS), ALL)
+    found, extent = Evidence.of(release), Extent.of(workload.axes)
+    cells, missing = found.sums.reconstruct(np.asarray(release.values, dtype=np.float64), found.total)
+    table = cells.ravel()
+    inside, outside = table[extent.inside].reshape(extent.shape), float(table[extent.outside].sum())
+    return EstimatedTable(inside, outside, float(missing), (release,), joined=False)
+
+
+def grown(workload: Table, setting: Setting) -> Strategy[EstimatedTable]:
+    """Ask as the named estimator does; where none is named, on blocks that are small where that tells more."""
+    estimator = workload.estimator or RefinedGridEstimator()
+    return (yield from estimator.counts(workload.axes, setting, ALL))
+
+
+# Choice of the strategy of a workload, for who can count once, and for who can count again on chosen cells.
+
 
 Answer = TypeVar("Answer")
 Made = Callable[[Any, Setting], Strategy[Any]]
@@ -61,10 +108,10 @@ def _single(workload: Single, setting: Setting) -> Strategy[Release]:
 
 AT_ONCE: Mapping[type[Workload[Any]], Made] = MappingProxyType({
     Cells: _cells, Prefixes: prefixes.one_table, Below: searches.below, Brackets: searches.brackets, Ranks: ranks.fixed,
-    Groups: groups.all_cells, Table: tables.cell_by_cell, Single: _single,
+    Groups: groups.all_cells, Table: cell_by_cell, Single: _single,
 })  # fmt: skip
 ADAPTIVELY: Mapping[type[Workload[Any]], Made] = MappingProxyType({
-    **AT_ONCE, Prefixes: prefixes.refined, Ranks: ranks.found, Groups: groups.cut_and_measured, Table: tables.grown,
+    **AT_ONCE, Prefixes: prefixes.refined, Ranks: ranks.found, Groups: groups.cut_and_measured, Table: grown,
 })  # fmt: skip
 FORMERLY: Mapping[type[Workload[Any]], Made] = MappingProxyType({
     **ADAPTIVELY, Prefixes: prefixes.formerly, Ranks: ranks.formerly,

@@ -1,8 +1,6 @@
 from .base import Planner, TrustModel, conversation
-from .central import Central, Formerly
-from .curator import Curator
+from .central import Central, Curator, Formerly
 
 __all__ = [
-    "Central", "Curator", "Formerly", "Planner",
-    "TrustModel", "conversation",
+    "Central", "Curator", "Formerly", "Planner", "TrustModel", "conversation",
 ]  # fmt: skip

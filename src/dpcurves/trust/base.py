@@ -6,12 +6,11 @@ from collections.abc import Generator, Sequence
 from typing import Any, Protocol, TypeVar
 
 from ..arguments import Refused
+from ..conversation import Need, Needs, Plan, Release, Setting, Step, Strategy, Workload
 from ..ledger import Allotment
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import Query
-from ..release import Plan, Release, Setting, Step
-from ..workloads import Need, Needs, Strategy, Workload
 
 Holder = TypeVar("Holder", contravariant=True)
 Answer = TypeVar("Answer")

@@ -1,4 +1,4 @@
-"""Central model: a single curator sees all records and adds the noise once."""
+"""SECRET. Central model: a single curator sees all records and adds the noise once."""
 
 from __future__ import annotations
 
@@ -6,21 +6,42 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import prod
+from typing import TYPE_CHECKING
 
 from ..arguments import Refused, WrongKind
+from ..conversation import Plan, Release, Setting, Strategy, UnsupportedQuery, Workload
 from ..fingerprints import fingerprint, former
 from ..ledger import Allotment
 from ..mechanisms import AUTO, Choice, Lazy, Mechanism
-from ..noise.memory import Memory
-from ..noise.randomness import Randomness
+from ..noise.randomness import Memory, Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import PrefixQuery, Query
-from ..queries.base import MOST_COUNTED
-from ..release import Plan, Release, Setting, UnsupportedQuery
+from ..queries.query import MOST_COUNTED
 from ..strategies import adaptively, at_once, formerly
-from ..workloads import Strategy, Workload
 from .base import Answer, require
-from .curator import Curator
+
+if TYPE_CHECKING:
+    from ..records import CountSource
+
+
+# SECRET. The holder of the central model: all records, and what was noted about them.
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Curator:
+    """Curator, who sees all records. It has no repr.
+
+    Attributes:
+        records: Records that are counted.
+        memory: Records opened under the paid part that is asked for now.
+    """
+
+    records: CountSource
+    memory: Memory
+
+
+# Central model: a single curator sees all records and adds the noise once.
+
 
 SEEDED, PAID = "seeded", "paid"
 _DIGITS = 15  # of a fingerprint in base 16

@@ -1,6 +1,6 @@
 """Commands of the local model."""
 
-from dpcurves.cli.wings import Group, Provided
+from dpcurves.cli.app import Group, Provided
 
 from .plans import LOCAL_PLANS
 from .serving import SERVING_COMMANDS

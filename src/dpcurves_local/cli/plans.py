@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from dpcurves.cli.literals import whole
-from dpcurves.cli.promise_options import Price
+from dpcurves.cli.option_groups import whole
+from dpcurves.cli.options import Price
 from dpcurves.cli.refusal import Misuse
 from dpcurves.cli.table_options import CellOptions, ColumnOptions
 from dpcurves.cli.terminal import say, terminal

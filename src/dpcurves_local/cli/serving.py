@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from dpcurves.cli.literals import certificate_and_key, whole
+from dpcurves.cli.option_groups import certificate_and_key, whole
+from dpcurves.cli.options import SourceOptions
 from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.source_options import SourceOptions
-from dpcurves.cli.terminal import say, terminal
-from dpcurves.cli.waiting import filling
+from dpcurves.cli.terminal import filling, say, terminal
 
 from .tasks import Document
 
@@ -58,8 +57,8 @@ class Way:
         """
         import ssl
 
-        from dpcurves_parties.serving.certificate import host_of
         from dpcurves_parties.serving.channel import Channel, trusting
+        from dpcurves_parties.serving.identity import host_of
 
         host_of(self.to)
         context = ssl.create_default_context()
@@ -119,9 +118,8 @@ def serve(document: Document, receiving: Receiving) -> None:
 
     if any(find_spec(name) is None for name in NEEDED):
         raise Misuse("serve", "a server needs more packages; install dpcurves[servers]")
-    from dpcurves_parties.serving.certificate import Pair
-    from dpcurves_parties.serving.door import Limits
-    from dpcurves_parties.serving.launch import Address
+    from dpcurves_parties.serving.identity import Pair
+    from dpcurves_parties.serving.server import Address, Limits
 
     from ..report_server import ReportServer
 
@@ -143,7 +141,7 @@ def send(source: SourceOptions, reporter: Reporter, way: Way) -> None:
     Example: dpcurves local send reports.bin --to https://127.0.0.1:8443 --ca cert.pem
     """
     from ..report_file import octets_of
-    from ..sending import send as sending
+    from ..report_server import send as sending
 
     server = way.channel()
     reports = octets_of(source.data) if _are_reports(source) else reporter.report(source)

@@ -1,4 +1,4 @@
-"""Local model of differential privacy: commands that make a task, randomise values, and aggregate the reports."""
+"""Commands that make a task, randomise values, aggregate reports, and read pair statistics off them."""
 
 from __future__ import annotations
 
@@ -9,22 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from dpcurves.cli.ask_file import quietly
-from dpcurves.cli.column_views import HistogramView
-from dpcurves.cli.delivery import deliver, delivering
-from dpcurves.cli.literals import category, whole
+from dpcurves.cli.ask_file import deliver, delivering, quietly
+from dpcurves.cli.columns import Histogram2DView, HistogramView
+from dpcurves.cli.option_groups import category, whole
+from dpcurves.cli.options import Price, SourceOptions
 from dpcurves.cli.output import InputFile, Output
-from dpcurves.cli.planes import Histogram2DView
-from dpcurves.cli.promise_options import Price
 from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.source_options import SourceOptions
-from dpcurves.cli.standard_streams import tell
 from dpcurves.cli.table_options import CellOptions, ColumnOptions, TaskDocument
-from dpcurves.cli.terminal import say, terminal
+from dpcurves.cli.terminal import say, tell, terminal, waiting
 from dpcurves.cli.views import ResultView, RocView, View
-from dpcurves.cli.waiting import waiting
-
-from .kernels import COVERED, Kernel, Pair, required
 
 if TYPE_CHECKING:
     from dpcurves.cli.option_groups import Command
@@ -33,6 +26,85 @@ if TYPE_CHECKING:
     from dpcurves.privacy import PrivacyLoss
 
     from .. import Collection, SecondRound, Task
+
+
+# Pair statistics (U-statistics) read off curves of the local model: the curve each needs, and its printed line.
+
+
+WORDS = ("gini", "renyi2", "kendall", "auc")
+COVERED = ("for these records", "for the population")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Option for a pair statistic that is printed below the curve."""
+
+    kernel: Annotated[
+        str | None,
+        Option(
+            help="A statistic of pairs of people: gini (mean difference), renyi2, kendall (tau-b) or auc.",
+            metavar="WORD",
+        ),
+    ] = None
+
+    def said(self, curve: Any, output: Output) -> tuple[str, ...]:
+        """Line with the pair statistic and its intervals; empty if none was asked for."""
+        if self.kernel is None:
+            return ()
+        value, interval = _read(self.kernel, curve)
+        level = output.simulated()
+        wanted = (False, True) if output.population else (False,)
+        ends = (interval(level, population=population) for population in wanted)
+        words = (
+            f"{low:.4g} to {high:.4g} ({level:.0%}, {whom})" for (low, high), whom in zip(ends, COVERED, strict=False)
+        )
+        return (f"{self.kernel}: {value:.4g}, {', '.join(words)}",)
+
+
+@dataclass(frozen=True)
+class Pair(Kernel):
+    """Options for a pair statistic, and for the second column of a statistic of two columns."""
+
+    and_column: Annotated[str | None, Option(help="With --kernel kendall: another column.", metavar="NAME")] = None
+    and_grid: Annotated[str | None, Option(help="Public cells of the other column, as --grid.", metavar="L:U:N")] = None
+
+
+def required(word: str | None, curve: Any) -> None:
+    """Refuse a statistic that cannot be computed from the curve of this class of question. Raises `Misuse`."""
+    if word is None:
+        return
+    if word not in WORDS:
+        raise Misuse("kernel", f"one of {', '.join(WORDS)} is needed, got {word!r}")
+    told = type(curve).__name__.removesuffix("Question")
+    if told not in _TOLD[word]:
+        raise Misuse("kernel", f"{word} is read from another curve than this task asks for")
+
+
+_TOLD = {
+    "gini": ("Cdf", "Histogram"), "renyi2": ("Cdf", "Histogram"), "kendall": ("Histogram2D", "Contingency"),
+    "auc": ("Roc",),
+}  # fmt: skip
+
+
+def _read(word: str, curve: Any) -> tuple[float, Any]:
+    """Value of the statistic, and a function that returns its confidence interval at a level."""
+    from dpcurves import curves
+
+    if word == "auc":
+        return curve.auc, curve.auc_interval
+    if word == "kendall":
+        found = curves.kendall_tau_b(curve)
+    elif word == "renyi2":
+        found = curves.renyi2_entropy(curve)
+    elif isinstance(curve, curves.Histogram):
+        found = curves.u_statistic(curve, lambda x, y: abs(x - y))
+    else:
+        found = curves.gini_mean_difference(curve)
+    return found.value, found.interval
+
+
+# Local model of differential privacy: commands that make a task, randomise values, and aggregate the reports.
+
 
 ASSUMED = (
     "assumed: one report of each person, whose name is known; the number of reports is public; no shuffling",

@@ -1,4 +1,5 @@
-"""Base of randomised responses: public chances, reports of a fixed size, and tallies of the supported answers."""
+"""Randomised responses: public chances, reports of a fixed size, tallies; four randomisers, and the choice among
+them."""
 
 from __future__ import annotations
 
@@ -7,16 +8,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations
+from math import comb
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.arguments import Refused, WrongKind
-from dpcurves.arrays import BoolArray, IntArray
-from dpcurves.compiled import compiled, loops_are_compiled
-from dpcurves.noise.exponential import LEAST_EPSILON, MOST_EPSILON
+from dpcurves.arrays import BoolArray, IntArray, compiled, loops_are_compiled
+from dpcurves.noise.exponential import LEAST_EPSILON, MOST_EPSILON, decay_above
 from dpcurves.noise.randomness import Randomness
+
+from .coins import WHOLE, even, even_sets, heads, rounded_down, rounded_up, rows_of_heads
+
+# Base of randomised responses: public chances, reports of a fixed size, and tallies of the supported answers.
+
 
 Reports = NDArray[np.uint8]
 """The octets of reports, (reports, octets), little-endian."""
@@ -206,3 +213,390 @@ def in_words(rows: Reports) -> NDArray[np.uint64]:
 def octets_for(numbers: int) -> int:
     """The number of octets that distinguish so many numbers."""
     return max(1, ((numbers - 1).bit_length() + 7) // 8)
+
+
+# Reports that are one bit for each answer.
+
+
+_BITS_AT_ONCE = 2**22
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)
+
+
+class BitRows(Randomiser):
+    """A report has one bit for each answer, the first in the lowest place: it supports those whose bit is set."""
+
+    @property
+    def octets(self) -> int:
+        return (self.answers + 7) // 8
+
+    def supported(self, report: bytes) -> int:
+        """The number of answers that a report supports."""
+        return int.from_bytes(report, "little").bit_count()
+
+    def supports(self, answer: int, report: bytes) -> bool:
+        """Tell whether a report supports an answer."""
+        return bool(report[answer // 8] >> answer % 8 & 1)
+
+    def are_reports(self, received: Reports) -> BoolArray:
+        """Bits beyond the last answer are not set, and the others may be set together."""
+        return (received[:, -1] <= self.used) & self._may_be_set(received)
+
+    @property
+    def used(self) -> np.uint8:
+        """The bits of the last octet that stand for answers."""
+        return np.uint8((1 << self.answers - 8 * (self.octets - 1)) - 1)
+
+    @abstractmethod
+    def _may_be_set(self, received: Reports) -> BoolArray:
+        """Mark the rows whose number of set bits is possible."""
+
+    def tally(self, reports: Reports) -> IntArray:
+        if not loops_are_compiled():
+            return _sums_of_bits(reports, self.answers)
+        seen = np.zeros((self.octets, 256), dtype=np.int64)
+        _count_octets(reports, seen)
+        return np.asarray((seen @ _BITS).reshape(-1)[: self.answers])
+
+
+def put_own(rows: Reports, answers: IntArray, own: BoolArray) -> None:
+    """SECRET arguments. Set the bit of each row's answer, or unset it."""
+    if loops_are_compiled():
+        _put_own(rows, answers, own)
+        return
+    every, place, bit = np.arange(len(rows)), answers >> 3, (1 << (answers & 7)).astype(np.uint8)
+    rows[every, place] = rows[every, place] & ~bit | own * bit
+
+
+@compiled
+def _put_own(rows: Reports, answers: IntArray, own: BoolArray) -> None:
+    """Write what `put_own` does."""
+    for row in range(len(rows)):
+        place, bit = answers[row] >> 3, 1 << (answers[row] & 7)
+        rows[row, place] = rows[row, place] & ~bit | bit * own[row]
+
+
+def bits_set(rows: Reports) -> IntArray:
+    """The number of bits that are set in each row."""
+    words = in_words(rows)
+    if words.shape[1] == 1:
+        return np.bitwise_count(words[:, 0]).astype(np.int64)
+    return np.asarray(np.einsum("ij->i", np.bitwise_count(words), dtype=np.int64))
+
+
+def _sums_of_bits(reports: Reports, answers: int) -> IntArray:
+    """The number of rows that set each bit."""
+    step, counts = max(1, _BITS_AT_ONCE // answers), np.zeros(answers, dtype=np.int64)
+    for start in range(0, len(reports), step):
+        bits = np.unpackbits(reports[start : start + step], axis=1, count=answers, bitorder="little")
+        counts += bits.sum(axis=0, dtype=np.int64)
+    return counts
+
+
+@compiled
+def _count_octets(reports: Reports, seen: IntArray) -> None:
+    """Counts of the values of each octet: the counts of its eight bits follow in one step."""
+    for row in range(len(reports)):
+        for place in range(reports.shape[1]):
+            seen[place, reports[row, place]] += 1
+
+
+# Randomised response over k answers: the true one, or any.
+
+
+@dataclass(frozen=True)
+class KAry(Randomiser):
+    """With chance a the true answer is sent, else one of all k answers, evenly (Warner 1965; Kairouz et al. 2016).
+
+    A report supports the answer that it is.
+
+    Formal guarantees: the true answer has the chance ``a + (1 - a) / k``, each other one ``(1 - a) / k``. Their ratio
+    ``1 + a k / (1 - a)`` grows with a, and is e = exp(epsilon) at ``a = (e - 1) / (e - 1 + k)``: a is rounded down.
+
+    >>> from fractions import Fraction
+    >>> round(KAry(2, Fraction(1)).variance(), 4)
+    0.9207
+    """
+
+    NAME: ClassVar[str] = "k-ary"
+
+    @cached_property
+    def _kept(self) -> int:
+        """The chance a, in parts of `WHOLE`."""
+        below = decay_above(self.epsilon)
+        return rounded_down((1 - below) / (1 - below + self.answers * below))
+
+    @cached_property
+    def support(self) -> Support:
+        even_part = Fraction(WHOLE - self._kept, WHOLE * self.answers)
+        return Support(Fraction(self._kept, WHOLE) + even_part, even_part, Fraction(0), Fraction(0))
+
+    @property
+    def octets(self) -> int:
+        return octets_for(self.answers)
+
+    def chance(self, answer: int, report: bytes) -> Fraction:
+        return self.support.own if int.from_bytes(report, "little") == answer else self.support.other
+
+    def every_report(self) -> Iterator[bytes]:
+        return (answer.to_bytes(self.octets, "little") for answer in range(self.answers))
+
+    def _drawn(self, answers: IntArray, randomness: Randomness) -> Reports:
+        kept = heads(self._kept, len(answers), randomness)
+        return in_octets(np.where(kept, answers, even(self.answers, len(answers), randomness)), self.octets)
+
+    def are_reports(self, received: Reports) -> BoolArray:
+        return from_octets(received) < self.answers
+
+    def tally(self, reports: Reports) -> IntArray:
+        return np.bincount(from_octets(reports), minlength=self.answers)
+
+
+# Hadamard response: one bit of a public code of the answer, flipped by chance.
+
+
+@dataclass(frozen=True)
+class Hadamard(Randomiser):
+    """At an even index j below K, the least power of two that is at least k, the parity of the bits of ``j & answer``.
+
+    The parity is flipped with the chance ``1 - p``, and sent with the index (Bassily, Nissim, Stemmer and Thakurta
+    2017; in Bell et al. 2019, Algorithm 2, the code is scaled by ``2**(-l/2)`` on both sides, which leaves ``2**-l`` of
+    each count; here it has the signs alone). A report supports the answers whose parity at j is the one that was sent:
+    each other answer with chance 1/2, and any two on their own, for the code is pairwise independent.
+
+    Where the index is a public coin, drawn by nobody who knows the answer, one bit is all that a person says.
+
+    Formal guarantees: the index does not depend on the answer; given it, one of two bits has the chance p, the other
+    ``1 - p``, and ``p / (1 - p)`` is at most exp(epsilon): p is rounded down.
+    """
+
+    NAME: ClassVar[str] = "hadamard"
+
+    @property
+    def length(self) -> int:
+        """The number of indices."""
+        return 1 << (self.answers - 1).bit_length()
+
+    @cached_property
+    def _told(self) -> int:
+        """The chance p, in parts of `WHOLE`."""
+        return rounded_down(1 / (1 + decay_above(self.epsilon)))
+
+    @cached_property
+    def support(self) -> Support:
+        told = Fraction(self._told, WHOLE)
+        return Support(told, Fraction(1, 2), told / 2, Fraction(1, 4))
+
+    @property
+    def octets(self) -> int:
+        return octets_for(2 * self.length)
+
+    def chance(self, answer: int, report: bytes) -> Fraction:
+        index, bit = divmod(int.from_bytes(report, "little"), 2)
+        told = (index & answer).bit_count() % 2 == bit
+        return (self.support.own if told else 1 - self.support.own) / self.length
+
+    def every_report(self) -> Iterator[bytes]:
+        return (report.to_bytes(self.octets, "little") for report in range(2 * self.length))
+
+    def _drawn(self, answers: IntArray, randomness: Randomness) -> Reports:
+        words = np.frombuffer(randomness.octets(4 * len(answers)), dtype="<u4").astype(np.int64)
+        index = words & (self.length - 1)
+        return self.sent(index, self.bits(answers, index, randomness))
+
+    def bits(self, answers: IntArray, index: IntArray, randomness: Randomness) -> IntArray:
+        """The reported bit for each answer where the indices are public."""
+        flipped = ~heads(self._told, len(answers), randomness)
+        return parity(answers & index) ^ flipped
+
+    def sent(self, index: IntArray, bits: IntArray) -> Reports:
+        """Reports of these bits at these indices."""
+        return in_octets(index << 1 | bits, self.octets)
+
+    def are_reports(self, received: Reports) -> BoolArray:
+        return from_octets(received) < 2 * self.length
+
+    def tally(self, reports: Reports) -> IntArray:
+        """By the fast Walsh-Hadamard transform of the signs at each index."""
+        sent = np.bincount(from_octets(reports), minlength=2 * self.length).reshape(-1, 2)
+        return ((len(reports) + walsh_hadamard(sent[:, 0] - sent[:, 1])) // 2)[: self.answers]
+
+    def support_of(self, answer: int, reports: Reports) -> int:
+        """The number of reports that support one answer, computed from the reports: without a table of all answers."""
+        sent = from_octets(reports)
+        return int(np.count_nonzero(parity(sent >> 1 & answer) == (sent & 1)))
+
+
+def parity(numbers: IntArray) -> IntArray:
+    """Tell whether the number of ones among the bits of each is odd."""
+    return np.bitwise_count(numbers).astype(np.int64) & 1
+
+
+def walsh_hadamard(signs: IntArray) -> IntArray:
+    """Entry q is the sum over j of ``signs[j]``, negative where the parity of ``j & q`` is odd; a power of two long.
+
+    >>> walsh_hadamard(np.array([3, 1, 0, 0])).tolist()
+    [4, 2, 4, 2]
+    """
+    sums, half = signs.astype(np.int64), 1
+    while half < len(sums):
+        pairs = sums.reshape(-1, 2, half)
+        sums = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(-1)
+        half *= 2
+    return sums
+
+
+# Subset selection: a set of answers that has the true one in it more often than others.
+
+
+MOST_OF_SUBSETS = 2**12
+
+
+@dataclass(frozen=True)
+class Subset(BitRows):
+    """A set of d answers: with chance p the true one and d - 1 others, else d others, evenly (Ye and Barg 2018).
+
+    The size d is about ``k / (1 + e)``, for which rare answers have the least variance.
+
+    Formal guarantees: a set has the chance ``p / C(k-1, d-1)`` if the true answer is in it, ``(1 - p) / C(k-1, d)`` if
+    not: the ratio ``p (k - d) / ((1 - p) d)`` is at most exp(epsilon), for p is rounded down.
+
+    Raises:
+        ValueError: there are more than 2**12 answers.
+    """
+
+    NAME: ClassVar[str] = "subset"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.answers > MOST_OF_SUBSETS:
+            raise Refused("answers", f"subsets of at most {MOST_OF_SUBSETS} are sent, got {self.answers}")
+
+    @cached_property
+    def size(self) -> int:
+        """The number of answers in a set."""
+        return min(max(1, round(self.answers * self._share)), self.answers - 1)
+
+    @property
+    def _share(self) -> Fraction:
+        below = decay_above(self.epsilon)
+        return below / (1 + below)
+
+    @cached_property
+    def _own(self) -> int:
+        """The chance p, in parts of `WHOLE`."""
+        left_out = (self.answers - self.size) * decay_above(self.epsilon)
+        return rounded_down(self.size / (self.size + left_out))
+
+    @cached_property
+    def support(self) -> Support:
+        own, size, others = Fraction(self._own, WHOLE), self.size, self.answers - 1
+        with_own, without = Fraction(size - 1, others), Fraction(size, others)
+        pairs = max(others * (others - 1), 1)
+        two = own * Fraction((size - 1) * (size - 2), pairs) + (1 - own) * Fraction(size * (size - 1), pairs)
+        return Support(own, own * with_own + (1 - own) * without, own * with_own, two)
+
+    def chance(self, answer: int, report: bytes) -> Fraction:
+        own, others = Fraction(self._own, WHOLE), self.answers - 1
+        if self.supports(answer, report):
+            return own / comb(others, self.size - 1)
+        return (1 - own) / comb(others, self.size)
+
+    def every_report(self) -> Iterator[bytes]:
+        for chosen in combinations(range(self.answers), self.size):
+            yield sum(1 << answer for answer in chosen).to_bytes(self.octets, "little")
+
+    def _drawn(self, answers: IntArray, randomness: Randomness) -> Reports:
+        own = heads(self._own, len(answers), randomness)
+        rows = even_sets(answers, own, self.answers, self.size, randomness)
+        return rows.view(np.uint8)[:, : self.octets]
+
+    def _may_be_set(self, received: Reports) -> BoolArray:
+        return np.asarray(bits_set(received) == self.size, dtype=np.bool_)
+
+
+# Unary encoding: a coin for every answer, of which the true one alone is even.
+
+
+@dataclass(frozen=True)
+class Unary(BitRows):
+    """The bit of the true answer is set with chance 1/2, each other one with chance q (Wang et al. 2017, OUE).
+
+    Formal guarantees: bits are drawn on their own. Two true answers differ in the chances of two bits, and the ratio is
+    largest where one is set and the other is not: ``(1 - q) / q``, at most exp(epsilon) for ``q >= 1 / (1 + e)``: q is
+    rounded up.
+    """
+
+    NAME: ClassVar[str] = "unary"
+
+    @cached_property
+    def _set(self) -> int:
+        """The chance q, in parts of `WHOLE`."""
+        below = decay_above(self.epsilon)
+        return rounded_up(below / (1 + below))
+
+    @cached_property
+    def support(self) -> Support:
+        own, other = Fraction(1, 2), Fraction(self._set, WHOLE)
+        return Support(own, other, own * other, other**2)
+
+    def chance(self, answer: int, report: bytes) -> Fraction:
+        """The true bit has the chance 1/2 either way."""
+        others = self.supported(report) - self.supports(answer, report)
+        other = self.support.other
+        return Fraction(1, 2) * other**others * (1 - other) ** (self.answers - 1 - others)
+
+    def every_report(self) -> Iterator[bytes]:
+        return (bits.to_bytes(self.octets, "little") for bits in range(2**self.answers))
+
+    def _drawn(self, answers: IntArray, randomness: Randomness) -> Reports:
+        people = len(answers)
+        rows = rows_of_heads(self._set, people, self.octets, randomness)
+        rows[:, -1] &= self.used
+        put_own(rows, answers, heads(WHOLE // 2, people, randomness))
+        return rows
+
+    def _may_be_set(self, received: Reports) -> BoolArray:
+        return np.ones(len(received), dtype=np.bool_)
+
+
+# Choice of the randomiser with the least error, from public facts alone.
+
+
+RANDOMISERS: tuple[type[Randomiser], ...] = (KAry, Hadamard, Subset, Unary)
+"""Each with a `NAME` of its own: a new randomiser is its own file, and a word here."""
+LONGEST = 64
+"""Octets of a report that are sent rather than a shorter one that errs more."""
+
+
+def randomiser_named(name: str, answers: int, epsilon: Fraction) -> Randomiser:
+    """The randomiser of this name.
+
+    Raises:
+        ValueError: none has this name, or there are too many answers for it.
+    """
+    known = {each.NAME: each for each in RANDOMISERS}
+    if name not in known:
+        raise Refused("randomiser", f"one of {', '.join(known)} is needed")
+    return known[name](answers, epsilon)
+
+
+def choose_randomiser(
+    answers: int, epsilon: Fraction, longest: int = LONGEST, among: tuple[type[Randomiser], ...] = RANDOMISERS
+) -> Randomiser:
+    """The randomiser with the least variance of counts of rare answers; of equal ones the shortest.
+
+    Variances are per report, so the choice does not depend on how many there are. Sums of several answers, which are
+    read from a tree, are sums of few of them at each level.
+
+    Args:
+        answers: How many there are.
+        epsilon: What one report may lose.
+        longest: Octets of a report at most.
+        among: Those that may be taken.
+
+    >>> from fractions import Fraction
+    >>> [choose_randomiser(answers, Fraction(1)).NAME for answers in (2, 16, 64, 2**16)]
+    ['k-ary', 'subset', 'subset', 'hadamard']
+    """
+    known = [each(answers, epsilon) for each in among if each is not Subset or answers <= MOST_OF_SUBSETS]
+    return min((each for each in known if each.octets <= longest), key=lambda each: (each.variance(), each.octets))

@@ -1,12 +1,11 @@
 """Commands of two servers, of people in pairs, and of those who ask them."""
 
+from dpcurves.cli.app import Group, Provided
 from dpcurves.cli.one_table import QUESTIONS
-from dpcurves.cli.wings import Group, Provided
 
-from .ask_pairs import ASK_PAIRS
 from .ask_servers import SAID, asks_of
-from .pair import PAIR_COMMANDS
-from .pair_plans import PAIR_PLANS
+from .pair import ASK_PAIRS, PAIR_COMMANDS
+from .pair_tasks import PAIR_PLANS
 from .servers import SERVER_COMMANDS
 from .tasks import TASK_COMMANDS
 

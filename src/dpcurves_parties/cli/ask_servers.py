@@ -8,16 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpcurves.cli.ask_file import Terms, quietly
-from dpcurves.cli.delivery import deliver, delivering
-from dpcurves.cli.literals import typed
-from dpcurves.cli.option_groups import filled, groups_of, names_of, values_of
+from dpcurves.cli.ask_file import Terms, deliver, delivering, quietly
+from dpcurves.cli.option_groups import filled, groups_of, names_of, typed, values_of
 from dpcurves.cli.output import InputFile, Output
 from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.standard_streams import tell
 from dpcurves.cli.table_options import CellOptions
-from dpcurves.cli.terminal import say
-from dpcurves.cli.waiting import waiting
+from dpcurves.cli.terminal import say, tell, waiting
 
 from .task_parties import Bearer
 from .tasks import TaskFile, require_extra
@@ -56,9 +52,8 @@ class Servers:
     def answer(self, task: Task, question: Question[Any], view: View[Any], output: Output) -> None:
         """Ask both servers, write the files that `output` names, and print the trust assumptions."""
         output.require_writable()
-        from ..serving.ticket import Role, Ticket
-        from ..shares.analyst import Analyst
-        from ..shares.statement import assumed
+        from ..serving.task_document import Role, Ticket
+        from ..shares.analyst import Analyst, assumed
 
         ticket = Ticket.read(self.bearer.ticket, Role.ANALYST)
         with Analyst(task, ticket, patience=self.bearer.seconds) as analyst, waiting("the servers count"), quietly():

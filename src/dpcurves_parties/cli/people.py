@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from dpcurves.cli.literals import whole
-from dpcurves.cli.source_options import SourceOptions
-from dpcurves.cli.standard_streams import tell
-from dpcurves.cli.terminal import say, terminal
-from dpcurves.cli.waiting import waiting
+from dpcurves.cli.option_groups import whole
+from dpcurves.cli.options import SourceOptions
+from dpcurves.cli.terminal import say, tell, terminal, waiting
 
 if TYPE_CHECKING:
     from ..pairs import PairTask
@@ -44,11 +42,10 @@ def take_part(task: PairTask, source: SourceOptions, bearer: Bearer, meeting: Me
     """Send the messages due in each of a person's pairs, and poll for partners' messages as long as asked for."""
     from dpcurves.noise import Randomness
 
-    from ..pairs.attendance import Attendance
-    from ..pairs.owner import read_values
-    from ..pairs.post import Post
-    from ..serving.certificate import host_of
-    from ..serving.ticket import Role, Ticket
+    from ..pairs.attendance import Attendance, Post
+    from ..pairs.task import read_values
+    from ..serving.identity import host_of
+    from ..serving.task_document import Role, Ticket
 
     (values,) = read_values(task, source.records(), source.delimiter).tolist()
     if meeting.relay is not None:
@@ -90,7 +87,7 @@ def _say(task: PairTask, attendance: Attendance, reached: Attended) -> None:
 
 def serve(server: RelayServer, listen: str | None) -> None:
     """Run the relay server of people in pairs until it is stopped."""
-    from ..serving.launch import Address
+    from ..serving.server import Address
 
     place = listen or server.tasks[0].servers[0].url.removeprefix("https://").rstrip("/")
     names, console = ", ".join(task.name for task in server.tasks), terminal()
@@ -100,8 +97,8 @@ def serve(server: RelayServer, listen: str | None) -> None:
 def close(task: PairTask, bearer: Bearer) -> None:
     """Close the task: send the server the seed that is stored beside the coordinator's ticket."""
     from ..pairs import read_seed
-    from ..pairs.post import show_seed
-    from ..serving.ticket import Role, Ticket
+    from ..pairs.attendance import show_seed
+    from ..serving.task_document import Role, Ticket
 
     ticket = Ticket.read(bearer.ticket, Role.COORDINATOR)
     entered = show_seed(task, ticket, read_seed(Path(bearer.ticket), task), bearer.seconds)

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from dpcurves.cli.accounts import require_lasting
-from dpcurves.cli.literals import chosen, whole
+from dpcurves.cli.option_groups import chosen, whole
+from dpcurves.cli.options import SourceOptions
 from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.source_options import SourceOptions
-from dpcurves.cli.terminal import say, terminal
-from dpcurves.cli.waiting import filling
+from dpcurves.cli.terminal import filling, say, terminal
 
 from .people import serve as serve_people
 from .task_parties import Bearer
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from dpcurves.cli.option_groups import Command
     from dpcurves.data import Axis, Categories
 
-    from ..serving.door import Limits
-    from ..serving.two_servers.batch import Earlier
+    from ..serving.server import Limits
+    from ..serving.two_servers.report_set import Earlier
     from ..shares import Task
 
 
@@ -95,7 +94,7 @@ class Before:
 
     def meant(self) -> Earlier:
         """Choice as it is sent to the servers."""
-        from ..serving.two_servers.batch import Earlier
+        from ..serving.two_servers.report_set import Earlier
 
         return chosen("earlier", self.earlier, {"keep": Earlier.STAYS, "replace": Earlier.GIVES_WAY})
 
@@ -108,11 +107,10 @@ def aggregator(running: Running) -> None:
     Example: dpcurves aggregator --party 0 --task task.json --identity a0 --store sqlite:///a0/a0.db
     """
     require_extra()
-    from ..serving.door import Limits
     from ..serving.identity import Identity
-    from ..serving.launch import Address
+    from ..serving.server import Address, Limits
+    from ..serving.two_servers.app import Aggregator
     from ..serving.two_servers.kinds import read_task
-    from ..serving.two_servers.launch import Aggregator
 
     require_lasting(running.store)
     limits = Limits(whole("connections", running.connections), whole("deadline", running.deadline))
@@ -152,7 +150,7 @@ def contribute(source: SourceOptions, document: TaskFile, bearer: Bearer, rename
     """
     require_extra()
     from ..serving.two_servers.owner import Contribution, bearer_of
-    from ..shares.owner import read_places
+    from ..shares.analyst import read_places
 
     task, ticket = document.read(), Path(bearer.ticket)
     owner = bearer_of(task, ticket)

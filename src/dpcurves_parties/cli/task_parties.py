@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from dpcurves.cli.literals import chosen, whole
+from dpcurves.cli.option_groups import chosen, whole
 from dpcurves.cli.refusal import Misuse
 
 if TYPE_CHECKING:

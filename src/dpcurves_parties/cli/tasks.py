@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from dpcurves.cli.literals import category, whole
-from dpcurves.cli.option_groups import values_of
-from dpcurves.cli.promise_options import Price
+from dpcurves.cli.option_groups import category, values_of, whole
+from dpcurves.cli.options import Price, Split
 from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.split_options import Split
 from dpcurves.cli.table_options import CellOptions, TaskDocument
-from dpcurves.cli.terminal import say, terminal
-from dpcurves.cli.waiting import waiting
+from dpcurves.cli.terminal import say, terminal, waiting
 
 from .pair_tasks import OfPairs, create_of_pairs
 from .people import close as close_people
@@ -80,7 +77,7 @@ class Classes(Split):
         Raises:
             Misuse: both are given.
         """
-        from dpcurves.curves.turns.labels import labels
+        from dpcurves.curves.question import labels
 
         by = super().declared()
         if isinstance(by, tuple):
@@ -171,10 +168,9 @@ def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) ->
         create_of_pairs(of_pairs, price, parties)
         return
     require_unsaid("it belongs to tasks of pairs: say with --pairs in how many a person is", of_pairs, OfPairs())
-    from ..serving.new_task import found
-    from ..serving.ticket import Role
+    from ..serving.task_document import Role, found
     from ..shares import Task
-    from ..shares.statement import statement
+    from ..shares.analyst import statement
 
     first, second = parties.known(2)
     draft = Task(
@@ -208,11 +204,11 @@ def show(document: TaskFile) -> None:
     """
     require_extra()
     if document.is_of_pairs:
-        from ..pairs.statement import statement as statement_of_pairs
+        from ..pairs.task import statement as statement_of_pairs
 
         say(terminal(), *statement_of_pairs(document.of_pairs()))
         return
-    from ..shares.statement import statement
+    from ..shares.analyst import statement
 
     say(terminal(), *statement(document.read()))
 
@@ -230,8 +226,8 @@ def close(document: TaskFile, bearer: Bearer) -> None:
         close_people(document.of_pairs(), bearer)
         return
     from ..pairs import PairTask, read_seed
-    from ..serving.ticket import Role, Ticket
-    from ..serving.two_servers.coordinator import close as close_task
+    from ..serving.task_document import Role, Ticket
+    from ..serving.two_servers.owner import close as close_task
 
     ticket = Ticket.read(bearer.ticket, Role.COORDINATOR)
     task: Task | PairTask = document.of_pairs() if document.is_of_pairs else document.read()

@@ -10,12 +10,9 @@ from numpy.typing import NDArray
 
 from dpcurves.arguments import Refused
 
-from .checked_keys import PROOF_WORDS, CheckedKeys, CheckedShare, digested
-from .domain import Domain
-from .engine import Engine, chunks
-from .masks import chosen, control, seed_correction, turns_right, twice
-from .ring import Words
-from .server_keys import Octets, SeedShare
+from .engine import Engine, chosen, chunks, control, seed_correction, turns_right, twice
+from .keys import PROOF_WORDS, CheckedKeys, CheckedShare, Octets, SeedShare, digested
+from .ring import Domain, Words
 
 DIGEST_SIZE = 16
 VERIFICATION_KEY_SIZE = 32

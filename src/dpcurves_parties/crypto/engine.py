@@ -1,15 +1,25 @@
-"""Pseudorandom generator of seeds: fixed-key AES, keyed by the task. Engines, portable and fast, give equal bits."""
+"""Pseudorandom generator of seeds, fixed-key AES: the portable engine (NumPy and OpenSSL) and the fast one (AES-NI)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from threading import local
+from typing import Any, Protocol
 
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from .comparison_keys import PublicShare
-from .ring import Words
+from dpcurves.arguments import Refused
+
+from .keys import PublicShare
+from .ring import Ring, Words
+
+# Pseudorandom generator of seeds: fixed-key AES, keyed by the task. Engines, portable and fast, give equal bits.
+
 
 _PURPOSE = b"dpcurves: fixed keys of expansion, version 1"
 _BLOCK = 16
@@ -99,3 +109,465 @@ class Engine(Protocol):
 def chunks(count: int, size: int) -> list[slice]:
     """Slices of at most `size`; one empty slice if there is nothing."""
     return [slice(start, min(start + size, count)) for start in range(0, max(count, 1), size)]
+
+
+# Choices without branches: masks are words of all ones or all zeros.
+
+
+TOP = np.uint64(1 << 63)
+_ONE = np.uint64(1)
+
+
+def control(seeds: Words) -> Words:
+    """Bit mask of blocks ``(count, 2)``: ones where the control bit is set, the top bit of the second word."""
+    return (seeds[:, 1].view(np.int64) >> 63).view(np.uint64)
+
+
+def turns_right(cells: Words, bits: int, level: int) -> Words:
+    """Bit mask of cells: ones where the path to a cell of so many bits turns right at a level, else zeros."""
+    return -((cells >> np.uint64(bits - 1 - level)) & _ONE)
+
+
+def twice(mask: Words, room: Words | None = None) -> Words:
+    """The mask for both words of a block: NumPy is slow at masks that it has to repeat itself."""
+    wide = np.empty((len(mask), 2), np.uint64) if room is None else room
+    wide[:, 0] = mask
+    wide[:, 1] = mask
+    return wide
+
+
+def chosen(right: Words, left_side: Words, right_side: Words) -> Words:
+    """The right side where `right` is all ones."""
+    result = left_side ^ right_side
+    result &= right
+    result ^= left_side
+    return result
+
+
+def seed_correction(right: Words, left_difference: Words, right_difference: Words) -> tuple[Words, Words]:
+    """Correction word of seeds: makes the servers' seeds equal off the path, and their control bits different on it.
+
+    The differences are those of both servers' left and right children. The top bit of the correction is that of left
+    children; the second result has it where right children's is another one, and is 0 elsewhere.
+    """
+    correction = chosen(twice(right), right_difference, left_difference)
+    left_control = (left_difference[:, 1] ^ ~right) & TOP
+    right_control = (right_difference[:, 1] ^ right) & TOP
+    correction[:, 1] &= ~TOP
+    correction[:, 1] |= left_control
+    return correction, left_control ^ right_control
+
+
+# The portable engine: NumPy, and AES by OpenSSL.
+
+
+Pair = tuple[Words, Words]  # SECRET: seeds of the two servers
+
+
+@dataclass(frozen=True, slots=True)
+class PortableEngine:
+    """Expands seeds by OpenSSL's AES, a chunk at a time.
+
+    Formal guarantees: neither branches nor places in memory depend on cells or seeds; AES takes the same time for all
+    inputs where the processor has instructions for it.
+    """
+
+    keys: TaskKeys
+    chunk: int = 24576
+    _local: local = field(default_factory=local, repr=False, compare=False)
+
+    @classmethod
+    def of_task(cls, task: bytes) -> PortableEngine:
+        """An engine with the keys of the task so named."""
+        return cls(TaskKeys.of_task(task))
+
+    def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
+        writer, domain = _Writer(self._ciphers(), public), public.domain
+        pair, owed = (first, second), np.zeros((len(cells), domain.ring.words), dtype=np.uint64)
+        for level in range(domain.levels):
+            right = turns_right(cells, domain.bits, level)
+            sign = control(pair[1])
+            owed = writer.values(level, right, sign, pair, owed)
+            pair = writer.seeds(level, right, sign, pair)
+        writer.leaves(cells, pair, owed)
+
+    def close(self, public: PublicShare, cells: Words, pair: Pair, owed: Words) -> None:
+        """Write the corrections of leaves, when those of all levels are written."""
+        _Writer(self._ciphers(), public).leaves(cells, pair, owed)
+
+    def descend(self, state: State, public: PublicShare, start: int, stop: int, path: int) -> None:
+        step = _Step.of(self._ciphers(), public.domain.ring, len(state.seeds))
+        room = np.empty((len(state.seeds) + 1, 2), np.uint64)
+        for level in range(start, stop):
+            room = step.down(state, public, level, path >> (stop - 1 - level) & 1, room)
+
+    def leaves(self, state: State, public: PublicShare) -> Words:
+        block, corrections = self._ciphers().value.expanded(state.seeds), twice(control(state.seeds))
+        corrections &= public.leaf
+        shape = len(block), 2 // public.domain.ring.words, public.domain.ring.words
+        return public.domain.ring.add(block.reshape(shape), corrections.reshape(shape)).reshape(len(block), 2)
+
+    def _ciphers(self) -> _Ciphers:
+        """Ciphers of this thread: contexts of OpenSSL are not shared, and take longer to make than a level."""
+        if not hasattr(self._local, "ciphers"):
+            self._local.ciphers = _Ciphers(self.keys)
+        ciphers: _Ciphers = self._local.ciphers
+        return ciphers
+
+    def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
+        ciphers, (count, keys, _), flat = self._ciphers(), nodes.shape, nodes.reshape(-1, 2)
+        mask = control(flat)
+        corrected = twice(mask).reshape(nodes.shape)
+        corrected &= seed_words
+        corrected ^= nodes
+        result, room = np.empty((count, 2, keys, 2), np.uint64), np.empty((len(flat) + 1, 2), np.uint64)
+        for turn, cipher in enumerate((ciphers.left, ciphers.right)):
+            blocks = cipher.encrypt(flat, room).reshape(nodes.shape)
+            np.bitwise_xor(blocks, corrected, out=result[:, turn])
+        result[:, 1, :, 1] ^= mask.reshape(count, keys) & ((turns << np.uint64(63 - level)) & TOP)
+        return result.reshape(2 * count, keys, 2)
+
+    def blocks(self, seeds: Words) -> Words:
+        return self._ciphers().value.expanded(seeds)
+
+    def digests(self, messages: Words) -> Words:
+        raw, size = messages.astype("<u8", copy=False).tobytes(), 8 * messages.shape[1]
+        digested = b"".join([sha256(raw[start : start + size]).digest() for start in range(0, len(raw), size)])
+        return np.frombuffer(digested, dtype="<u8").astype(np.uint64, copy=False).reshape(len(messages), 4)
+
+    def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
+        ring, flat = public.domain.ring, nodes.reshape(-1, 2)
+        blocks = self._ciphers().left.expanded(flat).reshape(nodes.shape)
+        corrections = twice(control(flat)).reshape(nodes.shape) & public.point
+        places = [slice(start, start + ring.words) for start in range(0, 2, ring.words)]
+        numbers = [ring.add(blocks[..., place], corrections[..., place]) for place in places]
+        return np.concatenate([ring.sums(part) for part in numbers], axis=-1)
+
+
+class _Cipher:
+    """Fixed-key AES permutation."""
+
+    __slots__ = ("_context",)
+
+    def __init__(self, key: bytes) -> None:
+        self._context: CipherContext = Cipher(algorithms.AES128(key), modes.ECB()).encryptor()
+
+    def encrypt(self, blocks: Words, out: Words) -> Words:
+        """The permutation of contiguous blocks ``(count, 2)``, into a buffer of a block more."""
+        self._context.update_into(_octets(blocks), _octets(out))
+        return out[: len(blocks)]
+
+    def expanded(self, blocks: Words) -> Words:
+        """``AES(blocks) xor blocks``, newly laid out."""
+        result = self.encrypt(np.ascontiguousarray(blocks), np.empty((len(blocks) + 1, 2), np.uint64))
+        result ^= blocks
+        return result
+
+
+class _Ciphers:
+    """The four permutations of a task."""
+
+    __slots__ = ("left", "other_value", "right", "value")
+
+    def __init__(self, keys: TaskKeys) -> None:
+        self.left, self.right = _Cipher(keys.left), _Cipher(keys.right)
+        self.value, self.other_value = _Cipher(keys.value), _Cipher(keys.other_value)
+
+    def values(self, seeds: Words, ring: Ring) -> tuple[Words, Words]:
+        """Values added on the way left, and on the way right: numbers ``(keys, words)``."""
+        block = self.value.expanded(seeds)
+        if ring.words == 1:
+            return block[:, :1], block[:, 1:]
+        return block, self.other_value.expanded(seeds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Expansion of nodes to the next level of the tree, for all keys of a chunk, in a reused buffer."""
+
+    ciphers: _Ciphers
+    ring: Ring
+    block: Words
+
+    @classmethod
+    def of(cls, ciphers: _Ciphers, ring: Ring, count: int) -> _Step:
+        return cls(ciphers, ring, np.empty((count + 1, 2), np.uint64))
+
+    def down(self, state: State, public: PublicShare, level: int, turn: int, room: Words) -> Words:
+        """Changes the state, whose new seeds lie in the room; the room that the old ones leave."""
+        seeds, mask = state.seeds, control(state.seeds)
+        self._add(state.values, seeds, public.values[level] & mask[:, None], turn)
+        below = (self.ciphers.right if turn else self.ciphers.left).encrypt(seeds, room)
+        below ^= seeds
+        change = twice(mask, self.block[: len(seeds)])
+        change &= public.seeds[level]
+        below ^= change
+        if turn:
+            mask &= TOP
+            mask &= public.turns << np.uint64(63 - level)
+            below[:, 1] ^= mask
+        state.seeds = below
+        return seeds.base if seeds.base is not None and seeds.base.shape == room.shape else np.empty_like(room)
+
+    def _add(self, values: Words, seeds: Words, corrections: Words, turn: int) -> None:
+        """Adds what belongs to this turn, and the corrections."""
+        if self.ring.words == 1:
+            gained = self.ciphers.value.encrypt(seeds, self.block)[:, turn] ^ seeds[:, turn]
+            gained += corrections[:, 0]
+            values[:, 0] += gained
+            return
+        cipher = self.ciphers.other_value if turn else self.ciphers.value
+        block = cipher.encrypt(seeds, self.block)
+        block ^= seeds
+        values[:] = self.ring.add(self.ring.add(values, block), corrections)
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """SECRET: writes correction words, level by level, from the seeds of both servers on the paths to the cells.
+
+    Masks `right` are all ones where a path turns right; masks `sign`, where the control bit of server 1 is set, and so
+    that of server 0 is not.
+    """
+
+    ciphers: _Ciphers
+    public: PublicShare
+
+    def seeds(self, level: int, right: Words, sign: Words, pair: Pair) -> Pair:
+        """Corrects seeds and control bits; the seeds one level deeper."""
+        left_side, right_side = (cipher.expanded(pair[0]) for cipher in (self.ciphers.left, self.ciphers.right))
+        left_difference, right_difference = (
+            cipher.expanded(pair[1]) for cipher in (self.ciphers.left, self.ciphers.right)
+        )
+        left_difference ^= left_side
+        right_difference ^= right_side
+        correction, turn = seed_correction(right, left_difference, right_difference)
+        self.public.seeds[level] = correction
+        self.public.turns[:] |= turn >> np.uint64(63 - level)
+        correction[:, 1] ^= turn & right
+        wide = twice(right)
+        first = chosen(wide, left_side, right_side)
+        first ^= correction & ~twice(sign)
+        second = chosen(wide, left_difference, right_difference)
+        second ^= first
+        second ^= correction  # one of the servers has it, and so their seeds differ by it
+        return first, second
+
+    def values(self, level: int, right: Words, sign: Words, pair: Pair, owed: Words) -> Words:
+        """Corrects values; `owed` one level deeper: what the values on the path to the cell add up to."""
+        ring = self.public.domain.ring
+        left, other = (
+            ring.subtract(*sides) for sides in zip(*(self.ciphers.values(seeds, ring) for seeds in pair), strict=True)
+        )
+        kept = chosen(right[:, None], left, other)
+        # Who turns right where the cell lies left is above it: the path that is lost ends at 1.
+        wanted = ring.subtract(ring.units(~right), owed)
+        gained = ring.add(ring.subtract(kept, ring.add(left, other)), wanted)
+        self.public.values[level] = ring.negated_where(sign, gained)
+        return ring.add(ring.add(owed, kept), gained)
+
+    def leaves(self, cells: Words, pair: Pair, owed: Words) -> None:
+        """Corrects what leaves say of the cells in them."""
+        ring, public = self.public.domain.ring, self.public
+        places = np.arange(1 << public.domain.leaf_bits, dtype=np.uint64)
+        below = cells & np.uint64((1 << public.domain.leaf_bits) - 1)
+        above = ring.units(-(below[:, None] <= places).astype(np.uint64))
+        public.leaf[:] = self._leaf(self.ciphers.value, ring.subtract(above, owed[:, None]), pair)
+        if public.domain.is_enumerable:
+            equal = ring.units(-(below[:, None] == places).astype(np.uint64))
+            public.point[:] = self._leaf(self.ciphers.left, equal, pair)
+
+    def _leaf(self, cipher: _Cipher, wanted: Words, pair: Pair) -> Words:
+        """The block that makes numbers ``(keys, places, words)`` of the leaves' blocks."""
+        ring, sign = self.public.domain.ring, control(pair[1])
+        first, second = (cipher.expanded(seeds).reshape(wanted.shape) for seeds in pair)
+        signs = np.repeat(sign[:, None], wanted.shape[1], axis=1)
+        return ring.negated_where(signs, ring.add(ring.subtract(second, first), wanted)).reshape(len(sign), 2)
+
+
+def _octets(blocks: Words) -> memoryview:
+    return blocks.reshape(-1).view(np.uint8).data
+
+
+# The round keys of AES-128, for code that runs the rounds itself.
+
+
+_ROUNDS = 10
+
+
+def schedule(key: bytes) -> Words:
+    """Eleven round keys, ``(11, 2)`` little-endian words, for a public key (FIPS 197, section 5.2).
+
+    It looks up tables by the bytes of the key, so it is not for secret keys.
+    """
+    box, rounds, constant = _substitution(), [key], 1
+    for _ in range(_ROUNDS):
+        before = rounds[-1]
+        word = bytes(box[byte] for byte in before[13:] + before[12:13])
+        word = bytes([word[0] ^ constant]) + word[1:]
+        after = b""
+        for start in range(0, 16, 4):
+            word = bytes(a ^ b for a, b in zip(word, before[start : start + 4], strict=True))
+            after += word
+        rounds.append(after)
+        constant = _doubled(constant)
+    return np.frombuffer(b"".join(rounds), dtype="<u8").astype(np.uint64).reshape(_ROUNDS + 1, 2)
+
+
+def _substitution() -> list[int]:
+    """The S-box: the inverse in the field of 256 elements, then an affine map (FIPS 197, section 5.1.1)."""
+    powers = [1]
+    while len(powers) < 255:
+        powers.append(powers[-1] ^ _doubled(powers[-1]))  # 3 generates all elements but 0
+    inverse = {0: 0} | {power: powers[-place % 255] for place, power in enumerate(powers)}
+    return [_affine(inverse[byte]) for byte in range(256)]
+
+
+def _affine(byte: int) -> int:
+    turned = byte * 0x101  # twice the byte: its rotations are slices
+    return (turned ^ turned >> 4 ^ turned >> 5 ^ turned >> 6 ^ turned >> 7) & 0xFF ^ 0x63
+
+
+def _doubled(byte: int) -> int:
+    return (byte << 1) ^ (0x11B if byte & 0x80 else 0)
+
+
+# The fast engine: the processor's AES instructions, by code that numba compiles. The same bits as the portable one.
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FastEngine:
+    """Expands seeds in registers of one or two blocks. What is done once a key is left to the portable engine.
+
+    Formal guarantees: neither branches nor places in memory depend on cells or seeds.
+    """
+
+    keys: TaskKeys
+    lanes: int
+    chunk: int = 8192
+    _portable: PortableEngine = field(init=False)
+    _schedules: tuple[Words, Words] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.lanes <= lanes_here():
+            raise Refused("lanes", f"this processor has instructions for {lanes_here()} blocks, got {self.lanes}")
+        rounds = np.stack(
+            [schedule(key) for key in (self.keys.left, self.keys.right, self.keys.value, self.keys.other_value)]
+        )
+        object.__setattr__(self, "_portable", PortableEngine(self.keys))
+        object.__setattr__(self, "_schedules", (rounds, np.tile(rounds, self.lanes)))
+
+    @classmethod
+    def of_task(cls, task: bytes) -> FastEngine:
+        """An engine with the keys of the task so named."""
+        return cls(TaskKeys.of_task(task), lanes_here())
+
+    def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
+        from .kernels import generation
+
+        if not (_packed(public.seeds) and _packed(public.values) and _packed(public.turns)):
+            raise Refused("public", "words of keys must lie side by side")
+        ring, cells, pair = (
+            public.domain.ring,
+            np.ascontiguousarray(cells),
+            (first.copy(order="C"), second.copy(order="C")),
+        )
+        owed, (single, wide) = np.zeros((len(cells), ring.words), np.uint64), self._schedules
+        generation(self.lanes, ring.words)(
+            (cells, *pair, owed), public.seeds, public.values, public.turns, wide, single, public.domain.bits
+        )
+        self._portable.close(public, cells, pair, owed)
+
+    def descend(self, state: State, public: PublicShare, start: int, stop: int, path: int) -> None:
+        from .kernels import descent
+
+        words = public.domain.ring.words
+        single, wide = (self._by_turn(rounds, words) for rounds in self._schedules)
+        corrections = _laid(public.seeds), _laid(public.values), _laid(public.turns)
+        state.seeds, state.values = _laid(state.seeds), _laid(state.values)
+        descent(self.lanes, words)(
+            (state.seeds, state.values), *corrections, wide, single, start, stop, np.uint64(path)
+        )
+
+    def leaves(self, state: State, public: PublicShare) -> Words:
+        from .kernels import reading
+
+        single, wide = self._schedules
+        result = np.empty(state.seeds.shape, np.uint64)
+        seeds, corrections = _laid(state.seeds), _laid(public.leaf)
+        reading(self.lanes, public.domain.ring.words)(seeds, corrections, result, wide[2], single[2])
+        return result
+
+    def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
+        from .kernels import doubling
+
+        single, wide = self._schedules
+        below = np.empty((2 * len(nodes), *nodes.shape[1:]), np.uint64)
+        doubling(self.lanes)(_laid(nodes), below, _laid(seed_words), _laid(turns), wide, single, level)
+        return below
+
+    def blocks(self, seeds: Words) -> Words:
+        return self._portable.blocks(seeds)
+
+    def digests(self, messages: Words) -> Words:
+        if not {"sha", "sse4.1"} <= instructions_here():
+            return self._portable.digests(messages)
+        from .kernels import digesting
+
+        result = np.empty((len(messages), 4), np.uint64)
+        digesting()(np.ascontiguousarray(messages), result)
+        return result
+
+    def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
+        from .kernels import gathering
+
+        ring, (single, wide) = public.domain.ring, self._schedules
+        lanes = np.zeros((len(nodes), 2 * self.lanes), np.uint64)
+        gathering(self.lanes, ring.words)(_laid(nodes), _laid(public.point), lanes, wide[0], single[0])
+        numbers = lanes.reshape(len(nodes), self.lanes, 2 // ring.words, ring.words)
+        return ring.sums(numbers.swapaxes(1, 2)).reshape(len(nodes), 2)
+
+    def _by_turn(self, rounds: Words, words: int) -> Words:
+        """Round keys of children, then of values, each left and right."""
+        return rounds if words == 2 else rounds[[0, 1, 2, 2]]
+
+
+def _packed(words: Words) -> bool:
+    """True if the words of keys are contiguous along the last axis or two, which the compiled loops assume."""
+    inner = words if words.ndim < 3 else words[:1]
+    return inner.size == 0 or inner.flags.c_contiguous
+
+
+def _laid(words: Words) -> Words:
+    """Lay words side by side in memory."""
+    return words if _packed(words) else np.ascontiguousarray(words)
+
+
+@cache
+def instructions_here() -> frozenset[str]:
+    """Instruction sets that this processor has and numba may use: none where there is no numba."""
+    try:
+        import numba
+    except ImportError:
+        return frozenset()
+    from llvmlite.binding import get_host_cpu_features
+    from numba.core.registry import cpu_target
+
+    config: Any = numba.config
+    if config.DISABLE_JIT:
+        return frozenset()
+    _, _, allowed = cpu_target.target_context.codegen().magic_tuple()
+    used = {name[1:] for name in allowed.split(",") if name.startswith("+")}
+    return frozenset(name for name, has in get_host_cpu_features().items() if has and name in used)
+
+
+def lanes_here() -> int:
+    """Blocks per AES instruction of this processor; 0 if there is none, or numba may not use it."""
+    if not {"aes", "sse2"} <= instructions_here():
+        return 0
+    return 2 if {"vaes", "avx2"} <= instructions_here() else 1
+
+
+def engine_of_task(task: bytes) -> Engine:
+    """The fastest engine that this machine has. All engines of a task give the same bits."""
+    return FastEngine.of_task(task) if lanes_here() else PortableEngine.of_task(task)

@@ -1,15 +1,11 @@
-"""Loops over keys with the processor's AES instructions, emitted as LLVM code. Import this only where they exist.
-
-A block is two 64-bit words. `lanes` blocks are held in one register, and `GROUPS` registers are worked on at a time,
-for a round of AES takes several cycles. Whatever is left over goes one block at a time. All arrays hold the words of
-one key, or of one number, side by side. numba keeps compiled loops till their own file changes: whoever changes the
-emitter has to empty `__pycache__`.
-"""
+"""Loops over keys and leaves with the processor's AES and SHA instructions, as LLVM code. Import only where these
+exist."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -18,7 +14,15 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from dpcurves.compiled import compiled
+from dpcurves.arrays import compiled
+
+# Loops over keys with the processor's AES instructions, emitted as LLVM code. Import this only where they exist.
+#
+# A block is two 64-bit words. `lanes` blocks are held in one register, and `GROUPS` registers are worked on at a time,
+# for a round of AES takes several cycles. Whatever is left over goes one block at a time. All arrays hold the words of
+# one key, or of one number, side by side. numba keeps compiled loops till their own file changes: whoever changes the
+# emitter has to empty `__pycache__`.
+
 
 GROUPS = 4
 ROUNDS = 10
@@ -331,3 +335,235 @@ def doubling(lanes: int) -> Callable[..., None]:
                 _double(blocks, public, (single[0], single[1]), i, level, 1, 1)
 
     return compiled(double)
+
+
+# Loops over the leaves of keys, emitted as LLVM code. Import this only where there are AES instructions.
+
+
+def _typed_read(  # noqa: PLR0917 (numba's functions have no keywords)
+    typing: Any, arrays: Any, round_keys: Any, first: Any, lanes: Any, words: Any, groups: Any
+) -> Any:
+    """Typed intrinsic that evaluates leaves of some keys: ``(leaves, corrections, blocks)``."""
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        code = Emitter(context, builder, lanes.literal_value, words.literal_value, groups.literal_value)
+        leaves, corrections, blocks = code.data(signature.args[0], given[0])
+        key = context.make_array(round_keys)(context, builder, given[1]).data
+        said = [
+            builder.bitcast(builder.add(*both), code.wide) for both in _said(code, (leaves, corrections), key, given[2])
+        ]
+        code.store(said, blocks, given[2], 2)
+        return context.get_dummy_value()
+
+    return types.void(arrays, round_keys, first, lanes, words, groups), emit
+
+
+_read: Any = intrinsic(prefer_literal=True)(_typed_read)
+
+
+def _said(code: Emitter, at: tuple[Any, Any], key: Any, first: Any) -> list[tuple[Any, Any]]:
+    """Blocks of leaves and their corrections, both as numbers to be added."""
+    kind = code.wide if code.words == 1 else code.numbers
+    seeds = code.load(at[0], first, 2, code.wide)
+    (blocks,) = code.expanded(seeds, key)
+    corrections = code.load(at[1], first, 2, code.wide)
+    masked = [code.builder.and_(code.control(seed), each) for seed, each in zip(seeds, corrections, strict=True)]
+    numbers = [[code.builder.bitcast(each, kind) for each in part] for part in (blocks, masked)]
+    return list(zip(*numbers, strict=True))
+
+
+@cache
+def reading(lanes: int, words: int) -> Callable[..., None]:
+    """The loop that reads leaves: ``(keys, 2)`` to ``(keys, 2)``."""
+    groups, width = GROUPS, GROUPS * lanes
+
+    def read(leaves: Any, corrections: Any, blocks: Any, wide: Any, single: Any) -> None:
+        whole, arrays = len(blocks) // width * width, (leaves, corrections, blocks)
+        for i in range(0, whole, width):
+            _read(arrays, wide, i, lanes, words, groups)
+        for i in range(whole, len(blocks)):
+            _read(arrays, single, i, 1, words, 1)
+
+    return compiled(read)
+
+
+def _typed_gather(  # noqa: PLR0917
+    typing: Any, arrays: Any, round_keys: Any, first: Any, lanes: Any, words: Any, groups: Any
+) -> Any:
+    """Typed intrinsic that adds up the values of leaves of some keys: ``(leaves, corrections, sums)``."""
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        code = Emitter(context, builder, lanes.literal_value, words.literal_value, groups.literal_value)
+        leaves, points, sums = code.data(signature.args[0], given[0])
+        _emit_gather(
+            code, (leaves, points, sums), context.make_array(round_keys)(context, builder, given[1]).data, given[2]
+        )
+        return context.get_dummy_value()
+
+    return types.void(arrays, round_keys, first, lanes, words, groups), emit
+
+
+def _emit_gather(code: Emitter, at: tuple[Any, Any, Any], key: Any, first: Any) -> None:
+    leaves, points, sums = at
+    build, kind = code.builder, code.wide if code.words == 1 else code.numbers
+    total = build.bitcast(code.load(sums, _I64(0), 2, code.wide)[0], kind)
+    for block, masked in _said(code, (leaves, points), key, first):
+        total = build.add(total, build.add(block, masked))
+    code.store([build.bitcast(total, code.wide)], sums, _I64(0), 2)
+
+
+_gather: Any = intrinsic(prefer_literal=True)(_typed_gather)
+
+
+@cache
+def gathering(lanes: int, words: int) -> Callable[..., None]:
+    """The loop that adds up what leaves ``(nodes, keys, 2)`` say, a lane at a time: ``(nodes, 2 * lanes)``."""
+    groups, width = GROUPS, GROUPS * lanes
+
+    def gather(nodes: Any, point: Any, sums: Any, wide: Any, single: Any) -> None:
+        whole = len(point) // width * width
+        for node in range(len(nodes)):
+            arrays = nodes[node], point, sums[node]
+            for i in range(0, whole, width):
+                _gather(arrays, wide, i, lanes, words, groups)
+            for i in range(whole, len(point)):
+                _gather(arrays, single, i, 1, words, 1)
+
+    return compiled(gather)
+
+
+# SHA-256 of short messages with the processor's instructions, emitted as LLVM code. Import this only where they exist.
+#
+# A message is 48 bytes and fills one block with its padding. Words of 32 bits are held four in a register; the
+# registers
+# of `GROUPS` messages are worked on side by side, for a round takes several cycles.
+
+
+HASH_GROUPS = 2
+MESSAGE_WORDS = 6
+_DIGEST_WORDS = 4
+_I32, _WIDE = ir.IntType(32), ir.IntType(64)
+_FOUR = ir.VectorType(_I32, 4)
+
+
+def _primes(count: int) -> list[int]:
+    found: list[int] = []
+    candidate = 2
+    while len(found) < count:
+        if all(candidate % prime for prime in found):
+            found.append(candidate)
+        candidate += 1
+    return found
+
+
+def _cube_root(number: int) -> int:
+    low, high = 0, 1 << (number.bit_length() // 3 + 1)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if middle**3 <= number else (low, middle - 1)
+    return low
+
+
+# The first 32 bits of the fractional parts of roots of primes (FIPS 180-4, sections 4.2.2 and 5.3.3).
+ROUND_WORDS = [_cube_root(prime << 96) % 2**32 for prime in _primes(64)]
+START_WORDS = [isqrt(prime << 64) % 2**32 for prime in _primes(8)]
+
+
+class _Emitter:
+    """Emits code over one register of each message."""
+
+    def __init__(self, builder: Any) -> None:
+        self.builder = builder
+
+    def instruction(self, name: str, *registers: Any) -> Any:
+        kind = ir.FunctionType(_FOUR, [_FOUR] * len(registers))
+        function = _TOOLS.get_or_insert_function(self.builder.module, kind, f"llvm.x86.sha256{name}")
+        return self.builder.call(function, registers)
+
+    def swapped(self, register: Any) -> Any:
+        """With the bytes of each word the other way round."""
+        kind = ir.FunctionType(_FOUR, [_FOUR])
+        return self.builder.call(
+            _TOOLS.get_or_insert_function(self.builder.module, kind, "llvm.bswap.v4i32"), [register]
+        )
+
+    def shuffled(self, first: Any, second: Any, *places: int) -> Any:
+        return self.builder.shuffle_vector(first, second, ir.Constant(_FOUR, places))
+
+    def place(self, base: Any, message: Any, words: int, number: int) -> Any:
+        """Pointer to register `number` of a message, in rows of so many 64-bit words."""
+        start = self.builder.add(self.builder.mul(message, _WIDE(words)), _WIDE(2 * number))
+        return self.builder.bitcast(self.builder.gep(base, [start]), _FOUR.as_pointer())
+
+    def words(self, base: Any, message: Any) -> list[Any]:
+        """The sixteen words of a message's block."""
+        loaded = []
+        for number in range(3):
+            register = self.builder.load(self.place(base, message, MESSAGE_WORDS, number))
+            register.align = 8
+            loaded.append(self.swapped(register))
+        return [*loaded, ir.Constant(_FOUR, [1 << 31, 0, 0, 64 * MESSAGE_WORDS])]
+
+    def next_words(self, words: Sequence[Any]) -> Any:
+        """The four words after the last sixteen."""
+        shifted = self.shuffled(words[2], words[3], 1, 2, 3, 4)
+        return self.instruction(
+            "msg2", self.builder.add(self.instruction("msg1", words[0], words[1]), shifted), words[3]
+        )
+
+    def four_rounds(self, state: tuple[Any, Any], words: Any, number: int) -> tuple[Any, Any]:
+        """Words f e b a and h g d c of the state, after rounds ``4 * number`` to ``4 * number + 3``."""
+        first, second = state
+        keyed = self.builder.add(words, ir.Constant(_FOUR, ROUND_WORDS[4 * number : 4 * number + 4]))
+        second = self.instruction("rnds2", second, first, keyed)
+        first = self.instruction("rnds2", first, second, self.shuffled(keyed, keyed, 2, 3, 0, 0))
+        return first, second
+
+    def store(self, state: tuple[Any, Any], base: Any, message: Any) -> None:
+        first, second = state
+        for number, places in enumerate(((3, 2, 7, 6), (1, 0, 5, 4))):
+            register = self.swapped(self.shuffled(first, second, *places))
+            self.builder.store(register, self.place(base, message, _DIGEST_WORDS, number), align=8)
+
+
+def _typed_digest(typing: Any, messages: Any, digests: Any, first: Any, groups: Any) -> Any:
+    """SHA-256 of some messages."""
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        read, written = (context.make_array(signature.args[n])(context, builder, given[n]).data for n in (0, 1))
+        numbers = [builder.add(given[2], _WIDE(group)) for group in range(groups.literal_value)]
+        _emit_digest(_Emitter(builder), read, written, numbers)
+        return context.get_dummy_value()
+
+    return types.void(messages, digests, first, groups), emit
+
+
+def _emit_digest(code: _Emitter, read: Any, written: Any, numbers: list[Any]) -> None:
+    a, b, c, d, e, f, g, h = START_WORDS
+    start = ir.Constant(_FOUR, [f, e, b, a]), ir.Constant(_FOUR, [h, g, d, c])
+    words = [code.words(read, number) for number in numbers]
+    states = [start for _ in numbers]
+    for number in range(16):
+        states = [code.four_rounds(state, each[0], number) for state, each in zip(states, words, strict=True)]
+        words = [[*each[1:], code.next_words(each)] if number < 12 else each[1:] for each in words]
+    for state, number in zip(states, numbers, strict=True):
+        added = code.builder.add(state[0], start[0]), code.builder.add(state[1], start[1])
+        code.store(added, written, number)
+
+
+_digest: Any = intrinsic(prefer_literal=True)(_typed_digest)
+
+
+@cache
+def digesting() -> Callable[..., None]:
+    """The loop from messages ``(count, 6)`` to digests ``(count, 4)``, both little-endian words."""
+    groups = HASH_GROUPS
+
+    def digest(messages: Any, digests: Any) -> None:
+        whole = len(messages) // groups * groups
+        for i in range(0, whole, groups):
+            _digest(messages, digests, i, groups)
+        for i in range(whole, len(messages)):
+            _digest(messages, digests, i, 1)
+
+    return compiled(digest)

@@ -1,13 +1,19 @@
-"""Integers modulo 2**64 or 2**128, as arrays of 64-bit words, the lowest first."""
+"""Integers modulo 2**64 or 2**128, cells that keys speak of, and frames of bytes that keys travel in."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from struct import Struct
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.arguments import Refused
+
+# Integers modulo 2**64 or 2**128, as arrays of 64-bit words, the lowest first.
+
 
 Words = NDArray[np.uint64]
 
@@ -101,3 +107,163 @@ class Ring:
 
 Z64 = Ring(1)
 Z128 = Ring(2)
+
+
+# The cells that keys speak of, and the ring in which shares add up.
+
+
+MOST_BITS = 64
+ENUMERABLE_BITS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Cells ``0, ..., 2**bits - 1``, and the ring in which shares add up.
+
+    The tree of seeds ends one level early where two values fill one block of AES.
+
+    Raises:
+        ValueError: `bits` is not in 1, ..., 64.
+
+    >>> from dpcurves_parties.crypto import Z64
+    >>> Domain(32, Z64).levels
+    31
+    """
+
+    bits: int
+    ring: Ring
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.bits <= MOST_BITS:
+            raise Refused("bits", f"a domain has 1 to {MOST_BITS} bits, got {self.bits}")
+
+    @property
+    def leaf_bits(self) -> int:
+        return 2 - self.ring.words
+
+    @property
+    def levels(self) -> int:
+        return self.bits - self.leaf_bits
+
+    @property
+    def is_enumerable(self) -> bool:
+        """True if keys can be evaluated on the whole domain: they have one more block for that."""
+        return self.bits <= ENUMERABLE_BITS
+
+    @property
+    def record_words(self) -> int:
+        """64-bit words of one key's correction words."""
+        return self.levels * (2 + self.ring.words) + 1 + 2 + 2 * self.is_enumerable
+
+    def require(self, cells: Words) -> None:
+        """Refuse cells outside the domain, without saying which.
+
+        Raises:
+            ValueError: there are some.
+        """
+        if self.bits < MOST_BITS and bool(np.any(cells >> np.uint64(self.bits))):
+            raise Refused("cells", f"all must be below 2**{self.bits}")
+
+    def in_order(self, thresholds: Sequence[int]) -> tuple[tuple[int, int], ...]:
+        """Thresholds from left to right, each with its place.
+
+        Raises:
+            ValueError: one is outside the domain.
+        """
+        for threshold in thresholds:
+            if not 0 <= threshold < 1 << self.bits:
+                raise Refused("thresholds", f"all must be in 0, ..., 2**{self.bits} - 1, got {threshold}")
+        return tuple(sorted((int(threshold), place) for place, threshold in enumerate(thresholds)))
+
+
+# Words of many keys, level by level as engines read them, or key by key as they are sent.
+
+
+Part = slice | NDArray[np.bool_]
+"""Some keys of many."""
+
+_AT_A_TIME = 256  # keys whose rows fit into the cache
+
+
+def by_level(records: Words, levels: int, words: int) -> Words:
+    """Records ``(keys, levels * words)`` as ``(levels, keys, words)``, laid out so."""
+    result = np.empty((levels, len(records), words), np.uint64)
+    for keys in range(0, len(records), _AT_A_TIME):
+        chunk = records[keys : keys + _AT_A_TIME]
+        result[:, keys : keys + _AT_A_TIME] = chunk.reshape(len(chunk), levels, words).transpose(1, 0, 2)
+    return result
+
+
+def as_rows(*by_level: Words) -> Words:
+    """The reverse of `by_level`, for several arrays ``(levels, keys, words)``: one row for each key."""
+    ends = np.cumsum([0, *(part.shape[0] * part.shape[2] for part in by_level)])
+    rows = np.empty((by_level[0].shape[1], int(ends[-1])), np.uint64)
+    for keys in range(0, len(rows), _AT_A_TIME):
+        for start, end, part in zip(ends, ends[1:], by_level, strict=False):
+            chunk = part[:, keys : keys + _AT_A_TIME].transpose(1, 0, 2)
+            rows[keys : keys + _AT_A_TIME, start:end].reshape(chunk.shape)[...] = chunk
+    return rows
+
+
+# Frames of bytes: a fixed header with a checksum, then records of one size. Any other form is refused.
+
+
+_HEAD = Struct("<4sBBBBI")  # magic, version, kind, bits, words, count: little-endian
+_SUM_SIZE = 4  # of SHA-256 over all else: against accidents, not against people
+_MAGIC = b"dpcs"
+_VERSION = 1
+HEAD_SIZE = _HEAD.size + _SUM_SIZE
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Header of a frame, without the count.
+
+    Attributes:
+        name: Content of the frame, for errors.
+        kind: Its number.
+        bits: Bits of the domain; 0 if there is none.
+        words: Words of a number.
+    """
+
+    name: str
+    kind: int
+    bits: int
+    words: int
+
+    def packed(self, records: Words) -> bytes:
+        """The frame of records ``(count, words of a record)``."""
+        head = _HEAD.pack(_MAGIC, _VERSION, self.kind, self.bits, self.words, len(records))
+        body = np.ascontiguousarray(records, dtype="<u8").tobytes()
+        return head + _checksum(head, body) + body
+
+    def records(self, blob: bytes, record_words: int) -> Words:
+        """The records ``(count, record_words)`` of a frame. Read-only.
+
+        Raises:
+            ValueError: it is another frame, or its length or its checksum is not what its head says.
+        """
+        found = self._head(blob)
+        wanted = (_MAGIC, _VERSION, self.kind, self.bits, self.words)
+        for part, have, want in zip(("magic", "version", "kind", "bits", "words"), found, wanted, strict=False):
+            if have != want:
+                raise Refused(self.name, f"{part} {want!r} is needed, got {have!r}")
+        size = HEAD_SIZE + 8 * record_words * found[-1]
+        if len(blob) != size:
+            raise Refused(self.name, f"{size} bytes are needed for count {found[-1]}, got {len(blob)}")
+        if blob[_HEAD.size : HEAD_SIZE] != _checksum(blob[: _HEAD.size], memoryview(blob)[HEAD_SIZE:]):
+            raise Refused(self.name, "the checksum is that of other bytes")
+        body = np.frombuffer(blob, dtype="<u8", offset=HEAD_SIZE).astype(np.uint64, copy=False)
+        return body.reshape(found[-1], record_words)
+
+    def _head(self, blob: bytes) -> tuple[bytes, int, int, int, int, int]:
+        if len(blob) < HEAD_SIZE:
+            raise Refused(self.name, f"a head of {HEAD_SIZE} bytes is needed, got {len(blob)}")
+        magic, version, kind, bits, words, count = _HEAD.unpack_from(blob)
+        return magic, version, kind, bits, words, count
+
+
+def _checksum(head: bytes, body: bytes | memoryview) -> bytes:
+    digest = sha256(head)
+    digest.update(body)
+    return digest.digest()[:_SUM_SIZE]

@@ -1,23 +1,23 @@
-from .connection import Connection, End, conducted
-from .device import Device
-from .jobs import (
+from .device import Collector, Device, Person
+from .letters import AGGREGATOR, FolderMailbox, KeyBundle, Mailbox, Place, Writer
+from .promise import (
+    Agreed,
+    Agreement,
+    Meeting,
+    Promise,
     answers_by_servers,
     answers_of_pairs,
     given_to_answers,
     given_to_answers_by_servers,
     given_to_sum,
+    meetings,
     number_of,
+    promised_pairs,
     response_to,
     shares_of,
     sum_of_pairs,
 )
-from .letters import AGGREGATOR, KeyBundle, Place, Writer
-from .mailbox import FolderMailbox, Mailbox
-from .meetings import Meeting, meetings, promised_pairs
-from .person import Collector, Person
-from .promise import Agreed, Agreement, Promise
-from .seed_file import read_seed
-from .settlement import Settlements, Shelf, settled
+from .session import Connection, End, Settlements, Shelf, conducted, settled
 from .statistics import (
     AUC,
     COLLISION,
@@ -38,59 +38,14 @@ from .statistics import (
     plan,
     simulate,
 )
-from .task import PAIRINGS, PairTask, Trust
+from .task import PAIRINGS, PairTask, Trust, read_seed
 
 __all__ = [
-    "AGGREGATOR",
-    "AUC",
-    "COLLISION",
-    "GINI",
-    "KENDALL",
-    "KERNELS",
-    "PAIRINGS",
-    "Agreed",
-    "Agreement",
-    "Collector",
-    "Connection",
-    "Device",
-    "End",
-    "FolderMailbox",
-    "Kernel",
-    "KeyBundle",
-    "Mailbox",
-    "Meeting",
-    "Noise",
-    "OwnChoice",
-    "PairTask",
-    "Permutations",
-    "Person",
-    "Place",
-    "Promise",
-    "Settlements",
-    "Shelf",
-    "Trust",
-    "Unsigned",
-    "WithoutRepetition",
-    "Writer",
-    "Zetas",
-    "answered_by",
-    "answers_by_servers",
-    "answers_of_pairs",
-    "area_of",
-    "best",
-    "conducted",
-    "given_to_answers",
-    "given_to_answers_by_servers",
-    "given_to_sum",
-    "meetings",
-    "number_of",
-    "pair_statistic",
-    "plan",
-    "promised_pairs",
-    "read_seed",
-    "response_to",
-    "settled",
-    "shares_of",
-    "simulate",
-    "sum_of_pairs",
-]
+    "AGGREGATOR", "AUC", "COLLISION", "GINI", "KENDALL", "KERNELS", "PAIRINGS", "Agreed", "Agreement", "Collector",
+    "Connection", "Device", "End", "FolderMailbox", "Kernel", "KeyBundle", "Mailbox", "Meeting", "Noise",
+    "OwnChoice", "PairTask", "Permutations", "Person", "Place", "Promise", "Settlements", "Shelf", "Trust",
+    "Unsigned", "WithoutRepetition", "Writer", "Zetas", "answered_by", "answers_by_servers", "answers_of_pairs",
+    "area_of", "best", "conducted", "given_to_answers", "given_to_answers_by_servers", "given_to_sum", "meetings",
+    "number_of", "pair_statistic", "plan", "promised_pairs", "read_seed", "response_to", "settled", "shares_of",
+    "simulate", "sum_of_pairs",
+]  # fmt: skip

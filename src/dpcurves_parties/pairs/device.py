@@ -1,26 +1,67 @@
-"""SECRET. File of one person: its secret, the meetings that it has entered, and the messages received in each."""
+"""SECRET. The device of one person: its file, its part in one meeting, and messages that are sent again unchanged."""
 
 from __future__ import annotations
 
 import hmac
 import sqlite3
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from numpy.typing import NDArray
 
 from dpcurves.arguments import ProtocolAborted
+from dpcurves.ledger.key import publish
 from dpcurves.noise import Randomness
 
 from ..crypto.two_party import Job, Owner, Talk, evaluate_one, garble_one
-from .letters import Writer
-from .meetings import Meeting
-from .private_file import changing
-from .values import whole
+from .letters import AGGREGATOR, KeyBundle, Mailbox, Place, Writer, opened_by
+from .promise import Agreed, Meeting, whole
+
+# SECRET. A file of one party alone, an SQLite database: each change is on the disk when it is over.
+
+
+_PATIENCE = 30.0
+
+
+@contextmanager
+def changing(path: Path, owner: str, tables: Sequence[str]) -> Iterator[sqlite3.Connection]:
+    """Run an exclusive SQLite transaction, durable on disk when it ends. The file is readable by its owner alone.
+
+    Args:
+        path: The file; it is made if there is none.
+        owner: Subject of an error.
+        tables: SQL that makes what is not there yet.
+
+    Raises:
+        ProtocolAborted: the file can not be read or written. Nothing of it is shown.
+    """
+    base: sqlite3.Connection | None = None
+    try:
+        if not path.exists():
+            # Not opened where it stands: a file that is closed takes all locks along that this process has on it.
+            publish(path, lambda _: None)
+        base = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+        base.execute("PRAGMA synchronous = FULL")
+        base.execute("BEGIN IMMEDIATE")
+        for table in tables:
+            base.execute(table)
+        yield base
+        base.execute("COMMIT")
+    except (OSError, sqlite3.Error):
+        raise ProtocolAborted(owner, f"{str(path)!r} can not be read or written", 500) from None
+    finally:
+        if base is not None:
+            base.close()
+
+
+# SECRET. File of one person: its secret, the meetings that it has entered, and the messages received in each.
+
 
 SECRET_SIZE = 32
 Bits = NDArray[np.bool_]
@@ -203,3 +244,103 @@ def _said(talk: Talk[list[Bits]], heard: Sequence[bytes]) -> tuple[list[bytes], 
     except StopIteration as end:
         share: list[Bits] = end.value
         return said, share
+
+
+# Person in a meeting: takes letters out of a mailbox, and leaves its own there.
+
+
+SHARE = 100
+"""The step of a share, after all others."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Person:
+    """SECRET: protocol state of one person.
+
+    Formal guarantees: the device takes part in the promised pairs of its number alone, in no more than were agreed on,
+    and works out in each what was promised, noise and all, whatever it is handed; see `Device` for one meeting.
+
+    Attributes:
+        number: Its number in the task.
+        agreed: Agreement with the seed.
+        device: Its own file.
+        mailbox: Storage of the letters.
+        bundles: The key bundle of each person, and of the aggregator.
+    """
+
+    number: int
+    agreed: Agreed
+    device: Device
+    mailbox: Mailbox
+    bundles: Callable[[int], KeyBundle]
+
+    def attend(self, meeting: Meeting, value: Sequence[Any]) -> bool:
+        """Send the letters that can be sent by now; return whether all are sent.
+
+        It is called again when the partner may have written.
+
+        Args:
+            meeting: Meeting of the agreement.
+            value: This person's values, in the order of the kernel's columns; see `Device.said`.
+
+        Raises:
+            ProtocolAborted: the meeting was never this person's, or there are more or fewer values than were agreed on:
+                then nothing is spent. Or it was dropped, or a letter in its place is another one's.
+        """
+        self.agreed.require(meeting, self.number)
+        if (self.device.task, self.device.most, len(value)) != (self.agreed.task, self.agreed.most, self.agreed.values):
+            raise ProtocolAborted("device", "it was made for another agreement, or there are other values")
+        partner, job = meeting.partner(self.number), self.agreed.job(meeting)
+        while True:
+            said, share = self.device.said(meeting, job, value, self.number)
+            for step, message in enumerate(said):
+                self._leave(meeting, step, message, partner)
+            if share is not None:
+                self._leave(meeting, SHARE, share, AGGREGATOR)
+                return True
+            step = len(self.device.heard(meeting))
+            place = Place(meeting.name, step, partner, self.number)
+            letter = self.mailbox.get(place)
+            if letter is None:
+                return False
+            self.device.keep(meeting, step, self.device.writer.opened(letter, place, self.bundles(partner)))
+
+    def _leave(self, meeting: Meeting, step: int, message: bytes, reader: int) -> None:
+        place = Place(meeting.name, step, self.number, reader)
+        if not self.mailbox.holds(place):
+            self.mailbox.put(place, self.device.writer.letter(message, place, self.bundles(reader)))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Collector:
+    """SECRET: aggregator, who alone opens outputs.
+
+    Attributes:
+        sealing: Opens what is sealed to it.
+        letters: The letter of a place, if there is one.
+        bundles: The key bundle of each person.
+    """
+
+    sealing: X25519PrivateKey
+    letters: Callable[[Place], bytes | None]
+    bundles: Callable[[int], KeyBundle]
+
+    def output(self, meeting: Meeting, wires: int) -> NDArray[np.bool_] | None:
+        """The output of a meeting, wire by wire; None: a share is missing, or is none: the meeting does not count."""
+        shares = [self._share(meeting, person, wires) for person in meeting.people]
+        if shares[0] is None or shares[1] is None:
+            return None
+        return shares[0] ^ shares[1]
+
+    def _share(self, meeting: Meeting, person: int, wires: int) -> NDArray[np.bool_] | None:
+        place = Place(meeting.name, SHARE, person, AGGREGATOR)
+        letter = self.letters(place)
+        if letter is None:
+            return None
+        try:
+            body = opened_by(self.sealing, letter, place, self.bundles(person))
+        except ProtocolAborted:
+            return None
+        if len(body) != -(-wires // 8):
+            return None
+        return np.unpackbits(np.frombuffer(body, np.uint8), count=wires, bitorder="little").astype(np.bool_)

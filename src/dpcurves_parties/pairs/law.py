@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 from dpcurves.arguments import Refused
 from dpcurves.laws.law import Law
-from dpcurves.queries import Overlaps
+from dpcurves_parties.pairs.queries import Overlaps
 
 MOST_PAIRS = 2**40
 _COUNTED = ("people", "pairs", "one", "both", "least", "most")

@@ -1,12 +1,14 @@
-"""Letters between people who are not online together: encrypted to one, signed by another, bound to one place.
-
-A letter is sealed by HPKE (RFC 9180: X25519, HKDF-SHA256, AES-128-GCM) and signed by Ed25519, both over its place: the
-meeting, the step, who writes and who reads. Whoever carries it sees its size and its place.
-"""
+"""Letters between people who are not online together, and the mailbox that carries them."""
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_hex
+from typing import Protocol
 
 from cryptography.exceptions import InvalidSignature, InvalidTag
 from cryptography.hazmat.primitives import hpke
@@ -16,6 +18,13 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from dpcurves.arguments import ProtocolAborted
+
+# Letters between people who are not online together: encrypted to one, signed by another, bound to one place.
+#
+# A letter is sealed by HPKE (RFC 9180: X25519, HKDF-SHA256, AES-128-GCM) and signed by Ed25519, both over its place:
+# the
+# meeting, the step, who writes and who reads. Whoever carries it sees its size and its place.
+
 
 SUITE = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM)
 KEY_SIZE, SIGNATURE_SIZE = 32, 64
@@ -144,3 +153,69 @@ def _require_key_of_its_own(bundle: KeyBundle) -> None:
 
 def _signed(task: bytes, person: int, sealing: bytes, signing: bytes) -> bytes:
     return b"dpcurves card 1\n" + person.to_bytes(8, "little", signed=True) + sealing + signing + task
+
+
+# A mailbox for letters: it sees where they belong and how long they are, and keeps the first one for each place.
+
+
+LARGEST_LETTER = 2**20
+
+
+class Mailbox(Protocol):
+    """Interface of mailboxes."""
+
+    def put(self, place: Place, letter: bytes) -> None:
+        """Leave a letter. Leaving it twice changes nothing."""
+        ...
+
+    def get(self, place: Place) -> bytes | None:
+        """The letter of a place; None: there is none yet."""
+        ...
+
+    def holds(self, place: Place) -> bool:
+        """True if the letter of a place is known to be stored: then it need not be left again."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FolderMailbox:
+    """Letters as files in a folder that all who write and read can reach.
+
+    Attributes:
+        folder: The folder, which exists.
+    """
+
+    folder: Path
+
+    def put(self, place: Place, letter: bytes) -> None:
+        """Leave a letter; the second one for a place is forgotten.
+
+        Raises:
+            ProtocolAborted: it is too long, or the folder takes no file.
+        """
+        if len(letter) > LARGEST_LETTER:
+            raise ProtocolAborted("letter", f"it has at most {LARGEST_LETTER} bytes")
+        file = self._file(place)
+        draft = file.with_name(f".{file.name}.{token_hex(8)}")
+        try:
+            draft.write_bytes(letter)
+            draft.chmod(0o644)  # others read it, and it is sealed
+            with suppress(FileExistsError):
+                os.link(draft, file)  # whole or not at all; who wrote a letter that is lost leaves it again
+            draft.unlink()
+        except OSError as error:
+            raise ProtocolAborted("mailbox", f"it takes no letter ({error.strerror})", 500) from None
+
+    def get(self, place: Place) -> bytes | None:
+        """The letter of a place; None: there is none yet."""
+        try:
+            return self._file(place).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def holds(self, place: Place) -> bool:
+        """True if there is a letter in a place."""
+        return self._file(place).exists()
+
+    def _file(self, place: Place) -> Path:
+        return self.folder / f"{sha256(place.octets).hexdigest()}.letter"

@@ -9,16 +9,12 @@ from fastapi import FastAPI, Request, Response
 
 from dpcurves.ledger import Ledger
 
-from ..serving.door import USUAL, Door, Limits
-from ..serving.entrance import proving
-from ..serving.errors import ProtocolAborted
 from ..serving.identity import Identity
-from ..serving.launch import Address, serve
-from ..serving.replies import body_of, told
-from ..serving.task_app import bearer_of, service_of, task_app
-from ..serving.ticket import Role
-from .relay import LARGEST_QUESTION, OF_PERSON, Relay
-from .relay_store import RelayStore
+from ..serving.messages import ProtocolAborted
+from ..serving.server import USUAL, Address, Door, Limits, proving, serve
+from ..serving.task_app import bearer_of, body_of, service_of, task_app, told
+from ..serving.task_document import Role
+from .relay import LARGEST_QUESTION, OF_PERSON, Relay, RelayStore
 from .task import PairTask
 
 

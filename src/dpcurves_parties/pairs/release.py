@@ -10,11 +10,11 @@ import numpy as np
 
 from dpcurves.arguments import Refused
 from dpcurves.arrays import BoolArray, IntArray
+from dpcurves.conversation import Plan, Release
 from dpcurves.ledger import Allotment
 from dpcurves.noise.randomness import Randomness
-from dpcurves.queries import Overlaps, PairQuery, commitment
-from dpcurves.release import Plan, Release
 from dpcurves.trust.base import require
+from dpcurves_parties.pairs.queries import Overlaps, PairQuery, commitment
 
 from ..crypto.circuits import evaluated
 from .finite_coins import FiniteLaplace

@@ -11,22 +11,19 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from dpcurves.arguments import Refused
+from dpcurves.conversation import Release
 from dpcurves.ledger import Allotment
 from dpcurves.noise.randomness import Randomness
-from dpcurves.queries import commitment
-from dpcurves.release import Release
+from dpcurves_parties.pairs.queries import commitment
 
-from ..serving.errors import ProtocolAborted
-from ..serving.json_messages import facts_of
-from ..serving.json_messages import opened as read
-from ..serving.line import PROTOCOL
+from ..serving.messages import ProtocolAborted, facts_of
+from ..serving.messages import opened as read
+from ..serving.server import PROTOCOL
 from ..serving.two_servers import report_set
 from ..serving.two_servers.collection import CLOSES, LARGEST_QUESTION, Collection, OfPeer, Resources
-from ..serving.two_servers.kinds import TaskKind
-from ..serving.two_servers.messages import Asked, require_set
-from ..serving.two_servers.tables import Standing
-from .connection import Connection, End, conducted
-from .session import PairSession, PairsOf, warm
+from ..serving.two_servers.kinds import Asked, TaskKind, require_set
+from ..serving.two_servers.store import Standing
+from .session import Connection, End, PairSession, PairsOf, conducted, warm
 from .store import PairStore
 from .task import PairTask
 

@@ -8,12 +8,12 @@ from secrets import token_bytes
 from typing import Any
 
 from dpcurves.arguments import Refused, chosen, require_kind, whole
+from dpcurves.conversation import Plan
 from dpcurves.curves.pair_mean import UStatistic
 from dpcurves.ledger import QuestionBudget
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
-from dpcurves.queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition, commitment
-from dpcurves.release import Plan
+from dpcurves_parties.pairs.queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition, commitment
 
 from .mechanisms import (
     AUC,

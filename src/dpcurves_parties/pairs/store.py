@@ -11,9 +11,9 @@ from sqlalchemy import Column, Connection, Table, delete, insert, select, update
 from dpcurves.ledger.database import alone, make_tables
 
 from ..serving.database import ServerDatabase
-from ..serving.errors import ProtocolAborted
-from .settlement import NOTHING, Kept, RunState
-from .shown_seeds import keep_seed, seeds_in, shown_seed
+from ..serving.messages import ProtocolAborted
+from .relay import keep_seed, seeds_in, shown_seed
+from .session import NOTHING, Kept, RunState
 
 METADATA = sql.MetaData()
 seeds_in(METADATA)

@@ -1,26 +1,120 @@
-"""Task of people in pairs: the public document that people, servers and analysts agree on."""
+"""Tasks of people in pairs: the public document, its statement in words, values and shares, and the file of the
+seed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from dpcurves.arguments import Refused, WrongKind
-from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
-from dpcurves.queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition
-from dpcurves.release import Plan
+import numpy as np
+from numpy.typing import NDArray
 
-from ..serving.errors import ProtocolAborted
-from ..serving.identity import Server
-from ..serving.task_document import loss_from_json, loss_to_json
-from ..serving.ticket import Role
+from dpcurves.arguments import Refused, WrongKind
+from dpcurves.arrays import IntArray
+from dpcurves.conversation import Plan
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
+from dpcurves.records import open_records
+
+from ..serving.identity import Server, write_secret
+from ..serving.messages import ProtocolAborted
+from ..serving.task_document import Role, loss_from_json, loss_to_json
 from ..serving.two_servers.kinds import SharedTask
-from .encoding import PairEncoding
 from .mechanisms import KERNELS, SERVERS, Kernel, Noise, Unsigned, planned_answers, planned_sum
-from .promise import Agreement, Promise
+from .promise import Agreement, Promise, whole_numbers
+from .queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition, commitment
+
+# SECRET. Values of people as XOR shares for two servers: each uniform on its own, whatever values are.
+
+
+Words = NDArray[np.uint64]
+Octets = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class PairEncoding:
+    """Encoding of the reports of a task of pairs: the declared bits of all columns, one behind another.
+
+    Attributes:
+        widths: Bits of each column.
+    """
+
+    widths: tuple[int, ...]
+
+    @property
+    def public_size(self) -> int:
+        """Size of the public half of a report, zero: both servers know nothing of it in common."""
+        return 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of a report for one server."""
+        return -(-sum(self.widths) // 8)
+
+    def shared(self, rows: IntArray, randomness: Randomness) -> list[tuple[bytes, bytes]]:
+        """SECRET: shares of each person for server 0 and for server 1.
+
+        Formal guarantees: the first share is uniform, and the second one is its XOR with the values' declared bits: so
+        each of them alone is uniform, whatever values are. What is no number of so many bits counts as `whole` says.
+
+        Args:
+            rows: Whole numbers, a column for each width.
+            randomness: Source of the masks.
+        """
+        values = self._packed([whole_numbers(rows[:, place], width) for place, width in enumerate(self.widths)])
+        drawn = randomness.octets(values.size)
+        masks = np.frombuffer(drawn, np.uint8).reshape(values.shape) & self._used
+        return [(one.tobytes(), other.tobytes()) for one, other in zip(masks, masks ^ values, strict=True)]
+
+    def require(self, party: int, shares: Sequence[bytes]) -> None:
+        """Refuse invalid shares.
+
+        Raises:
+            ValueError: a share has another size, or bits behind the declared ones.
+        """
+        if bool((self._octets(shares) & ~self._used).any()):
+            raise Refused("shares", f"{sum(self.widths)} bits are needed")
+
+    def columns(self, shares: Sequence[bytes]) -> list[Words]:
+        """SECRET: one server's shares of each column, in order.
+
+        Raises:
+            ValueError: a share has another size.
+        """
+        bits = np.unpackbits(self._octets(shares), axis=1, bitorder="little").astype(np.uint64)
+        ends = np.cumsum(self.widths)
+        return [
+            (bits[:, end - width : end] << np.arange(width, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
+            for end, width in zip(ends, self.widths, strict=True)
+        ]
+
+    def warm(self) -> None:
+        """Do nothing, because nothing is compiled."""
+
+    @property
+    def _used(self) -> Octets:
+        """The bits that are declared."""
+        return np.packbits(np.ones(sum(self.widths), np.bool_), bitorder="little")
+
+    def _packed(self, values: Sequence[Words]) -> Octets:
+        bits = [
+            (each[:, None] >> np.arange(width, dtype=np.uint64)) & np.uint64(1)
+            for each, width in zip(values, self.widths, strict=True)
+        ]
+        return np.packbits(np.concatenate(bits, axis=1).astype(np.bool_), axis=1, bitorder="little")
+
+    def _octets(self, shares: Sequence[bytes]) -> Octets:
+        if any(len(share) != self.size for share in shares):
+            raise Refused("shares", f"{self.size} bytes are needed")
+        return np.frombuffer(b"".join(shares), np.uint8).reshape(len(shares), self.size)
+
+
+# Task of people in pairs: the public document that people, servers and analysts agree on.
+
 
 PAIRINGS: Mapping[str, type[Pairing]] = {
     "permutations": Permutations, "without-repetition": WithoutRepetition, "own-choice": OwnChoice,
@@ -173,3 +267,100 @@ class PairTask(SharedTask):
         if made.kernel.form.circuit != kernel["circuit"]:
             raise ProtocolAborted("task", "its kernel is another circuit in this dpcurves: use the one that made it")
         return made
+
+
+# Guarantee and trust assumptions of a task of pairs, in words: shown when it is made and with answers.
+
+
+ASSUMED = {
+    Trust.PEOPLE: (
+        "Assumed: parties follow the protocol, and its cryptography is not broken; the loss holds even if the partner"
+        " and the aggregator put together what they see",
+        "Not checked: whether values are true",
+    ),
+    Trust.TWO_SERVERS: (
+        "Assumed: the two servers do not collude (together they know every value), follow the protocol, and its"
+        " cryptography is not broken",
+        "Not checked: whether values are true",
+    ),
+}
+SEES = {
+    Trust.PEOPLE: "Server: {0} carries letters that it cannot open, and opens each pair's noisy answer",
+    Trust.TWO_SERVERS: "Servers: {0} and {1}, each with a share of every value",
+}
+ADDED = {Noise.EACH: "to each pair's answer", Noise.ON_SUM: "once, to the sum over all pairs"}
+
+
+def statement(task: PairTask) -> tuple[str, ...]:
+    """Lines for people."""
+    columns = ", ".join(f"{column} ({bits} bits)" for column, bits in task.columns)
+    plan = task.plan(max(task.people, 2))
+    return (
+        f"Task {task.name!r} asks the mean of {task.kernel_name} over pairs of people, of {columns}; its hash is"
+        f" {task.hash}",
+        SEES[task.trust].format(*(server.url for server in task.servers)),
+        f"Promise: {task.loss} for each person, of all pairs together, under replace-one; how many people there are is"
+        f" public, and a person is in at most {task.pairing.each} pairs",
+        f"Noise: {ADDED[task.noise]}; pairs are drawn from a seed that is promised as {task.commitment[:16]}...",
+        f"Standard error of the mean: at most about {plan.error:.4g}, if all {task.people} people come",
+        *ASSUMED[task.trust],
+    )
+
+
+# SECRET. Owner's reading of a table: the whole numbers of its people, as a task of pairs declares them.
+
+
+def read_values(task: PairTask, table: Any, delimiter: str = ",", columns: Sequence[str] | None = None) -> IntArray:
+    """SECRET: the whole numbers of the people of a table, a column for each; `columns`: by the table's own names.
+
+    What is less than 0, or too large, is the nearest whole number of the declared bits; what is missing is 0.
+
+    Raises:
+        ValueError: a column is not there or of the wrong type; or there are no people, or more than the task takes.
+    """
+    axes = [
+        replace(axis, column=name) for axis, name in zip(task.query.axes, columns or task.kernel.columns, strict=True)
+    ]
+    with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
+        places = [records.places([axis]) for axis in axes]
+    values = [np.where(place == axis.slots, 0, place) for place, axis in zip(places, axes, strict=True)]
+    return task.require_few(np.stack(values, axis=1))
+
+
+# SECRET until the task is closed: the file of the seed that pairs are drawn from, beside the coordinator's ticket.
+
+
+SIZE = 32
+
+
+def write_seed(ticket: Path, seed: bytes) -> Path:
+    """Keep the seed in a new file that its owner alone may read.
+
+    Raises:
+        ValueError: there is one of this name, or the folder takes none.
+    """
+    path = _beside(ticket)
+    write_secret(path, seed.hex() + "\n")
+    return path
+
+
+def read_seed(ticket: Path, task: PairTask) -> bytes:
+    """The seed that a task has promised.
+
+    Raises:
+        ValueError: it is not there. Nothing of the file is shown.
+    """
+    path = _beside(ticket)
+    try:
+        seed = bytes.fromhex(path.read_text(encoding="ascii").strip())
+    except OSError as error:
+        raise ProtocolAborted("seed", f"{str(path)!r} cannot be read ({error.strerror})") from None
+    except ValueError:
+        seed = b""
+    if len(seed) != SIZE or commitment(seed) != task.commitment:
+        raise ProtocolAborted("seed", f"{str(path)!r} does not hold the one that the task has promised")
+    return seed
+
+
+def _beside(ticket: Path) -> Path:
+    return ticket.with_name(f"{ticket.name}.seed")

@@ -11,7 +11,7 @@ from http.client import HTTPException, HTTPSConnection, IncompleteRead
 from threading import Lock
 from urllib.parse import urlsplit
 
-from .errors import ProtocolAborted
+from .messages import ProtocolAborted
 
 PATIENCE = 60.0
 """Seconds that an answer may take."""

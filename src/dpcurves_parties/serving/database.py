@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from dpcurves.arguments import Refused
 from dpcurves.ledger.location import place_of
 
-from .errors import ProtocolAborted, Trouble
+from .messages import ProtocolAborted, Trouble
 
 Result = TypeVar("Result")
 Work = Callable[[Connection], Result]

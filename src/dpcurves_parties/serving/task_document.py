@@ -1,21 +1,94 @@
-"""Documents that say what a task is: public, never changed, and named by a hash of their text."""
+"""Tasks: public documents that are named by a hash of their text, and tickets of who may take part."""
 
 from __future__ import annotations
 
 import json
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from dpcurves.arguments import Refused
 from dpcurves.privacy import PrivacyLoss
 
-from .errors import ProtocolAborted
-from .ticket import Role
+from .identity import require_new, write_public, write_secret
+from .messages import ProtocolAborted
+
+# Tickets: who may send reports, ask, or close a task. Servers know their hashes alone.
+
+
+class Role(Enum):
+    """The permission that a ticket grants."""
+
+    OWNER = "owner"
+    ANALYST = "analyst"
+    COORDINATOR = "coordinator"
+
+    @property
+    def bearer(self) -> str:
+        """The holder of such a ticket, in words."""
+        return f"a {self.value}" if self is Role.COORDINATOR else f"an {self.value}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Ticket:
+    """SECRET. A token that lets its bearer in, at both servers. It has no repr.
+
+    Attributes:
+        task: The hash of the task.
+        role: What it is good for.
+        token: What the bearer shows.
+    """
+
+    task: str
+    role: Role
+    token: str
+
+    def write(self, path: Path) -> None:
+        """Into a new file that its owner alone may read.
+
+        Raises:
+            ValueError: there is one of this name, or the folder takes none.
+        """
+        text = json.dumps({"dpcurves": "ticket", "task": self.task, "role": self.role.value, "token": self.token})
+        write_secret(path, text + "\n")
+
+    @classmethod
+    def read(cls, path: str | Path, role: Role) -> Ticket:
+        """The ticket in a file, if it is of this role.
+
+        Raises:
+            ValueError: it is not. What is in the file is not shown.
+        """
+        try:
+            stored = json.loads(Path(path).read_text(encoding="utf-8"))
+            ticket = cls(stored["task"], Role(stored["role"]), stored["token"])
+        except OSError as error:
+            raise ProtocolAborted("ticket", f"{str(path)!r} cannot be read ({error.strerror})") from None
+        except (ValueError, KeyError, TypeError):
+            raise ProtocolAborted("ticket", f"{str(path)!r} is no ticket") from None
+        if ticket.role is not role:
+            raise ProtocolAborted("ticket", f"that of {role.bearer} is needed, this one is of {ticket.role.bearer}")
+        return ticket
+
+
+def fresh_token() -> str:
+    """A new token that nobody has seen."""
+    return secrets.token_hex(32)
+
+
+def hash_of(token: str) -> str:
+    """The public hash of a token: tokens have 256 random bits, so nobody finds one from it."""
+    return sha256(b"dpcurves token\n" + token.encode()).hexdigest()
+
+
+# Documents that say what a task is: public, never changed, and named by a hash of their text.
 
 
 class Document(ABC):
@@ -162,3 +235,36 @@ def loss_from_json(stored: Mapping[str, Any]) -> PrivacyLoss:
     """The inverse of `loss_to_json`."""
     pure = "epsilon" in stored
     return PrivacyLoss.pure(Fraction(stored["epsilon"])) if pure else PrivacyLoss.zcdp(Fraction(stored["rho"]))
+
+
+# A new task, with the tickets that belong to it.
+
+
+Draft = TypeVar("Draft", bound=TaskDocument)
+
+
+def found(draft: Draft, numbers: Mapping[Role, int], document: Path, tickets: Path) -> Draft:
+    """Make tokens, write the document, and a ticket for each who takes part: ``owner-1``, ``analyst-1``, ...
+
+    Raises:
+        ValueError: a file of one of these names is there, or a folder takes none; or nobody takes part.
+    """
+    if any(number < 1 for number in numbers.values()):
+        raise Refused("owners, analysts", "at least one of each is needed")
+    tokens = {role: [fresh_token() for _ in range(numbers[role])] for role in Role}
+    task = draft.taken_by({role: tuple(hash_of(token) for token in tokens[role]) for role in Role})
+    try:
+        tickets.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise Refused("tickets", f"{str(tickets)!r} cannot be made ({error.strerror})") from None
+    files = {
+        tickets / f"{role.value}-{number}": Ticket(task.hash, role, token)
+        for role in Role
+        for number, token in enumerate(tokens[role], start=1)
+    }
+    for file in files:
+        require_new(file)
+    write_public(document, task.to_json() + "\n")
+    for file, ticket in files.items():
+        ticket.write(file)
+    return task

@@ -1,7 +1,7 @@
 """Counts of two servers, neither of which has to be trusted alone: the task, its service, and analysts."""
 
-from ..serving.errors import ProtocolAborted
 from ..serving.identity import Server
+from ..serving.messages import ProtocolAborted
 from .task import Task
 
 __all__ = ["ProtocolAborted", "Server", "Task"]

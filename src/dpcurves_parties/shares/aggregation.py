@@ -1,29 +1,95 @@
-"""SECRET. Counting at one server, alone and with the other: plainly, or only reports that both have checked."""
+"""SECRET. One task of counts at one server: comparison of digests, counting of reports, and the service around both."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcurves.conversation import Plan
 from dpcurves.ledger import Allotment
+from dpcurves.mechanisms.lazy_tree import noise_name
 from dpcurves.queries import PrefixQuery
-from dpcurves.release import Plan
 
-from ..serving.errors import ProtocolAborted
-from ..serving.json_messages import opened
-from ..serving.two_servers.messages import Answer, Asked
-from ..serving.two_servers.store import Store
-from ..serving.two_servers.tables import Standing
-from .digest_exchange import Check, bits_of, flags_of
-from .function_shares import masked, thresholds
-from .shared_records import CheckedReports, Evaluation, Reports
+from ..crypto.checked import DIGEST_SIZE
+from ..serving.messages import ProtocolAborted, opened
+from ..serving.two_servers import report_set
+from ..serving.two_servers.collection import (
+    CLOSES,
+    LARGEST_LISTING,
+    LARGEST_QUESTION,
+    Collection,
+    OfPeer,
+    Resources,
+    derived,
+)
+from ..serving.two_servers.kinds import Answer, Asked, TaskKind, require_set
+from ..serving.two_servers.report_set import public_key
+from ..serving.two_servers.store import Standing, Store
+from .function_shares import collect, masked, thresholds
+from .shared_records import CheckedEncoding, CheckedReports, Evaluation, Reports
+from .task import Task
+
+# Comparison of digests of checked reports between the servers, before any of them counts.
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Digests that a server sends to the other, for all reports that count, in the order of their ids.
+
+    Attributes:
+        digests: 16 bytes for each; those of an honest owner are the same at both servers, and tell nothing.
+        dropped: A bit for each: reports that failed before.
+    """
+
+    digests: bytes
+    dropped: bytes
+
+    def to_json(self) -> dict[str, str]:
+        """Plain objects for JSON."""
+        return {"digests": b64encode(self.digests).decode(), "dropped": b64encode(self.dropped).decode()}
+
+    @classmethod
+    def from_json(cls, stored: object, reports: int) -> Check:
+        """The inverse of `to_json`, for so many reports.
+
+        Raises:
+            ProtocolAborted: it is none.
+        """
+        try:
+            found: Mapping[str, Any] = stored if isinstance(stored, dict) else {}
+            check = cls(b64decode(found["digests"], validate=True), b64decode(found["dropped"], validate=True))
+        except (KeyError, TypeError, ValueError):
+            raise ProtocolAborted("peer", "it told nothing of what is to be checked", 502) from None
+        if len(check.digests) != DIGEST_SIZE * reports or len(check.dropped) != -(-reports // 8):
+            raise ProtocolAborted("peer", "what is to be checked is of another number of reports", 502)
+        return check
+
+    def array(self) -> NDArray[np.uint8]:
+        """The digests as rows."""
+        return np.frombuffer(self.digests, np.uint8).reshape(-1, DIGEST_SIZE)
+
+
+def bits_of(dropped: NDArray[np.bool_]) -> bytes:
+    """A bit for each report."""
+    return np.packbits(dropped).tobytes()
+
+
+def flags_of(bits: bytes, reports: int) -> NDArray[np.bool_]:
+    """The inverse of `bits_of`."""
+    return np.unpackbits(np.frombuffer(bits, np.uint8), count=reports).astype(bool)
+
+
+# SECRET. Counting at one server, alone and with the other: plainly, or only reports that both have checked.
+
 
 Post = Callable[[str, bytes], bytes]
 """Function that posts a request to the other server, by its name and message."""
@@ -184,3 +250,109 @@ class CheckedCounting:
         reports = self.standing.reports
         failed = ~evaluation.accepted(theirs.array()) | flags_of(theirs.dropped, reports)
         return flags_of(self.store.drop(self.task, bits_of(failed)), reports)
+
+
+# SECRET. One task at one server: takes reports, closes their set with the other server, and answers with it.
+
+
+@dataclass(repr=False)
+class TaskService(Collection[Task]):
+    """SECRET. What one server does for one task. It has no repr.
+
+    Formal guarantees: of the reports nothing leaves but `masked` halves, to the other server, and their sum with its
+    half, to analysts: after the ledger has charged the task's loss, once, for one set of reports. The key of the noise
+    belongs to that set. What is asked again, or after a crash, has the same answer. A server that has lost its store or
+    the key of its ledger would draw other noise, and would be paid by an empty ledger: `Closing` says why it can not.
+    """
+
+    OF_PEER: ClassVar[OfPeer] = MappingProxyType({
+        **CLOSES,
+        "evaluate": (lambda service, message: service.evaluate(message), LARGEST_QUESTION),
+        "half": (lambda service, message: service.half(message), LARGEST_LISTING),
+    })  # fmt: skip
+
+    _counting: PlainCounting | CheckedCounting | None = field(default=None, init=False)
+
+    @property
+    def drawn_as(self) -> str:
+        """Name of the noise law: equal names, equal noises from the same key."""
+        return noise_name(self.task.law(1))  # a law that is the same for any number of reports
+
+    @property
+    def askable(self) -> Task:
+        """The task says it."""
+        return self.task
+
+    def answer(self, message: bytes) -> bytes:
+        asked = Asked.from_json(message, self.task)
+        own = Asked.fresh(self.task, asked.at, asked.question)
+        counting = self._agreed(own)
+        standing, plan = counting.standing, self._plan(asked, counting)
+        half, theirs, dropped = counting.lead(own, plan, self._post)
+        if theirs.named != standing.named:
+            raise ProtocolAborted(
+                "peer", "it answers from another set of reports than this server, or other noise", 502
+            )
+        try:
+            release = collect(plan, [half, theirs.numbers], counting.allotment)
+        except ValueError:
+            raise ProtocolAborted("peer", "its half of the answer is none", 502) from None
+        return asked.answered(release.values, {"set": standing.set, "reports": standing.reports}, dropped=dropped)
+
+    def half(self, message: bytes) -> bytes:
+        """This server's half of an answer, for the other server alone.
+
+        Raises:
+            ProtocolAborted: it can not be asked.
+        """
+        asked, counting = self._asked_by_peer(message), self._paid()
+        return counting.follow(asked, message, self._plan(asked, counting))
+
+    def evaluate(self, message: bytes) -> bytes:
+        """Digests that the other server has to compare before reports count.
+
+        Raises:
+            ProtocolAborted: it can not be asked.
+        """
+        asked, counting = self._asked_by_peer(message), self._paid()
+        return counting.evaluate(asked, self._plan(asked, counting))
+
+    def _agreed(self, own: Asked) -> PlainCounting | CheckedCounting:
+        """Counting on the agreed set. Before the first charge the other server must agree; later messages name it."""
+        if self._counting is None:
+            standing = self._closed()
+            told = own.echoed(self._post("agree", own.to_json(**standing.named)), "peer")
+            require_set(told, standing.named, report_set.OTHER)
+        return self._paid()
+
+    def _plan(self, asked: Asked, counting: PlainCounting | CheckedCounting) -> Plan:
+        return self.task.plan(asked.at, counting.standing.reports)
+
+    def _paid(self) -> PlainCounting | CheckedCounting:
+        """The reports that count, once the whole loss of the task is charged for them, and for no other set."""
+        with self._lock:
+            if self._counting is None:
+                standing = self._closed()
+                self._counting = self._counted(standing, self._shares(standing), self._charged(standing))
+            return self._counting
+
+    def _counted(
+        self, standing: Standing, shares: Sequence[bytes], allotment: Allotment
+    ) -> PlainCounting | CheckedCounting:
+        noise = self._noise.key_of(str(standing.set))
+        encoding, engine = self.task.encoding, self.task.encoding.engine
+        if not isinstance(encoding, CheckedEncoding):
+            return PlainCounting(Reports(encoding.keys(self.party, shares), engine, noise), allotment, standing)
+        # Both servers work it out, each with its own key, and no owner can: it belongs to a set that is closed.
+        common = self.identity.sealing.exchange(public_key(self.task.servers[1 - self.party].sealing))
+        verification = derived(common, f"verification {self.task.hash} {standing.set}")
+        reports = CheckedReports(encoding.checked_keys(self.party, shares), engine, noise, verification)
+        return CheckedCounting(self.task.hash, reports, allotment, standing, self.store)
+
+
+def _served(task: Task, place: Resources) -> TaskService:
+    return TaskService(task, place.party, place.identity, place.store, place.ledger, place.channel(task))
+
+
+COUNTS = TaskKind(Task, _served)
+"""Tasks that count, registered as an entry point."""

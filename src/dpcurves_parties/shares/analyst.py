@@ -1,28 +1,93 @@
-"""Client of an analyst: asks the servers for counts, and reads a curve from them. It sees answers and nothing else."""
+"""Clients of a task of counts: the analyst, the owner, and the statement of guarantee and trust that both are shown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from dpcurves.arrays import IntArray
+from dpcurves.conversation import Plan, Release, Step, Strategy, Workload
 from dpcurves.curves import Question
-from dpcurves.curves.notes import warn_of
+from dpcurves.curves.result import warn_of
+from dpcurves.data import Axis, Categories
 from dpcurves.ledger import Allotment, QuestionBudget
-from dpcurves.privacy import Adjacency, PrivacyLoss
+from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss
 from dpcurves.queries import PrefixQuery, Query
+from dpcurves.records import open_records
 from dpcurves.rehearsal import pay_and_converse, rehearse
-from dpcurves.release import Plan, Release, Step
-from dpcurves.workloads import Strategy, Workload
 
 from ..serving.channel import PATIENCE, Channel
-from ..serving.errors import ProtocolAborted
-from ..serving.json_messages import facts_of
-from ..serving.ticket import Ticket
-from ..serving.two_servers.messages import VERSION, Asked
+from ..serving.messages import ProtocolAborted, facts_of
+from ..serving.task_document import Ticket
+from ..serving.two_servers.kinds import VERSION, Asked
 from ..serving.two_servers.owner import require_task
-from .function_shares import FunctionShares, told
+from .function_shares import FunctionShares, Owners, told
 from .task import Task
+
+# Guarantee and trust assumptions of a task, in words: shown when it is made and with each answer.
+
+
+ASSUMED = "Assumed: the two servers do not collude (together they know every record), and follow the protocol"
+BELIEVED = "Not checked: owners. One dishonest owner can shift a count arbitrarily"
+CHECKED = "Checked: a report counts once, or is dropped. Not checked: whether it is true"
+
+
+def assumed(task: Task) -> tuple[str, ...]:
+    """Trust assumptions of a task."""
+    return ASSUMED, BELIEVED if task.owners is Owners.UNCHECKED else CHECKED
+
+
+def statement(task: Task) -> tuple[str, ...]:
+    """Lines for people."""
+    first, second = task.servers
+    return (
+        f"Task {task.name!r} counts {_counted(task)}; its hash is {task.hash}",
+        f"Servers: {first.url} and {second.url}, each with a share of every report and noise of its own",
+        f"Promise: {task.loss} for each report, whatever is asked, under replace-one; how many reports there are is"
+        f" public, {_owners(task)}",
+        f"Error of a count: {_plan(task).error:.4g} records, twice the variance of one curator's",
+        *assumed(task),
+    )
+
+
+def _counted(task: Task) -> str:
+    by = "" if task.label is None else f" by {task.label.column}"
+    return f"{task.column}{by} on {task.grid.cells} cells from {task.grid.lower:g} to {task.grid.upper:g}"
+
+
+def _owners(task: Task) -> str:
+    most = task.reports_per_owner
+    if most == 1:
+        return "and an owner sends one"
+    # Group privacy: k times a pure loss; k**2 times a zero-concentrated one (Bun and Steinke 2016, Proposition 1.9).
+    epsilon = task.loss.epsilon
+    loss = f"epsilon {float(epsilon * most):g}" if epsilon is not None else f"rho {float(task.loss.rho * most**2):g}"
+    return f"and an owner sends at most {most}: it loses at most {loss} as a whole"
+
+
+def _plan(task: Task) -> Plan:
+    return task.plan((1,), 1)
+
+
+# SECRET. Owner's reading of a table: the cells of its records, as a task of counts declares them.
+
+
+def read_places(
+    task: Task, table: Any, delimiter: str = ",", axes: Sequence[Axis | Categories] | None = None
+) -> IntArray:
+    """SECRET: the places of the records of a table, as the task reads them; `axes`: by the table's own names.
+
+    Raises:
+        ValueError: a column is not there or of the wrong type; or there are no records, or more than the task takes.
+    """
+    with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
+        places = records.places(task.axes if axes is None else axes)
+    return task.require_few(places)
+
+
+# Client of an analyst: asks the servers for counts, and reads a curve from them. It sees answers and nothing else.
+
 
 Answer = TypeVar("Answer")
 Curve = TypeVar("Curve")

@@ -13,19 +13,17 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from dpcurves.arguments import Refused
+from dpcurves.conversation import Plan, Release, Setting, Strategy, UnsupportedQuery, Workload
 from dpcurves.laws import CountLaw, IntervalSums, PathSums
 from dpcurves.ledger import Allotment
 from dpcurves.mechanisms.auto import LINEAR
-from dpcurves.mechanisms.prefixes.keyed_noise import NoiseKey
-from dpcurves.mechanisms.prefixes.lazy_tree import path_law
-from dpcurves.mechanisms.sums.linear import printed
+from dpcurves.mechanisms.lazy_tree import NoiseKey, path_law
+from dpcurves.mechanisms.linear import printed
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, PrefixQuery, Query
-from dpcurves.release import Plan, Release, Setting, UnsupportedQuery
 from dpcurves.strategies import at_once
 from dpcurves.trust.base import Answer, require
-from dpcurves.workloads import Strategy, Workload
 
 SERVERS = 2
 RING = 2**64

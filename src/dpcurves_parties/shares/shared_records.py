@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.arguments import Refused
-from dpcurves.mechanisms.prefixes.keyed_noise import NoiseKey
+from dpcurves.mechanisms.lazy_tree import NoiseKey
 from dpcurves.noise.randomness import Randomness
 
 from ..crypto import (
@@ -26,7 +26,7 @@ from ..crypto import (
     share_cells,
     share_checked_cells,
 )  # fmt: skip
-from ..crypto.checked_keys import checked_record_words
+from ..crypto.keys import checked_record_words
 
 Words = NDArray[np.uint64]
 SEED = 16

@@ -10,18 +10,17 @@ from math import prod
 from typing import Any, ClassVar, Self
 
 from dpcurves.arguments import Refused
-from dpcurves.curves.turns.declared_grid import grid_from_json, grid_to_json
+from dpcurves.conversation import Plan, UnsupportedQuery
+from dpcurves.curves.question import grid_from_json, grid_to_json
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import CountLaw
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
 from dpcurves.queries import CountQuery, PrefixQuery, Query, Read
-from dpcurves.release import Plan, UnsupportedQuery
 
 from ..crypto import engine_of_task
-from ..serving.errors import ProtocolAborted
 from ..serving.identity import Server
-from ..serving.task_document import loss_from_json, loss_to_json
-from ..serving.ticket import Role
+from ..serving.messages import ProtocolAborted
+from ..serving.task_document import Role, loss_from_json, loss_to_json
 from ..serving.two_servers.kinds import SharedTask
 from .function_shares import FunctionShares, Owners
 from .shared_records import CheckedEncoding, Encoding

@@ -1,6 +1,6 @@
 """Commands of the verification server, and of those who ask it."""
 
-from dpcurves.cli.wings import Group, Provided
+from dpcurves.cli.app import Group, Provided
 
 from .commands import SERVE_COMMANDS, SERVER_STORE_COMMANDS
 from .remotes import REMOTE_COMMANDS, Gated, PlanTerms, through

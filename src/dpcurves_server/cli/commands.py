@@ -1,33 +1,173 @@
-"""Verification server: the command that runs it, and administrative commands for the operator of its machine."""
+"""Commands of the operator of a verification server: run it, administer it, name its identity provider."""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
+from inspect import Parameter
 from pathlib import Path
 from secrets import token_urlsafe
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_origin
 
 from typer import Argument, Option
 
 from dpcurves.cli.accounts import require_lasting
-from dpcurves.cli.literals import certificate_and_key, chosen, numbers, whole
-from dpcurves.cli.promise_options import Price, Promise, Units
-from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.source_options import SourceOptions
+from dpcurves.cli.ask_file import Terms
+from dpcurves.cli.option_groups import (
+    Command,
+    certificate_and_key,
+    chosen,
+    filled,
+    groups_of,
+    numbers,
+    parameters_of,
+    whole,
+)
+from dpcurves.cli.options import Price, Promise, SourceOptions, Units
+from dpcurves.cli.output import Output
+from dpcurves.cli.refusal import OF_COLUMNS, Misuse, as_typed
 from dpcurves.cli.terminal import say, terminal
 
-from .authority import Authority
+from ..forms import Field, Form
 
 if TYPE_CHECKING:
-    from dpcurves.cli.option_groups import Command
     from dpcurves.ledger import Account
 
     from .. import Gate
     from ..datasets import Relation
     from ..datasets import Source as Place
     from ..declared_columns import Declared
+    from ..issuer import Issuer
+
+
+# Options for OpenID Connect: the identity provider of a verification server, and the server's client credentials.
+
+
+ID, SECRET = "DPCURVES_OIDC_CLIENT_ID", "DPCURVES_OIDC_CLIENT_SECRET"
+CLIENT_NEEDED = f"{ID} and {SECRET} are needed in the environment, or --oidc-client FILE"
+
+
+@dataclass(frozen=True)
+class Authority:
+    """Options for an OpenID Connect issuer. The client secret is never given on the command line."""
+
+    oidc: Annotated[
+        str | None, Option(help="An issuer of OpenID Connect by which people may sign in, too.", metavar="URL")
+    ] = None
+    oidc_client: Annotated[
+        str | None,
+        Option(
+            help='What identifies the server to the issuer: JSON with "client_id" and "client_secret". Else '
+            f"{ID} and {SECRET} of the environment.",
+            metavar="FILE",
+        ),
+    ] = None
+
+    def issuer(self) -> Issuer | None:
+        """The issuer; None: people sign in by passwords alone.
+
+        Raises:
+            Misuse: the client credentials are missing, or were given without an issuer.
+            ValueError: the issuer has no safe address.
+        """
+        if self.oidc is None:
+            if self.oidc_client is not None:
+                raise Misuse("oidc-client", "it is for --oidc, which is not given")
+            return None
+        from ..issuer import Client, Issuer
+
+        id, secret = self._client()
+        return Issuer(self.oidc, Client(id, secret))
+
+    def _client(self) -> tuple[str, str]:
+        if self.oidc_client is None:
+            found = os.environ.get(ID, ""), os.environ.get(SECRET, "")
+        else:
+            found = _stored(self.oidc_client)
+        if not all(found):
+            raise Misuse("oidc", CLIENT_NEEDED)
+        return found
+
+
+def _stored(file: str) -> tuple[str, str]:
+    try:
+        stored = json.loads(Path(file).read_text(encoding="utf-8"))
+        return str(stored["client_id"]), str(stored["client_secret"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        raise Misuse("oidc-client", f'{file!r} can not be read as JSON with "client_id" and "client_secret"') from None
+
+
+# Web forms of the questions of the command line: their fields are made from the declared options.
+
+
+COLUMNS = frozenset(
+    {*OF_COLUMNS, "rows", "columns", "time", "event", "x", "y", "outcome", "coefficient", "explained_by"}
+)
+OF_MODELS = "@FILE"
+"""Mark in the help of options that take a column or a model's file. On pages the file is a model of the project."""
+EXAMPLE = "Example:"
+
+
+@dataclass
+class _Heard:
+    """Terms that record the question of a command instead of asking it."""
+
+    question: Any = None
+
+    def answer(self, question: Any, *_: object) -> None:
+        self.question = question
+
+
+def forms_of(questions: Mapping[str, Command]) -> dict[str, Form]:
+    """Forms of the questions to one table, by the names of their commands.
+
+    >>> from dpcurves.cli.one_table import QUESTIONS
+    >>> form = forms_of(QUESTIONS)["histogram"]
+    >>> print(form.question({"column": ["age"], "grid": ["0:90:9"]}, {}))
+    histogram of age
+    """
+    return {word: _form(word, command) for word, command in questions.items() if _asked_of_tables(command)}
+
+
+def _asked_of_tables(command: Command) -> bool:
+    return groups_of(command).get("terms") is Terms
+
+
+def _form(word: str, command: Command) -> Form:
+    groups = {name: group for name, group in groups_of(command).items() if group not in (Terms, Output)}
+    fields = tuple(_field(each) for group in groups.values() for each in parameters_of(group))
+
+    def read(values: Mapping[str, Any]) -> Any:
+        heard = _Heard()
+        with as_typed(values):
+            asked = {name: filled(group, values) for name, group in groups.items()}
+            command(**asked, terms=heard, output=Output())
+        return heard.question
+
+    title, _, told = (command.__doc__ or "").partition(EXAMPLE)[0].partition("\n")
+    return Form(word, title.strip().rstrip("."), " ".join(told.split()), fields, read)
+
+
+def _field(parameter: Parameter) -> Field:
+    option, needed = parameter.annotation.__metadata__[0], parameter.default is Parameter.empty
+    words, takes = str(option.help), str(option.metavar)
+    return Field(
+        parameter.name, words.replace(OF_MODELS, "@NAME").replace("a model in JSON", "a model"), takes,
+        None if needed else parameter.default, needed, _is_list(parameter.annotation.__origin__),
+        tuple(takes.split("|")) if "|" in takes else (), parameter.name in COLUMNS, OF_MODELS in words,
+    )  # fmt: skip
+
+
+def _is_list(hint: Any) -> bool:
+    return any(get_origin(each) is list for each in (hint, *getattr(hint, "__args__", ())))
+
+
+# Verification server: the command that runs it, and administrative commands for the operator of its machine.
+
 
 NEEDED = ("argon2", "authlib", "fastapi", "jinja2", "matplotlib", "python_multipart", "requests", "uvicorn")
 
@@ -162,12 +302,10 @@ def serve(keeping: Keeping, door: Door, authority: Authority) -> None:
     """
     require_extra()
     from dpcurves.cli.one_table import QUESTIONS
-    from dpcurves_parties.serving.certificate import Pair
-    from dpcurves_parties.serving.door import Limits
-    from dpcurves_parties.serving.launch import Address
+    from dpcurves_parties.serving.identity import Pair
+    from dpcurves_parties.serving.server import Address, Limits
 
     from ..launch import VerificationServer
-    from .question_forms import forms_of
 
     require_lasting(keeping.store)
     address, (certificate, key) = Address.parse(door.listen), certificate_and_key(door.tls)

@@ -13,17 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from dpcurves.cli.ask_file import Terms
-from dpcurves.cli.delivery import deliver, delivering
+from dpcurves.cli.ask_file import Terms, deliver, delivering
 from dpcurves.cli.one_table import QUESTIONS
 from dpcurves.cli.option_groups import Command, groups_of
+from dpcurves.cli.options import Price
 from dpcurves.cli.output import Output
-from dpcurves.cli.promise_options import Price
 from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.standard_streams import tell
-from dpcurves.cli.terminal import say, terminal
+from dpcurves.cli.terminal import say, tell, terminal, waiting
 from dpcurves.cli.views import View
-from dpcurves.cli.waiting import waiting
 
 if TYPE_CHECKING:
     from dpcurves.curves import Question
@@ -132,7 +129,7 @@ def login(server: Server) -> None:
 
     Example: dpcurves remote login https://127.0.0.1:8443 --ca cert.pem
     """
-    from dpcurves.ledger.new_file import drafted
+    from dpcurves.ledger.key import drafted
 
     from ..remote import Remote
 
@@ -178,7 +175,7 @@ def model(file: ModelFile, asking: OneProject) -> None:
 
     Example: dpcurves remote model late.json
     """
-    from dpcurves.data.models import predictor_from_json
+    from dpcurves.models import predictor_from_json
 
     try:
         found = predictor_from_json(Path(file.model).read_text(encoding="utf-8"))

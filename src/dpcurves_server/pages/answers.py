@@ -10,11 +10,10 @@ from typing import Any
 
 from fastapi import Response
 
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolAborted
 
-from ..asked import Asked, State
+from ..questions import Asked, State, as_seen_by
 from ..releases import DRAWN, Answer
-from ..seen import as_seen_by
 from ..sketches import Drawn, is_compared, of_comparison, standing_alone
 from ..synthetic import Synthetic
 from ..visitors import Right, Subject, Visitor, may

@@ -10,19 +10,17 @@ from urllib.parse import quote, urlencode
 from fastapi import Response
 
 from dpcurves.curves.question_json import question_to_json
-from dpcurves.display.plan_lines import PlanLine, plan_lines
+from dpcurves.display.text import PlanLine, plan_lines
 from dpcurves.ledger import Amount
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolAborted
 
-from ..asked import Asked, State
 from ..forms import Form, Given
 from ..projects import Project
-from ..questions import Planned
+from ..questions import Asked, Planned, State
 from ..sketches import DUMMY, SYNTHETIC, Drawn, of_sketch
 from ..visitors import Right, require
-from .prices import price_of
-from .visits import CSRF, Later, Visit, download, to
+from .visits import CSRF, Later, Visit, download, price_of, to
 
 AMOUNT, DO = "amount", "do"
 OWN = frozenset({CSRF, DO})

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastapi import Response
 from fastapi.responses import RedirectResponse
 
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolAborted
 
 from ..front import COOKIE
 from ..issuer import Errand, Issuer
-from ..passwords import SHORTEST
+from ..people import SHORTEST
 from ..sessions import SignedIn
 from ..visitors import Right, may, unknown
 from .visits import Visit, to

@@ -9,14 +9,13 @@ from typing import Any
 from fastapi import Response
 
 from dpcurves.ledger import AllowanceBalance, Together
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolAborted
 
-from ..passwords import SHORTEST
-from ..seen import as_seen_by
-from ..shield import LARGEST_FILE
+from ..front import LARGEST_FILE
+from ..people import SHORTEST
+from ..questions import as_seen_by
 from ..visitors import Right, Role, Subject, may, require, unknown
-from .prices import price_of
-from .visits import ADMITTED, Visit, download, to
+from .visits import ADMITTED, Visit, download, price_of, to
 
 LOG_LINES = 200
 UNKNOWN = "there is nothing of this name to be done"

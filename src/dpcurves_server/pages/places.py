@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastapi import Response
 
 from dpcurves.ledger import Balance
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolAborted
 
 from ..datasets import Dataset
 from ..projects import Project
-from ..seen import as_seen_by
+from ..questions import as_seen_by
 from ..visitors import Right, Subject, may
 from .visits import Visit, download, to
 

@@ -15,17 +15,14 @@ from starlette.routing import Route as Routed
 
 from dpcurves.arguments import Named
 from dpcurves.display import headless_axes, svg_text
-from dpcurves_parties.serving.errors import ProtocolAborted, Trouble
-from dpcurves_parties.serving.replies import body_of
+from dpcurves_parties.serving.messages import ProtocolAborted, Trouble
+from dpcurves_parties.serving.task_app import body_of
 
-from ..awaiting import until_drawn
 from ..forms import Given
-from ..front import address_of
-from ..shield import LARGEST_FILE
+from ..front import LARGEST_FILE, address_of
+from ..studio import until_drawn
 from . import answers, asking, entrance, managing, places
-from .parts import parts_of
-from .rendering import STATIC, static, templates
-from .visits import ADMITTED, NOT_DRAWN, Later, Site, Visit, to
+from .visits import ADMITTED, NOT_DRAWN, STATIC, Later, Site, Visit, parts_of, static, templates, to
 
 LARGEST_FORM = 2**20
 MOST_FIELDS = 200

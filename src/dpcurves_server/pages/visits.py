@@ -1,32 +1,128 @@
-"""Request context of a page: the visitor, the form that was sent, and the response."""
+"""Request context of a page: the visitor, the form that was sent, templates, and the response."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
 from html import escape
+from importlib.resources import files
 from secrets import compare_digest
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from fastapi import Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from starlette.datastructures import FormData, Headers
+from starlette.formparsers import MultiPartException, MultiPartParser
 
-from dpcurves.arguments import Named
-from dpcurves_parties.serving.errors import ProtocolAborted
+from dpcurves.arguments import Named, Refused
+from dpcurves.data import Categories
+from dpcurves.ledger import Currency
+from dpcurves.privacy import PrivacyLoss
+from dpcurves.shortcuts import loss_of
+from dpcurves_parties.serving.messages import ProtocolAborted
 
-from ..awaiting import until_made
+from ..declared_columns import Declared
 from ..forms import Form, Given
 from ..front import Front
 from ..gate import Gate
 from ..issuer import Issuer
 from ..sessions import SignedIn
 from ..sketches import Drawn
+from ..studio import until_made
 from ..visitors import Right, Visitor, may
-from .rendering import rendered
+
+# Templates, and how facts are worded in them. All text is escaped.
+
+
+OF_REQUESTS = re.compile(r" under the same --request-id| at --level")
+OPTION = re.compile(r"--([a-z][a-z-]*)")
+STATIC: Mapping[str, str] = {
+    "style.css": "text/css", "htmx.min.js": "text/javascript", "icon.svg": "image/svg+xml",
+    "htmx.LICENSE.txt": "text/plain",
+}  # fmt: skip
+
+
+@cache
+def templates() -> Environment:
+    """The environment of all pages."""
+    made = Environment(
+        loader=PackageLoader("dpcurves_server"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    made.filters.update(on_page=on_page, values_of=values_of, day=day, sentence=sentence)
+    made.globals["stamp"] = sha256(b"".join(map(static, STATIC))).hexdigest()[:12]
+    return made
+
+
+@cache
+def static(name: str) -> bytes:
+    """A file that pages ask for: one of `STATIC`."""
+    return (files("dpcurves_server") / "static" / name).read_bytes()
+
+
+def on_page(told: str) -> str:
+    """The help of an option, where options are fields of a form.
+
+    >>> on_page("With --at or --points: others are free under the same --request-id.")
+    'With “At” or “Points”: others are free.'
+    """
+    return OPTION.sub(lambda found: f"“{found[1].replace('-', ' ').capitalize()}”", OF_REQUESTS.sub("", told))
+
+
+def values_of(column: Declared) -> str:
+    """The domain of a column, in words."""
+    if isinstance(column, Categories):
+        return ", ".join(map(str, column.values))
+    return f"{column.lower:g} to {column.upper:g}"
+
+
+def day(moment: float) -> str:
+    """The day of a moment in seconds since 1970, in UTC."""
+    return datetime.fromtimestamp(moment, UTC).date().isoformat()
+
+
+def sentence(words: str) -> str:
+    """Words that begin with a capital; an abbreviation stays one."""
+    return words.upper() if words == "auc" else words[:1].upper() + words[1:]
+
+
+def rendered(name: str, facts: Mapping[str, Any]) -> str:
+    """A page."""
+    return templates().get_template(name).render(facts)
+
+
+# Prices as people type them: a number in the currency of a dataset's account.
+
+
+def price_of(field: str, currency: Currency, text: str) -> PrivacyLoss:
+    """The loss that was typed into this field.
+
+    Raises:
+        ValueError: nothing was typed, or no number above zero.
+
+    >>> print(price_of("amount", Currency.EPSILON, "0.5"))
+    epsilon 0.5
+    """
+    if not text:
+        raise Refused(field, f"a number above zero is needed, in {currency.value}")
+    try:
+        return loss_of(text, None) if currency is Currency.EPSILON else loss_of(None, text)
+    except Refused as error:
+        raise Refused(field, error.rule) from None
+
+
+# Request context of a page: the visitor, the form that was sent, and the response.
+
 
 SAID = {
     "made": "It is made.", "changed": "It is changed.", "admitted": "Admitted.", "dismissed": "Dismissed.",
@@ -185,3 +281,48 @@ def download(text: str | bytes, media: str, name: str = "") -> Response:
     """A file; with a name, one to be kept."""
     headers = {"Content-Disposition": f'attachment; filename="{name}"'} if name else {}
     return Response(text, media_type=media, headers=headers)
+
+
+# Forms that bring a file along: fields as other forms have them, and one file, whose name nobody reads.
+
+
+MOST_FIELDS = 20
+MOST_AT_ONCE = 2**16
+UNREADABLE = "one file and at most 20 fields are needed, as a page of this server sends them"
+
+
+def parts_of(headers: Headers, sent: bytes) -> tuple[str, bytes]:
+    """The fields, as other forms send them, and what is in the file; empty: there is none.
+
+    Raises:
+        ProtocolAborted: it is no such form.
+    """
+    if not headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        raise ProtocolAborted("form", UNREADABLE)
+    try:
+        return asyncio.run(_parsed(headers, sent))
+    except (MultiPartException, ValueError, KeyError):
+        raise ProtocolAborted("form", UNREADABLE) from None
+
+
+async def _parsed(headers: Headers, sent: bytes) -> tuple[str, bytes]:
+    form = await MultiPartParser(headers, _streamed(sent), max_files=1, max_fields=MOST_FIELDS).parse()
+    try:
+        return await _separated(form)
+    finally:
+        await form.close()
+
+
+async def _separated(form: FormData) -> tuple[str, bytes]:
+    typed, file = [], b""
+    for name, value in form.multi_items():
+        if isinstance(value, str):
+            typed.append((name, value))
+        else:
+            file = await value.read()
+    return urlencode(typed), file
+
+
+async def _streamed(sent: bytes) -> AsyncGenerator[bytes, None]:
+    for start in range(0, len(sent), MOST_AT_ONCE):
+        yield sent[start : start + MOST_AT_ONCE]

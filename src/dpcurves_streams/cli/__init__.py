@@ -1,6 +1,6 @@
 """Commands of streams."""
 
-from dpcurves.cli.wings import Provided
+from dpcurves.cli.app import Provided
 
 from .stream import STREAM_COMMANDS, STREAM_PLANS
 

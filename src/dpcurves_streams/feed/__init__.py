@@ -1,14 +1,12 @@
 """Streams that are followed: tuples in, windows that close by the clock, noisy counts out."""
 
-from .dropped import Dropped
-from .files import CsvFile, JsonLinesTuples
+from .files import CsvFile, CsvLines, JsonLines, JsonLinesTuples
 from .follow import Following, Source, follow
 from .picture import plot
-from .pipe_lines import CsvLines, JsonLines
 from .reading import StepReading
 from .redis_streams import RedisSink, RedisStream
 from .schedule import Fields, Schedule
-from .window import Window, Windows
+from .windows import Dropped, Window, Windows
 
 __all__ = [
     "CsvFile", "CsvLines", "Dropped", "Fields", "Following", "JsonLines", "JsonLinesTuples", "RedisSink", "RedisStream",

@@ -10,9 +10,7 @@ from typing import Any
 
 from dpcurves.arguments import Refused
 
-from .intake import Intake
-from .open_windows import OpenWindows
-from .window import Window
+from .windows import Intake, OpenWindows, Window
 
 Given = Mapping[str, Any] | None
 """A tuple, by the names of its fields; None: it could not be read."""

@@ -1,17 +1,327 @@
-"""Files of tuples that are finished: CSV with any delimiter, and JSON lines. All is there, so nothing comes late."""
+"""SENSITIVE. Sources that are finished, or come through a pipe: files, Parquet, data frames, DuckDB relations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import IO
+from typing import IO, Any
+
+import numpy as np
 
 from dpcurves.arguments import Refused
+from dpcurves.arrays import IntArray
+from dpcurves.data.axis import Axis, Categories
+from dpcurves.records.column import Column, Kind, called, place_of
+from dpcurves.records.engines.duckdb import Engine, place_in_sql, read_in_sql
+from dpcurves.records.engines.engine import BoundAxis
+from dpcurves.records.opening import source_of
+from dpcurves.records.source import FAILURE, hidden
 
-from .at_rest import AtRest, require_end
-from .intake import Intake
-from .pipe_lines import objects
-from .window import Window, Windows
+from .arriving import Arriving
+from .windows import Intake, Reason, Window, Windows
+
+# Tuples on a pipe: lines of CSV below a header, or of JSON. Lines that cannot be read are malformed tuples.
+
+
+LONGEST_LINE = 2**20
+
+
+class CsvLines:
+    """CSV on a pipe. The header says which fields there are.
+
+    Args:
+        file: Open for reading, text or bytes.
+        delimiter: What separates fields.
+    """
+
+    def __init__(self, file: IO[Any], delimiter: str = ",") -> None:
+        self._file, self._delimiter = file, delimiter
+
+    def windows(self, intake: Intake) -> Windows:
+        """Read the header, and count what follows.
+
+        Raises:
+            ValueError: a field is not in the header, or stands in it twice.
+        """
+        lines = _lines(self._file)
+        names = _fields(next(lines, ""), self._delimiter)
+        for name in dict.fromkeys(intake.names):
+            if names.count(name) != 1:
+                raise Refused("column", f"{name!r} stands {names.count(name)} times in the header", name)
+        return Arriving(self._tuples(lines, names), intake)
+
+    def _tuples(self, lines: Iterable[str], names: Sequence[str]) -> Iterator[Mapping[str, str] | None]:
+        for line in lines:
+            fields = _fields(line, self._delimiter)
+            yield dict(zip(names, fields, strict=True)) if len(fields) == len(names) else None
+
+
+class JsonLines:
+    """A source of JSON objects, one a line.
+
+    Args:
+        file: Open for reading, text or bytes.
+    """
+
+    def __init__(self, file: IO[Any]) -> None:
+        self._file = file
+
+    def windows(self, intake: Intake) -> Windows:
+        """Count the lines."""
+        return Arriving(objects(self._file), intake)
+
+
+def objects(file: IO[Any]) -> Iterator[Mapping[str, Any] | None]:
+    """Parse lines of JSON; None for each that holds no object."""
+    return map(_object, _lines(file))
+
+
+def _object(line: str) -> Mapping[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter, strict=True), [])
+    except csv.Error:
+        return []
+
+
+def _lines(file: IO[Any]) -> Iterator[str]:
+    """Lines, however they are encoded; one that is too long to be a tuple is empty."""
+    raw: IO[Any] = getattr(file, "buffer", file)
+    while line := raw.readline(LONGEST_LINE):
+        rest, is_cut = line, len(line) == LONGEST_LINE
+        while is_cut and rest and rest[-1:] not in ("\n", b"\n"):
+            rest = raw.readline(LONGEST_LINE)
+        text = "" if is_cut else line if isinstance(line, str) else line.decode(errors="replace")
+        if is_cut or text.strip():
+            yield text
+
+
+# SENSITIVE. Tuples of a stream that lie in a finished file or table, counted step by step.
+
+
+ROWS_AT_ONCE = 2**16
+LARGEST = 2**60
+_PLACED = "placed"
+_MICROSECONDS = "TRY_CAST(round({number} * 1000000) AS BIGINT)"
+# What reads as a number is seconds since 1970; other text is ISO 8601, in UTC where it does not say.
+_MOMENT = (
+    "coalesce(TRY_CAST(round(TRY_CAST({text} AS DOUBLE) * 1000000) AS BIGINT), "
+    "CASE WHEN isfinite(TRY_CAST({text} AS TIMESTAMPTZ)) THEN epoch_us(TRY_CAST({text} AS TIMESTAMPTZ)) END)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """The rule that chooses which tuples of a unit are counted. Public.
+
+    Attributes:
+        time: The column that says when.
+        user: The column that says whose; None: nobody asks.
+        most: How many tuples of one user in one step are used.
+        start: When step 1 begins, in microseconds since 1970.
+        every: How long a step is, in microseconds.
+        last: The last step that is counted.
+    """
+
+    time: str
+    user: str | None
+    most: int
+    start: int
+    every: int
+    last: int
+
+
+class Tuples:
+    """Opened tuples. Shows nothing of them.
+
+    Formal guarantees: which tuples of one user in one step are used is a function of the key and of these tuples. After
+    the schema was checked no tuple makes any of this fail.
+
+    Args:
+        data: What `open_records` takes.
+        used: Which tuples are counted.
+        axes: Their states.
+        key: The secret key of the stream, which draws the tuples of a user that are used.
+
+    Raises:
+        TypeError, ValueError: as `open_records`; or a column is not there. No value is shown.
+    """
+
+    __slots__ = ("_axes", "_engine", "_key", "_places", "_source", "_used")
+
+    def __init__(
+        self, data: Any, used: Used, axes: Sequence[Axis | Categories], key: bytes, delimiter: str = ","
+    ) -> None:
+        self._source, self._used, self._axes, self._key = source_of(data, delimiter), used, axes, key
+        named = [(used.time, "time"), *((axis.column, "state") for axis in axes)]
+        named += [] if used.user is None else [(used.user, "user")]
+        self._places = [place_of(name, self._source.columns, argument) for name, argument in named]
+        self._engine: Engine | None = None
+
+    def __repr__(self) -> str:
+        return "Tuples(hidden)"
+
+    def close(self) -> None:
+        """Let go of the tuples."""
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+    def counts(self, after: int) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+        """Steps, places and numbers of tuples, in the order of steps; what is zero is left out. From `after` on."""
+        engine = self._opened()
+        rows = (
+            f"SELECT tick, place, count(*) AS tuples FROM {_PLACED} WHERE rank <= {self._used.most} AND tick > {after}"
+        )
+        query = f"{rows} AND tick <= {self._used.last} GROUP BY tick, place ORDER BY tick, place"
+        reader = hidden(lambda: engine.connection.sql(query).to_arrow_reader(ROWS_AT_ONCE), FAILURE)
+        while (batch := hidden(lambda: next(reader, None), FAILURE)) is not None:
+            tick, place, tuples = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
+            yield tick, place, tuples
+
+    def dropped(self) -> tuple[int, int, int, int]:
+        """CONFIDENTIAL. How many are malformed, outside of all steps, of no declared state, and beyond the cap."""
+        most, last = self._used.most, self._used.last
+        inside = f"tick BETWEEN 1 AND {last}"
+        reasons = ("tick IS NULL", f"NOT {inside}", f"{inside} AND place IS NULL", f"{inside} AND rank > {most}")
+        counts = ", ".join(f"count(*) FILTER (WHERE {reason})" for reason in reasons)
+        engine = self._opened()
+        (row,) = hidden(lambda: engine.connection.execute(f"SELECT {counts} FROM {_PLACED}").fetchall(), FAILURE)
+        return row
+
+    def _opened(self) -> Engine:
+        if self._engine is None:
+            engine = self._engine = Engine()
+            engine.connection.execute("SET TimeZone = 'UTC'")
+            hidden(lambda: self._place(engine), FAILURE)
+        return self._engine
+
+    def _place(self, engine: Engine) -> None:
+        used, columns = self._used, self._source.columns
+        time, *states = self._places[: 1 + len(self._axes)]
+        bound = [BoundAxis(axis, columns[at], at) for axis, at in zip(self._axes, states, strict=True)]
+        user = "NULL" if used.user is None else columns[self._places[-1]].unit.format(called(self._places[-1]))
+        extra = f"{_moment(columns[time], time)} AS moment, {user} AS owner"
+        rows = read_in_sql(self._source.scan(engine.connection, sorted(set(self._places))), bound, extra)
+        tick = f"CASE WHEN moment < {used.start} THEN 0 ELSE (moment - {used.start}) // {used.every} + 1 END"
+        placed = f"SELECT {tick} AS tick, {place_in_sql(bound)} AS place, moment, owner FROM ({rows})"
+        engine.connection.execute(f"CREATE TEMP TABLE {_PLACED} AS {_ranked(placed, used)}", self._secret())
+
+    def _secret(self) -> dict[str, str]:
+        return {} if self._used.user is None else {"secret": self._key.hex()}
+
+
+def _ranked(placed: str, used: Used) -> str:
+    """The tuples of a user in a step that are in a declared state, in an order that was drawn in secret."""
+    if used.user is None:
+        return f"SELECT tick, place, CASE WHEN place IS NOT NULL THEN 1 END AS rank FROM ({placed})"
+    drawn = "sha256(concat_ws('|', $secret, coalesce(owner::VARCHAR, ''), moment, place))"
+    alike = "PARTITION BY tick, owner, place IS NULL"
+    rank = f"CASE WHEN place IS NOT NULL THEN row_number() OVER ({alike} ORDER BY {drawn}) END"
+    return f"SELECT tick, place, {rank} AS rank FROM ({placed})"
+
+
+def _moment(column: Column, place: int) -> str:
+    """SQL for microseconds since 1970, or NULL; far from the ends of 64 bits, so that what follows cannot overflow."""
+    found = _any_moment(column, place)
+    return f"CASE WHEN ({found}) BETWEEN -{LARGEST} AND {LARGEST} THEN ({found}) END"
+
+
+def _any_moment(column: Column, place: int) -> str:
+    if column.moment is not None:
+        return column.moment.format(called(place))
+    if column.kind is Kind.NUMBERS:
+        return _MICROSECONDS.format(number=column.number.format(called(place)))
+    return _MOMENT.format(text=column.text.format(called(place)))
+
+
+# Sources that are finished: files, Parquet, data frames, DuckDB relations. All is there, so nothing comes late.
+
+
+_DROPPED = (Reason.MALFORMED, Reason.OUTSIDE, Reason.UNKNOWN, Reason.BEYOND_CAP)
+
+
+class AtRest:
+    """Counts all windows that have closed by now, in DuckDB.
+
+    Args:
+        data: A path to a .csv or .parquet file, a data frame, an Arrow table, a mapping or a DuckDB relation.
+        intake: What is declared of the stream.
+        delimiter: What separates the fields of a CSV file.
+    """
+
+    __slots__ = ("_data", "_delimiter", "_intake")
+
+    def __init__(self, data: Any, intake: Intake, delimiter: str = ",") -> None:
+        self._data, self._intake, self._delimiter = data, intake, delimiter
+
+    def check(self) -> None:
+        """Refuse columns that are not there, and a stream without end: what is finished has one."""
+        require_end(self._intake)
+        self._opened(0).close()
+
+    def after(self, tick: int) -> Iterator[Sequence[Window]]:
+        """Iterate over later windows that have closed."""
+        last = self._intake.schedule.closed_by(self._intake.clock.now())
+        tuples = self._opened(last)
+        try:
+            for reason, count in zip(_DROPPED, tuples.dropped(), strict=True):
+                self._intake.dropped.add(reason, count)
+            yield from self._windows(_Found(tuples, tick), tick, last)
+        finally:
+            tuples.close()
+
+    def done(self, tick: int) -> None:
+        """Nothing: the file stays."""
+
+    def _windows(self, found: _Found, tick: int, last: int) -> Iterator[Sequence[Window]]:
+        for ticks in self._intake.batches(tick + 1, last):
+            table = np.zeros((len(ticks), self._intake.cells), dtype=np.int64)
+            for at, place, count in found.up_to(ticks.stop):
+                table[at - ticks.start, place] = count
+            yield [Window(each, row) for each, row in zip(ticks, table, strict=True)]
+
+    def _opened(self, last: int) -> Tuples:
+        fields, schedule = self._intake.fields, self._intake.schedule
+        used = Used(fields.time, fields.user, fields.tuples_per_user or 1, schedule.start, schedule.every, last)
+        return Tuples(self._data, used, self._intake.axes, self._intake.key, self._delimiter)
+
+
+def require_end(intake: Intake) -> None:
+    """Refuse a stream without end. Raises `ValueError`."""
+    if intake.schedule.end is None:
+        raise Refused("end", "say when the last step ends: these tuples are not live")
+
+
+class _Found:
+    """SECRET. Counts in the order of steps, handed out up to a step."""
+
+    def __init__(self, tuples: Tuples, tick: int) -> None:
+        self._batches = tuples.counts(tick)
+        self._rest: Any = None
+
+    def up_to(self, stop: int) -> Iterator[Any]:
+        """Steps below `stop`, with places and counts, as arrays."""
+        while (batch := self._rest if self._rest is not None else next(self._batches, None)) is not None:
+            cut = int(np.searchsorted(batch[0], stop))
+            yield tuple(column[:cut] for column in batch)
+            self._rest = tuple(column[cut:] for column in batch) if cut < len(batch[0]) else None
+            if self._rest is not None:
+                return
+
+
+# Files of tuples that are finished: CSV with any delimiter, and JSON lines. All is there, so nothing comes late.
+
 
 JSON_LINES = (".jsonl", ".ndjson")
 

@@ -9,24 +9,20 @@ from os import PathLike
 from typing import Any, Protocol, get_args, runtime_checkable
 
 from dpcurves.arguments import Refused, WrongKind, require_kind
+from dpcurves.conversation import ALL, Plan, PrivacyStatement, Release
 from dpcurves.fingerprints import fingerprint
 from dpcurves.ledger import Account, Currency, Grant, Ledger, QuestionBudget
 from dpcurves.mechanisms import Sequential
 from dpcurves.noise.randomness import LEAST_SECRET, Randomness
 from dpcurves.privacy import Neighbours, PrivacyLoss
-from dpcurves.release import ALL, Plan, PrivacyStatement, Release
 
 from ..mechanisms import STREAMS
 from ..trust import CentralStream
 from .arriving import Arriving
-from .at_rest import AtRest
-from .clocks import Clock, SystemClock
-from .dropped import Dropped
-from .files import JSON_LINES, JsonLinesTuples
-from .intake import Intake
+from .files import JSON_LINES, AtRest, JsonLinesTuples
 from .reading import Question, StepReading, states_of
-from .schedule import Fields, Schedule
-from .window import Window, Windows
+from .schedule import Clock, Fields, Schedule, SystemClock
+from .windows import Dropped, Intake, Window, Windows
 
 
 @runtime_checkable

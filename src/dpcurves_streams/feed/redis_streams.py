@@ -11,10 +11,8 @@ from typing import Any, TypeVar
 
 from dpcurves.arguments import NotInstalled, Refused
 
-from .intake import Intake
-from .open_windows import OpenWindows
 from .reading import StepReading
-from .window import Window, Windows
+from .windows import Intake, OpenWindows, Window, Windows
 
 AT_ONCE = 10_000
 LONGEST_WAIT = 1000

@@ -1,14 +1,212 @@
-"""When the steps of a stream begin and close, and which fields of a tuple are read. Public."""
+"""When the steps of a stream begin and close, in event time; and which fields of a tuple are read."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from math import isfinite
+from re import fullmatch
+from time import time_ns
+from typing import Any, Protocol
 
-from dpcurves.arguments import Refused, make_whole, require_kind
+import numpy as np
+
+from dpcurves.arguments import Refused, WrongKind, exact, make_whole, require_kind, shown
+from dpcurves.data.axis import Axis, Categories
 from dpcurves.privacy import EACH_RECORD, AddRemove, Unit
 
-from .moments import moment, span, written
+# Moments and spans of event time, in whole microseconds since 1970 in UTC. Public ones are read here.
+
+
+SECOND = 1_000_000
+LARGEST = 2**60
+"""No moment and no span is farther than this: about 36,000 years."""
+_UNITS = {"ms": 1000, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86_400 * SECOND, "": SECOND}
+_ZERO = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST = datetime(9999, 12, 31, tzinfo=UTC)
+
+
+def span(name: str, given: Any) -> int:
+    """A length of time: a `timedelta`, a text as ``5m`` (ms, s, m, h, d), or a number of seconds.
+
+    Raises:
+        ValueError: it is none, or not of whole microseconds.
+
+    >>> span("every", "5m") == span("every", 300) == span("every", timedelta(minutes=5)) == 300_000_000
+    True
+    """
+    if isinstance(given, timedelta):
+        return given // timedelta(microseconds=1)
+    parts = fullmatch(r"\s*([0-9.]+)\s*(ms|s|m|h|d|)\s*", given) if isinstance(given, str) else None
+    if parts is None and isinstance(given, str):
+        raise Refused(name, f"a length of time as 30s, 5m, 1h or 1d is needed, got {shown(given)}")
+    number, unit = (parts[1], _UNITS[parts[2]]) if parts else (given, SECOND)
+    return _whole(name, _signed(name, number) * unit)
+
+
+def moment(name: str, given: Any) -> int:
+    """A point in time: a `datetime` or a text of ISO 8601 (UTC where none is said), or seconds since 1970.
+
+    Raises:
+        ValueError: it is none.
+        TypeError: it is of another kind.
+
+    >>> moment("start", "1970-01-01T00:01") == moment("start", 60) == 60_000_000
+    True
+    """
+    if isinstance(given, str):
+        given = _read(given)
+        if given is None:
+            raise Refused(name, "a time of ISO 8601, as 2026-03-01T08:00, or seconds since 1970 are needed")
+    if isinstance(given, datetime):
+        return since_1970(given)
+    if isinstance(given, date):
+        return since_1970(datetime(given.year, given.month, given.day))
+    if isinstance(given, bool) or not isinstance(given, int | float | Fraction):
+        raise WrongKind(name, f"a datetime, a text of ISO 8601 or seconds since 1970 are needed, got {shown(given)}")
+    return _whole(name, _signed(name, given) * SECOND)
+
+
+def since_1970(given: datetime) -> int:
+    """Whole microseconds; a time without a zone is one of UTC."""
+    return ((given if given.tzinfo else given.replace(tzinfo=UTC)) - _ZERO) // timedelta(microseconds=1)
+
+
+def written(moment: int) -> str:
+    """ISO 8601 in UTC; beyond the year 9999, and before the year 1, in seconds.
+
+    >>> written(60_000_000)
+    '1970-01-01T00:01:00+00:00'
+    """
+    if not -since_1970(_LAST) // 2 < moment < since_1970(_LAST):
+        return f"{moment / SECOND:.6f}"
+    return (_ZERO + timedelta(microseconds=moment)).isoformat()
+
+
+def _read(text: str) -> datetime | Fraction | None:
+    if fullmatch(r"-?[0-9]{1,15}(\.[0-9]{1,6})?", text.strip()):
+        return Fraction(text.strip())
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+
+
+def _signed(name: str, given: Any) -> Fraction:
+    """A number as a fraction, a float as the decimal that it prints."""
+    if given in (0, "0"):
+        return Fraction(0)
+    is_below = isinstance(given, int | float | Fraction) and given < 0
+    return -exact(name, -given) if is_below else exact(name, given)
+
+
+def _whole(name: str, microseconds: Fraction) -> int:
+    if microseconds.denominator != 1 or abs(microseconds) > LARGEST:
+        raise Refused(name, "whole microseconds are needed, of fewer than 36,000 years")
+    return int(microseconds)
+
+
+# Clocks of streams: the system's, or one that a test sets.
+
+
+class Clock(Protocol):
+    """Something that says what time it is. It decides when windows close, so it must not depend on tuples."""
+
+    def now(self) -> int:
+        """Microseconds since 1970."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SystemClock:
+    """The clock of this machine."""
+
+    def now(self) -> int:
+        """Microseconds since 1970."""
+        return time_ns() // 1000
+
+
+# The count that a tuple belongs to: its state among the declared ones. SECRET values come as arguments.
+
+
+LARGEST_MOMENT = 2**60
+
+
+class Keys:
+    """Finds the place of a tuple among the declared cells.
+
+    Args:
+        axes: The states.
+    """
+
+    __slots__ = ("_axes", "_numbers", "_texts")
+
+    def __init__(self, axes: Sequence[Axis | Categories]) -> None:
+        self._axes = tuple(axes)
+        self._texts = [_texts(axis) for axis in self._axes]
+        self._numbers = [_numbers(axis) for axis in self._axes]
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that are read."""
+        return tuple(str(axis.column) for axis in self._axes)
+
+    def find(self, given: Mapping[str, Any]) -> int | None:
+        """The place of a tuple; None: it is in no declared cell."""
+        place = 0
+        for axis, texts, numbers in zip(self._axes, self._texts, self._numbers, strict=True):
+            slot = _slot(axis, texts, numbers, given.get(str(axis.column)))
+            if slot is None:
+                return None
+            place = place * axis.slots + slot
+        return place
+
+
+def when(value: Any) -> int | None:
+    """The moment that a field says; None: it says none. Never raises."""
+    number = _number(value)
+    try:
+        found = moment("time", value) if number is None else round(number * SECOND)
+    except (ValueError, TypeError, OverflowError, ArithmeticError, AttributeError):
+        return None
+    return found if abs(found) <= LARGEST_MOMENT else None
+
+
+def _slot(axis: Axis | Categories, texts: Mapping[str, int], numbers: Mapping[float, int], value: Any) -> int | None:
+    if isinstance(value, str) and value in texts:
+        return texts[value]
+    number = _number(value)
+    if number is None:
+        return None
+    if isinstance(axis, Categories):
+        return numbers.get(number)
+    slot = int(axis.grid.cell_of(np.array([number]))[0])
+    return slot if slot < axis.slots else None
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, str | int | float | np.integer | np.floating):
+        try:
+            number = float(value)
+        except (ValueError, OverflowError):
+            return None
+        return number if isfinite(number) else None
+    return None
+
+
+def _texts(axis: Axis | Categories) -> dict[str, int]:
+    values = axis.values if isinstance(axis, Categories) else ()
+    return {value: slot for slot, value in enumerate(values) if isinstance(value, str)}
+
+
+def _numbers(axis: Axis | Categories) -> dict[float, int]:
+    values = axis.values if isinstance(axis, Categories) else ()
+    return {float(value): slot for slot, value in enumerate(values) if not isinstance(value, str)}
+
+
+# When the steps of a stream begin and close, and which fields of a tuple are read. Public.
 
 
 @dataclass(frozen=True, slots=True, init=False)

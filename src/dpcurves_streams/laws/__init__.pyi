@@ -1,10 +1,7 @@
-from .buffered_prefixes import BufferedPrefixes
-from .grouped_counts import GroupedCounts
-from .hierarchy_counts import HierarchyCounts, NodeEstimates
-from .prefix_trees import TreeCounts
-from .pruned_counts import PrunedCounts
-from .tick_law import PrefixLaw
+from .counts import GroupedCounts, HierarchyCounts, NodeEstimates, PrefixLaw, PrunedCounts
+from .prefixes import BufferedPrefixes, TreeCounts
 
 __all__ = [
-    "BufferedPrefixes", "GroupedCounts", "HierarchyCounts", "NodeEstimates", "PrefixLaw", "PrunedCounts", "TreeCounts",
+    "BufferedPrefixes", "GroupedCounts", "HierarchyCounts", "NodeEstimates", "PrefixLaw", "PrunedCounts",
+    "TreeCounts",
 ]  # fmt: skip

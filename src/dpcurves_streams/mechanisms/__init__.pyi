@@ -1,18 +1,8 @@
-from .buffered_counter import BufferedCounter
 from .choice import STREAMS, StreamChoice
-from .hierarchy import Hierarchy
+from .counters import BufferedCounter, TreeCounter
+from .hierarchy import Hierarchy, Perturber, Pruned
 from .pegasus import Pegasus
-from .perturber import Perturber
-from .pruned import Pruned
-from .tree_counter import TreeCounter
 
 __all__ = [
-    "STREAMS",
-    "BufferedCounter",
-    "Hierarchy",
-    "Pegasus",
-    "Perturber",
-    "Pruned",
-    "StreamChoice",
-    "TreeCounter",
+    "STREAMS", "BufferedCounter", "Hierarchy", "Pegasus", "Perturber", "Pruned", "StreamChoice", "TreeCounter",
 ]  # fmt: skip

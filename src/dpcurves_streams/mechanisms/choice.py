@@ -5,20 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dpcurves.mechanisms.base import ExactTable
-from dpcurves.mechanisms.sequential import Sequential, State
+from dpcurves.conversation import Plan
+from dpcurves.mechanisms.base import ExactTable, Sequential, State
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
-from dpcurves.queries import GroupedTickQuery, HierarchyQuery, PrunedQuery, Query, Read
-from dpcurves.release import Plan
+from dpcurves.queries import Query, Read
+from dpcurves_streams.queries import GroupedTickQuery, HierarchyQuery, PrunedQuery
 
-from ..laws.buffered_prefixes import MOST_BUFFERED
-from .buffered_counter import BufferedCounter
-from .hierarchy import Hierarchy
+from ..laws.prefixes import MOST_BUFFERED
+from .counters import BufferedCounter, TreeCounter
+from .hierarchy import Hierarchy, Perturber, Pruned, stream_only
 from .pegasus import Pegasus
-from .perturber import Perturber, stream_only
-from .pruned import Pruned
-from .tree_counter import TreeCounter
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,28 +1,113 @@
-"""Noisy counts of the states of a stream and of aggregations of them, with the loss split among levels."""
+"""Fresh noise at every tick: for counts of states, for aggregations of them, and for pruned hierarchies."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
-from dpcurves.arrays import FloatArray
+from dpcurves.arguments import Refused
+from dpcurves.arrays import FloatArray, IntArray
+from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Forest
-from dpcurves.laws import Family, Noise
-from dpcurves.mechanisms.base import ExactTable
-from dpcurves.mechanisms.sequential import require_next
-from dpcurves.mechanisms.sums.calibration import noise_of
-from dpcurves.mechanisms.sums.linear import draws, printed
+from dpcurves.laws import Family, IntervalSums, Noise, Tier
+from dpcurves.mechanisms.base import ExactTable, read, require_next, written
+from dpcurves.mechanisms.linear import draws, noise_of, printed
+from dpcurves.mechanisms.thresholds import noise_and_decay, noisily_above_zero
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
-from dpcurves.queries import HierarchyQuery, Query
-from dpcurves.release import Plan, UnsupportedQuery
+from dpcurves.queries import Query
 
-from ..laws import HierarchyCounts, NodeEstimates
-from .memoryless import Memoryless, Passed
-from .perturber import added
+from ..laws import HierarchyCounts, NodeEstimates, PrunedCounts
+from ..queries import HierarchyQuery, PrunedQuery, TickQuery
+
+# State of mechanisms whose noise and decisions at one tick are independent of all others: the tick alone.
+
+
+KIND = "memoryless noise"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Passed:
+    """Nothing but the tick."""
+
+    tick: int
+
+    def to_bytes(self) -> bytes:
+        """The tick."""
+        return written(KIND, {"tick": self.tick})
+
+
+class Memoryless:
+    """Begins at no tick, and goes on from any."""
+
+    __slots__ = ()
+
+    def begin(self, plan: Plan) -> Passed:
+        """No tick was answered."""
+        return Passed(0)
+
+    def restored(self, stored: bytes, plan: Plan) -> Passed:
+        """The tick that was written."""
+        return Passed(int(read(KIND, stored)["tick"]))
+
+
+# Fresh noise on every count of every tick.
+
+
+@dataclass(frozen=True, slots=True)
+class Perturber(Memoryless):
+    """Independent noise on each cell of each tick (Chen, Machanavajjhala, Hay and Miklau 2017, section 4.1).
+
+    Formal guarantees: all ticks together are one table with a cell for each tick and state, in which a tuple is in one
+    cell at most; so neighbouring streams have tables as far apart as ``adjacency.l1_sensitivity`` and
+    ``adjacency.squared_l2_sensitivity`` say. Each cell has noise of its own: discrete Laplace noise of scale b on
+    integers loses ``|shift|_1 / b``, discrete Gaussian noise with variance parameter v rho ``|shift|_2**2 / (2 v)``.
+    Counts that depend on answers before change nothing: given these, each tick adds its own shift to the sum.
+    """
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        query = stream_only(query)
+        noise = noise_of(query, loss, adjacency)
+        law = IntervalSums(1, query.keys, (Tier(range(query.keys), noise),), missing=None)
+        name = f"{noise.family.value} noise on every tick"
+        return Plan(query, loss, adjacency, name, law, printed(sqrt(noise.variance)))
+
+    def step(
+        self, table: ExactTable, tick: int, state: Passed, plan: Plan, randomness: Randomness
+    ) -> tuple[tuple[int, ...], Passed]:
+        """Exact counts, each plus one draw."""
+        require_next(tick, state)
+        law = plan.law.required(IntervalSums)
+        noise = draws(law.levels[0].noise, law.cells, randomness)
+        return added(table, noise.tolist()), Passed(tick)
+
+
+def stream_only(query: Query) -> TickQuery:
+    """The query, if it is one of a stream.
+
+    Raises:
+        UnsupportedQuery: it is another one.
+    """
+    if not isinstance(query, TickQuery):
+        raise UnsupportedQuery("question", f"what answers tick by tick cannot answer {type(query).__name__}")
+    return query
+
+
+def added(table: ExactTable, noise: list[int]) -> tuple[int, ...]:
+    """SECRET: counts plus noise, in Python's integers, which cannot overflow."""
+    if len(table) != len(noise):
+        raise Refused("table", f"a tick has {len(noise)} counts, got {len(table)}")
+    return tuple(count + each for count, each in zip(table.tolist(), noise, strict=True))
+
+
+# Noisy counts of the states of a stream and of aggregations of them, with the loss split among levels.
+
 
 STEPS = 20
 """Shares of levels are multiples of ``1 / STEPS``."""
@@ -113,3 +198,71 @@ def _shares(forest: Forest, given: list[int]) -> tuple[Fraction, ...]:
     above = [Fraction(given[depth], STEPS) for depth in depths[:groups]]
     rest = [1 - Fraction(sum(given[:depth]), STEPS) for depth in depths[groups:]]
     return (*above, *rest)
+
+
+# Noisy counts of a hierarchy of states, as fine at each tick as there are tuples: PrivTree, then noise.
+
+
+MOST = 2**60
+"""Tuples above which an aggregation is divided as if it had so many: no tuple moves more."""
+
+
+class Rule(NamedTuple):
+    """When an aggregation is divided: see `PrivTree`."""
+
+    noise: Noise
+    decay: int
+    offsets: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned(Memoryless):
+    """At each tick, divide aggregations that seem to hold many tuples, from the top, and count what is not divided.
+
+    In place of PRUNE (Chen 2018, Algorithm 18), which loses more than it says with every level.
+
+    Formal guarantees: *Decisions* of a tick are those of `PrivTree` on a tree that is given: a tuple is in the
+    aggregations of one path alone, with at most as many divisions as the forest is deep, and as many parts of one as an
+    aggregation has at most; its proof asks for nothing else. Ticks have decisions of their own, and a tuple is in one
+    tick; one that moves to another goes from one path and comes to another, which is what its price of a move is made
+    of. They lose the query's share. *Counts*: given the decisions, nodes that are counted are apart, so neighbouring
+    streams differ in them by ``adjacency.l1_sensitivity`` and ``adjacency.squared_l2_sensitivity`` at most: their noise
+    loses the rest. Given all answers before, a tick loses by its own tuples alone, so streams may be chosen by answers.
+    """
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        query = _pruned_only(query)
+        rule_of(query, loss, adjacency)
+        noise = noise_of(query, loss * (1 - query.share), adjacency)
+        law = PrunedCounts(query.forest.parents, len(query.forest.names), noise)
+        return Plan(query, loss, adjacency, "PrivTree at every tick, and noise", law, printed(noise.variance**0.5))
+
+    def step(
+        self, table: ExactTable, tick: int, state: Passed, plan: Plan, randomness: Randomness
+    ) -> tuple[tuple[int, ...], Passed]:
+        """Decisions, and behind them counts of what was not divided, each plus one draw."""
+        require_next(tick, state)
+        law, query = plan.law.required(PrunedCounts), _pruned_only(plan.query)
+        rule, counts = rule_of(query, plan.loss, plan.adjacency), query.forest.counts_of(table.tolist())
+        capped = np.array([min(each, MOST) for each in counts[: law.groups]], dtype=np.int64)
+        scores = np.maximum(capped - rule.offsets, -rule.decay)
+        divided = law.reached(noisily_above_zero(scores, rule.noise, randomness))
+        kept = law.frontier(divided)
+        exact = np.array(counts, dtype=object)[kept]
+        noisy = iter(added(exact, draws(law.noise, len(exact), randomness).tolist()))
+        shown = (next(noisy) if each else 0 for each in kept)
+        return (*divided.astype(int).tolist(), *shown), Passed(tick)
+
+
+def rule_of(query: PrunedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Rule:
+    """When aggregations are divided, with the query's share of the loss. Raises `UnsupportedQuery` as PrivTree does."""
+    depths = query.forest.depths[: len(query.forest.names)]
+    parts = max(Counter(parent for parent in query.forest.parents if parent >= 0).values(), default=2)
+    noise, decay = noise_and_decay(parts, max(depths, default=0) + 1, loss * query.share, adjacency)
+    return Rule(noise, decay, query.least + decay * np.array(depths, dtype=np.int64))
+
+
+def _pruned_only(query: Query) -> PrunedQuery:
+    if not isinstance(query, PrunedQuery):
+        raise UnsupportedQuery("question", f"a hierarchy is not pruned for {type(query).__name__}")
+    return query

@@ -1,10 +1,18 @@
-from .aggregated import Aggregated, AggregatedReader
-from .auto import Auto, AutoWindow
-from .counts import Counts, CountsReader, Smoothing, TickReading
-from .events import Event, Jump, Low
+from .counts import (
+    Aggregated,
+    AggregatedReader,
+    Auto,
+    AutoWindow,
+    Counts,
+    CountsReader,
+    Plain,
+    PlainWindow,
+    PrunedStates,
+    Smoothing,
+    TickReading,
+)
 from .groups import GroupReader, Groups, GroupWindow, Smoother
-from .plain import Plain, PlainWindow
-from .pruned import PrunedStates
+from .question import Event, Jump, Low
 from .totals import TotalReading, Totals, TotalsReader
 
 __all__ = [

@@ -1,28 +1,273 @@
-"""The question how many tuples are in each state at every tick, and all that is read from its one release."""
+"""How many tuples are in each state at every tick, and in aggregations of states; and smoothers of such counts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from math import prod, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpcurves.arguments import Refused, shown
-from dpcurves.arrays import BoolArray, FloatArray
-from dpcurves.data import Axis, Categories
+from dpcurves.arguments import Refused, shown, whole
+from dpcurves.arrays import BoolArray, FloatArray, compiled
+from dpcurves.conversation import Plan
+from dpcurves.data import Axis, Categories, Forest
 from dpcurves.laws import Family, IntervalSums
-from dpcurves.queries import TickQuery
-from dpcurves.release import Plan
 
-from .auto import Auto, AutoWindow
-from .events import Event, Jump, Low
-from .plain import Plain, PlainWindow
-from .question import StreamQuestion
-from .reach import LEVEL, STATED, Interval, Noisy, NoisySums
-from .reader import Reader
+from ..laws import HierarchyCounts, NodeEstimates, PrunedCounts
+from ..queries import HierarchyQuery, PrunedQuery, TickQuery
+from .question import (
+    LEVEL,
+    STATED,
+    Event,
+    Interval,
+    Jump,
+    Low,
+    Noisy,
+    NoisySums,
+    Reader,
+    StreamQuestion,
+    require_variances,
+    row,
+)
+
+# A bank of exponential smoothers, and which of them led by its unbiased risk: loops over public numbers.
+
+
+HALVINGS = 19
+RATES: FloatArray = np.append(2.0 ** (-np.arange(HALVINGS) / 2), 0.0)
+"""Weights of the newest value: 1, the value itself, and less by steps of a square root of 2, to 1/512; and 0: zero."""
+SLOWEST = float(RATES[-2])
+MEMORY = 2000
+"""Ticks over which risks are remembered: one of so many ticks ago counts 1/e of what one of now counts."""
+KEPT = 1 - 1 / MEMORY
+
+
+@compiled
+def follow(values: FloatArray, variances: FloatArray, passed: int, state: FloatArray) -> FloatArray:
+    """Smooth each column of `values`, (ticks, keys), and give the leader of each tick, not below 0: the same shape.
+
+    A smoother with weight a has ``e <- e + a * (y - e)``, and a is 1 / t at least, so that its first values are means.
+    Its squared error ``(e - c)**2`` has the unbiased estimate ``(e - y)**2 - variance + 2 * a * variance``, for y is c
+    plus noise with that variance, of which e has the part a. Risks forget by `KEPT`.
+
+    Zero has no noise. What a smoother's risk has less than that of zero is a sum of ``2 * e * y - e**2``, and so on, in
+    which the noise of y is multiplied by ``2 * e``: its standard error is 2 deviations of the noise times the root of
+    the sum of ``e**2``, of the ticks before. A smoother leads zero if its risk is less by more than that, and other
+    smoothers if its risk with that is less.
+
+    Args:
+        values: Noisy counts.
+        variances: Those of their noise, (keys,).
+        passed: How many ticks were smoothed before.
+        state: What smoothers are at, their risks, and their sums of squares, (keys, 3, rates): changed in place.
+    """
+    shown, scores, rates = np.empty(values.shape), np.empty(RATES.shape), RATES.copy()
+    for key in range(values.shape[1]):
+        variance, at, risks, squares = variances[key], state[key, 0], state[key, 1], state[key, 2]
+        for tick in range(values.shape[0]):
+            value, floor = values[tick, key], 1.0 / (passed + tick + 1)
+            if tick == 0 or 2 * floor > SLOWEST:
+                for each in range(RATES.shape[0]):
+                    rates[each] = floor if 0.0 < RATES[each] < floor else RATES[each]
+            for each in range(RATES.shape[0]):  # without a branch, so that several are worked out at once
+                before = at[each]
+                square = KEPT * KEPT * squares[each] + before * before
+                after = before + rates[each] * (value - before)
+                risk = KEPT * risks[each] + ((after - value) ** 2 + (2 * rates[each] - 1) * variance)
+                at[each], risks[each], squares[each] = after, risk, square
+                scores[each] = risk + np.sqrt(4 * variance * square)
+            leader, least = 0, scores[0]
+            for each in range(1, RATES.shape[0]):
+                if scores[each] < least:
+                    leader, least = each, scores[each]
+            shown[tick, key] = max(at[leader], 0.0)
+    return shown
+
+
+@compiled
+def follow_windows(
+    values: FloatArray, variances: FloatArray, passed: int, state: FloatArray, ring: FloatArray
+) -> FloatArray:
+    """Do as `follow` for sums over sliding windows: of each smoother's values, the leader's is given.
+
+    Smoothers begin at 0 with weights that stay, so a value of n ticks before has the weight ``1 - (1 - a)**(n + 1)`` in
+    the sum of a window that it lies in: what the smoother makes of n + 1 ones. The error of the sum has the unbiased
+    estimate ``(sum - raw)**2 - n * variance + 2 * variance * (the sum of these weights)``. Noise of a tick is in as
+    many sums as a window has ticks, so standard errors are that many times those of single ticks.
+
+    Args:
+        values: Noisy counts, (ticks, keys).
+        variances: Those of their noise, (keys,).
+        passed: How many ticks were smoothed before.
+        state: What smoothers are at, risks, sums of squares, their sums, what they make of ones, and the sum of that,
+            (keys, 6, rates): changed in place.
+        ring: What is to be taken off the sums again, (window, keys, rates): changed in place.
+    """
+    shown, window = np.empty(values.shape), ring.shape[0]
+    for tick in range(values.shape[0]):
+        place, length = (passed + tick) % window, min(passed + tick + 1, window)
+        for key in range(values.shape[1]):
+            variance, own = variances[key], state[key]
+            leader, least = 0, np.inf
+            for each in range(RATES.shape[0]):
+                before = own[3, each]
+                own[0, each] += RATES[each] * (values[tick, key] - own[0, each])
+                if passed + tick < window:
+                    own[4, each] += RATES[each] * (1 - own[4, each])
+                    own[5, each] += own[4, each]
+                own[2, each] = KEPT * KEPT * own[2, each] + before * before
+                own[3, each] = before + (own[0, each] - ring[place, key, each])
+                ring[place, key, each] = own[0, each]
+                off = own[3, each] - own[3, 0]
+                own[1, each] = KEPT * own[1, each] + (off * off + (2 * own[5, each] - length) * variance)
+                score = own[1, each] + window * np.sqrt(4 * variance * own[2, each])
+                if score < least:
+                    leader, least = each, score
+            shown[tick, key] = max(own[3, leader], 0.0)
+    return shown
+
+
+# Noisy counts as they were released, and plain sums of them, cut off at zero.
+
+
+class Plain:
+    """The released counts, those below zero as zero: a baseline, or for use where estimates may not lag behind.
+
+    Args:
+        keys: How many counts a tick has.
+    """
+
+    __slots__ = ("_keys",)
+
+    def __init__(self, keys: int = 1) -> None:
+        self._keys = keys
+
+    def read(self, counts: Sequence[float]) -> FloatArray:
+        """The counts, (keys,)."""
+        counted: FloatArray = np.maximum(row(counts, self._keys)[0], 0.0)
+        return counted
+
+
+class PlainWindow:
+    """The sums of the last counts, those below zero as zero.
+
+    Args:
+        width: How many ticks a window has.
+        keys: How many counts a tick has.
+    """
+
+    __slots__ = ("_passed", "_ring")
+
+    def __init__(self, width: int, keys: int = 1) -> None:
+        if whole("width", width) < 1:
+            raise Refused("width", f"at least 1 tick is needed, got {width}")
+        self._ring = np.zeros((width, keys))
+        self._passed = 0
+
+    def read(self, counts: Sequence[float]) -> FloatArray:
+        """The sums, (keys,)."""
+        self._ring[self._passed % len(self._ring)] = row(counts, self._ring.shape[1])[0]
+        self._passed += 1
+        sums: FloatArray = np.maximum(self._ring.sum(axis=0), 0.0)
+        return sums
+
+
+# The default reading of noisy counts: the smoother that has done best so far, zero among them.
+
+
+class Auto:
+    """Estimate the counts of a stream from counts with independent noise of known variance: post-processing, free.
+
+    The candidates are the noisy count itself, exponential smoothers of many widths, and zero. The squared error of each
+    has an unbiased estimate, as the variance of the noise is known (Stein's, for linear estimates). At each tick the
+    candidate with the least sum of these estimates so far is shown, but zero unless another one is better by a standard
+    error; counts below zero are shown as zero. The sums are discounted, over `bank.MEMORY` ticks. On streams that are
+    sparse or change slowly the error is a small part of that of the noise; on streams whose counts stand out from the
+    noise it is that of the noise, for the noisy count is one of the candidates.
+
+    Args:
+        variance: The variance of the noise of one count; several, if it differs between counts.
+        keys: How many counts a tick has, each followed on its own.
+
+    Raises:
+        ValueError: the variance is negative or not finite, or there is no count.
+
+    >>> reading = Auto(variance=200.0)
+    >>> [round(reading.step(count), 1) for count in (14, -9, 3, 20, -16)]
+    [0.0, 0.0, 0.0, 0.0, 0.0]
+    """
+
+    __slots__ = ("_state", "_variances", "passed")
+
+    def __init__(self, variance: float | FloatArray, keys: int = 1) -> None:
+        self._variances = require_variances(variance, keys)
+        self._state = np.zeros((keys, 3, len(RATES)))
+        self.passed = 0
+
+    def step(self, count: int) -> float:
+        """The estimate of the newest count, where each tick has one."""
+        return float(self.read((count,))[0])
+
+    def read(self, counts: Sequence[float]) -> FloatArray:
+        """Estimates of the newest counts, (keys,)."""
+        (shown,) = self.read_all(row(counts, len(self._state)))
+        return np.asarray(shown)
+
+    def read_with(self, counts: FloatArray, variances: FloatArray) -> FloatArray:
+        """Do as `read`, with these variances of the noise from this tick on."""
+        self._variances = require_variances(variances, len(self._state))
+        (shown,) = self.read_all(counts[None])
+        return np.asarray(shown)
+
+    def read_all(self, counts: FloatArray) -> FloatArray:
+        """Estimates for several ticks at once, (ticks, keys): those that `read` gives one after the other."""
+        shown = follow(counts, self._variances, self.passed, self._state)
+        self.passed += len(counts)
+        return shown
+
+
+class AutoWindow:
+    """Estimate sums over the last ticks from the same noisy counts, by the smoother that is best for sums.
+
+    The method is that of `Auto`: the candidates are the raw sum, sums of smoothed counts and zero, each with an
+    unbiased estimate of its error as a sum. Until `width` ticks have passed, the window has all ticks so far.
+
+    Args:
+        variance: The variance of the noise of one count; several, if it differs between counts.
+        width: How many ticks a window has.
+        keys: How many counts a tick has.
+
+    Raises:
+        ValueError: the variance is negative or not finite, or there is no count, or no tick in a window.
+    """
+
+    __slots__ = ("_ring", "_state", "_variances", "passed")
+
+    def __init__(self, variance: float | FloatArray, width: int, keys: int = 1) -> None:
+        self._variances = require_variances(variance, keys)
+        if whole("width", width) < 1:
+            raise Refused("width", f"at least 1 tick is needed, got {width}")
+        self._state = np.zeros((keys, 6, len(RATES)))
+        self._ring = np.zeros((width, keys, len(RATES)))
+        self.passed = 0
+
+    def read(self, counts: Sequence[float]) -> FloatArray:
+        """Estimates of the sums of the newest windows, (keys,)."""
+        (shown,) = self.read_all(row(counts, len(self._state)))
+        return np.asarray(shown)
+
+    def read_all(self, counts: FloatArray) -> FloatArray:
+        """Estimates for several ticks at once, (ticks, keys)."""
+        shown = follow_windows(counts, self._variances, self.passed, self._state, self._ring)
+        self.passed += len(counts)
+        return shown
+
+
+# The question how many tuples are in each state at every tick, and all that is read from its one release.
 
 
 class Smoothing(Enum):
@@ -220,3 +465,137 @@ class CountsReader:
         if self.tick < event.width:
             return np.zeros(self._last.shape[1], dtype=np.bool_)
         return event.judge_sum(sums[event.width]) if isinstance(event, Low) else event.judge(self._last[-event.width :])
+
+
+# The question how many tuples are in each state, and in aggregations of states, at every tick.
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregated(StreamQuestion):
+    """Counts of tuples in each state and each aggregation of states at every tick; windows and events of all.
+
+    Attributes:
+        column: The column of states.
+        forest: The states, and their aggregations.
+        ticks: The number of ticks, which is public; None: without end.
+        windows: Widths, in ticks, of sliding sums.
+        events: The events to look for: `Jump`, `Low` or `Event`.
+        smoothing: How counts are estimated from noisy ones.
+    """
+
+    column: str
+    forest: Forest
+    ticks: int | None = None
+    windows: tuple[int, ...] = ()
+    events: tuple[Jump | Low | Event, ...] = ()
+    smoothing: Smoothing = Smoothing.AUTO
+
+    @property
+    def query(self) -> HierarchyQuery:
+        """The query on the stream, which is paid for once."""
+        return HierarchyQuery.of(self.column, self.forest, self.ticks)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the counts, in their order: aggregations, then states."""
+        return (*self.forest.names, *self.forest.states)
+
+    def reader(self, plan: Plan) -> AggregatedReader:
+        """The reader of the releases of the plan, from the first tick on."""
+        return AggregatedReader(self, plan)
+
+
+class AggregatedReader:
+    """Reads released counts, tick by tick: least squares over the tree, then every node on its own.
+
+    Fed with the same integers it reads the same numbers. It holds public numbers alone.
+    """
+
+    __slots__ = ("_estimates", "_reader")
+
+    def __init__(self, question: Aggregated, plan: Plan) -> None:
+        law = plan.law.required(HierarchyCounts)
+        noises = [np.inf if noise is None else noise.variance for noise in law.noises]
+        self._estimates = NodeEstimates(law.parents, np.array(noises))
+        variances, keys = self._estimates.variances, len(noises)
+        sums = {width: question.smoothing.of_windows(variances, width, keys) for width in question.widths}
+        family = next(noise.family for noise in law.noises if noise is not None)
+        known = Known(family, np.sqrt(variances))
+        self._reader = CountsReader(question, keys, question.smoothing.of_counts(variances, keys), sums, known)
+
+    def read(self, values: Sequence[int]) -> TickReading:
+        """The estimates after the integers of the next tick, for all nodes, in the order of `names`."""
+        return self._reader.read(self._estimates.of(np.array(values, dtype=np.float64)).tolist())
+
+
+# The question of a hierarchy of states that is as fine at each tick as there are tuples.
+
+
+@dataclass(frozen=True, slots=True)
+class PrunedStates(StreamQuestion):
+    """Counts of tuples in each state and each aggregation at every tick, where there are many of them.
+
+    What lies below an aggregation that was not divided counts as 0 at that tick. `Aggregated`, whose estimates find the
+    empty parts from the noisy counts themselves, is mostly more exact.
+
+    Attributes:
+        column: The column of states.
+        forest: The states, and their aggregations.
+        least: An aggregation with so many tuples or fewer is counted as a whole rather than divided.
+        ticks: The number of ticks, which is public; None: without end.
+        windows: Widths, in ticks, of sliding sums.
+        events: The events to look for: `Jump`, `Low` or `Event`.
+        share: The part of the loss that is spent on choosing.
+    """
+
+    column: str
+    forest: Forest
+    least: int
+    ticks: int | None = None
+    windows: tuple[int, ...] = ()
+    events: tuple[Jump | Low | Event, ...] = ()
+    share: Fraction = Fraction(1, 5)
+
+    @property
+    def query(self) -> PrunedQuery:
+        """The query on the stream, which is paid for once."""
+        axis = Categories(self.column, self.forest.states)
+        return PrunedQuery((axis,), self.ticks, forest=self.forest, least=self.least, share=self.share)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the counts, in their order: aggregations, then states."""
+        return (*self.forest.names, *self.forest.states)
+
+    def reader(self, plan: Plan) -> CountsReader:
+        """The reader of the releases of the plan, from the first tick on."""
+        law, keys = plan.law.required(PrunedCounts), len(self.names)
+        sums: dict[int, Reader] = {width: _PrunedSums(law, width) for width in self.widths}
+        return CountsReader(self, keys, _PrunedCounts(law), sums, None)
+
+
+class _PrunedCounts:
+    """Smoothed totals of all nodes; how noisy each is differs from tick to tick."""
+
+    __slots__ = ("_auto", "_law")
+
+    def __init__(self, law: PrunedCounts) -> None:
+        self._law, self._auto = law, Auto(law.noise.variance, len(law.parents))
+
+    def read(self, counts: Sequence[float]) -> FloatArray:
+        """The estimates, after one more tick."""
+        totals, variances = self._law.totals(counts)
+        return self._auto.read_with(totals, variances)
+
+
+class _PrunedSums:
+    """Plain sums of the totals of all nodes."""
+
+    __slots__ = ("_law", "_window")
+
+    def __init__(self, law: PrunedCounts, width: int) -> None:
+        self._law, self._window = law, PlainWindow(width, len(law.parents))
+
+    def read(self, counts: Sequence[float]) -> FloatArray:
+        """The sums, after one more tick."""
+        return self._window.read(self._law.totals(counts)[0].tolist())

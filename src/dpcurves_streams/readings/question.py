@@ -1,13 +1,244 @@
-"""Base of questions about a stream: windows and events, read from the same release."""
+"""Questions about a stream: their base, readers of counts, events, and intervals of unbiased numbers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import log, sqrt
+from statistics import NormalDist
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
 
-from dpcurves.arguments import Refused, make_each_whole, require_kind
-from dpcurves.queries import TickQuery
+import numpy as np
 
-from .events import Event, Jump, Low
+from dpcurves.arguments import Refused, make_each_whole, make_whole, number, require_kind, whole
+from dpcurves.arrays import BoolArray, FloatArray
+from dpcurves.display import RECORDS
+from dpcurves.laws import Family
+
+from ..queries import TickQuery
+
+# Intervals of unbiased numbers for these records: the reach of their noise.
+
+
+LEVEL = 0.95
+"""The level of intervals that are written and drawn where none is asked for."""
+STATED: Mapping[str, float | str] = MappingProxyType({"level": LEVEL, "covers": RECORDS})
+"""What is written beside them: they cover the noise, and nothing else."""
+TINY = 1e-9
+_ROUNDING = 0.5
+"""By so much an interval is wider on each side, for integers have no other quantiles."""
+
+Interval = tuple[FloatArray, FloatArray]
+"""The lower and the upper ends, (keys,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noisy:
+    """Unbiased numbers, each with noise of a known law.
+
+    Attributes:
+        family: That of the draws that noise adds up.
+        values: The numbers, (keys,).
+        deviations: The standard deviations of their noise: one of all, or (keys,).
+    """
+
+    family: Family
+    values: FloatArray
+    deviations: FloatArray | float
+
+    def interval(self, level: float, shown: FloatArray) -> Interval:
+        """The interval of each number at this level, and of the estimate that is shown; not below 0.
+
+        Counts are whole, so ends are, but where what is shown lies beyond them. Each interval holds for itself, at one
+        tick. Sums of Laplace draws have tails between those of one draw and those of Gaussian noise: the farther
+        quantile of both is taken, so a little more is covered than `level` says. One draw is discrete: its own quantile
+        is taken where that is farther still.
+
+        Raises:
+            ValueError: the level is not between 0 and 1.
+        """
+        deviations = np.asarray(self.deviations)
+        reach = _quantile(self.family, number("level", level)) * deviations + _ROUNDING
+        if self.family is Family.LAPLACE:
+            reach = np.maximum(reach, _of_one_draw(deviations, level))
+        low, high = np.ceil(np.maximum(self.values - reach, 0.0)), np.floor(np.maximum(self.values + reach, 0.0))
+        return np.minimum(low, shown), np.maximum(high, shown)
+
+
+@lru_cache(maxsize=64)
+def _quantile(family: Family, level: float) -> float:
+    """In standard deviations."""
+    if not 0 < level < 1:
+        raise Refused("level", f"a number between 0 and 1 is needed, got {level}")
+    gaussian = NormalDist().inv_cdf((1 + level) / 2)
+    return max(gaussian, -log(1 - level) / sqrt(2)) if family is Family.LAPLACE else gaussian
+
+
+def _of_one_draw(deviations: FloatArray, level: float) -> FloatArray:
+    """The integer that one discrete Laplace draw stays within with at least this chance.
+
+    With ratio r from one chance to the next the variance is ``2 r / (1 - r)**2``, and more than m away lies
+    ``2 r**(m + 1) / (1 + r)``.
+    """
+    variance = np.maximum(np.square(deviations, dtype=np.float64), TINY)
+    ratio = (variance + 1 - np.sqrt(2 * variance + 1)) / variance
+    within = np.log((1 - level) * (1 + ratio) / 2) / np.log(np.maximum(ratio, TINY)) - 1
+    return np.asarray(np.maximum(np.ceil(within - TINY), 0.0))
+
+
+class NoisySums:
+    """Sums of the last numbers, which are independent: what is known of sliding windows.
+
+    Args:
+        family: That of the draws that noise adds up.
+        deviations: The standard deviations of the noise of one number: one of all, or (keys,).
+        width: How many ticks a window has.
+        keys: How many numbers a tick has.
+    """
+
+    __slots__ = ("_deviations", "_family", "_passed", "_ring", "_sums")
+
+    def __init__(self, family: Family, deviations: FloatArray | float, width: int, keys: int) -> None:
+        self._family, self._deviations = family, deviations
+        self._ring, self._sums, self._passed = np.zeros((width, keys)), np.zeros(keys), 0
+
+    def after(self, values: FloatArray) -> Noisy:
+        """The sums, with the numbers of one more tick."""
+        place = self._passed % len(self._ring)
+        self._sums = self._sums + values - self._ring[place]
+        self._ring[place] = values
+        self._passed += 1
+        ticks = min(self._passed, len(self._ring))
+        return Noisy(self._family, self._sums, np.asarray(self._deviations) * sqrt(ticks))
+
+
+# Base of the readers of counts.
+
+
+class Reader(Protocol):
+    """Estimates of one thing per key, from the released integers of one tick after the other.
+
+    A reader is made from public facts and changes by released integers alone: fed with the same ones it gives the same
+    estimates, so it can be made again after a crash from what is stored.
+    """
+
+    def read(self, counts: Sequence[float]) -> FloatArray:
+        """The estimates, (keys,), after the counts of one more tick."""
+        ...
+
+
+def row(counts: Sequence[float], keys: int) -> FloatArray:
+    """The counts of one tick, (1, keys). Raises `ValueError` if there are more or fewer."""
+    if len(counts) != keys:
+        raise Refused("counts", f"a tick of this stream has {keys}, got {len(counts)}")
+    return np.array([counts], dtype=np.float64)
+
+
+def require_variances(variance: float | FloatArray, keys: int) -> FloatArray:
+    """Variances that are known, (keys,). Raises `ValueError` if one is negative or not finite, or there is none."""
+    if whole("keys", keys) < 1:
+        raise Refused("keys", f"at least 1 count a tick is needed, got {keys}")
+    variances = np.full(keys, variance, dtype=np.float64)
+    if not np.all(np.isfinite(variances) & (variances >= 0)):
+        raise Refused("variance", "numbers of at least 0 are needed")
+    return variances
+
+
+# Events of a stream, judged by estimates of its counts: jumps and drops, low signals, anything of a window.
+
+
+Judge = Callable[[FloatArray], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event that is decided from the last estimated counts of a state (Chen 2018, section 5.2.2).
+
+    Attributes:
+        name: What it is called where it is shown.
+        width: How many counts are looked at; until so many ticks have passed, the event has not happened.
+        happened: The function that says whether it has happened, from the estimates of one state, the newest last.
+
+    >>> doubled = Event("doubled", 2, lambda counts: counts[1] > 2 * counts[0])
+    >>> doubled.judge(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
+    [True, False]
+    """
+
+    name: str
+    width: int
+    happened: Judge
+
+    def __post_init__(self) -> None:
+        make_whole(self, width="width")
+        if self.width < 1:
+            raise Refused("width", f"at least 1 count is looked at, got {self.width}")
+
+    def judge(self, last: FloatArray) -> BoolArray:
+        """Tell whether the event has happened, for each key, from the estimates of the last ticks, (width, keys)."""
+        return np.array([bool(self.happened(last[:, key])) for key in range(last.shape[1])])
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """The count differs by at least `least` from that of `lag` ticks before. (The paper compares with ``lag - 1``.)
+
+    Raises:
+        ValueError: the lag is below 1, or `least` no number above 0.
+    """
+
+    lag: int
+    least: float
+
+    def __post_init__(self) -> None:
+        make_whole(self, lag="lag")
+        if self.lag < 1 or not number("least", self.least) > 0:
+            raise Refused("lag, least", f"a lag and a change above 0 are needed, got {self.lag}, {self.least}")
+
+    @property
+    def name(self) -> str:
+        """The name of the event on the command line."""
+        return f"jump:{self.lag}:{self.least:g}"
+
+    @property
+    def width(self) -> int:
+        """The number of ticks that are looked at."""
+        return self.lag + 1
+
+    def judge(self, last: FloatArray) -> BoolArray:
+        """Tell whether the event has happened, for each key, from the estimates of the last ticks, (width, keys)."""
+        happened: BoolArray = np.abs(last[-1] - last[0]) >= self.least
+        return happened
+
+
+@dataclass(frozen=True, slots=True)
+class Low:
+    """The sum of the counts of the last `width` ticks is below `below`.
+
+    Raises:
+        ValueError: the width is below 1.
+    """
+
+    width: int
+    below: float
+
+    def __post_init__(self) -> None:
+        make_whole(self, width="width")
+        if self.width < 1 or not number("below", self.below) > 0:
+            raise Refused("width, below", f"ticks and a sum above 0 are needed, got {self.width}, {self.below}")
+
+    @property
+    def name(self) -> str:
+        """The name of the event on the command line."""
+        return f"low:{self.width}:{self.below:g}"
+
+    def judge_sum(self, sums: FloatArray) -> BoolArray:
+        """Tell whether the event has happened, for each key, from estimates of the sums over its window."""
+        return sums < self.below
+
+
+# Base of questions about a stream: windows and events, read from the same release.
 
 
 class StreamQuestion:

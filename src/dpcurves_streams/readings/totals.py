@@ -11,16 +11,14 @@ import numpy as np
 
 from dpcurves.arguments import Refused, shown
 from dpcurves.arrays import BoolArray, FloatArray
+from dpcurves.conversation import Plan
 from dpcurves.data import Axis, Categories, Forest
 from dpcurves.laws import Family
-from dpcurves.queries import Read, TickQuery
-from dpcurves.queries.ticks import require_states
-from dpcurves.release import Plan
+from dpcurves.queries import Read
+from dpcurves_streams.queries import TickQuery, require_states
 
 from ..laws import PrefixLaw
-from .events import Event, Jump, Low
-from .question import StreamQuestion
-from .reach import LEVEL, STATED, Interval, Noisy
+from .question import LEVEL, STATED, Event, Interval, Jump, Low, Noisy, StreamQuestion
 
 
 @dataclass(frozen=True, slots=True)

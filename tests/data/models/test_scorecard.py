@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncod
 import dpcurves as dp
 from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray
-from dpcurves.data.models import Level, Link, Power, Ranged, Scorecard, Term, Transform, predictor_from_json
+from dpcurves.models import Level, Link, Power, Ranged, Scorecard, Term, Transform, predictor_from_json
 
 WIDE = {"age": (-1e4, 1e4), "stay": (0.0, 1e4), "fare": (-1e4, 1e4)}
 SEX = dp.Categories("sex", ("f", "m"))

@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import dpcurves as dp
 from dpcurves.arguments import Refused
-from dpcurves.data.models import Tree, Trees, predictor_from_json
+from dpcurves.models import Tree, Trees, predictor_from_json
 
 STUMP = Tree((0, -1, -1), (0.5, 0.0, 0.0), (1, 0, 0), (2, 0, 0), (0.0, 1.0, 2.0))
 

@@ -1,3 +1,5 @@
-from .handle import EngineTable, table_at
+from .engine import EngineTable, table_at
 
-__all__ = ["EngineTable", "table_at"]
+__all__ = [
+    "EngineTable", "table_at",
+]  # fmt: skip

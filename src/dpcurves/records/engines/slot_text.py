@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from ...arrays import FloatArray
 from ...data.axis import Categories, Category
-from ...data.grid import Grid
-from ...data.spacing import Spacing
+from ...data.grid import Grid, Spacing
 from ..column import Kind
 
 MOST_CHECKED = 2**24

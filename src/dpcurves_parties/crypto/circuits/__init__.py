@@ -1,12 +1,20 @@
 """Boolean circuits of XOR, AND and NOT: traced from Python functions, read and written as Bristol Fashion."""
 
-from .bits import Bits, mux, sign, total
-from .bristol import from_bristol, to_bristol
-from .circuit import Circuit, Gate, Kind, Machine, Number
-from .in_the_clear import InTheClear, bits_of, evaluated, numbers_of
-from .piles import Piles, total_offset, total_width
-from .tracing import Record, traced
-from .wiring import Wiring
+from .bits import Bits, Record, Wiring, from_bristol, mux, sign, to_bristol, total, traced
+from .circuit import (
+    Circuit,
+    Gate,
+    InTheClear,
+    Kind,
+    Machine,
+    Number,
+    Piles,
+    bits_of,
+    evaluated,
+    numbers_of,
+    total_offset,
+    total_width,
+)
 
 __all__ = [
     "Bits", "Circuit", "Gate", "InTheClear", "Kind", "Machine", "Number", "Piles", "Record", "Wiring", "bits_of",

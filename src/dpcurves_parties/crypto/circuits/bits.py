@@ -1,15 +1,109 @@
-"""Whole numbers whose bits are wires: kernels are written in them."""
+"""Whole numbers whose bits are wires, the circuit builder, tracing of Python functions, and Bristol Fashion text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from dpcurves.arguments import Refused, WrongKind, whole
+from dpcurves.arguments import Refused, WrongKind, shown, whole
 
-from .circuit import Number
-from .wiring import ONE, ZERO, Wiring
+from .circuit import Circuit, Gate, Kind, Number
+
+# Circuit builder: constants cost no gates, and common subexpressions are shared.
+
+
+ZERO, ONE = -1, -2
+"""Wires that are known when a circuit is made. They are in no gate."""
+
+
+class Wiring:
+    """Circuit builder, wire by wire.
+
+    Attributes:
+        inputs: Bits of each input so far.
+    """
+
+    def __init__(self, inputs: Sequence[int]) -> None:
+        self.inputs = tuple(inputs)
+        self._first = sum(inputs)
+        self._gates: list[Gate] = []
+        self._made: dict[Gate, int] = {}
+        self._opposite = {ZERO: ONE, ONE: ZERO}
+
+    def input(self, number: int) -> tuple[int, ...]:
+        """The wires of one input."""
+        start = sum(self.inputs[:number])
+        return tuple(range(start, start + self.inputs[number]))
+
+    def xor(self, left: int, right: int) -> int:
+        if left == right:
+            return ZERO
+        if self._opposite.get(left) == right:
+            return ONE
+        for one, other in ((left, right), (right, left)):
+            if one in (ZERO, ONE):
+                return other if one == ZERO else self.negation(other)
+        return self._gate(Kind.XOR, *sorted((left, right)))
+
+    def conjunction(self, left: int, right: int) -> int:
+        """Logical AND."""
+        if self._opposite.get(left) == right or ZERO in (left, right):
+            return ZERO
+        if right in (left, ONE):
+            return left
+        return right if left == ONE else self._gate(Kind.AND, *sorted((left, right)))
+
+    def disjunction(self, left: int, right: int) -> int:
+        """Logical OR."""
+        return self.negation(self.conjunction(self.negation(left), self.negation(right)))
+
+    def negation(self, wire: int) -> int:
+        if wire not in self._opposite:
+            opposite = self._gate(Kind.NOT, wire, wire)
+            self._opposite |= {wire: opposite, opposite: wire}
+        return self._opposite[wire]
+
+    def choice(self, condition: int, one: int, other: int) -> int:
+        """Multiplexer: the one where the condition is 1, else the other: one AND."""
+        return self.xor(other, self.conjunction(condition, self.xor(one, other)))
+
+    def carry(self, left: int, right: int, carry: int) -> int:
+        """Carry bit of a full adder of three bits: a single AND."""
+        return self.xor(carry, self.conjunction(self.xor(left, carry), self.xor(right, carry)))
+
+    def circuit(self, outputs: Sequence[Number]) -> Circuit:
+        """The circuit of these outputs, without the gates that none of them needs."""
+        wanted = {wire for number in outputs for wire in number.wires}
+        for place in reversed(range(len(self._gates))):
+            if self._first + place in wanted:
+                wanted |= {self._gates[place].left, self._gates[place].right}
+        return self._renumbered(outputs, wanted)
+
+    def _renumbered(self, outputs: Sequence[Number], wanted: set[int]) -> Circuit:
+        places, gates = {wire: wire for wire in range(self._first)}, []
+        if wanted & {ZERO, ONE}:
+            places[ZERO] = self._first
+            gates.append(Gate(Kind.ZERO, 0, 0))
+        if ONE in wanted:
+            places[ONE] = self._first + 1
+            gates.append(Gate(Kind.NOT, self._first, self._first))
+        for wire, gate in enumerate(self._gates, self._first):
+            if wire in wanted:
+                places[wire] = self._first + len(gates)
+                gates.append(Gate(gate.kind, places[gate.left], places[gate.right]))
+        moved = (Number(tuple(places[wire] for wire in each.wires), each.low, each.high) for each in outputs)
+        return Circuit(self.inputs, tuple(gates), tuple(moved))
+
+    def _gate(self, kind: Kind, left: int, right: int) -> int:
+        gate = Gate(kind, left, right)
+        if gate not in self._made:
+            self._made[gate] = self._first + len(self._gates)
+            self._gates.append(gate)
+        return self._made[gate]
+
+
+# Whole numbers whose bits are wires: kernels are written in them.
 
 
 def width(low: int, high: int) -> int:
@@ -297,3 +391,146 @@ def total(numbers: Iterable[Bits]) -> Bits:
     while len(left) > 1:
         left = [a + b for a, b in zip(left[::2], left[1::2], strict=False)] + left[len(left) // 2 * 2 :]
     return left[0]
+
+
+# Tracing: makes the circuit of a Python function of numbers.
+
+
+MOST_BITS = 64
+Shape = int | Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Record of a party: its numbers by name."""
+
+    _numbers: Mapping[str, Bits]
+
+    def __getattr__(self, name: str) -> Bits:
+        try:
+            return self._numbers[name]
+        except KeyError:
+            raise AttributeError(f"{name} is none of {', '.join(self._numbers)}") from None
+
+
+def traced(kernel: Callable[..., object], *shapes: Shape) -> Circuit:
+    """The circuit of a function, which is called once, with numbers that stand for all values.
+
+    Args:
+        kernel: Takes as many arguments as there are shapes; returns one number or a tuple of them.
+        shapes: Bits of each argument, which is a number without a sign; or of its parts, by name. Parts are inputs in
+            their order.
+
+    Raises:
+        TypeError: the function returns something else, or asks whether a number is true.
+        ValueError: a number has less than one bit or more than 64.
+
+    >>> traced(lambda x, y: abs(x.income - y.income), {"income": 32}, {"income": 32}).ands
+    63
+    """
+    widths = [each for shape in shapes for each in (shape.values() if isinstance(shape, Mapping) else [shape])]
+    for each in widths:
+        if not 1 <= each <= MOST_BITS:
+            raise Refused("bits", f"a number has 1 to {MOST_BITS} bits, got {shown(each)}")
+    wiring = Wiring(widths)
+    numbers = iter([Bits.input(wiring, place) for place in range(len(widths))])
+    arguments = [
+        Record({name: next(numbers) for name in shape}) if isinstance(shape, Mapping) else next(numbers)
+        for shape in shapes
+    ]
+    found = kernel(*arguments)
+    results = found if isinstance(found, tuple) else (found,)
+    if not all(isinstance(each, Bits) for each in results):
+        raise WrongKind("kernel", f"it has to return a number made of its arguments, got {shown(found)}")
+    return wiring.circuit([each.number for each in results])
+
+
+# Circuits as text, in the form that is called Bristol Fashion.
+
+
+_WORDS = {Kind.XOR: "XOR", Kind.AND: "AND", Kind.NOT: "INV"}
+
+
+def to_bristol(circuit: Circuit) -> str:
+    """The circuit as text. What is copied to stand at the end, where outputs do, is a gate of its own (EQW).
+
+    Ranges of numbers are not written.
+    """
+    first, ends = sum(circuit.inputs), circuit.output_wires
+    wires = first + len(circuit.gates) + len(ends)
+    lines = [_line(gate, first + place) for place, gate in enumerate(circuit.gates)]
+    lines += [f"1 1 {wire} {place} EQW" for place, wire in enumerate(ends, first + len(circuit.gates))]
+    heads = [(len(lines), wires), (len(circuit.inputs), *circuit.inputs)]
+    heads.append((len(circuit.outputs), *(len(number.wires) for number in circuit.outputs)))
+    return "\n".join([*(" ".join(map(str, head)) for head in heads), "", *lines, ""])
+
+
+def _line(gate: Gate, wire: int) -> str:
+    if gate.kind == Kind.ZERO:
+        return f"1 1 0 {wire} EQ"
+    read = f"1 1 {gate.left}" if gate.kind == Kind.NOT else f"2 1 {gate.left} {gate.right}"
+    return f"{read} {wire} {_WORDS[gate.kind]}"
+
+
+def from_bristol(text: str) -> Circuit:
+    """The circuit of a text; outputs are numbers without a sign.
+
+    Gates that no output needs, or that are there twice, or whose value is known, are left out.
+
+    Raises:
+        ValueError: it is none, or not of this form.
+    """
+    lines = [words for line in text.splitlines() if (words := line.split())]
+    try:
+        return _read(lines)
+    except (ValueError, IndexError, KeyError) as error:
+        rule = error.rule if isinstance(error, Refused) else "a circuit in Bristol Fashion is needed"
+        raise Refused("circuit", rule) from None
+
+
+def _read(lines: Sequence[Sequence[str]]) -> Circuit:
+    (gates, count), (_, *inputs), (_, *outputs) = (tuple(map(int, line)) for line in lines[:3])
+    if len(lines) - 3 != gates or [len(inputs), len(outputs)] != [int(line[0]) for line in lines[1:3]]:
+        raise Refused("circuit", "its head counts other gates, inputs or outputs than there are")
+    wiring = Wiring(inputs)
+    wires = {wire: wire for wire in range(sum(inputs))}
+    for words in lines[3:]:
+        for wire, found in _written(wiring, wires, words):
+            if wire in wires or not 0 <= wire < count:
+                raise Refused("circuit", f"wire {wire} is written twice, or is none")
+            wires[wire] = found
+    return wiring.circuit(list(_outputs(wires, outputs, count)))
+
+
+def _written(wiring: Wiring, wires: dict[int, int], words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The wires that a gate writes, and what they are."""
+    reads, writes, kind = int(words[0]), int(words[1]), words[-1]
+    places = tuple(map(int, words[2:-1]))
+    if len(places) != reads + writes or (kind != "MAND" and (reads, writes) != (_READS[kind], 1)):
+        raise Refused("circuit", f"a gate {kind} has another number of wires")
+    read, written = places[:reads], places[reads:]
+    if kind == "MAND":
+        pairs = zip(read[:writes], read[writes:], strict=True)
+        yield from zip(written, [wiring.conjunction(wires[a], wires[b]) for a, b in pairs], strict=True)
+    elif kind == "EQ":
+        yield written[0], (ZERO, ONE)[read[0]]
+    else:
+        yield written[0], _gate(wiring, kind, [wires[place] for place in read])
+
+
+_READS = {"XOR": 2, "AND": 2, "INV": 1, "EQ": 1, "EQW": 1}
+
+
+def _gate(wiring: Wiring, kind: str, read: Sequence[int]) -> int:
+    if kind == "XOR":
+        return wiring.xor(*read)
+    if kind == "AND":
+        return wiring.conjunction(*read)
+    return wiring.negation(*read) if kind == "INV" else read[0]
+
+
+def _outputs(wires: dict[int, int], widths: Sequence[int], count: int) -> Iterator[Number]:
+    start = count - sum(widths)
+    for width in widths:
+        yield Number(tuple(wires[place] for place in range(start, start + width)), 0, (1 << width) - 1)
+        start += width

@@ -15,7 +15,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from dpcurves.compiled import compiled
+from dpcurves.arrays import compiled
 
 from ..kernels import ROUNDS, Emitter
 

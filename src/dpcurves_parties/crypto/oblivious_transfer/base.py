@@ -1,27 +1,99 @@
-"""Base transfers: one party has two keys of each transfer, the other gets the one of its choice, and neither sees more.
-
-Chou and Orlandi (2015) transfer so: the sender shows ``A = a B``, B being the generator; the receiver, for its choice
-c, a point ``R = x B + c A``. Then both know ``x A = a (R - c A)``, and nobody knows the other one.
-
-Formal guarantees: R is uniform whatever the choice is, so the sender learns nothing, without any assumption. A
-receiver who follows the protocol learns no key but its own, if Diffie and Hellman's problem is hard in ristretto255
-and SHA-256 is a random oracle. A receiver who does not may choose late, and is not covered.
-"""
+"""Base oblivious transfers on ristretto255 (RFC 9496): the receiver gets one key of two, and the sender does not know
+which."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.arguments import ProtocolAborted
+from dpcurves.arguments import NotInstalled, ProtocolAborted
 
+from ..keys import Octets
 from ..ring import Words
-from ..server_keys import Octets
-from .group import POINT_SIZE, minus, plus, require_point, scalar, times, times_base
+
+# The group ristretto255 (RFC 9496), by libsodium.
+
+
+POINT_SIZE = 32
+_UNREDUCED = 64
+IDENTITY = bytes(POINT_SIZE)
+
+
+def sodium() -> Any:
+    """The bindings.
+
+    Raises:
+        ImportError: they are not installed.
+    """
+    try:
+        import rbcl
+    except ImportError:
+        raise NotInstalled("rbcl", "two parties who compute together need it: pip install 'dpcurves[pairs]'") from None
+    return rbcl
+
+
+def scalar(randomness: Octets) -> bytes:
+    """SECRET: a new scalar, uniform but for 2**-250."""
+    found: bytes = sodium().crypto_core_ristretto255_scalar_reduce(randomness.octets(_UNREDUCED))
+    return found
+
+
+def times_base(exponent: bytes) -> bytes:
+    """The generator, as many times."""
+    found: bytes = sodium().crypto_scalarmult_ristretto255_base(exponent)
+    return found
+
+
+def times(exponent: bytes, point: bytes) -> bytes:
+    """A point, as many times.
+
+    Raises:
+        ProtocolAborted: it is no point, or the result is the identity.
+    """
+    try:
+        found: bytes = sodium().crypto_scalarmult_ristretto255(exponent, point)
+    except RuntimeError:
+        raise ProtocolAborted("point", "it is not of the group, or its identity") from None
+    return found
+
+
+def plus(left: bytes, right: bytes) -> bytes:
+    """The sum of two points, which have been checked."""
+    found: bytes = sodium().crypto_core_ristretto255_add(left, right)
+    return found
+
+
+def minus(left: bytes, right: bytes) -> bytes:
+    """The difference of two points, which have been checked."""
+    found: bytes = sodium().crypto_core_ristretto255_sub(left, right)
+    return found
+
+
+def require_point(point: bytes) -> None:
+    """Refuse what is no point, or the identity.
+
+    Raises:
+        ProtocolAborted: it is so.
+    """
+    whole = len(point) == POINT_SIZE and point != IDENTITY
+    if not (whole and sodium().crypto_core_ristretto255_is_valid_point(point)):
+        raise ProtocolAborted("point", "it is not of the group, or its identity")
+
+
+# Base transfers: one party has two keys of each transfer, the other gets the one of its choice, and neither sees more.
+#
+# Chou and Orlandi (2015) transfer so: the sender shows ``A = a B``, B being the generator; the receiver, for its choice
+# c, a point ``R = x B + c A``. Then both know ``x A = a (R - c A)``, and nobody knows the other one.
+#
+# Formal guarantees: R is uniform whatever the choice is, so the sender learns nothing, without any assumption. A
+# receiver who follows the protocol learns no key but its own, if Diffie and Hellman's problem is hard in ristretto255
+# and SHA-256 is a random oracle. A receiver who does not may choose late, and is not covered.
+
 
 _KEY_SIZE = 16
 _PURPOSE = b"dpcurves: base transfer, version 1"

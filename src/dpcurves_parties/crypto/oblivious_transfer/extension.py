@@ -1,30 +1,176 @@
-"""Oblivious-transfer extension: labels for as many bits as one party has, from 128 base transfers.
-
-This is IKNP (Ishai, Kilian, Nissim and Petrank 2003) with trees of one level, as SoftSpoken (Roy 2022) with more: 16
-bytes a bit, divided by the levels. What both parties get is correlated by the very offset that a garbled circuit needs,
-so nothing is hashed and nothing answered: the label of bit r is t at who has the bit, and the label of 0 is
-``t xor r * offset`` at who has the offset.
-
-Formal guarantees: bits are masked by a stream of which the leaf that the other party has not got is a part, so they
-stay secret if AES-128 in counter mode is pseudo-random; the offset stays secret because of the base transfers. Both
-parties follow the protocol: that bits are the same in all trees is not checked, so who sends others could find out
-bits of the offset, and is not covered.
-"""
+"""Oblivious-transfer extension from 128 base transfers: trees of seeds, and transposition of bits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
 from dpcurves.arguments import ProtocolAborted
+from dpcurves.arrays import compiled
 
+from ..engine import instructions_here
+from ..keys import Octets
 from ..ring import Words
-from .transposition import transposed
-from .trees import LABEL_BITS, Trees
+
+# Trees of seeds (GGM, punctured): one party has all leaves, the other all but one, which only the other knows.
+
+
+LABEL_BITS = 128
+_PURPOSE = b"dpcurves: tree of seeds, version 1"
+_MOST_LEVELS = 8
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Trees:
+    """SECRET: the leaves of 128 bits' trees, in which each tree stands for as many bits of the offset as it has levels.
+
+    After Goldreich, Goldwasser and Micali (1986), and SoftSpoken (Roy 2022): a seed's children are the halves of
+    its hash. On each level, the sums (XOR) of all left and of all right children are sent under the two keys of a base
+    transfer, of which the other party has chosen the one off the path to its own leaf.
+
+    Attributes:
+        levels: Bits of the offset in one tree: 1 is IKNP.
+        leaves: Seeds ``(trees, 2**levels, 2)``. At the party with the offset, leaf y is leaf ``y xor`` its own bits, so
+            that the one it has not got is always number 0, and stands there as zeros.
+    """
+
+    levels: int
+    leaves: Words
+
+    @classmethod
+    def all(cls, levels: int, keys: Words, randomness: Octets) -> tuple[Trees, bytes]:
+        """Trees with every leaf, and the message to the other party: 32 bytes a bit of the offset.
+
+        Args:
+            keys: Both keys of 128 base transfers, ``(128, 2, 2)``.
+        """
+        count = _trees(levels)
+        nodes = np.frombuffer(randomness.octets(16 * count), dtype="<u8").astype(np.uint64).reshape(count, 1, 2)
+        sent = keys.reshape(count, levels, 2, 2).copy()
+        for level in range(levels):
+            children = _children(nodes)
+            sent[:, level] ^= np.bitwise_xor.reduce(children, axis=1)
+            nodes = children.reshape(count, -1, 2)
+        return cls(levels, nodes), sent.astype("<u8").tobytes()
+
+    @classmethod
+    def all_but_one(cls, levels: int, keys: Words, bits: NDArray[np.bool_], sent: bytes) -> Trees:
+        """Punctured trees: every leaf but that numbered by the offset's bits. No branch or place depends on them.
+
+        Args:
+            keys: The keys of 128 base transfers, ``(128, 2)``, chosen by the bits' negation.
+            bits: The bits of the offset.
+
+        Raises:
+            ProtocolAborted: what was sent has another length.
+        """
+        count = _trees(levels)
+        if len(sent) != 32 * LABEL_BITS:
+            raise ProtocolAborted("seeds", f"{32 * LABEL_BITS} bytes are needed")
+        both = np.frombuffer(sent, dtype="<u8").astype(np.uint64).reshape(count, levels, 2, 2)
+        path = -bits.astype(np.uint64).reshape(count, levels, 1)
+        wanted = keys.reshape(count, levels, 2) ^ both[:, :, 1] ^ (path & (both[:, :, 0] ^ both[:, :, 1]))
+        nodes = np.zeros((count, 1, 2), np.uint64)
+        for level in range(levels):
+            children = _children(nodes)
+            swap = path[:, level, None] & (children[:, :, 0] ^ children[:, :, 1])
+            children ^= swap[:, :, None]
+            children[:, 0] = 0  # what its own path goes through is not known
+            children[:, 0, 1] = wanted[:, level] ^ np.bitwise_xor.reduce(children[:, :, 1], axis=1)
+            nodes = children.reshape(count, -1, 2)
+        return cls(levels, nodes)
+
+
+def _trees(levels: int) -> int:
+    if not 1 <= levels <= _MOST_LEVELS or LABEL_BITS % levels:
+        raise ProtocolAborted("levels", f"a tree has 1, 2, 4 or {_MOST_LEVELS} of them")
+    return LABEL_BITS // levels
+
+
+def _children(nodes: Words) -> Words:
+    """Left and right below each node: ``(trees, nodes, 2, 2)``."""
+    raw = nodes.astype("<u8", copy=False).tobytes()
+    hashed = [sha256(_PURPOSE + raw[start : start + 16]).digest() for start in range(0, len(raw), 16)]
+    return np.frombuffer(b"".join(hashed), dtype="<u8").astype(np.uint64).reshape(*nodes.shape[:2], 2, 2)
+
+
+# Transposition of a bit matrix: from 128 columns of bits to one block for each row.
+
+
+_MASKS = tuple(
+    (np.uint64(shift), np.uint64(sum(((1 << shift) - 1) << start for start in range(0, 64, 2 * shift))))
+    for shift in (32, 16, 8, 4, 2, 1)
+)
+_AT_A_TIME = 64
+
+
+def transposed(columns: Words) -> Words:
+    """Rows ``(64 * words, 2)`` of columns ``(128, words)``: bit j of a column's word is that of its row j.
+
+    (Hacker's Delight, section 7-3: halves of squares of bits are swapped, then quarters, and so on.)
+    """
+    columns = np.ascontiguousarray(columns)
+    rows = np.empty((64 * columns.shape[1], 2), np.uint64)
+    if instructions_here():
+        _transpose(columns, rows)
+    else:
+        for start in range(0, columns.shape[1], _AT_A_TIME):
+            part = columns[:, start : start + _AT_A_TIME]
+            rows[64 * start : 64 * (start + part.shape[1])] = _squares(part)
+    return rows
+
+
+def _squares(columns: Words) -> Words:
+    count = columns.shape[1]
+    squares = columns.reshape(2, 64, count).copy()
+    for shift, mask in _MASKS:
+        pairs = squares.reshape(2, -1, 2, int(shift), count)
+        low, high = pairs[:, :, 0], pairs[:, :, 1]
+        change = ((low >> shift) ^ high) & mask
+        high ^= change
+        low ^= change << shift
+    return squares.transpose(2, 1, 0).reshape(64 * count, 2)
+
+
+@compiled
+def _transpose(columns: Any, rows: Any) -> None:
+    square = np.empty(64, np.uint64)
+    for word in range(columns.shape[1]):
+        for half in range(2):
+            for place in range(64):
+                square[place] = columns[64 * half + place, word]
+            shift, mask = 32, np.uint64(0xFFFFFFFF)
+            while shift:
+                for start in range(0, 64, 2 * shift):
+                    for place in range(start, start + shift):
+                        change = ((square[place] >> np.uint64(shift)) ^ square[place + shift]) & mask
+                        square[place + shift] ^= change
+                        square[place] ^= change << np.uint64(shift)
+                shift >>= 1
+                mask ^= mask << np.uint64(shift)
+            for place in range(64):
+                rows[64 * word + place, half] = square[place]
+
+
+# Oblivious-transfer extension: labels for as many bits as one party has, from 128 base transfers.
+#
+# This is IKNP (Ishai, Kilian, Nissim and Petrank 2003) with trees of one level, as SoftSpoken (Roy 2022) with more: 16
+# bytes a bit, divided by the levels. What both parties get is correlated by the very offset that a garbled circuit
+# needs,
+# so nothing is hashed and nothing answered: the label of bit r is t at who has the bit, and the label of 0 is
+# ``t xor r * offset`` at who has the offset.
+#
+# Formal guarantees: bits are masked by a stream of which the leaf that the other party has not got is a part, so they
+# stay secret if AES-128 in counter mode is pseudo-random; the offset stays secret because of the base transfers. Both
+# parties follow the protocol: that bits are the same in all trees is not checked, so who sends others could find out
+# bits of the offset, and is not covered.
+
 
 IKNP = 1
 """Levels of a tree: 16 bytes a bit."""

@@ -1,13 +1,8 @@
 """Noise from finite coins that two parties throw together, as circuits: pure epsilon, without a delta."""
 
-from .choice import response_for
-from .finite_laplace import FiniteLaplace
-from .flip import Flip
-from .lattice import Lattice
-from .response import Response
-from .rounded import Rounded
-from .three_answers import ThreeAnswers
-from .wires import Wire, Wires, around
+from .laplace import FiniteLaplace, Lattice
+from .response import Flip, Response, Wire, Wires, around
+from .rounded import Rounded, ThreeAnswers, response_for
 
 __all__ = [
     "FiniteLaplace", "Flip", "Lattice", "Response", "Rounded", "ThreeAnswers", "Wire", "Wires", "around",

@@ -1,8 +1,6 @@
 """Means of a kernel over pairs of people: kernels as circuits, and noise in them."""
 
-from .catalogue import AUC, COLLISION, GINI, KENDALL, KERNELS
-from .circuits import coin_inputs, noisy_circuit, sizes_of_coins
-from .kernel import Kernel, Unsigned
+from .kernel import AUC, COLLISION, GINI, KENDALL, KERNELS, Kernel, Unsigned, coin_inputs, noisy_circuit, sizes_of_coins
 from .planning import SERVERS, Noise, Zetas, noise_of_sum, planned_answers, planned_sum, response_of, worst
 
 __all__ = [

@@ -1,12 +1,12 @@
-"""Functions of two people's values, as circuits: what the mean over pairs is taken of."""
+"""Functions of two people's values as circuits, the named ones, and a circuit of a kernel with its noise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256, shake_256
 from typing import Any, Self
 
@@ -14,9 +14,13 @@ import numpy as np
 
 from dpcurves.arguments import Refused, WrongKind, exact, make_whole, shown
 from dpcurves.arrays import IntArray
-from dpcurves.queries import KernelForm
 
-from ...crypto.circuits import Circuit, evaluated, to_bristol, traced
+from ...crypto.circuits import Bits, Circuit, Record, evaluated, sign, to_bristol, traced
+from ..finite_coins import Response
+from ..queries import KernelForm
+
+# Functions of two people's values, as circuits: what the mean over pairs is taken of.
+
 
 MOST_BITS = 48
 MOST_OUTPUT = 62
@@ -134,3 +138,70 @@ class Kernel:
             words = np.frombuffer(shake_256(f"{who} {name}".encode()).digest(8 * TRIED), dtype="<u8")
             made[name] = words >> np.uint64(64 - bits) >> (words % np.uint64(bits))
         return made
+
+
+# Kernels that statistics are named after. Each is three lines: so is one more.
+
+
+GINI = Kernel(lambda x, y: abs(x.value - y.value), value=Unsigned(16))
+"""Gini's mean difference: how far two people's values are apart."""
+
+KENDALL = Kernel(
+    lambda x, y: sign(x.first - y.first) * sign(x.second - y.second), first=Unsigned(16), second=Unsigned(16)
+)
+"""Kendall's tau-a: 1 where two people are in one order by both values, -1 where they are not, 0 where they tie."""
+
+AUC = Kernel(
+    lambda x, y: sign(x.positive - y.positive) * sign(x.score - y.score), score=Unsigned(16), positive=Unsigned(1)
+)
+"""How well scores rank two classes: Kendall's of score and class, whose labels nobody sees. See `area`."""
+
+COLLISION = Kernel(lambda x, y: x.value == y.value, value=Unsigned(16))
+"""How often two people have the same value."""
+
+KERNELS = {"gini": GINI, "kendall": KENDALL, "auc": AUC, "collision": COLLISION}
+"""By the names that the command line has for them."""
+
+
+# A kernel and its noise in one circuit: what two parties work out, and neither of them alone could.
+
+
+MOST_PLACES = 64
+
+
+@lru_cache(maxsize=16)  # a pure function of what is public
+def noisy_circuit(kernel: Kernel, response: Response) -> Circuit:
+    """The circuit of a pair's answer. Inputs: one party's values and coins, then the other's.
+
+    Formal guarantees: each place of a coin is the XOR of both parties' bits, so it is even, and neither knows it, as
+    long as the other's bits are even. The output's wires hold `Response.answer` of the kernel's value and these coins.
+
+    >>> from fractions import Fraction
+    >>> from dpcurves_parties.pairs.mechanisms.kernel import COLLISION
+    >>> from dpcurves_parties.pairs.finite_coins import Flip
+    >>> noisy_circuit(COLLISION, Flip(Fraction(1))).ands
+    29
+    """
+    shape = {**kernel.bits, **coin_inputs(response)}
+
+    def noisy(one: Record, other: Record) -> Bits:
+        value: Bits = kernel.function(one, other)
+        coins = [
+            place
+            for name in coin_inputs(response)
+            for place in (getattr(one, name) ^ getattr(other, name)).places()
+        ]  # fmt: skip
+        return Bits.of_places(response.wires(value.places(), coins))
+
+    return traced(noisy, shape, shape)
+
+
+def coin_inputs(response: Response) -> dict[str, int]:
+    """The even numbers that each party brings, by name, and their bits: all coins' places, one behind another."""
+    return {f"coins_{number}": size for number, size in enumerate(sizes_of_coins(response.coins))}
+
+
+def sizes_of_coins(coins: Sequence[int]) -> list[int]:
+    """The places of all coins one behind another, in inputs of 64 bits at most."""
+    places = sum(coins)
+    return [min(MOST_PLACES, places - start) for start in range(0, places, MOST_PLACES)]

@@ -8,10 +8,10 @@ from functools import lru_cache
 from math import sqrt
 from typing import NamedTuple
 
+from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.noise.exponential import LEAST_EPSILON, MOST_EPSILON
 from dpcurves.privacy import Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.queries import Overlaps, PairQuery
-from dpcurves.release import Plan, UnsupportedQuery
+from dpcurves_parties.pairs.queries import Overlaps, PairQuery
 
 from ..finite_coins import FiniteLaplace, Response, response_for
 from ..law import PairAnswers, PairSum

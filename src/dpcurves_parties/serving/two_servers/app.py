@@ -1,9 +1,9 @@
-"""HTTP application of a server: authorised requests and responses. Errors are one line; only faults are logged."""
+"""The HTTP application of one of two servers, and its process."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from ssl import PEM_cert_to_DER_cert
@@ -11,14 +11,20 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 
-from ..entrance import PEER
-from ..errors import ProtocolAborted
-from ..json_messages import opened
-from ..line import Line
-from ..replies import body_of, tell_of, told
-from ..task_app import Handler, bearer_of, service_of, task_app
-from ..ticket import Role
-from .collection import LARGEST_QUESTION, Collection
+from dpcurves.ledger import Ledger
+
+from ..channel import PATIENCE
+from ..identity import Identity
+from ..messages import ProtocolAborted, opened
+from ..server import PEER, USUAL, Address, Door, Limits, Line, proving, serve
+from ..task_app import Handler, bearer_of, body_of, service_of, task_app, tell_of, told
+from ..task_document import Role
+from .collection import LARGEST_QUESTION, Collection, Resources
+from .kinds import SharedTask, kind_named
+from .store import Store
+
+# HTTP application of a server: authorised requests and responses. Errors are one line; only faults are logged.
+
 
 AnyService = Collection[Any]
 LARGEST_BATCH = 2**23
@@ -133,3 +139,57 @@ def _other(service: AnyService) -> bytes:
 def _require_peer(service: AnyService, request: Request) -> None:
     if request.scope.get(PEER) != _other(service):
         raise ProtocolAborted("peer", "the other server of this task alone may ask this", 403)
+
+
+# A server as a process, on one address.
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregator:
+    """Aggregator server, before it runs.
+
+    Attributes:
+        party: 0 or 1.
+        tasks: Tasks that it serves.
+        identity: Identity of the server.
+        store: The URL of its database, ledger included.
+        peer: URL of the other server; empty: that in the task.
+        patience: Seconds that the other server may take.
+        limits: Limits of the resources of unauthenticated clients.
+    """
+
+    party: int
+    tasks: Sequence[SharedTask]
+    identity: Identity
+    store: str
+    peer: str = ""
+    patience: float = PATIENCE
+    limits: Limits = USUAL
+
+    def services(self) -> dict[str, AnyService]:
+        """A service for each task.
+
+        Raises:
+            ValueError: a task names another server in this place, or the ledger can not be opened.
+        """
+        for task in self.tasks:
+            if task.servers[self.party] != self.identity.public:
+                raise ProtocolAborted("identity", f"task {task.name!r} names another server as party {self.party}")
+        self.identity.require_valid()
+        ledger = Ledger.open(self.store)
+        store = Store(self.store, f"server {self.party}")
+        place = Resources(self.party, self.identity, store, ledger, self.store, self.peer, self.patience)
+        return {task.hash: kind_named(task.KIND).service(task, place) for task in self.tasks}
+
+    def serve(self, address: Address, ready: Any) -> None:
+        """Serve until stopped. `ready` is called once it listens.
+
+        Raises:
+            ValueError: as `services`; or the address can not be had.
+        """
+        services = self.services()
+        for service in services.values():
+            service.warm()
+        others = [task.servers[1 - self.party].certificate for task in self.tasks]
+        context = proving(self.identity.certificate, self.identity.proof, others)
+        serve(create_app(services), address, Door(self.limits), context, ready, sessions_of(services))

@@ -1,10 +1,13 @@
-"""SECRET. Collection of the reports of one task at one server: storage, closing, and the single charge."""
+"""SECRET. Collection of the reports of one task at one server: storage, the closing protocol, the commitment to
+noise."""
 
 from __future__ import annotations
 
 import json
+import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -13,24 +16,252 @@ from threading import Lock
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar
 
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
 from dpcurves.arguments import Refused
+from dpcurves.conversation import ALL
 from dpcurves.ledger import Allotment, Ledger, QuestionBudget
-from dpcurves.release import ALL
+from dpcurves.mechanisms.lazy_tree import NoiseKey
 
 from ..channel import Channel, trusting
-from ..errors import ProtocolAborted, Trouble
 from ..identity import Identity, Server
-from ..json_messages import opened as read
-from ..line import Line
+from ..messages import ProtocolAborted, Trouble, facts_of
+from ..messages import opened as read
+from ..server import Line
 from . import report_set
-from .batch import Report, unpacked
-from .closing import Closing
-from .kinds import SharedTask, Sharing
-from .messages import VERSION, Askable, Asked, require_set
-from .noise_secret import NoiseSecret
-from .sealing import OVERHEAD, opened, place_of
-from .store import Frozen, Offer, Store, Stored
-from .tables import Standing, TaskState
+from .kinds import VERSION, Askable, Asked, SharedTask, Sharing, require_set
+from .report_set import OTHER, OVERHEAD, Listing, Report, ReportSet, Told, common, opened, place_of
+from .report_set import unpacked_batch as unpacked
+from .store import Decision, Frozen, Offer, Standing, Store, Stored, TaskState
+
+# SECRET. Secret from which a server derives all noise of a task, and the commitment that binds it to the secret.
+
+
+SIZE = 32
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class NoiseSecret:
+    """SECRET. The source of all noise of one task at one server. It has no repr.
+
+    Formal guarantees: the commitment and the keys of noise are outputs of HKDF-SHA256 under labels of their own. To
+    whoever lacks the secret they look like independent random strings, so the commitment tells nothing of any noise.
+    Two secrets, parties or ways to draw have one commitment only if somebody has found a collision of SHA-256: so who
+    shows the same commitment draws the same noise for the same set of reports.
+
+    Attributes:
+        secret: The server's key and that of the dataset in its ledger, joined.
+        party: 0 or 1.
+        drawn_as: Name of the noise law: equal names, equal noises from the same key.
+    """
+
+    secret: bytes
+    party: int
+    drawn_as: str
+
+    @classmethod
+    def of(cls, identity: Identity, ledger: Ledger, dataset: str, party: int, drawn_as: str) -> NoiseSecret:
+        """Derive the secret from the server's and its ledger's keys. If either is lost, so is the secret, for ever."""
+        # The server's own key is in it: both ledgers may, by mistake, have been given one and the same.
+        secret = identity.sealing.private_bytes_raw() + ledger.dataset_key(dataset)
+        return cls(secret, party, drawn_as)
+
+    @property
+    def commitment(self) -> str:
+        """Commitment to the secret: the other server may know it, and holds this one to it."""
+        return derived(self.secret, f"commitment of party {self.party} to {self.drawn_as}").hex()
+
+    def key_of(self, name: str) -> NoiseKey:
+        """The key of the noise for one set of reports."""
+        return NoiseKey(derived(self.secret, f"noise of party {self.party} for {name}"))
+
+
+def derived(secret: bytes, purpose: str) -> bytes:
+    """32 bytes for one purpose: they tell nothing of the secret, or of those for others (RFC 5869)."""
+    return HKDF(SHA256(), SIZE, salt=None, info=b"dpcurves " + purpose.encode()).derive(secret)
+
+
+def lost(party: int) -> ProtocolAborted:
+    """Error for a server that does not hold to its commitment."""
+    return ProtocolAborted(
+        "noise",
+        f"server {party} has lost the key that it committed to when the task was closed, or is of another"
+        " release; it would draw its noise again, so the task has ended and nothing is answered",
+        409,
+    )
+
+
+# Closing protocol of a task: server 1 freezes, server 0 decides on the set of reports, server 1 records it too.
+
+
+DECIDES, FOLLOWS = 0, 1
+NOBODY = None, None
+AGAIN = 409
+
+
+@dataclass(repr=False)
+class Closing:
+    """The closing of one task at one server, and whether it may answer after it.
+
+    Whichever server is asked to close, server 0 leads. It lets server 1 hold still and list its reports; writes down
+    which reports both have, in one transaction: this is the decision; then server 1 writes it down as well. Up to the
+    decision any failure leaves server 0 open, and server 1 takes reports again: when one comes it asks server 0 what
+    became of the attempt, and unless that is at work it is given up by this. After the decision the task is closed, and
+    to close it again tells server 1 once more. So no failure, at any step of either server, stops the collection.
+
+    Formal guarantees: *Nothing is lost by a failure.* A report that server 0 and then server 1 took counts. Server 1
+    takes none from its listing to the decision unless the attempt was given up; the decision and the giving up compare
+    and write in one transaction each at server 0, so one of them comes first, and after the latter there is no decision
+    from that listing.
+
+    *One set, one noise.* At the decision each server writes down the set and the commitments of both (see
+    `NoiseSecret`); neither ever writes down others. All that servers say to each other of reports that count names the
+    three, and a server does nothing unless they are what it wrote down and its own key still has its commitment. So if
+    one server loses its store or the key of its ledger, or both, nothing is answered any more: what it could say names
+    another commitment, or other reports, than the other server wrote down, and it cannot be closed again, for the
+    decision of server 0 and the commitment that server 1 keeps are compared first. *Assumed*: the other server has kept
+    its own, and both follow the protocol.
+
+    Attributes:
+        task: The hash of the task.
+        party: 0 or 1.
+        commitment: Commitment that binds this server.
+        store: Storage of the decision.
+        post: Asks the other server: what, and with which message.
+    """
+
+    task: str
+    party: int
+    commitment: str
+    store: Store
+    post: Callable[[str, bytes], bytes]
+    _leading: Lock = field(default_factory=Lock, init=False)
+
+    def require_kept(self, standing: Standing) -> None:
+        """Refuse to go on with another key than this server has committed to.
+
+        Raises:
+            ProtocolAborted: it has another one.
+        """
+        if standing.commitments is not None and standing.commitments[self.party] != self.commitment:
+            raise lost(self.party)
+
+    def close(self) -> bytes:
+        """Close the task. The operation is idempotent.
+
+        Raises:
+            ProtocolAborted: there are no reports, or the other server does not agree, or cannot be reached.
+        """
+        return self.lead() if self.party == DECIDES else self.post("close", b"")
+
+    # Server 0
+
+    def lead(self) -> bytes:
+        """Decide, if it was not decided before, and tell server 1.
+
+        Raises:
+            ProtocolAborted: as `close`; or this is server 1.
+        """
+        self._require_party(DECIDES)
+        with self._alone():
+            if self.store.standing(self.task).state is not TaskState.CLOSED:
+                self._decide()
+            standing, listing = self.store.listing(self.task)
+            self.require_kept(standing)
+            self.post("commit", Told(standing.set, standing.commitments or NOBODY, listing).to_bytes())
+        facts = {"set": standing.set, "reports": standing.reports, "owners": self.store.owners(self.task)}
+        return json.dumps(facts).encode()
+
+    def outcome(self, message: bytes) -> bytes:
+        """Outcome of an attempt for which server 1 is frozen. An attempt that is not running is given up now.
+
+        Raises:
+            ProtocolAborted: this is server 1.
+        """
+        self._require_party(DECIDES)
+        attempt = str(facts_of(message, "peer", attempt=str)["attempt"])
+        state = TaskState.FROZEN if self._leading.locked() else self.store.give_up(self.task, attempt)
+        return json.dumps({"state": state.value}).encode()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        if not self._leading.acquire(blocking=False):
+            raise ProtocolAborted("task", "it is being closed already; ask again", AGAIN)
+        try:
+            yield
+        finally:
+            self._leading.release()
+
+    def _decide(self) -> None:
+        attempt = secrets.token_hex(16)
+        self.store.attempt(self.task, attempt)
+        theirs = Told.from_bytes(self.post("prepare", json.dumps({"attempt": attempt}).encode()))
+        self.store.decide(self.task, lambda ours: self._agreed(ours, theirs), attempt)
+
+    def _agreed(self, ours: Listing, theirs: Told) -> Decision:
+        first, second = theirs.commitments
+        if first not in (None, self.commitment):
+            raise lost(DECIDES)
+        agreed = common(self.task, ours, theirs.listing)
+        if theirs.set not in (None, agreed.name):
+            raise ProtocolAborted("reports", OTHER, AGAIN)
+        if not agreed.ids:
+            raise ProtocolAborted("reports", "none has reached both servers", AGAIN)
+        return Decision(agreed, (self.commitment, str(second)))
+
+    # Server 1
+
+    def prepare(self, message: bytes) -> bytes:
+        """Freeze, and list the reports that are here, and the earlier decision, if there was one.
+
+        Raises:
+            ProtocolAborted: this is server 0, or has lost its key.
+        """
+        self._require_party(FOLLOWS)
+        attempt = str(facts_of(message, "peer", attempt=str)["attempt"])
+        standing, listing = self.store.freeze(self.task, attempt)
+        self.require_kept(standing)
+        return Told(standing.set, standing.commitments or (None, self.commitment), listing).to_bytes()
+
+    def commit(self, message: bytes) -> bytes:
+        """Write down what server 0 has decided.
+
+        Raises:
+            ProtocolAborted: this is server 0, or has lost its key or reports that count, or wrote down something else.
+        """
+        self._require_party(FOLLOWS)
+        told = Told.from_bytes(message)
+        first, second = told.commitments
+        if second != self.commitment:
+            raise lost(FOLLOWS)
+        self.store.decide(self.task, lambda ours: Decision(self._found(ours, told), (str(first), second)))
+        return b"{}"
+
+    def _found(self, ours: Listing, told: Told) -> ReportSet:
+        agreed = common(self.task, ours, told.listing)
+        if agreed.name != told.set:
+            raise ProtocolAborted("reports", OTHER, AGAIN)
+        return agreed
+
+    def reopen(self) -> None:
+        """Take reports again, if the attempt to close has come to nothing.
+
+        Raises:
+            ProtocolAborted: the other server cannot be asked.
+        """
+        attempt = self.store.standing(self.task).attempt
+        told = facts_of(self.post("outcome", json.dumps({"attempt": attempt}).encode()), "peer", state=str)
+        if told["state"] == TaskState.OPEN.value:
+            self.store.thaw(self.task, attempt)
+
+    def _require_party(self, party: int) -> None:
+        if self.party != party:
+            raise ProtocolAborted("peer", f"server {party} is to be asked this, not server {self.party}", AGAIN)
+
+
+# SECRET. Collection of the reports of one task at one server: storage, closing, and the single charge.
+
 
 LARGEST_QUESTION = 2**18
 """Bytes: more than the most thresholds that one message may ask for."""

@@ -1,13 +1,15 @@
-"""SECRET. Client of an owner: reads the cells of its records, makes shares, encrypts them, and sends them."""
+"""SECRET. Clients of two servers: the owner who sends shares, and the coordinator who closes a task."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,12 +18,14 @@ from dpcurves.ledger.key import make_key
 from dpcurves.noise.randomness import Randomness
 
 from ..channel import PATIENCE, Channel
-from ..errors import ProtocolAborted
-from ..json_messages import facts_of
-from ..ticket import Role, Ticket
-from .batch import ID, NAME, Batch, Earlier, Report, packed
+from ..messages import ProtocolAborted, facts_of
+from ..task_document import Role, Ticket
 from .kinds import SharedTask, Sharing
-from .sealing import place_of, public_key, sealed
+from .report_set import ID, NAME, Batch, Earlier, Report, place_of, public_key, sealed
+from .report_set import packed_batch as packed
+
+# SECRET. Client of an owner: reads the cells of its records, makes shares, encrypts them, and sends them.
+
 
 AT_ONCE = 1000
 
@@ -158,3 +162,39 @@ def require_task(ticket: Ticket, task: SharedTask) -> None:
     """
     if ticket.task != task.hash:
         raise ProtocolAborted("ticket", "it is of another task")
+
+
+# Client of the coordinator: lets both servers agree on the reports that count.
+
+
+class Closed(NamedTuple):
+    """The reports that count.
+
+    Attributes:
+        set: The hash of their set.
+        reports: Number of reports.
+        owners: Number of owners.
+    """
+
+    set: str
+    reports: int
+    owners: int
+
+
+def close(
+    task: SharedTask, ticket: Ticket, party: int = 0, patience: float = PATIENCE, seed: bytes | None = None
+) -> Closed:
+    """Let both servers agree on the reports that count, and show them the seed of pairs if there are any.
+
+    Raises:
+        ProtocolAborted: they do not agree, or can not be reached. Asked again, it ends the same way.
+    """
+    require_task(ticket, task)
+    server = Channel.to(task.servers[party].url, task.servers[party].certificate, patience)
+    try:
+        shown = b"" if seed is None else json.dumps({"seed": seed.hex()}).encode()
+        told = server.post(f"/tasks/{task.hash}/close", shown, ticket.token)
+        agreed = facts_of(told, "server", set=str, reports=int, owners=int)
+    finally:
+        server.close()
+    return Closed(agreed["set"], agreed["reports"], agreed["owners"])

@@ -1,0 +1,5 @@
+"""Conversation of a question with the holder of records: workloads, plans, steps and releases."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

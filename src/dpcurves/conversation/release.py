@@ -1,0 +1,314 @@
+"""Steps, plans and releases: what is asked, at which loss and error, and the noisy integers that curves are read
+from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from hashlib import sha256
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from ..arguments import Named, Refused
+from ..arrays import FloatArray
+from ..fingerprints import fingerprint, former
+from ..laws import IntervalSums, Law, NoisySums, PathSums, law_from_json, read_in_cells
+from ..ledger import Allotment
+from ..privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
+from ..queries import Query
+
+# A turn of a question, and the facts that are public before the first turn.
+
+
+ALL = Fraction(1)
+
+
+class Step(NamedTuple):
+    """A query, and its share of the question's budget. Both are public.
+
+    A step pays for ``query.paid_as``, once. Steps that read again what was paid give the same share, and are free.
+    """
+
+    query: Query
+    share: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Public facts that a question may know before it asks, so that it can choose how to ask.
+
+    Attributes:
+        loss: The loss of the whole question.
+        adjacency: The neighbouring relation, with the number of units where that is public.
+    """
+
+    loss: PrivacyLoss
+    adjacency: Adjacency
+
+
+# The plan of one turn, and of a whole question: its loss and its expected error. It uses no data.
+
+
+class UnsupportedQuery(Named):
+    """A mechanism or trust model cannot answer this. Nothing was charged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The plan of one release, which depends on public facts alone.
+
+    Attributes:
+        query: What will be asked.
+        loss: The privacy loss of the release.
+        adjacency: The neighbouring relation.
+        made_by: Trust model and mechanism, in words.
+        law: The distribution of the noise.
+        error: Standard deviation of one reading of the query (a cell or a prefix, averaged over the grid), before
+            post-processing: in records, for sums in the steps of the sum. For comparisons with a threshold, that of the
+            noise of one; 0 for other choices.
+    """
+
+    query: Query
+    loss: PrivacyLoss
+    adjacency: Adjacency
+    made_by: str
+    law: Law
+    error: float
+    _made: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of query, loss, adjacency and law: equal for equal releases, in whatever words they are told."""
+        if not self._made:  # made once: a stream asks for it at every tick
+            self._made.append(fingerprint(self.query, self.loss, self.adjacency, self.law))
+        return self._made[0]
+
+    @property
+    def former_fingerprint(self) -> str:
+        """The digest by which ledgers of before found this plan."""
+        return sha256(former(self).encode()).hexdigest()
+
+
+class Plans(tuple[Plan, ...]):
+    """The plans of a question, turn by turn.
+
+    Attributes:
+        notes: What should be read before anything is charged, each in one line, from public facts alone.
+    """
+
+    notes: tuple[str, ...]
+
+    def __new__(cls, plans: Iterable[Plan], notes: Iterable[str] = ()) -> Self:
+        """Keep the plans and the notes."""
+        made = super().__new__(cls, plans)
+        made.notes = tuple(notes)
+        return made
+
+
+# Releases: noisy integers that are public for ever, the evidence that curves are read from, and privacy statements.
+
+
+class AnsweredOtherwise(Refused):
+    """A request was answered under another plan than that which is made now: perhaps of an earlier version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The answer to one step. Made by trust models alone.
+
+    Attributes:
+        plan: The query, its price, its noise law, and the trust model that made it.
+        values: The noisy integers of the mechanism, in the order of the law.
+        allotment: What paid for it. None: a rehearsal, no data was touched.
+        seeded: True if the noise was seeded and can be subtracted: then the release is not private.
+    """
+
+    plan: Plan
+    values: tuple[int, ...]
+    allotment: Allotment | None
+    seeded: bool
+
+    @classmethod
+    def rehearsed(cls, plan: Plan) -> Release:
+        """A placeholder answer to a step, with which a question can be planned without data."""
+        return cls(plan, plan.law.blank(), allotment=None, seeded=True)
+
+    @classmethod
+    def from_json(cls, text: str, plan: Plan, allotment: Allotment) -> Release:
+        """The release that was stored, if it answers `plan`."""
+        stored = json.loads(text)
+        if stored["plan"] != plan.fingerprint and stored["plan"] != plan.former_fingerprint:
+            said = f"{allotment.request!r} was answered under another plan; ask under a new request"
+            raise AnsweredOtherwise("request", said)
+        return cls(plan, tuple(stored["values"]), allotment, stored["seeded"])
+
+    def __post_init__(self) -> None:
+        if self.plan.law.size not in (None, len(self.values)):
+            raise Refused("values", f"{len(self.values)} values do not answer a plan of {self.plan.law.size}")
+
+    def to_json(self) -> str:
+        """Integers, and a fingerprint of the plan: all else can be made again from public facts."""
+        return json.dumps({"plan": self.plan.fingerprint, "values": self.values, "seeded": self.seeded})
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The released numbers of one turn and the distribution of their noise: what a curve is computed from.
+
+    Attributes:
+        law: The distribution of the noise.
+        values: The integers that were released.
+        total: The public number of records in all cells together; None where it is private.
+    """
+
+    law: Law
+    values: tuple[int, ...]
+    total: int | None
+
+    @classmethod
+    def of(cls, release: Release) -> Evidence:
+        """The evidence of one release. Sums over records do not add up to a number of records, public or not."""
+        law = release.plan.law
+        return cls(law, release.values, None if law.missing is None else release.plan.adjacency.total)
+
+    @property
+    def sums(self) -> NoisySums:
+        """The law of noisy sums of any kind. Raises `TypeError` if the values are something else."""
+        return self.law.required(NoisySums).given(self.values)  # type: ignore[type-abstract]
+
+    def in_cells(self, rows: int = 1) -> Evidence:
+        """Read counts of prefixes as counts of the cells between their thresholds; all else stays as it is.
+
+        Args:
+            rows: In how many rows of equally many places the prefixes lie, one behind the other.
+
+        Raises:
+            ValueError: thresholds differ between the rows, or all records of a row were not counted.
+        """
+        return Evidence(*read_in_cells(self.law, self.values, rows), self.total)
+
+    @property
+    def unbiased(self) -> FloatArray:
+        """The best linear unbiased cells, (rows, cells), whatever the law. Raises `TypeError` if it is of no sums."""
+        return self.sums.reconstruct(np.asarray(self.values, dtype=np.float64), self.total)[0]
+
+    @property
+    def path(self) -> PathSums:
+        """The law of counts of prefixes. Raises `TypeError` if the values are something else."""
+        return self.law.required(PathSums)
+
+    @property
+    def measured(self) -> IntervalSums:
+        """The law of noisy sums over intervals: of randomised reports, that of their debiased counts.
+
+        Raises `TypeError` if the values are something else.
+        """
+        return self.law.required(NoisySums).nested.required(IntervalSums)  # type: ignore[type-abstract]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain objects."""
+        return self.law.to_json(self.values, self.total)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Evidence:
+        """The inverse of `to_json`.
+
+        Raises:
+            ValueError: the object is not what `to_json` writes.
+        """
+        try:
+            return cls._read(stored)
+        except (KeyError, TypeError, AttributeError, ZeroDivisionError):
+            raise Refused("evidence", "the stored release is damaged or of another kind") from None
+
+    @classmethod
+    def _read(cls, stored: Mapping[str, Any]) -> Evidence:
+        law = law_from_json(stored)
+        listed, total = law.values_in(stored)
+        values = tuple(int(value) for value in listed)
+        if law.size not in (None, len(values)):
+            raise Refused("evidence", f"{len(values)} values do not fit a law of {law.size}")
+        return cls(law, values, None if total is None else int(total))
+
+
+OPEN = "nobody: a public table, counted openly"
+"""The trust model of what is not private at all."""
+MISSING_RULE = "missing, unreadable and undeclared values are counted in a private cell of their own and left out"
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyStatement:
+    """Public facts about how a curve was made.
+
+    Attributes:
+        epsilon: The loss of the whole question; None under zero-concentrated privacy alone.
+        rho: The loss of the whole question, zero-concentrated.
+        adjacency: ``add-remove`` or ``replace-one``.
+        unit: The column that says who is protected; empty: each record.
+        rows_per_unit: How many records of one unit are used at most.
+        units: How many units there are, where that is public.
+        trust: The trust model, in words.
+        mechanism: The mechanism of each turn, in words.
+        seeded: Whether the noise can be drawn again: then nothing is private.
+        grant: The request under which the ledger charged.
+        model: What is said about the model that made the scores; empty where there is none.
+        notes: What should be read along with the numbers, each in one line, from released numbers alone.
+    """
+
+    epsilon: float | None
+    rho: float
+    adjacency: str
+    unit: str
+    rows_per_unit: int
+    units: int | None
+    trust: str
+    mechanism: str
+    seeded: bool
+    grant: str
+    model: str = ""
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        loss: PrivacyLoss,
+        adjacency: Adjacency,
+        *,
+        trust: str,
+        mechanism: str,
+        seeded: bool,
+        grant: str,
+        model: str,
+    ) -> PrivacyStatement:
+        """The statement of a curve that was asked under `loss` and `adjacency`."""
+        unit = adjacency.unit
+        return cls(
+            epsilon=None if loss.epsilon is None else float(loss.epsilon), rho=float(loss.rho),
+            adjacency=str(adjacency), unit="" if unit == EACH_RECORD else unit.column, rows_per_unit=unit.records,
+            units=adjacency.units if isinstance(adjacency, ReplaceOne) else None,
+            trust=trust, mechanism=mechanism, seeded=seeded, grant=grant, model=model,
+        )  # fmt: skip
+
+    def noted(self, *notes: str) -> PrivacyStatement:
+        """Return this statement with these notes in it, each once."""
+        return replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
+
+    @property
+    def most_records(self) -> int | None:
+        """An upper bound on the number of records, those of any category among them; None where that is private."""
+        return None if self.units is None else self.units * self.rows_per_unit
+
+    @property
+    def loss(self) -> str:
+        """The loss in words."""
+        return f"rho {self.rho:g}" if self.epsilon is None else f"epsilon {self.epsilon:g}"
+
+    @property
+    def protected(self) -> str:
+        """The protected unit, in words."""
+        if not self.unit:
+            return "each record"
+        return f"each {self.unit} (at most {self.rows_per_unit} records)"

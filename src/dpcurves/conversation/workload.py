@@ -1,0 +1,301 @@
+"""Workloads, and the conversation of a question: it states its needs, and is answered with unbiased counts."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+
+from ..arrays import FloatArray
+from ..data import Axis, Categories, Grid
+from ..queries import Hint, Query
+from . import Evidence, Release, Setting, Step
+
+# Conversation of a question: it states its needs, and is answered with unbiased counts and their covariance.
+
+
+Answer = TypeVar("Answer", covariant=True)
+Curve = TypeVar("Curve")
+
+Strategy: TypeAlias = Generator[Step, Release, Answer]
+"""How a trust model gets what is needed: step by step, and in the end the answer.
+
+Formal guarantees: a pure function of the workload, of public facts and of the releases that it is sent. It ends
+whatever is sent, and the shares of its steps, of those that pay for different things, add up to 1.
+"""
+HALF = 2**39
+"""Distances from the middle of a group are summed in steps, so many of which are half of the group's width."""
+
+
+class Workload(Generic[Answer]):
+    """Numbers that a question needs: of which columns, on which public cells. Fields are public.
+
+    A trust model turns it into queries (`TrustModel.plan`), and `Answer` is what a question gets for it, whatever
+    those were. What is new to be needed is a kind of this and a strategy in `strategies`; a new trust model takes these
+    strategies, or its own.
+    """
+
+    __slots__ = ()
+
+
+class Need(NamedTuple):
+    """A workload, and its share of the question's budget. Both are public."""
+
+    workload: Workload[Any]
+    share: Fraction
+
+
+Needs: TypeAlias = Generator[Need, Any, Curve]
+"""A conversation as a question holds it: it says what it needs, is sent the answer, and in the end returns a curve."""
+
+
+def needed(workload: Workload[Answer], share: Fraction) -> Needs[Answer]:
+    """Say what is needed, and return the answer: ``counts = yield from needed(Cells(axes), ALL)``."""
+    return cast("Answer", (yield Need(workload, share)))
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Counts of the cells of a table.
+
+    Attributes:
+        releases: All that was asked. The last one counts the cells, and tells how many records are missing.
+        read: The counts that are read, in their order: of all turns, or of the last one alone, if the others chose
+            what it counts.
+        grid: The cells along the last axis that were counted: those that were needed, or coarser ones.
+    """
+
+    releases: tuple[Release, ...]
+    read: tuple[Evidence, ...]
+    grid: Grid | None = None
+
+    @classmethod
+    def last_of(cls, releases: Sequence[Release], grid: Grid | None = None) -> Counted:
+        """Counts of which the last release alone is read."""
+        return cls(tuple(releases), (Evidence.of(releases[-1]),), grid)
+
+    @property
+    def is_paid(self) -> bool:
+        """Tell whether these are answers; else they are blank, and of a rehearsal."""
+        return self.releases[-1].allotment is not None
+
+    @property
+    def counts(self) -> Evidence:
+        """The counts of the last turn: unbiased, whatever the turns before chose."""
+        return self.read[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Counts of both classes in groups of similar scores.
+
+    Attributes:
+        releases: All that was asked.
+        grid: The groups as cells; or all cells, from whose counts groups are to be read.
+        counts: The release of the counts of both classes.
+        sums: The release of the sums of distances from the middle of each group; None: all cells were counted instead.
+    """
+
+    releases: tuple[Release, ...]
+    grid: Grid
+    counts: Release
+    sums: Release | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EstimatedTable:
+    """Estimated counts: no whole numbers, and some may be below zero.
+
+    Attributes:
+        cells: The counts of the cells of the grids, of shape ``(cells of the first axis, ...)``.
+        outside: The count of all cells for values outside of a grid together; 0 where there are none.
+        missing: How many records are missing on some axis.
+        releases: What they were read from.
+        joined: Whether like cells share an estimate, which has then a bias that nobody knows.
+    """
+
+    cells: FloatArray
+    outside: float
+    missing: float
+    releases: tuple[Release, ...]
+    joined: bool = True
+
+
+# Kinds of workloads. Each names the type of its answer; none says which queries are asked, or how often.
+
+
+Axes: TypeAlias = tuple[Axis | Categories, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cells(Workload[Counted]):
+    """Counts of records in each cell, each to be read on its own.
+
+    Attributes:
+        axes: The sides of the table: categories and grids.
+    """
+
+    axes: Axes
+
+
+class Way(Protocol):
+    """A named way of counting one column along its grid, for those who know better than the trust model what pays.
+
+    Formal guarantees: `turns` is a pure function of the fields, of public facts and of the releases that it is sent.
+    """
+
+    def turns(self, axes: Axes, setting: Setting) -> Strategy[Counted]:
+        """Ask turn by turn; all rows are counted on the same cells."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixes(Workload[Counted]):
+    """Counts of records below edges of the last axis, in each row of the others.
+
+    Attributes:
+        axes: The sides of the table; the last one is along what is counted.
+        hint: What is known in public about how records lie along it.
+        way: How it is counted; None: as the trust model chooses.
+        around: Shares, if only the quantiles at these are to be read; empty: all edges are.
+    """
+
+    axes: Axes
+    hint: Hint | None = None
+    way: Way | None = None
+    around: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Below(Workload[Counted]):
+    """Counts of records below a few edges of a grid that may be far too fine to be counted out, and of all.
+
+    Other edges of the same axes are free under the same request.
+
+    Attributes:
+        axis: A column of numbers on its grid.
+        edges: Numbers of edges of that grid.
+        classes: Categories, each of which is counted; None: all records together.
+    """
+
+    axis: Axis
+    edges: tuple[int, ...]
+    classes: Categories | None = None
+
+    @property
+    def axes(self) -> Axes:
+        """The sides of the table."""
+        return (self.axis,) if self.classes is None else (self.classes, self.axis)
+
+
+@dataclass(frozen=True, slots=True)
+class Brackets(Workload[Counted]):
+    """Between which edges of a grid, however fine, quantiles lie, with ends of their intervals.
+
+    Attributes:
+        axis: A column of numbers on its grid.
+        shares: Which quantiles.
+        level: The chance of all their intervals together.
+    """
+
+    axis: Axis
+    shares: tuple[float, ...]
+    level: float
+
+
+class Cuts(Enum):
+    """The method that finds the thresholds of a ROC curve.
+
+    - `FIXED`: each cell of the grid ends with one; everything is spent on counting.
+    - `QUANTILES`: at quantiles of quantiles of all scores, by the exponential mechanism.
+    - `MEDIANS`: at medians of medians, with noise by smooth sensitivity. For comparison: it is far less accurate.
+    """
+
+    FIXED = "fixed"
+    QUANTILES = "quantiles"
+    MEDIANS = "medians"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks(Workload[Counted]):
+    """Counts of each class above thresholds: on cells as fine as ranking needs.
+
+    Attributes:
+        classes: The negatives and the positives, in this order.
+        score: The scores on their grid.
+        cuts: How thresholds are found where that can depend on answers.
+    """
+
+    classes: Categories
+    score: Axis
+    cuts: Cuts
+
+
+class Shares(NamedTuple):
+    """The parts of the share for its turns, where groups take several: they add up to 1."""
+
+    cuts: Fraction
+    counts: Fraction
+    sums: Fraction
+    merges: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Groups(Workload[Grouped]):
+    """Counts of each class in groups of similar scores of about equal size, and the mean score of each.
+
+    Attributes:
+        classes: The negatives and the positives, in this order.
+        score: The scores on the grid that groups end at.
+        groups: How many groups, at most; fewer where scores are tied.
+        shares: What is spent on finding groups, on counts and on sums.
+        least: Groups are joined with their neighbours until about so many records lie in each; None: they are not.
+        about: About how many records there are, if groups may be narrower where records are few than equal ones would
+            be: then a look at even intervals may say where they end. None: they have about equal size.
+    """
+
+    classes: Categories
+    score: Axis
+    groups: int
+    shares: Shares
+    least: int | None = None
+    about: float | None = None
+
+
+class TableEstimator(Protocol):
+    """An estimator of the cells of a table, in one or more turns of a question. Fields are public.
+
+    Formal guarantees: `counts` is a pure function of the fields, the arguments and the releases that it is sent (it
+    stands behind the privacy wall). It asks for `share` of the budget in all, in shares that are public, and ends in
+    estimates whatever is sent. So an estimator loses what its share of the loss says, by the promises of what it asks.
+    """
+
+    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Strategy[EstimatedTable]:
+        """Ask turn by turn; return an estimate of the table with these axes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Workload[EstimatedTable]):
+    """About how many records lie in each cell of a whole table: estimates that may be smoothed over neighbours.
+
+    Attributes:
+        axes: The sides of the table.
+        estimator: How the cells are estimated; None: as the trust model chooses.
+    """
+
+    axes: Axes
+    estimator: TableEstimator | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Single(Workload[Release]):
+    """Numbers that one query stands for, and of which nothing is left to choose: sums, a bound, the area under a curve.
+
+    Attributes:
+        query: What is asked.
+    """
+
+    query: Query

@@ -1,0 +1,560 @@
+"""Curves that are read from one release of scores: precision, gain, net benefit, confusion, calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import display
+from ..arguments import chance
+from ..arrays import FloatArray
+from ..data import Outside
+from ..display.scores import draw_precision_recall
+from ..inference import Band, GroupCounts, GroupNoise, interval, mean_intervals, share_intervals
+from ..inference.rates import EDGES, FLAGGED, PRECISION, RECALL, above, benefit_at, from_none_to_all, swept
+from ..inference.simulation import sampling_generator
+from ..summaries.two_classes import LEAST_MASS, average_precision, net_benefit, odds, precision_and_recall
+from .class_table import BAND, GROUPS, BandedReading, ClassTable, TableReading, groups_of_cells
+from .question import require_independent
+from .result import EACH
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..conversation import PrivacyStatement
+    from ..display import Opened, Shade
+
+
+# Precision against recall, read from released counts of two classes.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrecisionRecall(BandedReading):
+    """Precision and recall at each threshold: the share of positives above it, and the share of all positives there.
+
+    Attributes:
+        precision: Share of positives among the records above each threshold; 1 where none is. Shape ``(points,)``.
+        recall: Share of the positives that lie above each threshold, of the same shape; NaN without positives.
+        thresholds: In falling order; at point i, scores at or above threshold i count as above it. The first is
+            infinite.
+        average_precision: The mean precision at the scores of the positives.
+        table: What the curve was read from.
+    """
+
+    KIND: ClassVar[str] = "precision-recall"
+    SIZE: ClassVar[tuple[float, float]] = display.SQUARE
+    BANDED: ClassVar[tuple[str, ...]] = ("precision", "recall")
+
+    precision: FloatArray
+    recall: FloatArray
+    thresholds: FloatArray
+    average_precision: float
+    table: ClassTable
+
+    @classmethod
+    def read(cls, table: ClassTable) -> PrecisionRecall:
+        """From released counts, for nothing."""
+        likely = table.counts.likely
+        precision, recall = precision_and_recall(likely)
+        known = bool(np.isfinite(recall).all())
+        mean = float(average_precision(likely)) if known else float("nan")
+        return cls(precision, recall, table.thresholds, mean, table)
+
+    def band(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> tuple[Band, Band]:
+        """Lower and upper ends of `precision`, and those of `recall`, at all thresholds at once with chance `level`.
+
+        They are for the rates of these records; with `population`, those of the population that the records were drawn
+        from, which needs independent units of one record each. The bands of both rates are simultaneous: see
+        `ratio_bands`. Where noise alone can explain the count above a threshold, the interval of precision is 0 to 1.
+
+        Args:
+            level: The probability that no true value lies outside its ends.
+            population: Whether they are for the population, not for these records.
+            generator: The random numbers of the simulation.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+        """
+        asked = PRECISION, RECALL
+        precision, recall = self.table.bands(asked, level, population=population, generator=generator)
+        return precision, from_none_to_all(recall)
+
+    def _ends(self, level: float, /, *, population: bool) -> Band:
+        precision, recall = self.band(level, population=population)
+        return swept(recall, precision)
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        return draw_precision_recall(
+            self.recall, self.precision, self.average_precision, privacy, edges=EDGES, shades=shaded, ax=ax, name=name
+        )
+
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"threshold": self.thresholds, "precision": self.precision, "recall": self.recall}
+
+    def _arrays(self) -> dict[str, object]:
+        return {
+            "precision": self.precision, "recall": self.recall, "thresholds": self.thresholds,
+            "average_precision": self.average_precision,
+        }  # fmt: skip
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"average precision {self.average_precision:.3f}", f"{len(self.recall) - 1} cells")
+
+    def _title(self) -> str:
+        return "Precision-recall curve"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [("average precision", display.numeral(self.average_precision))]
+
+
+# Cumulative gain and lift: the positives among the highest scores, from released counts.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CumulativeGain(BandedReading):
+    """The share of the positives among the records with the highest scores, by threshold.
+
+    Attributes:
+        flagged: Share of all records above each threshold, of shape ``(points,)``; NaN without records.
+        gain: Share of the positives above it, of the same shape; NaN without positives.
+        lift: The gain divided by the flagged share: how many times as many positives as among equally many random
+            records.
+        thresholds: In falling order; at point i, scores at or above threshold i count as above it. The first is
+            infinite.
+        table: What the curve was read from.
+    """
+
+    KIND: ClassVar[str] = "cumulative-gain"
+    SIZE: ClassVar[tuple[float, float]] = display.SQUARE
+    BANDED: ClassVar[tuple[str, ...]] = ("flagged", "gain", "lift")
+
+    flagged: FloatArray
+    gain: FloatArray
+    lift: FloatArray
+    thresholds: FloatArray
+    table: ClassTable
+
+    @classmethod
+    def read(cls, table: ClassTable) -> CumulativeGain:
+        """From released counts, for nothing."""
+        negative, positive = table.counts.likely[:, ::-1]
+        flagged, gain = _share_above(negative + positive), _share_above(positive)
+        lift = np.divide(gain, flagged, out=np.full_like(gain, np.nan), where=flagged > 0)
+        return cls(flagged, gain, lift, table.thresholds, table)
+
+    def band(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> tuple[Band, Band, Band]:
+        """Lower and upper ends of `flagged`, of `gain` and of `lift`, at all thresholds at once with chance `level`.
+
+        They are for these records; with `population`, for the population that the records were drawn from, which needs
+        independent units of one record each. All are simultaneous: see `ratio_bands`. The limits of the lift are the
+        tighter of two: those that follow from the limits of precision and prevalence, and those that follow from the
+        limits of both shares. Where the share of records above a threshold may be zero the upper limit is infinite.
+
+        Args:
+            level: The probability that no true value lies outside its ends.
+            population: Whether they are for the population, not for these records.
+            generator: The random numbers of the simulation.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+        """
+        asked = FLAGGED, RECALL, PRECISION
+        shares = self.table.bands(asked, level, population=population, generator=generator)
+        flagged, gain = (from_none_to_all(share) for share in shares[:2])
+        prevalence = shares[2][0][-1:], shares[2][1][-1:]  # below all thresholds
+        return flagged, gain, _both(_quotient(shares[2], prevalence), _quotient(gain, flagged))
+
+    def _ends(self, level: float, /, *, population: bool) -> Band:
+        flagged, gain, _ = self.band(level, population=population)
+        return swept(flagged, gain)
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        return display.draw_gain(self.flagged, self.gain, privacy, edges=EDGES, shades=shaded, ax=ax, name=name)
+
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"threshold": self.thresholds, "flagged": self.flagged, "gain": self.gain, "lift": self.lift}
+
+    def _arrays(self) -> dict[str, object]:
+        return {"flagged": self.flagged, "gain": self.gain, "lift": self.lift, "thresholds": self.thresholds}
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"{len(self.gain) - 1} cells",)
+
+    def _title(self) -> str:
+        return "Cumulative gain"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [("thresholds", str(len(self.gain) - 1))]
+
+
+def _share_above(count: FloatArray) -> FloatArray:
+    above = np.append(0.0, np.cumsum(count))
+    return above / above[-1] if above[-1] >= LEAST_MASS else np.full_like(above, np.nan)
+
+
+def _quotient(part: Band, whole: Band) -> Band:
+    """Ends of a quotient of two numbers that lie between theirs; infinity where the second may be 0."""
+    (low, high), (least, most) = np.broadcast_arrays(*part), np.broadcast_arrays(*whole)
+    upper = np.divide(high, least, out=np.full(high.shape, np.inf), where=least > 0)
+    return low / np.maximum(most, 1e-300), upper
+
+
+def _both(one: Band, other: Band) -> Band:
+    """The hull of the ends of both."""
+    return np.maximum(one[0], other[0]), np.minimum(one[1], other[1])
+
+
+# Net benefit of acting on predicted probabilities, by threshold probability, from released counts.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DecisionCurve(TableReading):
+    """The net benefit of acting where a probability is at or above a threshold (Vickers and Elkin 2006).
+
+    It is the share of true positives minus the share of false positives times the odds of the threshold, t / (1 - t):
+    acting at a probability of t or above implies that a false positive costs t / (1 - t) times what a true one gains.
+
+    Attributes:
+        threshold: Rising probabilities, the inner edges of the grid, of shape ``(points,)``.
+        benefit: Net benefit of acting by the scores, per record, of the same shape.
+        all_benefit: The net benefit of acting on everybody. That of acting on nobody is 0.
+        table: What the curve was read from.
+    """
+
+    KIND: ClassVar[str] = "decision-curve"
+
+    threshold: FloatArray
+    benefit: FloatArray
+    all_benefit: FloatArray
+    table: ClassTable
+
+    @classmethod
+    def read(cls, table: ClassTable) -> DecisionCurve:
+        """From released counts, for nothing.
+
+        Raises:
+            ValueError: the scores are no probabilities.
+        """
+        table.require_probabilities("a decision curve")
+        at, points = table.grid.edges[1:-1], _points(table)
+        false, true = above(table.counts.likely)
+        size = float(false[-1] + true[-1])
+        by_scores = net_benefit(true[points], false[points], size, at)
+        everybody = net_benefit(true[-1:], false[-1:], size, at)
+        return cls(at, by_scores, everybody, table)
+
+    def band(self, level: float, *, population: bool = False, generator: np.random.Generator | None = None) -> Band:
+        """Lower and upper ends of `benefit`, at all thresholds at once with chance `level`.
+
+        They hold the net benefit of these records; with `population`, that of the population that the records were
+        drawn from, which needs independent units of one record each. See `ratio_bands`.
+
+        Args:
+            level: The probability that no true value lies outside its ends.
+            population: Whether they are for the population, not for these records.
+            generator: The random numbers of the simulation.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+        """
+        points, thresholds = _points(self.table), len(self.table.thresholds)
+        asked = (benefit_at(odds(self.threshold), points, thresholds),)
+        ((lower, upper),) = self.table.bands(asked, level, population=population, generator=generator)
+        return lower[points], upper[points]
+
+    def _ends(self, level: float, /, *, population: bool) -> Band:
+        return self.band(level, population=population)
+
+    def _covers(self) -> str:
+        return BAND
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        return display.draw_decision(
+            self.threshold, self.benefit, self.all_benefit, privacy, shades=shaded, ax=ax, name=name
+        )
+
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"threshold": self.threshold, "benefit": self.benefit, "all_benefit": self.all_benefit}
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"{len(self.threshold)} thresholds",)
+
+    def _title(self) -> str:
+        return "Decision curve"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [("thresholds", str(len(self.threshold)))]
+
+
+def _points(table: ClassTable) -> np.ndarray:
+    """The number of the highest slots above each inner edge of the grid."""
+    apart = int(table.grid.outside is Outside.APART)
+    return table.grid.slots - apart - np.arange(1, table.grid.cells)
+
+
+# The confusion matrix at one threshold: four counts, and the rates that are computed from them.
+
+
+TRUE_NEGATIVE, FALSE_POSITIVE, FALSE_NEGATIVE, TRUE_POSITIVE = range(4)
+RATES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = MappingProxyType(
+    {
+        "recall": ((TRUE_POSITIVE,), (FALSE_NEGATIVE,)),
+        "false_positive_rate": ((FALSE_POSITIVE,), (TRUE_NEGATIVE,)),
+        "precision": ((TRUE_POSITIVE,), (FALSE_POSITIVE,)),
+        "negative_predictive_value": ((TRUE_NEGATIVE,), (FALSE_NEGATIVE,)),
+        "accuracy": ((TRUE_NEGATIVE, TRUE_POSITIVE), (FALSE_POSITIVE, FALSE_NEGATIVE)),
+        "flagged": ((FALSE_POSITIVE, TRUE_POSITIVE), (TRUE_NEGATIVE, FALSE_NEGATIVE)),
+        "prevalence": ((FALSE_NEGATIVE, TRUE_POSITIVE), (TRUE_NEGATIVE, FALSE_POSITIVE)),
+    }
+)
+"""Each rate as two groups of counts: the first divided by the sum of both."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Confusion(TableReading):
+    """The confusion matrix at one threshold, and rates: a score at or above the threshold is called positive.
+
+    Attributes:
+        threshold: The edge of the grid that is nearest to the one that was asked for.
+        matrix: Counts of shape ``(2, 2)``, as in scikit-learn: rows are the true labels, columns the predicted ones,
+            negatives first. Never below 0.
+        table: What they were read from.
+    """
+
+    KIND: ClassVar[str] = "confusion"
+
+    threshold: float
+    matrix: FloatArray
+    table: ClassTable
+
+    @classmethod
+    def read(cls, table: ClassTable, threshold: float = 0.5) -> Confusion:
+        """From released counts, for nothing."""
+        point = table.point_at(threshold)
+        return cls(float(table.thresholds[point]), _four(table.counts.likely, point).reshape(2, 2), table)
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """Rates by name; NaN where the denominator is 0.
+
+        The shares that are predicted positive (``flagged``) and are positive (``prevalence``), and the usual rates.
+        """
+        part, rest = _parts(self.matrix.ravel())
+        shares = np.divide(part, part + rest, out=np.full(len(part), np.nan), where=part + rest >= LEAST_MASS)
+        return dict(zip(RATES, shares.tolist(), strict=True))
+
+    def intervals(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> FloatArray:
+        """Confidence limits of `rates`, in their order, shape ``(rates, 2)``: each holds on its own, at this `level`.
+
+        They are for the rates of these records; with `population`, that of the population that the records were drawn
+        from, which needs independent units of one record each. The interval is 0 to 1 where noise alone can explain
+        what was counted.
+
+        Args:
+            level: The chance of each interval.
+            population: Whether they are for the population, not for these records.
+            generator: The random numbers of the simulation.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+        """
+        level, noise = chance("level", level), _parts(self._noise(population, generator))
+        part, rest = _parts(_four(self.table.counts.unbiased, self._point))
+        nothing = np.zeros_like(part)
+        normal = sampling_generator(generator).standard_normal(noise[0].shape) if population else None
+        groups = GroupCounts(part, rest, nothing, nothing, nothing)
+        return share_intervals(groups, GroupNoise(*noise, nothing), normal, level)
+
+    def count_intervals(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> FloatArray:
+        """Confidence limits of the four counts, each on its own, of shape ``(2, 2, 2)``: limits along the last axis.
+
+        With `population`, they are for the expected counts in a sample of this size; see `mean_intervals`. Arguments
+        and errors as for `intervals`.
+        """
+        level, noise = chance("level", level), self._noise(population, generator)
+        counts = _four(self.table.counts.unbiased, self._point)
+        if population:
+            normal, size = sampling_generator(generator).standard_normal(noise.shape), max(float(counts.sum()), 1.0)
+            return np.reshape(mean_intervals(counts, noise, normal, size, level), (2, 2, 2))
+        found = [interval(count, errors, level) for count, errors in zip(counts.tolist(), noise.T, strict=True)]
+        return np.reshape(np.maximum(np.array(found), 0.0), (2, 2, 2))
+
+    @property
+    def _point(self) -> int:
+        return self.table.point_at(self.threshold)
+
+    def _noise(self, population: bool, generator: np.random.Generator | None) -> FloatArray:
+        if population:
+            require_independent(self.privacy)
+        return _four(self.table.errors(population=False, generator=generator), self._point)
+
+    def _covers(self) -> str:
+        return EACH
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        return display.draw_confusion(self.matrix, self.threshold, self.rates, privacy, shades=shaded, ax=ax, name=name)
+
+    def _columns(self) -> dict[str, Any]:
+        return {"rate": list(self.rates), "value": list(self.rates.values())}
+
+    def _arrays(self) -> dict[str, object]:
+        return {"threshold": self.threshold, "matrix": self.matrix, "rates": self.rates}
+
+    @classmethod
+    def _opened(cls, opened: Opened) -> Confusion:
+        table = ClassTable.from_evidence(opened.evidence, opened.privacy)
+        return cls.read(table, float(opened.arrays["threshold"]))
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"threshold {self.threshold:g}", f"accuracy {self.rates['accuracy']:.3f}")
+
+    def _title(self) -> str:
+        return f"Confusion matrix at {self.threshold:g}"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [(name.replace("_", " "), display.numeral(rate)) for name, rate in self.rates.items()]
+
+
+def _four(cells: FloatArray, point: int) -> FloatArray:
+    """True negatives, false positives, false negatives and true positives: (..., 2, cells) to (..., 4)."""
+    first = cells.shape[-1] - point  # the highest cells, from this one on, are called positive
+    sides = [each.sum(axis=-1) for each in (cells[..., :first], cells[..., first:])]
+    return np.stack(sides, axis=-1).reshape(*cells.shape[:-2], 4)
+
+
+def _parts(four: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The counts that each rate is a share of, and the rest: (..., 4) to (..., rates)."""
+    part, rest = (
+        np.stack([four[..., list(counted)].sum(axis=-1) for counted in side], axis=-1)
+        for side in zip(*RATES.values(), strict=True)
+    )
+    return part, rest
+
+
+# Are scores honest? Share of positives against mean score, read from released counts of two classes.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreCalibration(TableReading):
+    """The observed share of positives against the mean score, in groups of cells. Scores count as middles of cells.
+
+    Attributes:
+        prob_pred: Mean score of each group, of shape ``(groups,)``.
+        prob_true: Share of positives in each group, of the same shape; NaN where nobody was counted.
+        count: Records in each group, never below zero.
+        edges: Where the groups lie, of shape ``(groups + 1,)``.
+        starts: The first cell of each group.
+        table: What the curve was read from.
+    """
+
+    KIND: ClassVar[str] = "score-calibration"
+    SIZE: ClassVar[tuple[float, float]] = display.SQUARE
+
+    prob_pred: FloatArray
+    prob_true: FloatArray
+    count: FloatArray
+    edges: FloatArray
+    starts: NDArray[np.int64]
+    table: ClassTable
+
+    @classmethod
+    def read(cls, table: ClassTable) -> ScoreCalibration:
+        """Ten groups of about equal size by the released counts, at no further loss."""
+        return cls.of_groups(table, GROUPS)
+
+    @classmethod
+    def of_groups(cls, table: ClassTable, groups: int) -> ScoreCalibration:
+        """At most `groups` groups of about equal size, by the released counts.
+
+        Raises:
+            ValueError: the scores are no probabilities.
+        """
+        table.require_probabilities("a calibration curve")
+        return cls.beginning(table, groups_of_cells(table, groups))
+
+    @classmethod
+    def beginning(cls, table: ClassTable, starts: NDArray[np.int64]) -> ScoreCalibration:
+        """Groups that begin with these cells.
+
+        Raises:
+            ValueError: the scores are no probabilities.
+        """
+        table.require_probabilities("a calibration curve")
+        negative, positive = _grouped(table.inside(table.counts.likely), starts)
+        count, edges = negative + positive, table.edges_at(starts)
+        summed = np.add.reduceat(table.inside(table.counts.likely).sum(axis=0) * table.middles, starts)
+        mean = np.divide(summed, count, out=(edges[:-1] + edges[1:]) / 2, where=count > 0)
+        true = np.divide(positive, count, out=np.full_like(count, np.nan), where=count > 0)
+        return cls(np.clip(mean, edges[:-1], edges[1:]), true, count, edges, starts, table)
+
+    def intervals(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> FloatArray:
+        """Lower and upper ends of `prob_true`, of shape ``(groups, 2)``: each group on its own, with chance `level`.
+
+        Each holds the share of positives among these records of its group; with `population`, the share among the
+        population that the records were drawn from, which needs independent units of one record each. The interval is 0
+        to 1 where noise alone can explain the count of a group.
+
+        Args:
+            level: The chance of each interval.
+            population: Whether they are for the population, not for these records.
+            generator: The random numbers of the simulation.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+        """
+        if population:
+            self.table.require_independent()
+        nothing = np.zeros_like(self.count)
+        noise = _grouped(self.table.inside(self.table.errors(population=False, generator=generator)), self.starts)
+        negative, positive = _grouped(self.table.inside(self.table.counts.unbiased), self.starts)
+        normal = sampling_generator(generator).standard_normal(noise[:, 0].shape) if population else None
+        groups = GroupCounts(positive, negative, nothing, self.edges[:-1], self.edges[1:])
+        return share_intervals(groups, GroupNoise(noise[:, 1], noise[:, 0], nothing), normal, chance("level", level))
+
+    def _covers(self) -> str:
+        return EACH
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        return display.draw_calibration(
+            self.prob_pred, self.prob_true, self.count, privacy, shades=shaded, ax=ax, name=name
+        )
+
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"prob_pred": self.prob_pred, "prob_true": self.prob_true, "count": self.count}
+
+    def _arrays(self) -> dict[str, object]:
+        return {**self._columns(), "starts": self.starts}
+
+    @classmethod
+    def _opened(cls, opened: Opened) -> ScoreCalibration:
+        starts = cast("Any", opened.arrays["starts"]).astype(np.int64)
+        return cls.beginning(ClassTable.from_evidence(opened.evidence, opened.privacy), starts)
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"{len(self.count)} groups",)
+
+    def _title(self) -> str:
+        return "Calibration curve"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [("groups", str(len(self.count))), ("records", f"{self.count.sum():,.0f}")]
+
+
+def _grouped(cells: FloatArray, starts: NDArray[np.int64]) -> FloatArray:
+    """Counts (..., 2, cells) of groups: (..., 2, groups)."""
+    return np.add.reduceat(cells, starts, axis=-1)

@@ -1,0 +1,446 @@
+"""Shares of records below edges, sums between edges, and quantiles that were searched for; with their noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arguments import Refused, chance, make_whole, several, whole
+from ..arrays import FloatArray, IntArray
+from ..conversation import Evidence, PrivacyStatement
+from ..data import Axis, Categories, Grid, Outside
+from ..estimation import shrunken_estimate
+from ..estimation.joint_estimate import ConvolvedEstimate, JointEstimate, together
+from ..inference import Band, PathQuantile, Sample, inside
+from ..inference.bands import PILOT, seen
+from ..inference.quantiles import are_few, ends_by_tests
+from ..inference.simulation import draws_for, public_generator, sampling_errors, sampling_generator
+from ..laws.law import NoisySums
+from ..queries import PrefixQuery
+from ..smoothing import AtMost, noisy_prefixes, smooth_absolute, smooth_squares
+from ..summaries import monotone_prefixes
+from ..summaries.shape import numbers
+from .question import grid_from_json, grid_to_json, require_independent
+
+# Counts below a few edges of a grid that may be far too fine to be counted out.
+
+
+def edges_given(given: Any, axis: Axis) -> tuple[int, ...]:
+    """Numbers of edges, rising.
+
+    Raises:
+        ValueError: there is no edge, one stands twice, or the grid has fewer.
+        TypeError: `given` is a single number, or holds what is no whole number.
+    """
+    at = tuple(sorted(whole("at", each) for each in several("at", given, "a tuple of numbers of edges, as in (1, 7),")))
+    if not at or len(set(at)) < len(at) or at[0] < 0 or at[-1] > axis.grid.cells:
+        raise Refused("at", f"numbers of edges from 0 to {axis.grid.cells}, each once, are needed, got {at}")
+    return at
+
+
+def all_edges(axis: Axis, classes: Categories | None = None) -> PrefixQuery:
+    """The query that is paid for: all counts along this grid."""
+    return PrefixQuery((axis,) if classes is None else (classes, axis), at=())
+
+
+# Shares of records below each edge of a grid, and how far noise may have moved them.
+
+
+MOST_KEPT = 2**22
+"""Numbers of simulated noise that are kept for other curves of the same law: 32 MB."""
+
+
+@dataclass(frozen=True, eq=False)
+class PrefixShares:
+    """Readings of one row of counts along a grid.
+
+    What is best is read from all turns; what has to be unbiased, from the last one alone, so that bands and intervals
+    cover as often as they say. *Proof.* Let A be the earlier answers. They fix the intervals of the last turn and the
+    law of its noise, which is drawn afresh: given A, its unbiased reading at the ends of its intervals is off by noise
+    of a known law, so a bound that is simulated from this law holds at all ends at once with chance `level` given A.
+    Inside an interval the curve, which does not fall, lies between its ends, whatever the interval holds. A chance that
+    is `level` given each A is `level`. Hence A may choose intervals by any rule, also by how wide the band will be:
+    that changes its width, not its coverage. Merged with the earlier turns a reading might not cover: where their noise
+    was high or low decided where the last turn looked.
+
+    Attributes:
+        evidence: Counts of one row of cells: of the last turn, if there were several.
+        grid: Where the cells lie.
+        earlier: Counts of the same cells in the turns before.
+    """
+
+    evidence: Evidence
+    grid: Grid
+    earlier: tuple[Evidence, ...] = ()
+
+    @classmethod
+    def from_json(cls, releases: Sequence[Mapping[str, Any]], grid: Grid) -> PrefixShares:
+        """From the releases of a curve, turn by turn.
+
+        Raises:
+            ValueError: there is none, or one is damaged.
+        """
+        if not releases:
+            raise Refused("evidence", "a curve without releases cannot be read")
+        *earlier, last = (Evidence.from_json(release).in_cells() for release in releases)
+        return cls(last, grid, tuple(earlier))
+
+    @cached_property
+    def boundaries(self) -> FloatArray:
+        """The ends of the counted cells, (slots + 1,): from -inf to inf, for values outside are in some cell."""
+        return self.grid.boundary(np.arange(self.grid.slots + 1))
+
+    @cached_property
+    def cells(self) -> FloatArray:
+        """The ends of each counted cell, (slots, 2): boundaries, or the one value that it holds."""
+        return self.grid.within(np.arange(self.grid.slots)[:, None] + np.arange(2))
+
+    def at_boundaries(self, shares: FloatArray) -> FloatArray:
+        """Shares of records below each boundary, given those below each edge of the grid."""
+        return np.concatenate([[0.0], shares, [1.0]]) if self.grid.outside is Outside.APART else shares
+
+    @property
+    def turns(self) -> tuple[Evidence, ...]:
+        """The evidence of all turns, in their order."""
+        return *self.earlier, self.evidence
+
+    @cached_property
+    def total(self) -> float:
+        """The number of records with a value: exact up to the noise of the missing cell, or estimated. At least 1."""
+        return max(self._joint.total, 1.0) if self.earlier else self._own_total
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """Non-decreasing shares in [0, 1] below each edge, of shape ``(cells + 1,)``, by empirical Bayes."""
+        prefixes = monotone_prefixes(self._best, self.total)[0] / self.total
+        if self.grid.outside is Outside.APART:
+            return np.asarray(prefixes[1:-1])
+        prefixes[-1] = 1.0  # nothing lies above the last edge
+        return np.asarray(prefixes)
+
+    @cached_property
+    def unbiased_shares(self) -> FloatArray:
+        """Shares before shrinkage and isotonic regression: linear in the released values but for the total."""
+        return self._at_edges(np.cumsum(self._unbiased) / self._own_total)
+
+    @cached_property
+    def unbiased_below(self) -> FloatArray:
+        """Records in the first slots, as the last turn counted them, without bias: (slots + 1,)."""
+        return np.append(0.0, np.cumsum(self._unbiased))
+
+    @cached_property
+    def measured(self) -> NDArray[np.bool_]:
+        """Mark the edges that bound a counted interval: the others are interpolated."""
+        edges = self.evidence.sums.measured_edges
+        return edges[1:-1] if self.grid.outside is Outside.APART else edges
+
+    @property
+    def below_measured(self) -> tuple[NDArray[np.int64], FloatArray]:
+        """The numbers of the edges that were measured, and how many records lie below each, without bias."""
+        known = np.flatnonzero(self.measured)
+        return known, self.unbiased_shares[known] * self.total
+
+    def deviations(self, generator: np.random.Generator | None) -> Iterator[FloatArray]:
+        """Simulated noise of `unbiased_shares` at the edges that were measured, in chunks of (draws, measured)."""
+        below = self.unbiased_below[self.evidence.sums.bounds]
+        for noise in self._noise_of_counts(generator):
+            shares = (below + noise) / np.maximum(below[-1] + noise[:, -1:], 1.0) - below / self._own_total
+            yield shares[:, 1:-1] if self.grid.outside is Outside.APART else shares
+
+    def tested(
+        self,
+        p: FloatArray,
+        cells: FloatArray,
+        level: float,
+        *,
+        population: bool,
+        generator: np.random.Generator | None,
+    ) -> FloatArray | None:
+        """Ends of a few quantiles by tests at the edges, (..., 2): see `ends_by_tests`. None where they are many.
+
+        Args:
+            p: Levels, (...).
+            cells: The cells in which the curve has them, (..., 2). Intervals contain these: shrinkage may have taken
+                them outside.
+            level: The chance to hold all of the quantiles.
+            population: Whether they are those of the population.
+            generator: For the simulation; None: the public one, so that the same curve always has the same intervals.
+        """
+        bounds = self.evidence.sums.bounds
+        if not are_few(p.size, level, draws_for(len(bounds))):
+            return None
+        chance = sampling_generator(generator) if population else None
+        noise, below = self._noise_of_counts(generator), self.unbiased_below[bounds]
+        found = ends_by_tests(below, noise, p.ravel(), level, chance)
+        first, last = bounds[found[:, 0]], bounds[found[:, 1]] - 1
+        ends = np.stack([self.cells[first, 0], self.cells[last, 1]], axis=-1).reshape(cells.shape)
+        return np.stack([np.minimum(ends, cells)[..., 0], np.maximum(ends, cells)[..., 1]], axis=-1)
+
+    def _noise_of_counts(self, generator: np.random.Generator | None) -> Iterable[FloatArray]:
+        """Simulated noise of the counts below the edges that were measured, in chunks of (draws, measured)."""
+        law, total = self.evidence.sums, self.evidence.total
+        return _public_noise(law, total is not None) if generator is None else _noise(law, total, generator)
+
+    def sample(self, generator: np.random.Generator | None) -> Sample:
+        """Sampling at the edges that were measured."""
+        return Sample(seen(self.shares[self.measured], self.total), self.total, sampling_generator(generator))
+
+    def pinned(self, band: Band) -> Band:
+        """A band at the edges of the grid, with none below the first and all below the last one where these clamp."""
+        if self.grid.outside is not Outside.APART:
+            for ends in band:
+                ends[[0, -1]] = 0.0, 1.0
+        return band
+
+    @cached_property
+    def _joint(self) -> JointEstimate | ConvolvedEstimate:
+        return together(self.turns)
+
+    @property
+    def _best(self) -> FloatArray:
+        """Cells with the least expected error, (1, cells).
+
+        A smooth density is looked for in one turn only where the number of records is public: many curves of one
+        release, whose numbers are not, would take half as long again.
+        """
+        if self.earlier:
+            return self._joint.cells[None]
+        own = self.evidence
+        return shrunken_estimate(own.sums, own.values, own.total, along=own.total is not None)
+
+    @cached_property
+    def _own_total(self) -> float:
+        return max(float(self._unbiased.sum()), 1.0)
+
+    @cached_property
+    def _unbiased(self) -> FloatArray:
+        return np.asarray(self.evidence.unbiased[0])
+
+    def _at_edges(self, cumulated: FloatArray) -> FloatArray:
+        """Cumulated cells at each edge of the grid."""
+        if self.grid.outside is Outside.APART:
+            return np.asarray(cumulated[..., :-1])
+        zero = np.zeros((*cumulated.shape[:-1], 1))
+        return np.concatenate([zero, cumulated], axis=-1)
+
+
+def _public_noise(law: NoisySums, total_is_public: bool) -> Iterable[FloatArray]:
+    """From the fixed seed, so that of one law it is always the same: kept for the next curve, if it is not too large.
+
+    The curves of all categories have one law.
+    """
+    if draws_for(len(law.bounds)) * len(law.bounds) <= MOST_KEPT:
+        return (_kept_noise(law, total_is_public),)
+    return _noise(law, 0 if total_is_public else None, public_generator(None))
+
+
+@lru_cache(maxsize=2)  # a pure function of public facts
+def _kept_noise(law: NoisySums, total_is_public: bool) -> FloatArray:
+    found = np.concatenate(list(_noise(law, 0 if total_is_public else None, public_generator(None))))
+    found.flags.writeable = False
+    return found
+
+
+def _noise(law: NoisySums, total: int | None, generator: np.random.Generator) -> Iterator[FloatArray]:
+    return law.simulated_prefixes(total, PILOT + draws_for(len(law.bounds)), generator)
+
+
+# Shares below edges after the least change of noises that makes the curve rise.
+
+
+ABSOLUTE, SQUARES = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Smoothing:
+    """The smoothing of a curve.
+
+    Attributes:
+        p: The power in which changes of noises are added up: 1, absolute values, or 2, squares.
+        at: Numbers of the counted edges that are smoothed; between them the curve is linear. None: all of these.
+
+    Raises:
+        ValueError: `p` is another number, or edges do not rise.
+        TypeError: one of them is no whole number.
+    """
+
+    p: int
+    at: tuple[int, ...] | None
+
+    def __post_init__(self) -> None:
+        make_whole(self, p="p")
+        if self.p not in (ABSOLUTE, SQUARES):
+            raise Refused("p", f"1 (absolute values) or 2 (squares) is needed, got {self.p}")
+        if self.at is not None:
+            edges = tuple(whole("at", edge) for edge in several("at", self.at, "numbers of edges, as in (3, 7),"))
+            object.__setattr__(self, "at", tuple(sorted(set(edges))))
+
+    def nearest(self, prefixes: PrefixShares) -> tuple[Smoothing, tuple[str, ...]]:
+        """This smoothing at counted edges, each the nearest one to an edge of `at`; a note, where this is another one.
+
+        Raises:
+            ValueError: the grid has not so many edges.
+        """
+        if self.at is None:
+            return self, ()
+        beyond = [edge for edge in self.at if not 0 <= edge <= prefixes.grid.cells]
+        if beyond:
+            raise Refused("at", f"edges from 0 to {prefixes.grid.cells} are needed, got {beyond[0]}")
+        asked, counted = np.array(self.at, dtype=np.int64), np.flatnonzero(prefixes.measured)
+        after = np.clip(np.searchsorted(counted, asked), 1, len(counted) - 1)
+        low, high = counted[after - 1], counted[after]
+        found = np.where(asked - low <= high - asked, low, high)
+        moved = int(np.count_nonzero(found != asked))
+        note = f"{moved} of {len(asked)} edges to smooth at were not counted: the nearest counted ones were taken"
+        return Smoothing(self.p, tuple(found.tolist())), (note,) if moved else ()
+
+    def shares(self, prefixes: PrefixShares) -> FloatArray:
+        """Shares below each edge of the grid, from the counts of the last turn.
+
+        The edges of `at` were counted, as those of `nearest` are.
+        """
+        law, evidence = prefixes.evidence.sums, prefixes.evidence
+        curve = noisy_prefixes(law, evidence.values, evidence.total)
+        kept = self._places(prefixes, curve.ends)
+        graph, noisy = curve.graph.at(kept), curve.counts[kept]
+        ceiling = None if evidence.total is None else AtMost(float(evidence.total))
+        smooth = smooth_absolute if self.p == ABSOLUTE else smooth_squares
+        counts = smooth(noisy, graph, ceiling)
+        below = np.interp(np.arange(law.cells + 1), [0, *curve.ends[kept]], [0.0, *counts])
+        shares = np.minimum(below / max(below[-1], 1.0), 1.0)
+        if prefixes.grid.outside is Outside.APART:
+            return np.asarray(shares[1:-1])
+        shares[-1] = 1.0
+        return np.asarray(shares)
+
+    def _places(self, prefixes: PrefixShares, ends: IntArray) -> IntArray:
+        """The counted ends that are smoothed; the last one always is: all records lie below it."""
+        if self.at is None:
+            return np.arange(len(ends))
+        slots = np.array(self.at, dtype=np.int64) + int(prefixes.grid.outside is Outside.APART)
+        return np.unique(np.append(np.searchsorted(ends, slots[slots > 0]), len(ends) - 1))
+
+
+# Sums of records between edges that were counted, their noise, and how samples scatter there.
+
+
+class Spans(NamedTuple):
+    """Spans between counted edges, with one edge below all records and one above them.
+
+    Attributes:
+        at: Numbers of the edges that a span ends at, rising, from the first to the last of all.
+        first, last: Where each span begins and ends, as numbers into `at`.
+    """
+
+    at: NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+
+    @classmethod
+    def between(cls, first: NDArray[np.int64], last: NDArray[np.int64], edges: int) -> Spans:
+        """Spans between such edges, out of so many."""
+        at = np.unique(np.concatenate([first, last, [0, edges - 1]]))
+        return cls(at, np.searchsorted(at, first), np.searchsorted(at, last))
+
+    def of(self, below: FloatArray) -> FloatArray:
+        """The amount in each span, (..., spans), from the amounts below each edge.
+
+        >>> spans = Spans.between(np.array([0, 1]), np.array([1, 3]), 4)
+        >>> spans.of(np.array([0.0, 0.2, 0.5, 1.0])).tolist()
+        [0.2, 0.8]
+        """
+        return self._ends(below[..., self.at])
+
+    def sampled(self, below: FloatArray, units: int, draws: int, chance: np.random.Generator) -> FloatArray:
+        """Deviations of a sample's units in each span from their expectation: (draws, spans).
+
+        Args:
+            below: The shares of the population below each edge.
+            units: The size of the sample.
+            draws: How many samples.
+            chance: For simulation.
+        """
+        passed = np.diff(below[self.at])
+        more = sampling_errors(passed * (units / passed.sum()), units, draws, chance)
+        return self._ends(np.pad(np.cumsum(more, axis=1), ((0, 0), (1, 0))))
+
+    def _ends(self, below: FloatArray) -> FloatArray:
+        return np.asarray(below[..., self.last] - below[..., self.first])
+
+
+# Quantiles that were searched for along a grid, by halving: all counts that the searches looked at.
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """Evidence of `Quantiles` where no distribution function was counted.
+
+    Attributes:
+        evidence: Counts below all edges that were looked at.
+        grid: The cells along which was searched. They are not laid out.
+        label: What the x axis shows.
+        privacy: The privacy statement, which every picture shows.
+    """
+
+    evidence: Evidence
+    grid: Grid
+    label: str
+    privacy: PrivacyStatement
+
+    def quantile(self, p: ArrayLike) -> FloatArray:
+        """The first edge, as far as noise tells, below which a share `p` lies; of a cell with one end, that."""
+        cells = self.quantile_cell(p)
+        return inside(cells, cells[..., 1])
+
+    def quantile_cell(self, p: ArrayLike) -> FloatArray:
+        """The ends of the cell below that edge, ``(..., 2)``: infinite, if it holds values outside."""
+        return self._ends(p, lambda search: search.brackets[1])
+
+    def quantile_intervals(self, p: ArrayLike, level: float, *, population: bool = False) -> FloatArray:
+        """Edges that have the quantiles between them, all correct at once with chance `level`: ``(..., 2)``.
+
+        See `PathQuantile`. They are as short as noise allows at the level that was searched for; at another one they
+        end where its search meets a count that nobody asked for. The error chance is divided by the number of turns, so
+        they hold more often than `level` says.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+        """
+        each = 1 - (1 - chance("level", level)) / max(np.size(p), 1)
+        if population:
+            require_independent(self.privacy)
+        return self._ends(p, lambda search: search.interval(population=population), each)
+
+    @property
+    def x(self) -> FloatArray:
+        """The edges that were compared."""
+        return self.grid.boundary(np.array(self.evidence.path.at, dtype=np.int64))
+
+    @property
+    def turns(self) -> tuple[Evidence, ...]:
+        """The releases, all turns together."""
+        return (self.evidence,)
+
+    def question(self) -> dict[str, Any]:
+        """Plain objects that say along what was searched."""
+        return {"label": self.label, "grid": grid_to_json(self.grid)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any], privacy: PrivacyStatement) -> Searched:
+        """Read what `question` wrote, beside the one release."""
+        question, (released,) = stored["question"], stored["releases"]
+        evidence = Evidence.from_json(released)
+        if evidence.path.cells != (grid := grid_from_json(question["grid"])).slots:
+            raise Refused("grid", "it has not as many cells as were searched")
+        return cls(evidence, grid, question["label"], privacy)
+
+    def _ends(self, p: ArrayLike, bracket: Any, level: float = 0.5) -> FloatArray:
+        shares = numbers("p", p)
+        found = [bracket(PathQuantile.of(self.evidence, share, level)) for share in shares.ravel().tolist()]
+        slots = np.array([(each.low, each.high) for each in found], dtype=np.int64)
+        return self.grid.within(slots.reshape(*shares.shape, 2))

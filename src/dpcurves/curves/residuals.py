@@ -1,0 +1,639 @@
+"""Residual plots and binned residuals of a regression or classification model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, isnan, nan, sqrt
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .. import display
+from ..arguments import Exact, Refused, WrongKind, exact, make_whole, require_kind, shown, whole
+from ..arrays import FloatArray
+from ..conversation import (
+    ALL,
+    Cells,
+    Evidence,
+    Groups,
+    Needs,
+    PrivacyStatement,
+    Release,
+    Setting,
+    Shares,
+    Table,
+    needed,
+)
+from ..data import Axis, Grid, Outside
+from ..data.axis import Category, Predictor
+from ..data.grid import SCORES
+from ..display.canvas import POPULATION, Shade, covering
+from ..histograms import EstimatedTable, TableEstimator
+from ..inference import mean_residuals, public_generator, residual_envelope
+from ..privacy import Model, ReplaceOne, declared
+from ..queries import CoverageQuery, MergePartitionQuery
+from ..queries.query import FINEST_SHARE, LARGEST_LEAST
+from ..summaries.shape import on_simplex
+from .bounds import PROMISED, bound_query, bounded, promised
+from .question import labels, statement_of
+from .result import Released, notes_on_classes, notes_on_dependence
+from .score_groups import OfGroups, ScoreGroups, groups_in, groups_of, noise_of_a_count
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..display import Opened
+
+
+# Bounds of residual plots: which part of the loss each gets, what it has to cover, and what noise may hide.
+
+
+COUNTING = Fraction(3, 100)
+"""The part of the budget that counts records where their number is private."""
+LEAST_SHARE, MOST_SHARE = Fraction(1, 20), Fraction(1, 4)
+"""No bound gets less of the budget, and none more."""
+ENOUGH_RECORDS = 60
+"""Records times epsilon from which on a bound is hardly ever missed."""
+HIDDEN = 6
+"""Three times the scale of each noise of a bound, times epsilon: so many records are spared."""
+MOST_SPARED, SPARED_FROM = 8, 40
+"""One record in so many is spared at the most, and below so many records times epsilon of a bound in proportion fewer:
+else few records would lose half of them."""
+
+
+class BoundTerms(NamedTuple):
+    """The parts of the budget for each of the two bounds, and the rest.
+
+    Attributes:
+        part: The part of the budget that each bound gets.
+        spare: How many records each need not cover.
+        left: The part that is left for what lies within the bounds.
+        counted: What was released to find out.
+    """
+
+    part: Fraction
+    spare: int
+    left: Fraction
+    counted: tuple[Release, ...]
+
+
+def bound_terms(column: str | Predictor, setting: Setting) -> Needs[BoundTerms]:
+    """Choose what bounds get by the number of records: those with a value of this column, counted if that is private.
+
+    Formal guarantees: the count is a turn of its own, and loses `COUNTING` of the budget. The terms are a function of
+    its answer and of public facts, and their shares add up to the rest, whatever the answer: so by adaptive composition
+    all turns together lose the budget at most.
+    """
+    if setting.adjacency.total is not None:
+        records, left, counted = float(setting.adjacency.total), ALL, tuple[Release, ...]()
+    else:
+        found = yield from needed(Cells((Axis(column, Grid(0, 1, cells=1)),)), COUNTING)
+        records = max(float(found.counts.unbiased.sum()), 0.0)
+        left, counted = ALL - COUNTING, found.releases
+    part = bound_part(setting, records)
+    return BoundTerms(part, records_to_spare(setting, part, records), left - 2 * part, counted)
+
+
+def coverage_of_each(both: Fraction) -> Fraction:
+    """The share that each axis has to cover so that two of them cover `both` together, wherever records lie.
+
+    What either leaves out may be different records: each may leave out half. In millionths, rounded up.
+
+    >>> coverage_of_each(Fraction("0.95")), coverage_of_each(Fraction(1))
+    (Fraction(39, 40), Fraction(1, 1))
+    """
+    return Fraction(ceil((1 + both) / 2 * FINEST_SHARE), FINEST_SHARE)
+
+
+def bound_part(setting: Setting, records: float) -> Fraction:
+    """The part of the budget for each bound at so many records, in hundredths.
+
+    >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
+    >>> setting = Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
+    >>> [float(bound_part(setting, records)) for records in (0, 100, 500, 10**6)]
+    [0.25, 0.25, 0.12, 0.05]
+    """
+    loss, seen = setting.loss, Fraction(records)
+    if loss.epsilon is not None:
+        part = Fraction(ENOUGH_RECORDS) / max(seen * loss.epsilon, Fraction(ENOUGH_RECORDS))
+    else:
+        part = Fraction(ENOUGH_RECORDS**2) / max(2 * seen**2 * loss.rho, Fraction(ENOUGH_RECORDS**2))
+    return min(max(Fraction(ceil(100 * part), 100), LEAST_SHARE), MOST_SHARE)
+
+
+def records_to_spare(setting: Setting, part: Fraction, records: float) -> int:
+    """The number of records that the noise of a bound may hide, of so many, at this part of the budget.
+
+    >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
+    >>> setting = Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
+    >>> [records_to_spare(setting, Fraction(3, 25), records) for records in (0, 100, 300, 500)]
+    [0, 3, 33, 50]
+    """
+    loss, most = setting.loss * part, min(int(records) // MOST_SPARED, LARGEST_LEAST)
+    epsilon = float(loss.epsilon) if loss.epsilon is not None else sqrt(2 * float(loss.rho))
+    each = epsilon / setting.adjacency.unit.records
+    return int(min(HIDDEN / each, most, most * records * each / SPARED_FROM)) if each > 0 else 0
+
+
+# Residuals against predictions: a private density, and a synthetic scatter drawn from it.
+
+
+MOST_POINTS = 5000
+LEFT_OUT = 0.005
+"""The share of the records within the bounds that pictures may leave out, along each axis."""
+MOST_CELLS_OF_AXIS = 256
+DOUBTFUL = 0.1
+"""The share of the records which the bounds may leave out, and from which on a note says so."""
+HARDLY_ANY = "nobody knows how many of them the bounds cover"
+"""What a note says where they may leave out as many as they were to cover."""
+
+BOUNDS_OF_FEW = (
+    f"turn 1 counts the records; bounds are shown with {float(MOST_SHARE):.0%} of the budget each, as for few "
+    f"records, and get down to {float(LEAST_SHARE):.0%} each where it counts many"
+)
+"""What a plan says where the number of records is private."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ResidualPlot(Released):
+    """Predictions and residuals within private bounds, in cells of a plane.
+
+    Attributes:
+        x_edges: The edges of the cells of predictions, of shape ``(cells + 1,)``.
+        y_edges: The edges of the cells of residuals, of the same shape.
+        density: Share of the records within the bounds in each cell; not below zero, and 1 together. Of shape
+            ``(cells, cells)``, predictions first.
+        points: A synthetic scatter, of shape ``(n, 2)``, with about as many points as records, 5000 at most. Not one of
+            them is a record.
+        outside: The share of records beyond the bounds, among all that have both values: an estimate, with noise.
+        coverage: The share of these records that the bounds were to cover together.
+        alpha: How many records fewer they may cover, but for a chance of 0.05. Where records times epsilon are few that
+            may be most of them; NaN where no interval seemed wide enough.
+        labels: What the axes show.
+        privacy: What stands on every picture.
+        evidence: What was released, turn by turn.
+
+    Data frame: columns ``predicted`` and ``residual`` of the synthetic points.
+    """
+
+    KIND: ClassVar[str] = "residual-plot"
+
+    x_edges: FloatArray
+    y_edges: FloatArray
+    density: FloatArray
+    points: FloatArray
+    outside: float
+    coverage: float
+    alpha: float
+    labels: tuple[str, str]
+    privacy: PrivacyStatement
+    evidence: tuple[Evidence, ...]
+
+    @classmethod
+    def read(
+        cls,
+        estimated: EstimatedTable,
+        axes: tuple[Axis, Axis],
+        privacy: PrivacyStatement,
+        evidence: tuple[Evidence, ...],
+        *,
+        coverage: float,
+        alpha: float,
+    ) -> ResidualPlot:
+        """From estimated counts, and what the bounds promise."""
+        within, beyond = max(float(estimated.cells.sum()), 1.0), max(estimated.outside, 0.0)
+        density = on_simplex(estimated.cells / within, 1.0)
+        edges = axes[0].grid.edges, axes[1].grid.edges
+        points = scattered(density, edges, min(round(within), MOST_POINTS), None)
+        labels, outside = (str(axes[0].column), str(axes[1].column)), beyond / (within + beyond)
+        curve = cls(*edges, density, points, outside, coverage, alpha, labels, privacy, evidence)
+        records = within + beyond
+        return curve if alpha < DOUBTFUL * records else replace(curve, privacy=privacy.noted(curve._doubt(records)))
+
+    @property
+    def covers(self) -> str:
+        """The share of the records that both bounds cover together, and with which chance."""
+        return promised(self.coverage, self.alpha)
+
+    def _doubt(self, records: float) -> str:
+        """A note where noise may have made the bounds much too narrow."""
+        promised = f"the bounds cover {self.covers}" if self.alpha < self.coverage * records else HARDLY_ANY
+        return f"few records for so much noise: {promised}; a larger epsilon tells more"
+
+    @property
+    def window(self) -> tuple[FloatArray, FloatArray]:
+        """Edges of the cells that pictures show: from the first to the last that seem to hold records, and zero.
+
+        The bounds are powers of two around zero, so much of the plane may be empty. Along each axis at most one record
+        in 200 is left out.
+        """
+        across, upwards = (occupied(self.density.sum(axis=axis)) for axis in (1, 0))
+        middle = int(np.searchsorted(self.y_edges, 0.0))
+        upwards = slice(min(upwards.start, middle), max(upwards.stop, middle + 1))
+        return self.x_edges[across], self.y_edges[upwards]
+
+    @property
+    def unseen(self) -> float:
+        """The share of records that pictures do not show, beyond the bounds or beyond the `window`."""
+        x_edges, y_edges = self.window
+        columns, rows = (
+            slice(int(np.searchsorted(edges, seen[0])), int(np.searchsorted(edges, seen[-1])))
+            for edges, seen in ((self.x_edges, x_edges), (self.y_edges, y_edges))
+        )
+        seen = float(self.density[columns, rows].sum())
+        return 1 - (1 - self.outside) * min(seen, 1.0)
+
+    def slices(self, count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Predictions in so many slices of about equal width: their middles, shares of records and mean residuals.
+
+        A slice without records has no mean: NaN.
+
+        Raises:
+            ValueError: there is no slice.
+            TypeError: `count` is no whole number.
+        """
+        count = whole("count", count)
+        if count < 1:
+            raise Refused("count", f"at least one slice is needed, got {count}")
+        parts = np.array_split(np.arange(len(self.density)), min(count, len(self.density)))
+        first, last = np.array([(part[0], part[-1] + 1) for part in parts]).T
+        slices = np.add.reduceat(self.density, first, axis=0)
+        share, heights = slices.sum(axis=1), (self.y_edges[:-1] + self.y_edges[1:]) / 2
+        mean = np.divide(slices @ heights, share, out=np.full(len(share), np.nan), where=share > 0)
+        return (self.x_edges[first] + self.x_edges[last]) / 2, share, mean
+
+    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+        """Other points from the same density, of shape ``(size, 2)``. Costs nothing.
+
+        Raises:
+            ValueError: `size` is below zero.
+            TypeError: `size` is no whole number.
+        """
+        size = whole("size", size)
+        if size < 0:
+            raise Refused("size", f"a number of points is needed, got {size}")
+        return scattered(self.density, (self.x_edges, self.y_edges), size, generator)
+
+    def plot_density(self, ax: Axes | None = None) -> Axes:
+        """Draw the density as a heat map."""
+        edges = self.x_edges, self.y_edges
+        return display.draw_residual_density(
+            self.density, edges, self.labels, self.privacy, window=self.window, unseen=self.unseen, ax=ax
+        )
+
+    @property
+    def turns(self) -> tuple[Evidence, ...]:
+        """The releases, turn by turn."""
+        return self.evidence
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        """Draw the synthetic scatter."""
+        return display.draw_residual_points(
+            self.points, self.window, self.labels, privacy, unseen=self.unseen, ax=ax, name=name
+        )
+
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"predicted": self.points[:, 0], "residual": self.points[:, 1]}
+
+    def _arrays(self) -> dict[str, object]:
+        edges = {"x_edges": self.x_edges, "y_edges": self.y_edges}
+        return {**edges, "density": self.density, "points": self.points, "outside": self.outside}
+
+    def _question(self) -> dict[str, object]:
+        return {
+            "labels": list(self.labels),
+            "coverage": self.coverage,
+            "alpha": None if isnan(self.alpha) else self.alpha,
+        }
+
+    @classmethod
+    def _opened(cls, opened: Opened) -> ResidualPlot:
+        x_edges, y_edges = (np.asarray(opened.arrays[name], dtype=np.float64) for name in ("x_edges", "y_edges"))
+        density = _table(opened.arrays["density"], len(y_edges) - 1)
+        points = _table(opened.arrays["points"], 2)
+        if len(density) != len(x_edges) - 1:
+            raise Refused("curve", "x_edges, y_edges, density do not fit together in length")
+        question = opened.evidence["question"]
+        across, upwards = question["labels"]
+        promise = float(question["coverage"]), nan if question["alpha"] is None else float(question["alpha"])
+        evidence = tuple(Evidence.from_json(turn) for turn in opened.evidence["releases"])
+        outside, labels = float(opened.arrays["outside"]), (across, upwards)
+        return cls(x_edges, y_edges, density, points, outside, *promise, labels, opened.privacy, evidence)
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"{len(self.points)} synthetic points",)
+
+    def _title(self) -> str:
+        return "Residual plot"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [
+            ("synthetic points", display.numeral(len(self.points))),
+            ("the bounds cover", self.covers),
+            ("records beyond the bounds", f"about {self.outside:.1%}"),
+            ("records not shown", f"about {self.unseen:.1%}"),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualPlotQuestion:
+    """Residuals against predictions. Private bounds of each, then an estimator of the plane within them.
+
+    The bounds are powers of two times a unit (Chen et al. 2016, Algorithm 2, mended); inside them lies a grid of equal
+    cells, which the estimator counts as it sees fit. What lies beyond is counted, too. Of the budget each bound gets
+    what makes records times epsilon 60, but from a twentieth to a quarter; where the number of records is private, 3 %
+    of the budget count those with a prediction first. Bounds that are too wide leave few cells for the records, and
+    cost more than a few records beyond: as many records as noise may hide, ``6 / epsilon`` of a bound, are therefore
+    not missed, but an eighth of all at most, and below records times epsilon of a bound of 40 in proportion fewer.
+    These numbers were chosen on normal, fan-shaped, bent and heavy-tailed residuals; other laws did not judge them.
+    `ResidualPlot.covers` says how many records that, and the noise of the bounds, may leave out.
+
+    Formal guarantees: of the records that are asked about, as `model` says: where the model was trained on the same
+    records without privacy, nothing that is released of its residuals is private.
+
+    Attributes:
+        predicted: The column of predictions, or a `Scorecard` or `Trees` that predicts.
+        residual: The column of residuals, or a `Residual` of that model. Infinite ones lie beyond all bounds.
+        unit_predicted, unit_residual: What is doubled: public, about the size of values that matter.
+        coverage: The share of the records that the rectangle should cover; at most 6 decimals. Each axis leaves out
+            half of the others at the most, for these may be different records.
+        model: Where the model comes from; it has no default, and is written on the result.
+        cells: How many cells each axis has: 256 at most.
+        estimator: How the plane is counted. None: by `RefinedGridEstimator`, so that noise alone makes no dense spots.
+
+    Raises:
+        ValueError: a unit, `coverage` or `cells` is out of range, or the columns are one.
+        TypeError: `model` says nothing of the model, or `estimator` is no estimator.
+    """
+
+    predicted: str | Predictor
+    residual: str | Predictor
+    unit_predicted: float
+    unit_residual: float
+    coverage: Exact
+    model: Model
+    cells: int = 64
+    estimator: TableEstimator | None = None
+
+    def __post_init__(self) -> None:
+        declared(self.model)
+        for name in ("predicted", "residual"):
+            require_kind(name, getattr(self, name), (str, Predictor), "the name of a column, or a model,")
+        if self.estimator is not None and (isinstance(self.estimator, type) or not hasattr(self.estimator, "counts")):
+            raise WrongKind(
+                "estimator", f"one of dpcurves.histograms is needed, as in DawaEstimator(), got {shown(self.estimator)}"
+            )
+        if self.predicted == self.residual:
+            raise Refused("residual", f"another column than that of predictions is needed, got {self.residual!r}")
+        make_whole(self, cells="cells")
+        if not 1 <= self.cells <= MOST_CELLS_OF_AXIS:
+            raise Refused("cells", f"a whole number from 1 to {MOST_CELLS_OF_AXIS} is needed, got {self.cells}")
+        self._bounds(spare=0)
+
+    def steps(self, setting: Setting) -> Needs[ResidualPlot]:
+        """Ask for the number of records, if that is private; bounds of predictions and residuals; an estimator."""
+        terms = yield from bound_terms(self.predicted, setting)
+        across, upwards = self._bounds(terms.spare)
+        width, first = yield from bounded(across, terms.part)
+        height, second = yield from bounded(upwards, terms.part)
+        axes = self._axis(self.predicted, width.bound), self._axis(self.residual, height.bound)
+        estimated = yield from needed(Table(axes, self.estimator), terms.left)
+        releases = (*terms.counted, first, second, *estimated.releases)
+        privacy, evidence = statement_of(releases, self.model.value), tuple(map(Evidence.of, releases))
+        fewer = nan if width.capped or height.capped else missed(first, across.spare) + missed(second, upwards.spare)
+        coverage = float(exact("coverage", self.coverage))
+        return ResidualPlot.read(estimated, axes, privacy, evidence, coverage=coverage, alpha=fewer)
+
+    def plan_notes(self, setting: Setting) -> tuple[str, ...]:
+        """A note on bounds where the number of records is private: those shown are the ones for few records."""
+        return () if setting.adjacency.total is not None else (BOUNDS_OF_FEW,)
+
+    def __str__(self) -> str:
+        return f"residual plot of {self.residual} on {self.predicted}"
+
+    def _bounds(self, spare: int) -> tuple[CoverageQuery, CoverageQuery]:
+        columns = (self.predicted, "unit_predicted"), (self.residual, "unit_residual")
+        across, upwards = (
+            bound_query(column, getattr(self, name), self.coverage, spare=spare, name=name) for column, name in columns
+        )
+        each = coverage_of_each(across.coverage)
+        return replace(across, coverage=each), replace(upwards, coverage=each)
+
+    def _axis(self, column: str | Predictor, bound: float) -> Axis:
+        return Axis(column, Grid(-bound, bound, cells=self.cells, outside=Outside.APART))
+
+
+def missed(bound: Release, spare: int) -> float:
+    """The number of records that one bound may miss beyond those asked, but for half of the chance that either does."""
+    return bound.plan.law.alpha((1 - PROMISED) / 2) + spare
+
+
+def scattered(
+    density: FloatArray, edges: tuple[FloatArray, FloatArray], size: int, generator: np.random.Generator | None
+) -> FloatArray:
+    """Points from a density that is even within each cell, of shape ``(size, 2)``."""
+    chance = public_generator(generator)
+    cells = chance.choice(density.size, size, p=density.ravel() / density.sum())
+    axes = []
+    for index, ends in zip(np.unravel_index(cells, density.shape), edges, strict=True):
+        axes.append(ends[index] + chance.random(size) * np.diff(ends)[index])
+    return np.stack(axes, axis=1)
+
+
+def occupied(density: FloatArray) -> slice:
+    """Numbers of the edges from the first to the last cell that are left where each end gives up half of `LEFT_OUT`.
+
+    >>> occupied(np.array([0.0, 0.001, 0.6, 0.399, 0.0]))
+    slice(2, 5, None)
+    """
+    below = np.cumsum(density)
+    first = int(np.searchsorted(below, LEFT_OUT / 2, side="right"))
+    last = int(np.searchsorted(below, below[-1] - LEFT_OUT / 2, side="left"))
+    return slice(min(first, len(density) - 1), max(first, min(last, len(density) - 1)) + 2)
+
+
+def _table(rows: Any, columns: int) -> FloatArray:
+    """A list of lists of numbers, of so many columns.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        return np.array(rows, dtype=np.float64).reshape(len(rows), columns)
+    except (TypeError, ValueError):
+        raise Refused("curve", f"rows of {columns} numbers are needed") from None
+
+
+# Are residuals around zero wherever the model predicts the same? Average residuals of bins of similar predictions.
+
+
+CUTS, MERGES, COUNTS, SUMS = Fraction(3, 20), Fraction(1, 10), Fraction(3, 5), Fraction(3, 20)
+SHARES = Shares(CUTS, COUNTS, SUMS, MERGES)
+LEVEL = 0.95
+"""The default probability that the mean residual of a bin lies within the envelope if the model is right."""
+TOLERANCE = 0.05
+"""How far noise may move the mean residual of a bin, one standard deviation, before the bin is joined to the next."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BinnedResiduals(OfGroups):
+    """The mean of label minus prediction in each bin (Gelman, Goegebeur, Tuerlinckx and Van Mechelen 2000).
+
+    Attributes:
+        prob_pred: Mean prediction of each bin, of shape ``(bins,)``.
+        residual: Mean residual, of the same shape.
+        count: Records in each bin, never below zero.
+        edges: Where the bins lie, of shape ``(bins + 1,)``.
+        privacy: The privacy statement, which every picture shows.
+        groups: What all this was read from.
+    """
+
+    KIND: ClassVar[str] = "binned-residuals"
+
+    prob_pred: FloatArray
+    residual: FloatArray
+    count: FloatArray
+    edges: FloatArray
+    privacy: PrivacyStatement
+    groups: ScoreGroups
+
+    @classmethod
+    def read(cls, groups: ScoreGroups, privacy: PrivacyStatement) -> BinnedResiduals:
+        """From released bins."""
+        released, privacy = groups.released, privacy.noted(*groups.notes, *notes_on_dependence(privacy))
+        count = np.maximum(released.count, 0.0)
+        return cls(released.mean, mean_residuals(released), count, groups.grid.edges, privacy, groups)
+
+    @cached_property
+    def envelope(self) -> FloatArray:
+        """Half the width of a band around zero that holds the mean residual of a bin with probability 0.95.
+
+        That is if the model is right for the population: it accounts for noise and sampling, and takes records as
+        independent. It is computed when it is first used.
+        """
+        return self.envelope_at(LEVEL)
+
+    @property
+    def outside(self) -> float:
+        """The share of bins whose residual leaves `envelope`: about 0.05 if the model is right."""
+        return self.outside_of(self.envelope)
+
+    def outside_of(self, envelope: FloatArray) -> float:
+        """The share of bins whose residual leaves this envelope."""
+        return float((np.abs(self.residual) > envelope).mean())
+
+    def envelope_at(self, level: float, *, generator: np.random.Generator | None = None) -> FloatArray:
+        """The half-width within which each mean residual lies with probability `level` if the model is right.
+
+        Args:
+            level: The chance of each bin on its own, between 0 and 1.
+            generator: The random numbers of the simulation.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1, or is so near to 1 that the simulation has too few draws for it.
+        """
+        return residual_envelope(self.groups.released, *self.groups.draws(generator), level)
+
+    def plot(self, ax: Axes | None = None, *, level: float | None = LEVEL, name: str | None = None) -> Axes:
+        """Draw mean residuals against mean predictions, inside their envelope (`level=None`: without one)."""
+        return self._drawn(self.privacy, self._shades(level), ax, name)
+
+    def _shades(self, level: float | None) -> tuple[Shade, ...]:
+        if level is None:
+            return ()
+        within = self.envelope_at(level)
+        return (Shade(-within, within, covering(level, "of bins of a right model,", POPULATION)),)
+
+    def to_frame(self, *, level: float = LEVEL) -> Any:
+        """Columns ``prob_pred``, ``residual``, ``count`` and ``envelope``, which holds with chance `level`."""
+        return display.to_frame({**self._columns(), "envelope": self.envelope_at(level)})
+
+    def _columns(self) -> dict[str, FloatArray]:
+        return {
+            "prob_pred": self.prob_pred, "residual": self.residual, "count": self.count, "envelope": self.envelope
+        }  # fmt: skip
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        """Draw mean residuals against mean predictions."""
+        return display.draw_binned_residuals(
+            self.prob_pred, self.residual, self.count, privacy, shades=shaded, ax=ax, name=name
+        )
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"{len(self.residual)} bins",)
+
+    def _title(self) -> str:
+        return "Binned residuals"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [("bins", str(len(self.count))), ("outside the envelope", f"{self.outside:.0%}")]
+
+
+@dataclass(frozen=True, slots=True)
+class BinnedResidualsQuestion:
+    """Mean residuals in groups of similar scores, where a model predicts too much or too little. Four turns (Chen 2018,
+    Algorithms 13 and 14, amended).
+
+    Predictions are divided into bins of about equal size by a private choice of edges; from left to right, bins are
+    joined until each seems to hold `least` records; positives and negatives in each are counted, and distances of
+    predictions from the middle of their bin are summed. A residual is a label minus a prediction, so the sum of
+    residuals follows. Where a trust model counts all cells at once, bins of equal size are made of these counts, as
+    many as seem to hold `least` records each.
+
+    Attributes:
+        label: The column of true labels.
+        score: The column of predicted probabilities, or a `Scorecard` or `Trees` that predicts them.
+        model: Where the model comes from; it has no default, and it is printed with the result.
+        bins: The largest number of bins. Where the number of units is public, never more than twice the number of
+            records divided by `least`.
+        least: How many records a bin should hold; None: so many that noise moves its mean residual by about 0.05.
+        grid: Public cells that edges of bins are chosen from, between 0 and 1; predictions outside are counted
+            apart and lie in no bin, whatever the grid says of them.
+        pos_label, neg_label: The two classes; records with another label are missing.
+
+    Raises:
+        ValueError: there are fewer than 2 bins, over 1000, or less than 1 record to each, or the grid leaves [0, 1].
+        TypeError: `model` is not a statement of where the model comes from.
+    """
+
+    label: str
+    score: str | Predictor
+    model: Model
+    bins: int = 16
+    least: int | None = None
+    grid: Grid = SCORES
+    pos_label: Category = 1
+    neg_label: Category | None = None
+
+    def __post_init__(self) -> None:
+        labels(self.label, self.pos_label, self.neg_label)
+        declared(self.model)
+        object.__setattr__(self, "bins", groups_of(self.bins, self.grid, name="bins"))
+        if self.least is not None:
+            MergePartitionQuery((Axis(self.score, self.grid),), self.least)
+
+    def steps(self, setting: Setting) -> Needs[BinnedResiduals]:
+        """Both classes in bins that are not small."""
+        classes = labels(self.label, self.pos_label, self.neg_label)
+        least = self.least if self.least is not None else least_records(setting)
+        pieces = self._pieces(setting, least)
+        found = yield from needed(Groups(classes, Axis(self.score, self.grid), pieces, SHARES, least), ALL)
+        privacy = statement_of(found.releases, self.model.value).noted(*notes_on_classes(found.counts, classes))
+        return BinnedResiduals.read(groups_in(found, pieces, least), privacy)
+
+    def __str__(self) -> str:
+        return f"binned residuals of {self.score} for {self.label}"
+
+    def _pieces(self, setting: Setting, least: int) -> int:
+        if not isinstance(setting.adjacency, ReplaceOne):
+            return self.bins
+        records = setting.adjacency.units * setting.adjacency.unit.records
+        return max(2, min(self.bins, 2 * records // least))
+
+
+def least_records(setting: Setting) -> int:
+    """The number of records with which noise moves a mean residual by about `TOLERANCE`, from public facts alone."""
+    return max(1, ceil(noise_of_a_count(setting.loss * COUNTS, setting) / TOLERANCE))

@@ -1,1 +1,0 @@
-"""Parts of conversations that several questions share."""

@@ -1,1 +1,0 @@
-"""Models that were fitted elsewhere, taken apart into public numbers. No library of models is imported."""

@@ -1,0 +1,215 @@
+"""HTML: a curve as a fragment for notebooks, and the curves of a session as one page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from ..conversation import MISSING_RULE, PrivacyStatement
+from .canvas import renamed
+from .numerals import lettering
+from .text import SEEDED, BalanceReport, RefusalRow, footer
+
+# A curve as a fragment of a page: for notebooks, and for reports.
+
+
+STYLE = """<style>
+.dpcurves{margin:0 0 1rem;padding:1rem;border:1px solid rgba(128,128,128,.4);border-radius:8px;max-width:46rem;
+ box-sizing:border-box;color:inherit;font:15px/1.5 system-ui,sans-serif;break-inside:avoid}
+.dpcurves figcaption{font-size:1.15em;font-weight:600;margin:0 0 .5rem;overflow-wrap:anywhere}
+.dpcurves .picture{background:#fff;border-radius:4px}
+.dpcurves .picture svg{display:block;max-width:100%;height:auto;margin:0 auto}
+.dpcurves table{border-collapse:collapse;margin:.75rem 0 0;width:100%;background:none;color:inherit;font-size:.93em}
+.dpcurves th,.dpcurves td{text-align:left;vertical-align:top;padding:.25rem .75rem .25rem 0;background:none;
+ border:0;border-top:1px solid rgba(128,128,128,.25);overflow-wrap:anywhere}
+.dpcurves th{font-weight:500;width:38%}
+.dpcurves td{font-variant-numeric:tabular-nums}
+.dpcurves summary{cursor:pointer;margin-top:.75rem;font-size:.87em;overflow-wrap:anywhere}
+.dpcurves .seeded{background:#b3261e;color:#fff;font-weight:700;padding:.35rem .75rem;border-radius:4px;
+ margin:0 0 .75rem}
+</style>"""
+WARNING = f'<p class="seeded" role="alert">{escape(SEEDED)}</p>'
+
+
+def html_summary(title: str, svg: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement) -> str:
+    """A self-contained HTML fragment. It fits light and dark pages, and refers to nothing outside.
+
+    Args:
+        title: What is shown; also what is read out in place of the picture.
+        svg: From `svg_text`; it alone is taken as markup, all else is escaped.
+        rows: Names and values to be read beside the picture.
+        privacy: Who is protected, and how well.
+    """
+    name = escape(lettering(title, 160))
+    return "\n".join(
+        filter(
+            None,
+            [
+                STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>",
+                WARNING if privacy.seeded else "", f'<div class="picture">{svg}</div>',
+                _table([*rows, *(("note", note) for note in privacy.notes)]),
+                f"<details><summary>{_statement(privacy)}</summary>{_table(_facts(privacy))}</details>", "</figure>",
+            ],
+        )
+    )  # fmt: skip
+
+
+def summary_facts(title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement) -> dict[str, Any]:
+    """The facts of an HTML summary, as plain objects, for pages that lay it out themselves: nothing in it is markup."""
+    return {
+        "title": lettering(title, 160), "summary": [list(row) for row in rows], "notes": list(privacy.notes),
+        "statement": footer(privacy).splitlines(), "privacy": [list(row) for row in _facts(privacy)],
+        "seeded": privacy.seeded,
+    }  # fmt: skip
+
+
+def _statement(privacy: PrivacyStatement) -> str:
+    return "<br>".join(escape(line) for line in footer(privacy).splitlines())
+
+
+def _table(rows: Sequence[tuple[str, str]]) -> str:
+    lines = [
+        f'<tr><th scope="row">{escape(lettering(name, 80))}</th><td>{escape(lettering(value, 400))}</td></tr>'
+        for name, value in rows
+    ]
+    return f"<table><tbody>{''.join(lines)}</tbody></table>" if lines else ""
+
+
+def _facts(privacy: PrivacyStatement) -> list[tuple[str, str]]:
+    facts = [
+        ("privacy loss", privacy.loss),
+        ("neighbours", privacy.adjacency),
+        ("protects", privacy.protected),
+        ("units", "private" if privacy.units is None else f"{privacy.units:,}, public"),
+        ("trust", privacy.trust),
+        ("mechanism", privacy.mechanism),
+        ("missing values", MISSING_RULE),
+        ("model", privacy.model),
+        ("request", privacy.grant),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+# The curves of a session as one page that needs nothing but itself.
+
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+PAGE_STYLE = """<style>
+:root{color-scheme:light dark;--ground:#fff;--text:#1c1c21;--soft:#55555f;--line:#c9c9d1;--box:#f5f5f8;--alarm:#b3261e}
+@media (prefers-color-scheme:dark){:root{--ground:#16171b;--text:#e9e9ee;--soft:#b2b2bd;--line:#44444e;--box:#212229;
+ --alarm:#f2867e}}
+*{box-sizing:border-box}
+body{margin:0 auto;padding:1.5rem 1rem 3rem;max-width:72rem;background:var(--ground);color:var(--text);
+ font:16px/1.55 system-ui,sans-serif;overflow-wrap:break-word}
+h1{font-size:1.7rem;line-height:1.25;margin:0 0 .75rem}
+h2{font-size:1.25rem;margin:2rem 0 .75rem}
+header p{max-width:46rem}
+.scroll{overflow-x:auto;margin:0 0 1.25rem}
+.account{border-collapse:collapse;width:100%;font-size:.93rem}
+.budget{margin:1.25rem 0 .35rem;font-size:1rem}
+.budget span{font-weight:400;color:var(--soft)}
+.account th,.account td{text-align:left;vertical-align:top;
+ padding:.35rem .9rem .35rem 0;border-top:1px solid var(--line)}
+.account thead th{color:var(--soft);font-weight:500;border-top:0}
+.account tbody th{font-weight:400;min-width:11rem}
+.account .price{white-space:nowrap;font-variant-numeric:tabular-nums}
+.account .request{font-family:ui-monospace,monospace;font-size:.85em;overflow-wrap:anywhere;min-width:8rem}
+.account tfoot th,.account tfoot td{font-weight:600}
+.refused{border-left:4px solid var(--alarm);background:var(--box);padding:.75rem 1rem;border-radius:0 6px 6px 0}
+.refused h2{margin:0 0 .5rem;color:var(--alarm)}
+.refused dt{font-weight:600}
+.refused dl{margin:0}
+.refused dd{margin:0 0 .5rem}
+.curves{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,27rem),1fr));gap:1rem;align-items:start}
+.curves .dpcurves{margin:0;min-width:0;max-width:none}
+.seeded{background:#b3261e;color:#fff;font-weight:700;padding:.35rem .75rem;border-radius:4px}
+@media print{:root{color-scheme:light;--ground:#fff;--text:#000;--soft:#333;--line:#999;--box:#fff;--alarm:#b3261e}
+ body{max-width:none;padding:0;font-size:11pt}
+ .curves{display:block}.curves .dpcurves{margin-bottom:1rem}.scroll{overflow:visible}}
+</style>"""
+
+
+def report(
+    title: str,
+    introduction: str,
+    curves: Sequence[str],
+    balances: Sequence[BalanceReport],
+    refusals: Sequence[RefusalRow] = (),
+) -> str:
+    """An HTML page: what was released at which price, what is left, what was refused, and all curves.
+
+    It makes no request, runs no script, and can be printed.
+
+    Args:
+        title: The title of the page.
+        introduction: Text; an empty line begins a paragraph.
+        curves: One HTML summary for each, from `html_summary`.
+        balances: One per account of the ledger; none, where another page tells the price.
+        refusals: Questions that were not answered.
+    """
+    name = escape(lettering(title, 160))
+    return "\n".join(
+        [
+            '<!DOCTYPE html>', '<html lang="en">', "<head>", '<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">', f"<title>{name}</title>",
+            STYLE, PAGE_STYLE, "</head>", "<body>", f"<header><h1>{name}</h1>", _banner(curves),
+            _paragraphs(introduction), "</header>", "<main>", _accounts(balances), _refused(refusals), _curves(curves),
+            "</main>", "</body>", "</html>", "",
+        ]
+    )  # fmt: skip
+
+
+def _banner(curves: Sequence[str]) -> str:
+    return WARNING if any(WARNING in text for text in curves) else ""
+
+
+def _paragraphs(text: str) -> str:
+    return "\n".join(f"<p>{escape(' '.join(part.split()))}</p>" for part in text.split("\n\n") if part.strip())
+
+
+def _accounts(balances: Sequence[BalanceReport]) -> str:
+    if not balances:
+        return ""
+    accounts = "\n".join(_account(balance) for balance in balances)
+    return f'<section aria-label="Privacy budget"><h2>What was released, and its price</h2>\n{accounts}\n</section>'
+
+
+def _account(balance: BalanceReport) -> str:
+    name = _cell(balance.dataset)
+    summary = _cell(f"budget {balance.budget}, spent {balance.spent}, left {balance.left}")
+    return (
+        f'<h3 class="budget">{name} <span>({summary})</span></h3>\n'
+        f'<div class="scroll" role="region" tabindex="0" aria-label="Account of {name}">\n{_charges(balance)}\n</div>'
+    )
+
+
+def _charges(balance: BalanceReport) -> str:
+    rows = "\n".join(
+        f'<tr><th scope="row">{_cell(charge.question)}</th><td class="price">{_cell(charge.price)}</td>'
+        f'<td class="request">{_cell(charge.request)}</td><td>{_cell(charge.when)}</td></tr>'
+        for charge in balance.charges
+    )
+    heads = "".join(f'<th scope="col">{word}</th>' for word in ("question", "price", "request", "when (UTC)"))
+    left = f'<tr><th scope="row">left</th><td class="price" colspan="3">{_cell(balance.left)}</td></tr>'
+    return (
+        f'<table class="account">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n'
+        f"<tfoot>{left}</tfoot>\n</table>"
+    )
+
+
+def _refused(refusals: Sequence[RefusalRow]) -> str:
+    if not refusals:
+        return ""
+    rows = "\n".join(f"<dt>{_cell(each.question)}</dt><dd>{_cell(each.reason)}</dd>" for each in refusals)
+    return f'<section class="refused" aria-label="Refused questions"><h2>Refused</h2>\n<dl>\n{rows}\n</dl></section>'
+
+
+def _curves(curves: Sequence[str]) -> str:
+    parts = [renamed(text.replace(STYLE, ""), f"c{number}") for number, text in enumerate(curves, 1)]
+    return f'<section aria-label="Curves"><h2>Curves</h2>\n<div class="curves">{"".join(parts)}</div></section>'
+
+
+def _cell(text: str) -> str:
+    return escape(lettering(text, 400))

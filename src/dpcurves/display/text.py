@@ -1,0 +1,226 @@
+"""Lines and tables of text: the privacy line, spent budgets, plans, and curves on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arguments import Refused
+from ..conversation import OPEN, Plan, PrivacyStatement
+from .numerals import lettering, numerals
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+    from ..ledger import Statement
+
+
+# The privacy line below every picture, summary and table.
+
+
+SEEDED = "SEEDED: NOT PRIVATE"
+
+
+def footer(privacy: PrivacyStatement) -> str:
+    """Loss, adjacency, protected unit and trust model; on a second line a warning, and the model, if any.
+
+    >>> statement = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 1000, "a curator", "flat", True, "a", "elsewhere")
+    >>> print(footer(statement))
+    epsilon 1, replace-one; protects each record; trust: a curator
+    SEEDED: NOT PRIVATE. Model: elsewhere
+    """
+    if privacy.trust == OPEN:
+        return "counted openly, from public records"
+    protected, trust = lettering(privacy.protected, 120), lettering(privacy.trust, 120)
+    facts = f"{privacy.loss}, {privacy.adjacency}; protects {protected}; trust: {trust}"
+    remarks = [SEEDED] if privacy.seeded else []
+    if privacy.model:
+        remarks.append(f"Model: {lettering(privacy.model, 240)}")
+    return "\n".join(filter(None, [facts, ". ".join(remarks)]))
+
+
+# Spent budgets, in words that are ready to be shown.
+
+
+class ChargeRow(NamedTuple):
+    """A paid question."""
+
+    question: str
+    price: str
+    request: str
+    when: str
+
+
+class Spender(NamedTuple):
+    """An allowance: its owner, and its spent part."""
+
+    project: str
+    analyst: str
+    allowance: str
+    spent: str
+    left: str
+
+
+class BalanceReport(NamedTuple):
+    """An account of the ledger: its budget, the spent and the remaining part, and the charges."""
+
+    dataset: str
+    budget: str
+    spent: str
+    left: str
+    charges: Sequence[ChargeRow]
+    spenders: Sequence[Spender] = ()
+
+    @classmethod
+    def of(cls, statement: Statement) -> BalanceReport:
+        """The balance that a ledger's statement tells."""
+        account = statement.account
+        charges = [
+            ChargeRow(line.purpose, str(line.price), line.request, _minute(line.when)) for line in statement.grants
+        ]
+        spenders = [
+            Spender(each.project, each.analyst or "all", str(each.limit), str(each.spent), str(each.left))
+            for each in statement.allowances
+        ]
+        return cls(account.dataset, str(account.limit), str(statement.spent), str(statement.left), charges, spenders)
+
+
+class RefusalRow(NamedTuple):
+    """A refused question, and the reason."""
+
+    question: str
+    reason: str
+
+
+def _minute(when: str) -> str:
+    """A moment in UTC as people write it, without its seconds: all of ISO 8601 is too wide for a table."""
+    return f"{when[:10]} {when[11:16]}"
+
+
+# Cost and expected error of a question, turn by turn, in words.
+
+
+LEGEND = "error: standard deviation of one reading, in records (of sums: in records that add as much as one can)"
+ASKED = MappingProxyType(
+    {
+        "CountQuery": "counts",
+        "PartitionQuery": "counts",
+        "TreePartitionQuery": "boxes",
+        "PrefixQuery": "thresholds",
+        "SumQuery": "sums",
+        "SquareQuery": "sums of squares",
+        "QuantileCutsQuery": "cuts",
+        "MedianQuery": "cuts",
+        "ThresholdQuery": "comparisons",
+        "CoverageQuery": "bounds",
+        "MergePartitionQuery": "merges",
+        "RegionQuery": "counts",
+        "IntervalPartitionQuery": "buckets",
+        "WorstBoxQuery": "boxes",
+        "WaveletQuery": "wavelets",
+    }
+)
+
+
+class PlanLine(NamedTuple):
+    """A paid part of a plan: its turns, its query, its price and error, and its mechanism."""
+
+    turn: str
+    asks: str
+    price: str
+    error: str
+    share: str
+    mechanism: str
+
+
+def plan_lines(plans: Sequence[Plan], units: int | None) -> Iterator[PlanLine]:
+    """A line for each thing that is paid for. What is paid once may be looked at in many turns: they are one line.
+
+    Arguments:
+        plans: The turns of a question.
+        units: The public number of units, of which the error is a share; None: it is private.
+    """
+    turn = 1
+    for _, same in groupby(plans, key=lambda plan: (plan.query.paid_as, plan.loss)):
+        alike = list(same)
+        yield _line(_turns(turn, len(alike)), alike[0], units)
+        turn += len(alike)
+
+
+def _turns(first: int, number: int) -> str:
+    return str(first) if number == 1 else f"{first} to {first + number - 1}"
+
+
+def _line(turns: str, plan: Plan, units: int | None) -> PlanLine:
+    # A sum is kept in steps of a lattice; a record adds `per_record_sensitivity` steps at most, and 1 to a count.
+    error = plan.error / plan.query.per_record_sensitivity
+    share = f"{error / units:.4%}" if units and error else ""
+    asked = ASKED.get(type(plan.query).__name__, "answers")
+    return PlanLine(turns, asked, str(plan.loss), f"{error:.4g}" if error else "", share, plan.made_by)
+
+
+# Curves and accounts as tables of the command line.
+
+
+def curve_table(columns: Mapping[str, ArrayLike], *, most: int = 20) -> Group:
+    """Columns for the terminal: at most `most` rows, evenly chosen with both ends.
+
+    A column of shape ``(rows, 2)`` is one of intervals.
+
+    Raises:
+        ValueError: `most` is below 2.
+    """
+    if most < 2:
+        raise Refused("most", f"at least 2 rows are shown, got {most}")
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    arrays = {name: np.asarray(column) for name, column in columns.items()}
+    rows = min((len(array) for array in arrays.values()), default=0)
+    shown, table = _even(rows, most), Table()
+    for name in arrays:
+        table.add_column(Text(lettering(name)), justify="right")
+    for cells in zip(*(numerals(array[shown]) for array in arrays.values()), strict=True):
+        table.add_row(*map(Text, cells))
+    return Group(table, *[Text(f"{most} of {rows:,} rows are shown")] * (rows > most))
+
+
+def _even(rows: int, most: int) -> NDArray[np.int64]:
+    return np.unique(np.linspace(0, rows - 1, min(rows, most)).round().astype(np.int64))
+
+
+def allowance_table(balance: BalanceReport) -> Table:
+    """The allowances of an account for the terminal; below them what is left of its cap."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(lettering(balance.dataset)), show_footer=True, title_justify="left")
+    feet = ("cap", "", balance.budget, balance.spent, balance.left)
+    for name, foot in zip(("project", "analyst", "allowance", "spent", "left"), feet, strict=True):
+        table.add_column(name, footer=Text(foot), justify="right" if name in ("allowance", "spent", "left") else "left")
+    for spender in balance.spenders:
+        table.add_row(*(Text(lettering(word, 120), overflow="fold") for word in spender))
+    return table
+
+
+def ledger_table(balance: BalanceReport) -> Table:
+    """An account for the terminal: what was paid for, and what is left."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(lettering(balance.dataset)), show_footer=True, title_justify="left")
+    table.add_column("question", footer=Text(f"spent of {balance.budget}\nleft"))
+    table.add_column("price", footer=Text(f"{balance.spent}\n{balance.left}"), justify="right")
+    table.add_column("request")
+    table.add_column("when (UTC)")
+    for charge in balance.charges:
+        question, price, request, when = (lettering(word, 120) for word in charge)
+        table.add_row(Text(question), Text(price), Text(request, overflow="fold"), Text(when))
+    return table

@@ -1,0 +1,340 @@
+"""A smooth density for records along an axis, from noisy counts of intervals; and how many records it puts below each.
+
+The third assumption of `empirical_bayes`, beside splits of all kinds and even ones: records are drawn from a density
+whose logarithm is a line, a parabola, logarithms of the distances from both ends, and waves that fade; the first and
+the last cell, which hold what was clamped, may have more or less. Normal, exponential, gamma and beta laws need no
+waves. How large waves are is averaged over by marginal likelihood, as with log-splines (Kooperberg and Stone 1991).
+
+Constants were chosen on the laws, shapes and histograms of `benchmarks/smooth_laws.py` and `benchmarks/regimes.py` that
+are there to choose on, but for `FULL`, which the histogram MEDCOST asked for.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from .binary_tree import WHOLE, Layout, Measurements
+from .empirical_bayes import PriorLaw, SplitAscent, Splits, ascend, by_law, estimate, reestimate
+
+BINS = 128
+"""Stretches in which the density is taken to be even, at most, beside the first and the last cell."""
+FRONTIER = 64
+"""Nodes of no more than such a part of the cells are read together with all below them."""
+FEWEST_CELLS, FEWEST_COUNTS = 32, 4
+EXACT = 1.0
+"""Variance below which a count is as good as exact: no density knows more."""
+WAVES = 12
+LINE, PARABOLA, ENDS, CLAMPED = 5.0, 8.0, 1.5, 3.0
+"""Standard deviations of coefficients: of Legendre polynomials, of logarithms, and of the logarithms of how much more
+the end cells have. They hardly matter."""
+FADING = 2.0
+"""The standard deviation of a wave falls with such a power of its number."""
+AMPLITUDES = 0.1, 0.7, 4.0
+"""Standard deviations of the first wave, averaged over."""
+PILOT = 2.0
+"""That of the rounds before, by which residuals are judged."""
+EXCESSES = 1.0, 2.0, 5.0, 15.0
+"""How many times more than by chance records scatter about the density, of which the likeliest is taken."""
+MOST_EXCESS = 2.0
+"""A density tells little of data that scatter more."""
+NO_BETTER = 4.0
+"""A first fit is no better than even records, if it gains less of the logarithm of the likelihood."""
+DOUBT = 2.0
+"""The logarithm of odds against a smooth density, before anything is known."""
+CERTAIN = 0.99
+"""With a higher chance, what splits alone say is not considered."""
+LEAST_NOISE = 1e-6
+"""Variance of a count, in records, below which it is taken to be exact: what is nested could not be told apart."""
+LITTLE = 0.1
+"""Variance by chance, in that of noise, below which counts of narrow nodes tell nothing."""
+LAPLACE_EXCESS = 3.0
+HOPELESS = 6.0
+"""Squared residuals of a first fit, in those that are expected: from here on no density is worth more rounds."""
+FULL = 0.08
+"""A bin of several cells that has a larger part of the records is too wide: what lies in it is no straight line."""
+STEPS = 8, 2, 20
+"""Steps of Gauss and Newton, at most, in two rounds that judge the noise and in the last one."""
+CLOSE, LEAST_GAIN, LEAST_STEP = 1e-2, 1e-4, 1e-3
+"""A step is taken if it promises more of the logarithm of the likelihood, and if it has such a part of that; it is
+shortened to no less than such a part."""
+
+
+class SmoothRecords(NamedTuple):
+    """The posterior of counts under a smooth density, given noisy counts.
+
+    Attributes:
+        shares: The share of the law below each edge of a cell, (cells + 1,).
+        below: How many of the records lie below each edge, (cells + 1,): those of the law, drawn to what was counted.
+        excess: How many times more than by chance they scatter about the law.
+        occam: The logarithm of what the density costs for having been fitted: of its prior chance near the best one.
+    """
+
+    shares: FloatArray
+    below: FloatArray
+    excess: float
+    occam: float
+
+    def law(self, layout: Layout) -> PriorLaw:
+        """Chances of nodes."""
+        return PriorLaw(self.shares[layout.begin + layout.width] - self.shares[layout.begin], self.excess)
+
+    def cells(self, layout: Layout, ascent: SplitAscent, law: PriorLaw) -> FloatArray:
+        """The count of each cell, (cells,): in narrow nodes also drawn to what was counted there, where that tells."""
+        narrow = layout.width * FRONTIER <= layout.cells
+        some = narrow & (layout.width > 0)
+        scatter = self.excess * self.below[-1] * law.mass[some]
+        if (scatter * ascent.precision[some]).max(initial=0) < LITTLE:
+            return np.diff(self.below)
+        return by_law(layout, ascent, law, self.below, ~narrow)
+
+
+class Told(NamedTuple):
+    """Counts of intervals with independent noise.
+
+    Attributes:
+        begin, end: The cells of each.
+        value: The count.
+        variance: That of its noise.
+        laplace: From 0, Gaussian noise, to 1, a single Laplace draw.
+    """
+
+    begin: IntArray
+    end: IntArray
+    value: FloatArray
+    variance: FloatArray
+    laplace: FloatArray
+
+
+class _Basis(NamedTuple):
+    """Bins of cells, and functions of which a logarithm of a density is made.
+
+    Attributes:
+        edges: The cells between which bins lie, (bins + 1,).
+        functions: In the middles of bins, (bins, functions).
+        prior: One over the variance of each coefficient, but for waves.
+        waves: One over the variance of each coefficient of waves of amplitude 1.
+        width: Parts of the cells that bins have, (bins,).
+    """
+
+    edges: FloatArray
+    functions: FloatArray
+    prior: FloatArray
+    waves: FloatArray
+    width: FloatArray
+
+
+class _Fit(NamedTuple):
+    coefficients: FloatArray
+    chance: FloatArray
+    residual: FloatArray
+    occam: float
+
+
+class _Counts(NamedTuple):
+    """Counts with noise of variance 1, and what is expected of them: a design times the chances of bins."""
+
+    design: FloatArray
+    values: FloatArray
+    basis: _Basis
+
+    def fitted(self, amplitude: float, start: FloatArray, steps: int) -> _Fit:
+        """The likeliest coefficients, by Gauss and Newton, and what they cost by the Laplace approximation."""
+        precision = self.basis.prior + self.basis.waves / amplitude**2
+        coefficients, (loss, chance, residual) = start, self._at(start, precision)
+        for _ in range(steps):
+            slope, curvature = self._slope(chance, precision)
+            gradient = slope.T @ residual - precision * coefficients
+            step = np.linalg.solve(curvature, gradient)
+            gain, length = float(step @ gradient), 1.0
+            if gain < CLOSE:
+                break
+            tried = self._at(coefficients + step, precision)
+            while tried[0] > loss - LEAST_GAIN * length * gain and length > LEAST_STEP:
+                length /= 2
+                tried = self._at(coefficients + length * step, precision)
+            if tried[0] >= loss:
+                break
+            coefficients, (loss, chance, residual) = coefficients + length * step, tried
+        _, log_determinant = np.linalg.slogdet(self._slope(chance, precision)[1])
+        occam = (np.log(precision).sum() - log_determinant - (precision * coefficients) @ coefficients) / 2
+        return _Fit(coefficients, chance, residual, float(occam))
+
+    def _at(self, coefficients: FloatArray, precision: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Half the squares of residuals and coefficients; chances; residuals."""
+        logarithm = self.basis.functions @ coefficients
+        chance = self.basis.width * np.exp(logarithm - logarithm.max())
+        chance /= chance.sum()
+        residual = self.values - self.design @ chance
+        return float(residual @ residual + (precision * coefficients) @ coefficients) / 2, chance, residual
+
+    def _slope(self, chance: FloatArray, precision: FloatArray) -> tuple[FloatArray, FloatArray]:
+        functions = self.basis.functions
+        slope = (self.design * chance) @ (functions - chance @ functions)
+        return slope, slope.T @ slope + np.diag(precision)
+
+
+def smooth_records(told: Told, cells: int, total: float) -> SmoothRecords | None:
+    """Fit a smooth density; None if cells or counts are few or exact, no density is near them, or it is too steep.
+
+    Generalised least squares, where records scatter about the density as multinomial ones do, or more than that by a
+    factor that is fitted. Laplace noise is a mixture of Gaussian laws: large residuals are given larger variances by
+    expectation and maximisation, which tells nearly twice as much of the density as least squares do. What is returned
+    of the records is their conditional mean, given the density and what was counted.
+
+    Formal guarantees: all arguments are released or public, and nothing else is read.
+
+    >>> counts = np.array([95.0, 85.0, 75.0, 60.0, 45.0, 25.0, 10.0, 5.0])
+    >>> told = Told(np.arange(0, 64, 8), np.arange(8, 65, 8), counts, np.full(8, 9.0), np.zeros(8))
+    >>> smooth_records(told, 64, 400.0).below[::16].round().tolist()
+    [0.0, 180.0, 315.0, 385.0, 400.0]
+    """
+    if cells < FEWEST_CELLS or len(told.value) < FEWEST_COUNTS or total <= 1 or told.variance.min() < EXACT:
+        return None
+    basis = _basis(cells)
+    inside = _overlaps(told, basis.edges)
+    told = told._replace(variance=np.maximum(told.variance, LEAST_NOISE * total))
+    chance, variance, excess = basis.width, told.variance, 1.0
+    coefficients = np.zeros(basis.functions.shape[1])
+    fits: list[_Fit] = []
+    even = told.value
+    for turn, steps in enumerate(STEPS):
+        scatter = _scatter(inside, chance, total)
+        if turn == 2:
+            excess = _likeliest(scatter, variance, told.value - total * inside @ chance)
+            if excess > MOST_EXCESS:
+                return None
+        white = np.linalg.inv(np.linalg.cholesky(excess * scatter + np.diag(variance)))
+        counts = _Counts(white @ (total * inside), white @ told.value, basis)
+        if turn == 0:
+            even = counts.values - counts.design @ chance
+        fits = []
+        for amplitude in AMPLITUDES if turn == 2 else (PILOT,):
+            fits.append(counts.fitted(amplitude, coefficients, steps))
+            coefficients = fits[-1].coefficients
+        chance, residual = fits[-1].chance, fits[-1].residual
+        squares = float(residual @ residual)
+        if turn == 0 and (squares > HOPELESS * len(residual) or even @ even - squares < 2 * NO_BETTER):
+            return None
+        if cells > BINS and chance[1:-1].max() > FULL:
+            return None
+        if turn < 2:
+            variance = _reweighed(told, variance, white, residual)
+    evidence = np.array([fit.occam - fit.residual @ fit.residual / 2 for fit in fits])
+    weight = np.exp(evidence - evidence.max())
+    weight /= weight.sum()
+    chance = np.sum([own * fit.chance for own, fit in zip(weight, fits, strict=True)], axis=0)
+    pull = inside.T @ (white.T @ (counts.values - counts.design @ chance))
+    drawn = np.maximum(total * chance * (1 + excess * (pull - chance @ pull)), 0.0)
+    at, occam = np.arange(cells + 1), float(weight @ [fit.occam for fit in fits])
+    shares, below = (np.interp(at, basis.edges, np.append(0.0, np.cumsum(each))) for each in (chance, drawn))
+    return SmoothRecords(shares, below * (total / max(below[-1], 1e-9)), excess, occam)
+
+
+@lru_cache(maxsize=8)  # a pure function of a public number
+def _basis(cells: int) -> _Basis:
+    wide = 1 << max(0, (cells - 1).bit_length() - BINS.bit_length() + 1)  # as the nodes of a heap: edges meet
+    inner, bins = np.arange(wide, cells, wide, dtype=np.float64), -(-cells // wide)
+    edges = np.concatenate([[0.0, 1.0], inner[(inner > 1) & (inner < cells - 1)], [cells - 1.0, cells]])
+    at = (edges[1:] + edges[:-1]) / 2 / cells
+    line, number = 2 * at - 1, np.arange(1, WAVES + 1)
+    first, last = np.zeros((2, len(at)))
+    first[0] = last[-1] = 1.0
+    shape = [line, (3 * line**2 - 1) / 2, np.log(np.maximum(at, 0.5 / bins)), np.log(np.maximum(1 - at, 0.5 / bins))]
+    waves = np.sqrt(2) * np.cos(np.pi * np.outer(at, number))
+    deviations = np.array([LINE, PARABOLA, ENDS, ENDS, CLAMPED, CLAMPED])
+    return _Basis(
+        edges,
+        np.column_stack([*shape, first, last, waves]),
+        np.append(1 / deviations**2, np.zeros(WAVES)),
+        np.append(np.zeros(len(deviations)), number ** (2 * FADING)),
+        np.diff(edges) / cells,
+    )
+
+
+def _overlaps(told: Told, edges: FloatArray) -> FloatArray:
+    """The part of each bin in each interval, (intervals, bins)."""
+    shared = np.minimum(told.end[:, None], edges[1:]) - np.maximum(told.begin[:, None], edges[:-1])
+    return np.asarray(np.clip(shared / np.diff(edges), 0, 1))
+
+
+def _scatter(inside: FloatArray, chance: FloatArray, total: float) -> FloatArray:
+    """Covariances of the counts of intervals of so many records."""
+    mean = inside @ chance
+    return np.asarray(total * ((inside * chance) @ inside.T - np.outer(mean, mean)))
+
+
+def _likeliest(scatter: FloatArray, variance: FloatArray, residual: FloatArray) -> float:
+    def score(excess: float) -> float:
+        root = np.linalg.cholesky(excess * scatter + np.diag(variance))
+        white = np.linalg.solve(root, residual)
+        return float(-white @ white / 2 - np.log(root.diagonal()).sum())
+
+    return max(EXCESSES, key=score)
+
+
+def _reweighed(told: Told, variance: FloatArray, white: FloatArray, residual: FloatArray) -> FloatArray:
+    """Variances of the Gaussian laws that made each noise, as far as residuals tell.
+
+    Args:
+        told: The counts.
+        variance: What was believed so far.
+        white: What makes noise and scatter of the counts independent, of variance 1.
+        residual: How far the counts are from what is expected, made so.
+    """
+    noise = variance * (white.T @ residual)
+    square = noise**2 + np.maximum(variance - variance**2 * (white**2).sum(axis=0), 0)
+    return np.asarray(told.variance * (1 - told.laplace + told.laplace * np.sqrt(square / (2 * told.variance))))
+
+
+def told_by(known: Measurements, below: SplitAscent) -> Told:
+    """Independent counts: of wide nodes by themselves, and of narrower ones by all below them."""
+    layout = known.layout
+    wide = layout.width * FRONTIER > layout.cells
+    reached, opened = np.zeros((2, layout.nodes), dtype=np.bool_)
+    reached[WHOLE] = True
+    for parent, left, right, _ in layout.halvings:
+        opened[parent] = reached[parent] & wide[parent]
+        reached[left] = reached[right] = opened[parent]
+    found = []
+    for nodes, own in ((opened, known), (reached & ~opened, below)):
+        at = np.flatnonzero(nodes & (own.precision > 0) & np.isfinite(own.precision))
+        begin, variance = layout.begin[at], 1 / own.precision[at]
+        found.append((begin, begin + layout.width[at], own.value[at], variance, own.fourth[at]))
+    begin, end, value, variance, fourth = (np.concatenate(each) for each in zip(*found, strict=True))
+    return Told(begin, end, value, variance, np.clip(fourth / variance**2 / LAPLACE_EXCESS, 0, 1))
+
+
+def best_cells(known: Measurements, total: float, again: bool) -> FloatArray:
+    """The best count of each cell, (cells,): by splits alone, and by a smooth density as far as splits are like it.
+
+    The density is judged by how likely it makes each split, beside the kinds of splits with the weights that other
+    splits give them, and beside even records, and by what it costs for having been fitted. Where it is unlikely, the
+    counts are those of `estimate` and `reestimate`.
+
+    Args:
+        known: What was measured, of intervals along an axis.
+        total: See `estimate`.
+        again: Whether what splits alone tell is estimated once more.
+    """
+    ascent = ascend(known)
+    smooth = smooth_records(told_by(known, ascent), known.layout.cells, total)
+    if smooth is None:
+        splits, chance, by_density = estimate(known, total), 0.0, np.zeros(known.layout.cells)
+    else:
+        law = smooth.law(known.layout)
+        splits = estimate(known, total, law)
+        chance, by_density = _chance(splits, smooth), smooth.cells(known.layout, ascent, law)
+        if chance > CERTAIN:
+            return by_density
+    cells = (reestimate(known, total, splits) if again else splits).cells
+    return cells + chance * (by_density - cells)
+
+
+def _chance(splits: Splits, smooth: SmoothRecords) -> float:
+    """That the density is better than what splits alone say."""
+    odds = splits.of_law + smooth.occam - DOUBT
+    return float(np.exp(-np.logaddexp(0.0, -odds)))

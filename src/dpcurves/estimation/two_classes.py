@@ -1,0 +1,231 @@
+"""Counts of two classes in cells of scores, and shares of positives, with what noise alone explains taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import FloatArray
+from ..laws import IntervalSums, NoisySums
+from ..laws.haar_sums import remaining
+from ..laws.interval_sums import Layer, TreeReading, ascend, in_parts, least_squares, over_cells, pinned, read
+from ..summaries.shape import non_decreasing
+from .joint_estimate import shrunken_estimate
+
+# Levels between measured ones, so that deviations are judged at the scale at which they are.
+
+
+FAN = 4  # no interval is compared with more siblings at once than 3: small shifts over long stretches must be seen
+
+
+def refined(readings: Sequence[TreeReading]) -> Iterator[TreeReading]:
+    """Put unmeasured levels between readings where a parent has more than `FAN` children."""
+    parent = readings[0].bounds[[0, -1]]
+    for reading in readings:
+        yield from _between(parent, reading)
+        yield reading
+        parent = reading.bounds
+
+
+def _between(parent: NDArray[np.int64], reading: TreeReading) -> Iterator[TreeReading]:
+    """Levels whose intervals join 4, 16, 64, ... siblings, from coarse to fine."""
+    first = np.searchsorted(reading.bounds, parent)
+    children = np.diff(first)
+    place = np.arange(len(reading.bounds) - 1) - np.repeat(first[:-1], children)  # of each child in its family
+    joined = FAN
+    steps = []
+    while joined < children.max():
+        steps.append(joined)
+        joined *= FAN
+    for step in reversed(steps):
+        bounds = reading.bounds[np.append(place % step == 0, True)]
+        yield TreeReading(bounds, np.inf, np.zeros((*reading.values.shape[:-1], len(bounds) - 1)))
+
+
+# Counts of two classes in cells of scores, read together: what noise alone explains is taken back to a smooth curve.
+#
+# The curve is fitted, and then doubted twice where the counts say otherwise: its departures are kept as far as they are
+# larger than noise makes them, and the less the whole fit explains, the more of the unbiased counts is read.
+
+
+LEAST_RECORDS = 0.5  # records that a class is taken to have, so that its share has odds
+EXACT = 1e-6  # variance of a count that the fit takes as without noise
+STEEPEST = 30.0  # log-odds, beyond which doubles would say that a class is empty
+
+
+class Departures(NamedTuple):
+    """Departures of the counts from the fit.
+
+    Attributes:
+        cells: Departures that are believed: (2, cells).
+        squares: Squares of all departures, each in units of its variance, summed.
+        freedom: How many squares these are.
+    """
+
+    cells: FloatArray
+    squares: float
+    freedom: int
+
+
+def two_classes(law: NoisySums, values: Sequence[int], total: int | None) -> FloatArray:
+    """Cells (2, cells) of negatives and positives, meant to be cumulated; some may be negative.
+
+    The log-odds of a record to be positive are fitted as a straight line in the normal score of its rank among all
+    records: this has the shape of two normal laws of like spread, whatever the scale of the scores. Departures of the
+    counts from the fit are then taken level by level of the tree, from the top: each family keeps the share of its
+    level that `shrinkage.remaining` tells, but no less than binomial chance deserves beside the noise.
+
+    What comes out is averaged with the unbiased counts. It has the weight ``d / s``, at most 1, after James and Stein
+    (1961): s are the squared departures of all counts from the fit, in units of their variance, and d are as many as
+    noise alone would make, half of all, for the fit takes the sums of both classes from the counts. Two normal laws
+    are a guess; where the counts contradict it, little of it is left. Totals are those of least squares. Sums that are
+    not over intervals are read by `shrunken_estimate`.
+
+    Formal guarantees: law, values and total are public, and nothing else is read. So the weight may depend on them: it
+    is one more function of the answer, and costs no privacy.
+
+    Args:
+        law: How the values scatter, of two rows: negatives and positives.
+        values: The released values, in the order of the law.
+        total: See `least_squares`.
+
+    Raises:
+        ValueError: the values do not fit the law, or its levels are not nested.
+    """
+    if not law.is_nested:
+        return shrunken_estimate(law, values, total)
+    known, nested = law.debiased(np.asarray(values, dtype=np.float64)), law.nested.required(IntervalSums)
+    counts = least_squares(nested, known, total).cells
+    fit = fitted(nested, known, counts)
+    apart = _departures(nested, known, total, fit)
+    trust = min(1.0, apart.freedom / 2 / max(apart.squares, EXACT))
+    return counts + trust * (fit + apart.cells - counts)
+
+
+def fitted(law: IntervalSums, values: FloatArray, counts: FloatArray) -> FloatArray:
+    """The smooth curve of `two_classes`, as cells: the least squares of all values, each weighed by its noise."""
+    from scipy.optimize import least_squares as fit_of
+    from scipy.special import expit, logit, ndtri
+
+    both = _rising(counts.sum(axis=0))
+    size = max(both.sum(), LEAST_RECORDS)
+    score = ndtri(np.clip((np.cumsum(both) - both / 2) / size, EXACT, 1 - EXACT))
+    readings, _ = read(law, values)
+
+    def cells_of(line: FloatArray) -> FloatArray:
+        positive = expit(np.clip(line[0] + line[1] * score, -STEEPEST, STEEPEST))
+        return np.stack([both * (1 - positive), both * positive])
+
+    def apart(line: FloatArray) -> FloatArray:
+        return np.concatenate([_scaled(each, _sums(cells_of(line), each) - each.values) for each in readings])
+
+    start = float(logit(np.clip(counts[1].sum() / size, 1e-4, 1 - 1e-4)))
+    return cells_of(np.asarray(fit_of(apart, [start, 0.0]).x))
+
+
+def _departures(law: IntervalSums, values: FloatArray, total: int | None, fit: FloatArray) -> Departures:
+    """The released counts less their expectation under the fit."""
+    readings, _ = read(law, values)
+    levels = list(refined([each._replace(values=each.values - _sums(fit, each)) for each in readings]))
+    ascent = ascend(levels)
+    totals, _ = pinned(law, ascent, in_parts(law, values)[1], None if total is None else total - fit.sum())
+    counts, squares, freedom = totals[..., None], 0.0, 0
+    for layer, estimate, sums, level in zip(*ascent, levels, strict=True):
+        node = _sums(fit, level)
+        share = _share_of_parent(layer, node)
+        like_fit = share * layer.spread(counts)
+        apart = estimate + layer.share * layer.spread(counts - sums) - like_fit
+        of_family = layer.sum(apart**2 / layer.variance)
+        counts = like_fit + layer.spread(_kept(layer, node * (1 - share), of_family)) * apart
+        squares, freedom = squares + float(of_family.sum()), freedom + len(fit) * int((layer.children - 1).sum())
+    return Departures(over_cells(counts, ascent.layers[-1].width), squares, freedom)
+
+
+def _kept(layer: Layer, chance: FloatArray, squares: FloatArray) -> FloatArray:
+    """The share of its departures that each family keeps: as told by their size, at least as chance would make them."""
+    chance, noise = layer.sum(chance), layer.sum(layer.variance + np.zeros_like(chance))
+    return np.maximum(remaining(squares, layer.children - 1), chance / (chance + noise))
+
+
+def _share_of_parent(layer: Layer, node: FloatArray) -> FloatArray:
+    """The part of its parent's fitted count that each interval has; by width where the parent has none."""
+    parent = layer.spread(layer.sum(node))
+    even = np.asarray(layer.split + np.zeros_like(node))
+    return np.asarray(np.divide(node, parent, out=even, where=parent > 0))
+
+
+def _sums(cells: FloatArray, reading: TreeReading) -> FloatArray:
+    """Over the intervals of one level."""
+    return np.asarray(np.add.reduceat(cells, reading.bounds[:-1], axis=-1))
+
+
+def _scaled(reading: TreeReading, apart: FloatArray) -> FloatArray:
+    """In standard deviations of one level, as one row."""
+    return np.asarray(apart / np.sqrt(max(reading.variance, EXACT))).ravel()
+
+
+def _rising(cells: FloatArray) -> FloatArray:
+    """Cells that are not negative, whose cumulated counts are the nearest to those given; the total is kept."""
+    below, total = np.cumsum(cells)[:-1], max(float(cells.sum()), 0.0)
+    inner = np.clip(non_decreasing(below), 0, total) if len(below) else below
+    return np.diff(inner, prepend=0.0, append=total)
+
+
+# Shares of positives in groups of similar scores: what noise alone explains is taken back to a smooth curve.
+
+
+AMPLITUDES = 0.0, 0.02, 0.05, 0.1, 0.2, 0.4
+"""Standard deviations of a curve from its line, of which the likeliest is taken."""
+REACH = 0.2
+"""The distance of scores over which a curve bends."""
+LINE = 1.0
+"""Standard deviation of the level of the line, and of its slope around 1."""
+LEAST_CHANCE = 0.02
+LEAST_IN_GROUP = 1.0
+
+
+def smooth_shares(scores: FloatArray, positive: FloatArray, negative: FloatArray, variance: float) -> FloatArray:
+    """The share of positives in each group, in [0, 1].
+
+    Chances are taken as a Gaussian process in the score: a line whose level and slope are next to free, and a bend
+    about it, whose size is the likeliest of `AMPLITUDES` (empirical Bayes). The shares of these records scatter about
+    their chances as binomial ones do, and what was counted of them as its noise does; what is returned is the mean of
+    the shares, given the counts. Where noise is small that is what was counted. Where it is large a group borrows from
+    its neighbours; where there is nothing but noise, chances are all but a line.
+
+    Reach and scale were chosen on even, hilly and crowded scores whose chances are the score, a steep step or a wave;
+    they are judged by the other laws of `benchmarks/accuracy/diagnostics.py`.
+
+    Formal guarantees: all arguments are public, and nothing else is read.
+
+    Args:
+        scores: The mean score of each group, (groups,).
+        positive, negative: Counts of each group, not below zero, some of them positive.
+        variance: That of the noise of each of these counts.
+
+    >>> counts = np.array([10.0, 60.0, 40.0]), np.array([90.0, 40.0, 60.0])
+    >>> [smooth_shares(np.array([0.1, 0.5, 0.9]), *counts, noise).round(2).tolist() for noise in (0.0, 1000.0)]
+    [[0.1, 0.6, 0.4], [0.16, 0.41, 0.53]]
+    """
+    count = positive + negative
+    whole, size = float(positive.sum() / count.sum()), np.maximum(count, LEAST_IN_GROUP)
+    chance = float(np.clip(whole, LEAST_CHANCE, 1 - LEAST_CHANCE))
+    apart = scores - float(scores @ count / count.sum())
+    of_line = LINE**2 * (1 + np.outer(apart, apart))
+    bend = np.exp(-((scores[:, None] - scores) ** 2) / (2 * REACH**2))
+    sampled = np.diag(chance * (1 - chance) / size)
+    noise = np.diag(variance * (chance**2 + (1 - chance) ** 2) / size**2)
+    line = whole + apart
+    counted = np.divide(positive, count, out=np.full(count.shape, whole), where=count > 0)
+    believed = [of_line + amplitude**2 * bend + sampled for amplitude in AMPLITUDES]
+    likeliest = max((each + noise for each in believed), key=lambda each: _log_likelihood(counted - line, each))
+    return np.asarray(np.clip(counted - noise @ np.linalg.solve(likeliest, counted - line), 0, 1))
+
+
+def _log_likelihood(values: FloatArray, covariance: FloatArray) -> float:
+    """The log likelihood of normal values around zero, but for a constant."""
+    _, log_determinant = np.linalg.slogdet(covariance)
+    return float(-(values @ np.linalg.solve(covariance, values) + log_determinant) / 2)

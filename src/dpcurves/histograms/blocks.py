@@ -1,0 +1,353 @@
+"""Table estimators on public or refined blocks: cells, equal blocks, hierarchies, wavelets, adaptive and refined
+grids."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..conversation import Release, Setting, Step
+from ..estimation.binary_tree import BoxTree, beginnings, largest_below, undivided
+from ..estimation.empirical_bayes import Splits
+from ..estimation.joint_estimate import JointEstimate
+from ..laws import Family, HaarTensorSums, Noise, wavelet_estimate
+from ..queries import Read, RegionQuery, WaveletQuery
+from .table_estimator import (
+    Axes,
+    Conversation,
+    EstimatedTable,
+    Extent,
+    counted,
+    epsilon_per_record,
+    equal_blocks,
+    nested_blocks,
+    read_regions,
+    records_inside,
+    regions,
+    together,
+)
+
+# Each cell on its own: the Laplace mechanism, or the Gaussian one.
+
+
+@dataclass(frozen=True, slots=True)
+class CellEstimator:
+    """A noisy count for each cell (Dwork, McSherry, Nissim and Smith 2006). One turn."""
+
+    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+        """Ask for all cells."""
+        extent = Extent.of(axes)
+        found = yield from counted(axes, extent, [np.arange(extent.cells)], Read.CELLS, share)
+        return replace(found, joined=False)
+
+
+# Equal blocks, as many as the number of records makes worth counting.
+
+
+@dataclass(frozen=True, slots=True)
+class UniformGridEstimator:
+    """About ``records * epsilon / 10`` equal blocks (Qardaji, Yang and Li 2013). One turn, or two.
+
+    Where the number of records is private a twentieth of the share counts them first; the paper takes it as known.
+    """
+
+    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+        """Ask how many records there are, if need be, then for blocks."""
+        extent = Extent.of(axes)
+        records, left, paid = yield from records_inside(axes, extent, setting, share)
+        parts = grid_parts(records, epsilon_per_record(setting, left), len(extent.shape))
+        found = yield from counted(axes, extent, [equal_blocks(extent.shape, parts)], Read.CELLS, left)
+        return EstimatedTable(found.cells, found.outside, found.missing, (*paid, *found.releases))
+
+
+def grid_parts(records: float, epsilon: float, axes: int) -> int:
+    """Into how many parts to divide each axis: more cells have more noise, fewer are less even inside.
+
+    >>> grid_parts(4000, 1, axes=2), grid_parts(-3, 1, axes=2)
+    (20, 1)
+    """
+    blocks: float = max(records, 0.0) * epsilon / 10
+    return max(1, math.ceil(math.pow(blocks, 1 / axes) - 1e-9))
+
+
+# Nested blocks of cells, of a fan-out that fits their number.
+
+
+@dataclass(frozen=True, slots=True)
+class HierarchyEstimator:
+    """Along one axis the tree that reads prefixes best; in a plane nested blocks (Qardaji, Yang and Li 2013). One turn.
+
+    With two axes each block is divided into the same number of parts along either axis, and every level has the same
+    share of the budget. The root is not counted: its noisy count helps less than its share costs.
+    """
+
+    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+        """Ask for blocks of all sizes."""
+        extent = Extent.of(axes)
+        if extent.shape.count(1) >= len(extent.shape) - 1:
+            return (yield from counted(axes, extent, [np.arange(extent.cells)], Read.PREFIXES, share))
+        return (yield from counted(axes, extent, list(_levels(extent.shape)), Read.CELLS, share))
+
+
+def fan_out(side: int, axes: int) -> int:
+    """Into how many parts to divide blocks along each axis: least mean squared error of boxes, about.
+
+    With fan-out b and h levels a box has about ``2 * axes`` faces, at each of which up to b - 1 blocks of each level
+    are counted, of a variance of ``h**2``: the blocks at a face of the last level are the most, ``side**(axes - 1)``,
+    and fall with the level by ``b**(axes - 1)``.
+
+    >>> fan_out(64, 2), fan_out(256, 2), fan_out(4096, 1)
+    (8, 7, 16)
+    """
+    least, best = inf, 2
+    for fan in range(2, max(3, side + 1)):
+        height = _height(side, fan)
+        faces = sum(float(fan) ** (-(axes - 1) * level) for level in range(height))
+        error = (fan - 1) * height**2 * faces
+        if error < least:
+            least, best = error, fan
+    return best
+
+
+def _height(side: int, fan: int) -> int:
+    """The number of levels below the whole down to single cells."""
+    height, width = 1, fan
+    while width < side:
+        height, width = height + 1, width * fan
+    return height
+
+
+def _levels(shape: tuple[int, ...]) -> Iterator[IntArray]:
+    """The number of each cell's block, from coarse to fine."""
+    fan = fan_out(max(shape), len(shape))
+    height = _height(max(shape), fan)
+    for level in range(1, height):
+        yield nested_blocks(shape, fan**level)
+    yield np.arange(int(np.prod(shape)))
+
+
+# Wavelets along every axis.
+
+
+@dataclass(frozen=True, slots=True)
+class PriveletEstimator:
+    """Haar wavelets of the table (Xiao, Wang and Gehrke 2010). One turn.
+
+    The noise of a box grows with the logarithms of its sides, to the power of 3 in the variance of each axis. So it
+    pays on long axes: in a plane of 64 by 64 cells single counts of cells are better.
+    """
+
+    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+        """Ask for all Haar coefficients."""
+        extent = Extent.of(axes)
+        release = yield Step(WaveletQuery(axes, tuple(extent.inside.tolist()), extent.shape), share)
+        found = wavelet_estimate(
+            release.plan.law.required(HaarTensorSums), release.values, release.plan.adjacency.total
+        )
+        return EstimatedTable(found.cells, found.apart, found.missing, (release,))
+
+
+# Coarse blocks are counted, and divided where there are many records.
+
+
+FOR_SIZE = Fraction(1, 100)
+"""What part of the share counts all records, where that is private: a first grid that is a little off costs little."""
+
+COARSE = Fraction(2, 5)
+"""What part of the rest counts the blocks; the others count their parts."""
+
+PER_PART = 2
+"""How many records a part is to hold, in scales of its noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveGridEstimator:
+    """Two levels of blocks (Qardaji, Yang and Li 2013), read together by least squares. Two turns, or three.
+
+    Two fifths of the share count coarse blocks; the rest counts their parts. The number of parts of a block is about
+    half the number of records that it seems to hold, times the epsilon of the parts. Where the number of records is
+    private, a hundredth of the share counts them first; the paper takes this number as known.
+
+    A block whose count may be large by noise alone is not divided, a rule that the paper does not have. Without it,
+    empty blocks would be divided where their coarse counts are too high, and be read as holding records: the more parts
+    a block has, the noisier is their sum, and the more the coarse count is trusted. With this rule smaller parts pay
+    where records are dense (in the paper a block has a fifth as many parts as records times epsilon), and blocks stay
+    so large that their parts can be finer. Each is read with the parts it has.
+
+    Formal guarantees: those of `TableEstimator`. Shares are public, and make up `share`: 1/100 and 99/100, or 0 and 1
+    where the number of records is public; of the latter 2/5 and 3/5. Each turn counts one tiling, of blocks that are
+    disjoint and follow from public facts and earlier turns alone: so under either adjacency it loses its share, and all
+    turns together `share`, by adaptive composition.
+    """
+
+    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+        """Ask how many records there are, if need be, then for coarse blocks, then for fine ones."""
+        extent = Extent.of(axes)
+        records, left, paid = yield from records_inside(axes, extent, setting, share, FOR_SIZE)
+        epsilon = epsilon_per_record(setting, left)
+        coarse = equal_blocks(extent.shape, coarse_parts(records, epsilon, extent.shape))
+        first = yield from counted(axes, extent, [coarse], Read.CELLS, left * COARSE)
+        seen = np.bincount(coarse, weights=first.cells.ravel()).astype(np.float64)
+        parts = parts_of(seen, epsilon, len(extent.shape))
+        fine = _divided(extent.shape, coarse, parts)
+        query = regions(axes, extent, [coarse, fine], Read.CELLS, turn=1)
+        second = yield Step(regions(axes, extent, [_pairs(coarse, fine)], Read.CELLS, turn=1), left * (1 - COARSE))
+        return read_regions(query, extent, together(first.releases[0], second), (*paid, *first.releases, second))
+
+
+def _pairs(coarse: IntArray, fine: IntArray) -> IntArray:
+    """A number for each pair."""
+    return coarse * (int(fine.max()) + 1) + fine
+
+
+def coarse_parts(records: float, epsilon: float, shape: tuple[int, ...]) -> int:
+    """Into how many parts to divide each axis at first: a quarter of what equal blocks would have, but 10 at least.
+
+    And no more than three halves of the root of the longest side: the second level is to be finer by as much.
+
+    >>> [coarse_parts(records, 1, (256, 256)) for records in (0, 40_000, 10**6)]
+    [10, 16, 24]
+    """
+    blocks: float = max(records, 0.0) * epsilon / 10
+    wanted = max(10, math.ceil(math.pow(blocks, 1 / len(shape)) / 4 - 1e-9))
+    return min(wanted, math.isqrt(9 * max(shape) // 4))
+
+
+def parts_of(counts: FloatArray, epsilon: float, axes: int) -> IntArray:
+    """Into how many parts to divide each axis of blocks with these noisy counts.
+
+    No block is divided that holds less than log(blocks) scales of the noise: of empty ones, half a block in all exceeds
+    that on average.
+
+    >>> parts_of(np.array([0.0, 10.0, 40.0, 400.0]), 1, axes=2).tolist()
+    [1, 2, 4, 11]
+    """
+    least = math.log(len(counts)) / (epsilon * float(COARSE))
+    wanted = np.where(counts > least, counts, 0.0) * epsilon * float(1 - COARSE) / PER_PART
+    return np.maximum(1, np.ceil(wanted ** (1 / axes) - 1e-9)).astype(np.int64)
+
+
+def _divided(shape: tuple[int, ...], coarse: IntArray, parts: IntArray) -> IntArray:
+    """Number the part of its block that each cell lies in, where a block is divided into as many along each axis."""
+    label = np.zeros(len(coarse), dtype=np.int64)
+    for places in np.indices(shape).reshape(len(shape), -1):
+        low = np.full(len(parts), np.iinfo(np.int64).max)
+        high = np.zeros(len(parts), dtype=np.int64)
+        np.minimum.at(low, coarse, places)
+        np.maximum.at(high, coarse, places)
+        width = (high - low + 1)[coarse]
+        count = np.minimum(parts[coarse], width)
+        label = label * count + (places - low[coarse]) * count // width
+    return label
+
+
+# Blocks are counted, divided where that tells, and all counts read together.
+
+
+FIRST_TURN, SECOND = Fraction(3, 10), Fraction(1, 5)
+"""What parts of the share count the first blocks, and those between them and the last ones."""
+HALF_WAY = 2
+"""The first blocks are as many halvings above single cells as this part of all is."""
+TOLERANCE = 1.0
+"""Variance that the split of a block may keep, in units of the noise of a split if both halves were counted."""
+FEWER = 0.7
+"""The second turn is left out if it would have more than this part of the blocks that the last one would have at once:
+then there is nothing to be found that a division in two steps would spare."""
+FEWEST = 100
+"""Cells from which on looking before counting pays."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefinedGridEstimator:
+    """Three levels of blocks, each of which divides what is not known well, read together. One to three turns.
+
+    Three tenths of the share count blocks of about as many cells as there are blocks. Read along a space-filling curve,
+    they tell which blocks are worth dividing, and how far: a block is divided while halving it, or a part of it, would
+    leave more unknown than the noise of counting both halves. A fifth of the share counts these parts, and half of it
+    counts those of their own parts that are then worth counting. Where the second turn would save the third one few
+    blocks, all that is left is spent at once. All turns are read together by empirical Bayes, as `dp.cdf` reads its
+    own: differences that noise alone explains are shrunk.
+
+    The constants were chosen on the sums of random rectangles of three of the six maps of DPBench (twitter,
+    BeijingTaxiS, Adult-2D) and of simulated ones (blobs, a line, a slope, atoms), full and thinned to 1,000 and 10,000
+    records, at epsilon 0.1 and 1, on 64 x 64 cells; they were judged on the other three (checkin, cabspottingS,
+    MDSalary-2D), on other simulated ones, and on 256 x 256 cells.
+
+    Formal guarantees: those of `TableEstimator`. Parts of the share are public, and make up `share`: the first is 3/10,
+    and whatever its answer is, what follows loses 7/10, in one turn or in two of 1/5 and 1/2; where cells are few one
+    turn has all. Each turn counts one tiling, of blocks that are disjoint and follow from public facts and earlier
+    turns alone: so under either adjacency it loses its part, and all turns together `share`, by adaptive composition.
+    """
+
+    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+        """Ask for blocks, then for parts of them, then for parts of these."""
+        plane = _Plane.of(axes)
+        if plane.extent.cells < FEWEST or setting.loss.rho == 0:
+            return plane.estimated([(yield Step(plane.query(plane.tree.tilings[-1][:-1], 0), share))])
+        alone = _noise_alone(setting, share)
+        releases = [(yield Step(plane.query(plane.blocks, 0), share * FIRST_TURN))]
+        left, splits = 1 - FIRST_TURN, plane.read(releases).splits
+        parts, last = (plane.worth_counting(splits, alone, part) for part in (SECOND, left))
+        if len(parts) <= FEWER * len(last):
+            releases.append((yield Step(plane.query(parts, 1), share * SECOND)))
+            left -= SECOND
+            last = plane.worth_counting(plane.read(releases).splits, alone, left)
+        releases.append((yield Step(plane.query(last, 2), share * left)))
+        return plane.estimated(releases)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plane:
+    """A table in the order of its boxes, which are asked for and read by the places where they begin."""
+
+    axes: Axes
+    extent: Extent
+    tree: BoxTree
+    places: tuple[int, ...]
+
+    @classmethod
+    def of(cls, axes: Axes) -> _Plane:
+        extent = Extent.of(axes)
+        tree = BoxTree.of(extent.shape, len(extent.outside))
+        return cls(axes, extent, tree, (*extent.inside[tree.order].tolist(), *extent.outside.tolist()))
+
+    @property
+    def blocks(self) -> IntArray:
+        """The blocks that are counted first."""
+        return self.tree.tilings[self.tree.depth // HALF_WAY][:-1]
+
+    def query(self, starts: IntArray, turn: int) -> RegionQuery:
+        """Ask for the boxes that begin there."""
+        return RegionQuery(self.axes, self.places, (tuple(starts.tolist()),), Read.CELLS, turn)
+
+    def read(self, releases: list[Release]) -> JointEstimate:
+        """Read the answers together."""
+        return JointEstimate.of(releases, self.tree.layout)
+
+    def worth_counting(self, splits: Splits, alone: Noise, part: Fraction) -> IntArray:
+        """Starts of blocks that are not worth dividing, if this part of the share counts them; the first, if all."""
+        noise = Noise(alone.family, alone.parameter / part).variance / 2
+        risk = largest_below(splits.layout, splits.variance)
+        starts = beginnings(splits.layout, undivided(splits.layout, risk > TOLERANCE * noise))
+        return starts if starts[-1] > 0 and starts[1] < self.extent.cells else self.blocks
+
+    def estimated(self, releases: list[Release]) -> EstimatedTable:
+        """Every cell from all answers."""
+        joint, cells = self.read(releases), np.empty(self.extent.cells)
+        cells[self.tree.order] = joint.cells[: self.extent.cells]
+        outside = float(joint.cells[self.extent.cells :].sum())
+        return EstimatedTable(cells.reshape(self.extent.shape), outside, joint.missing, tuple(releases))
+
+
+def _noise_alone(setting: Setting, share: Fraction) -> Noise:
+    """The noise of a count if the whole share were spent on one tiling; to choose by, not to protect."""
+    loss, adjacency = setting.loss * share, setting.adjacency
+    if loss.epsilon is not None:
+        return Noise(Family.LAPLACE, adjacency.l1_sensitivity / loss.epsilon)
+    return Noise(Family.GAUSSIAN, adjacency.squared_l2_sensitivity / (2 * loss.rho))

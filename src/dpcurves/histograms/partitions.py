@@ -1,0 +1,335 @@
+"""Table estimators on private partitions: clusters of counts (AHP), DAWA, PrivTree, and multiplicative weights
+(MWEM)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import Refused
+from ..arrays import FloatArray, IntArray, compiled
+from ..conversation import Setting, Step
+from ..data import Axis, Outside
+from ..queries import Boxes, IntervalPartitionQuery, Read, Splitting, TreePartitionQuery, WorstBoxQuery
+from ..queries.region import Box
+from .table_estimator import (
+    Axes,
+    Conversation,
+    EstimatedTable,
+    Extent,
+    counted,
+    epsilon_per_record,
+    neighbourly,
+    records_inside,
+)
+
+# Sorted numbers in clusters: the fewer, the less noise each needs, and the less alike its members are.
+
+
+def clusters(rising: FloatArray, variance: float) -> NDArray[np.int64]:
+    """The number of each number's cluster, in one pass (Zhang, Chen, Xu, Meng and Xie 2014, greedy clustering).
+
+    A cluster of m numbers costs the sum of squared distances from their mean, and ``variance / m`` for its noise. The
+    next number joins unless it would be cheaper, at the best, in a new cluster with some of those that follow it.
+
+    Args:
+        rising: Numbers that do not fall, of shape ``(n,)``.
+        variance: The variance of the noise of one count.
+
+    >>> clusters(np.array([0.0, 0.1, 9.0, 9.2, 9.3]), 2.0).tolist()
+    [0, 0, 1, 1, 1]
+    """
+    sums = np.concatenate(([0.0], np.cumsum(rising)))
+    squares = np.concatenate(([0.0], np.cumsum(rising**2)))
+    # A new cluster takes all numbers that equal its first one: they come near it for less noise each.
+    last_equal = np.searchsorted(rising, rising, side="right") - 1
+    return _joined(rising, sums, squares, last_equal, variance)
+
+
+@compiled
+def _joined(
+    rising: FloatArray, sums: FloatArray, squares: FloatArray, last_equal: NDArray[np.int64], variance: float
+) -> NDArray[np.int64]:
+    count = len(rising)
+    label = np.zeros(count, dtype=np.int64)
+    start = 0
+    for new in range(1, count):
+        members = new - start
+        total, square = sums[new] - sums[start], squares[new] - squares[start]
+        alone = square - total**2 / members + variance / members
+        total, square = sums[new + 1] - sums[start], squares[new + 1] - squares[start]
+        joined = square - total**2 / (members + 1) + variance / (members + 1)
+        best = np.inf
+        for last in range(last_equal[new], count):
+            size = last - new + 1
+            apart = (rising[new] - (sums[last + 1] - sums[new]) / size) ** 2
+            best = min(best, apart + variance / size**2)
+            if apart > best:  # the mean only rises, and what noise costs is not below zero
+                break
+        label[new] = label[new - 1]
+        if joined >= alone + best:
+            start = new
+            label[new] += 1
+    return label
+
+
+# Cells with like noisy counts are put together, wherever they lie, and counted again.
+
+
+THRESHOLD = 0.35
+
+
+@dataclass(frozen=True, slots=True)
+class AhpEstimator:
+    """Cluster, then count (Zhang, Chen, Xu, Meng and Xie 2014). Two turns.
+
+    Noisy counts of all cells that are below ``0.35 * log(cells) / epsilon`` are set to 0; then the cells are sorted by
+    count, and neighbours in that order are merged as long as that lowers the expected squared error. Clusters are not
+    intervals, so sums over intervals are biased, which makes this a poor choice for distribution functions.
+
+    Attributes:
+        scan: The part of the budget that is spent on finding clusters.
+
+    Raises:
+        ValueError: `scan` is not between 0 and 1.
+    """
+
+    scan: Fraction = Fraction(17, 20)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.scan < 1:
+            raise Refused("scan", f"a part between 0 and 1 is needed, got {self.scan}")
+
+    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+        """Ask for all cells, then for clusters of them."""
+        extent = Extent.of(axes)
+        seen = yield from counted(axes, extent, [np.arange(extent.cells)], Read.CELLS, share * self.scan)
+        epsilon = epsilon_per_record(setting, share * self.scan)
+        noisy = seen.cells.ravel()
+        kept = np.where(noisy <= THRESHOLD * log(extent.cells) / epsilon, 0.0, noisy)
+        order = np.argsort(kept, kind="stable")
+        rest = share * (1 - self.scan)
+        label = np.empty(extent.cells, dtype=np.int64)
+        label[order] = clusters(kept[order], 2 / epsilon_per_record(setting, rest) ** 2)
+        found = yield from counted(axes, extent, [label], Read.CELLS, rest, turn=1)
+        return EstimatedTable(found.cells, found.outside, found.missing, (*seen.releases, *found.releases))
+
+
+# Intervals of cells with like counts are found, and counted as one.
+
+
+GROUP = 32
+MOST_IN_ONE_LEVEL = 200
+"""In a plane so few intervals, or less, are counted one by one; more of them also in groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class DawaEstimator:
+    """Find and count intervals of similar counts (Li, Hay, Miklau and Wang 2014): see `docs/errata.md`. Two turns.
+
+    First a partition of the cells is chosen, in an order that keeps neighbours together: with two axes along a Hilbert
+    curve, else row by row. Then its intervals are counted: along one axis with a tree over them, so that prefixes are
+    read well, in a plane also in groups, where there are many. Inside an interval counts are spread evenly.
+
+    Attributes:
+        choice: The part of the budget that is spent on choosing the partition. None: a quarter, with two axes two
+            fifths.
+
+    Raises:
+        ValueError: `choice` is not between 0 and 1.
+    """
+
+    choice: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if self.choice is not None and not 0 < self.choice < 1:
+            raise Refused("choice", f"a part between 0 and 1 is needed, got {self.choice}")
+
+    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+        """Ask for a partition, then for its counts."""
+        extent = Extent.of(axes)
+        order = neighbourly(extent.shape)
+        query = IntervalPartitionQuery(axes, tuple(extent.inside[order].tolist()))
+        in_line = extent.cells == max(extent.shape)
+        choice = self.choice if self.choice is not None else Fraction(1, 4) if in_line else Fraction(2, 5)
+        chosen = yield Step(query, share * choice)
+        label = np.empty(extent.cells, dtype=np.int64)
+        label[order] = np.cumsum(np.asarray(chosen.values) == 1)
+        labels = [label] if in_line or int(label.max()) < MOST_IN_ONE_LEVEL else [label // GROUP, label]
+        read = Read.PREFIXES if in_line else Read.CELLS
+        found = yield from counted(axes, extent, labels, read, share * (1 - choice))
+        return EstimatedTable(found.cells, found.outside, found.missing, (chosen, *found.releases))
+
+
+# A partition is grown where records are many, and its leaves are counted.
+
+
+GROWING = Fraction(1, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class PrivTreeEstimator:
+    """Grow a partition, then count its leaves (Zhang, Xiao and Xie 2016). Two turns.
+
+    Attributes:
+        fan: Into how many parts a box is divided along each axis.
+        least: A box is divided only if it seems to hold more records than this; with 0, the noise decides.
+        growing: The part of the share that is spent on growing the partition; the rest is spent on counting its leaves.
+
+    Raises:
+        ValueError: `fan` is below 2, `least` below 0, or `growing` not between 0 and 1.
+    """
+
+    fan: int = 2
+    least: int = 0
+    growing: Fraction = GROWING
+
+    def __post_init__(self) -> None:
+        if self.fan < 2:
+            raise Refused("fan", f"a box is divided into at least 2 parts along an axis, got {self.fan}")
+        if self.least < 0:
+            raise Refused("least", f"a number of records of at least 0 is needed, got {self.least}")
+        if not 0 < self.growing < 1:
+            raise Refused("growing", f"a part between 0 and 1 is needed, got {self.growing}")
+
+    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+        """Ask for a partition, then for the counts of its leaves."""
+        extent = Extent.of(axes)
+        query = TreePartitionQuery(axes, (self.fan,) * len(axes), self.least)
+        grown = yield Step(query, share * self.growing)
+        leaves = Splitting(query.shape, query.fans).leaves(grown.values)
+        label = leaf_numbers(leaves, query.shape)[extent.inside]
+        read = Read.PREFIXES if extent.cells == max(extent.shape) else Read.CELLS
+        found = yield from counted(axes, extent, [label], read, share * (1 - self.growing))
+        return EstimatedTable(found.cells, found.outside, found.missing, (grown, *found.releases))
+
+
+def leaf_numbers(leaves: Boxes, shape: tuple[int, ...]) -> IntArray:
+    """The number of the box that each cell of a flat table is in; numbers rise with the first cells of the boxes."""
+    number = np.empty(shape, dtype=np.int64)
+    order = np.lexsort(leaves.lower.T[::-1])
+    for rank, (lower, upper) in enumerate(zip(leaves.lower[order].tolist(), leaves.upper[order].tolist(), strict=True)):
+        number[tuple(slice(low, high) for low, high in zip(lower, upper, strict=True))] = rank
+    return number.ravel()
+
+
+# An estimate is improved where it is worst, again and again.
+
+
+SWEEPS = 100
+MOST_BOXES = 4096
+LEAST_EXPECTED = 1e-9
+"""So large a part of all records, at least, is expected in a box that was counted, and beside it."""
+MOST_EXPECTED = 1e18
+
+
+class BoxCount(NamedTuple):
+    """A box that was counted: which cells, and how many records were found in it and beside it."""
+
+    cells: tuple[slice, ...]
+    within: float
+    beside: float
+
+
+@dataclass(frozen=True, slots=True)
+class MwemEstimator:
+    """Multiplicative weights (Hardt, Ligett and McSherry 2012): in each round the worst box is chosen and counted.
+
+    Boxes begin at the first cell: along one axis they are prefixes. The records outside the box are counted together
+    with it at no further cost, which makes the total more exact round by round. The paper takes the total as known;
+    here, where it is private, a first count of it is paid for. After each round the estimate is fitted to all boxes so
+    far, starting from the previous estimate.
+
+    Attributes:
+        rounds: How many boxes are counted.
+
+    Raises:
+        ValueError: there is no round.
+    """
+
+    rounds: int = 10
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1:
+            raise Refused("rounds", f"at least 1 is needed, got {self.rounds}")
+
+    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+        """Ask for the number of records, if need be, then turn by turn for a box and its count."""
+        extent = Extent.of(axes)
+        total, left, paid = yield from records_inside(axes, extent, setting, share)
+        boxes = candidates(extent.shape)
+        rounds = min(self.rounds, len(boxes))
+        estimate, so_far, found = np.full(extent.shape, max(total, 1.0) / extent.cells), list[BoxCount](), None
+        for turn in range(rounds):
+            expected = tuple(round(min(float(estimate[inside(box)].sum()), MOST_EXPECTED)) for box in boxes)
+            shifted = tuple(_in_table(box, axes) for box in boxes)
+            chosen = yield Step(WorstBoxQuery(axes, shifted, expected), left / rounds / 2)
+            box = boxes.pop(chosen.values[0])
+            found = yield from counted(axes, extent, [_beside(box, extent)], Read.CELLS, left / rounds / 2, turn=turn)
+            so_far.append(_box_count(box, found.cells))
+            estimate = fitted(estimate, so_far)
+            paid = (*paid, chosen, *found.releases)
+        return EstimatedTable(estimate, found.outside if found else 0.0, found.missing if found else 0.0, paid)
+
+
+def candidates(shape: tuple[int, ...]) -> list[Box]:
+    """The boxes that may be counted: from the first cell on; at most `MOST_BOXES`, of which none but the only has all.
+
+    >>> candidates((3,))
+    [((0, 1),), ((0, 2),)]
+    >>> len(candidates((4, 4))), candidates((1, 1))
+    (15, [((0, 1), (0, 1))])
+    """
+    most = int(MOST_BOXES ** (1 / len(shape)) + 1e-9)
+    ends = (np.unique(np.ceil(np.linspace(0, cells, min(cells, most) + 1)[1:]).astype(int)).tolist() for cells in shape)
+    boxes: list[Box] = [tuple((0, end) for end in corner) for corner in product(*ends)]
+    return boxes[:-1] or boxes
+
+
+def inside(box: Box) -> tuple[slice, ...]:
+    """To take the cells of a box."""
+    return tuple(slice(low, high) for low, high in box)
+
+
+def fitted(estimate: FloatArray, so_far: Sequence[BoxCount]) -> FloatArray:
+    """Nearest to the estimate, in relative entropy, of all that agree with what was found: box by box, in sweeps.
+
+    The paper moves part of the way to the last count; here counts are met (Deming and Stephan 1940), which does not
+    depend on how many records there are. Of the box a count in it and what is left beside it are averaged.
+    """
+    total = max(float(np.mean([one.within + one.beside for one in so_far])), 1.0)
+    least = LEAST_EXPECTED * total
+    for _ in range(SWEEPS):
+        for one in so_far:
+            aim = min(max((one.within + total - one.beside) / 2, least), total - least)
+            estimate = estimate * (total / estimate.sum())
+            within = float(estimate[one.cells].sum())
+            beside = (total - aim) / max(total - within, least)
+            estimate *= beside
+            estimate[one.cells] *= aim / max(within, least) / beside
+    return estimate
+
+
+def _in_table(box: Box, axes: Axes) -> Box:
+    """The box in the table, where cells for values outside come first."""
+    apart = [isinstance(axis, Axis) and axis.grid.outside is Outside.APART for axis in axes]
+    return tuple((low + shift, high + shift) for (low, high), shift in zip(box, apart, strict=True))
+
+
+def _beside(box: Box, extent: Extent) -> NDArray[np.int64]:
+    """0 in the box, 1 beside it."""
+    label = np.ones(extent.shape, dtype=np.int64)
+    label[inside(box)] = 0
+    return label.ravel()
+
+
+def _box_count(box: Box, cells: FloatArray) -> BoxCount:
+    within = float(cells[inside(box)].sum())
+    return BoxCount(inside(box), within, float(cells.sum()) - within)

@@ -1,0 +1,662 @@
+"""Intervals of single numbers: shares of groups, counts, sums, means, variances, differences, largest absolute
+values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import hypot, inf, isfinite, nan, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..laws import Family, Noise
+from .bands import interval, upper_quantile, upper_quantiles
+from .groups import GroupCounts, GroupNoise
+
+# Search for the ends of an interval: the distances from an estimate at which a test begins to reject.
+
+
+Excess = Callable[[FloatArray], FloatArray]
+HALVINGS = 24
+
+
+def accepted(excess: Excess, inside: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:
+    """Ends of the numbers around `inside`, from `least` to `most`, whose excess is not above 0: (..., 2)."""
+    return np.stack([_end(excess, inside, least), _end(excess, inside, most)], axis=-1)
+
+
+def _end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArray:
+    """Where, between a point that is inside and an end, the excess rises above 0; the end if it does not there."""
+    near, far = inside, end
+    for _ in range(HALVINGS):
+        middle = (near + far) / 2
+        holds = excess(middle) <= 0
+        near, far = np.where(holds, middle, near), np.where(holds, far, middle)
+    return np.where(excess(end) <= 0, end, far)
+
+
+# Between which ends the shares and the numbers of positives of groups lie: each group on its own.
+
+
+HALF = 0.5
+FAR_OFF = 12.0
+"""Standard deviations of sampling, and as many records, beyond which no number of positives is tried."""
+
+
+def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
+    """Confidence intervals for the share of positives of each group, at confidence `level`: (groups, 2), in [0, 1].
+
+    A share s is between the ends if ``(1 - s) * positives - s * negatives``, which is 0 without noise where s is the
+    true share, is no further from 0 than noise takes it with chance `level` (Fieller 1954). So no ratio of noisy
+    numbers needs a law, and the chance holds in small groups as in large ones; a group that may be empty has the
+    interval from 0 to 1. Of the population sampling moves that number, too: for n records by a binomial law, whose
+    quantiles are read off `normal` with a correction for its skewness (Cornish and Fisher 1938).
+
+    Counts below zero are taken as zero, which never takes that number further from 0.
+
+    Args:
+        groups: The released groups, (groups,).
+        noise: Simulated noise of what was released.
+        normal: Draws of the standard normal law for sampling, (draws, groups); None: for these records.
+        level: The chance of each group.
+
+    Raises:
+        ValueError: the level is not between 0 and 1, or needs more draws.
+    """
+    positive, negative = np.maximum(groups.positive, 0.0), np.maximum(groups.negative, 0.0)
+    size = positive + negative
+
+    def excess(share: FloatArray) -> FloatArray:
+        moved = (1 - share) * noise.positive - share * noise.negative + _sampled(size, share, normal)
+        return np.abs((1 - share) * positive - share * negative) - upper_quantiles(np.abs(moved), level)
+
+    share = np.divide(positive, size, out=np.full(size.shape, 0.5), where=size > 0)
+    return accepted(excess, share, np.zeros_like(share), np.ones_like(share))
+
+
+def positive_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
+    """Confidence intervals for the positives of each group, at confidence `level`: (groups, 2), not below 0.
+
+    For the population, those that are to be expected among as many records.
+
+    Args:
+        groups: The released groups, (groups,).
+        noise: Simulated noise of what was released.
+        normal: See `share_intervals`.
+        level: The chance of each group.
+
+    Raises:
+        ValueError: the level is not between 0 and 1, or needs more draws.
+    """
+    positive = np.maximum(groups.positive, 0.0)
+    size = np.maximum(positive + np.maximum(groups.negative, 0.0), 1.0)
+
+    def excess(expected: FloatArray) -> FloatArray:
+        moved = noise.positive + _sampled(size, np.clip(expected / size, 0.0, 1.0), normal)
+        return np.abs(positive - expected) - upper_quantiles(np.abs(moved), level)
+
+    most = positive + np.abs(noise.positive).max(axis=0) + FAR_OFF * (np.sqrt(size) + 1)
+    return accepted(excess, positive, np.zeros_like(positive), most)
+
+
+def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, units: float, level: float) -> FloatArray:
+    """Confidence intervals for means of counts over samples of this size, each at `level`: (counts, 2), not below 0.
+
+    A mean m is between them if noise and sampling together take a count of m units as far up as the released one with
+    half of the error chance, and as far down likewise. The law of samples is that of `share_intervals`, half a record
+    further out: without noise ends are those of Clopper and Pearson (1934), but for a part of a record.
+    Where the number of units is not known, counts are taken to scatter as Poisson's law does, which is more than those
+    of any number of units do.
+
+    Args:
+        counts: Released counts, (counts,), without bias.
+        noise: Their simulated noise, (draws, counts).
+        normal: Draws of the standard normal law for sampling, of the same shape.
+        units: The approximate number of units; infinite: not known.
+        level: The chance of each.
+
+    Raises:
+        ValueError: the level is not between 0 and 1, or needs more draws.
+    """
+    each = (1 + level) / 2
+
+    def excess(mean: FloatArray) -> FloatArray:
+        moved = noise + _scatter(mean, np.clip(mean / units, 0.0, 1.0), normal)
+        up, down = upper_quantiles(moved, each), upper_quantiles(-moved, each)
+        return np.maximum(counts - mean - up, mean - counts - down) - HALF
+
+    inside = np.clip(counts, 0.0, units)
+    most = np.minimum(inside + np.abs(noise).max(axis=0) + FAR_OFF * (np.sqrt(inside) + FAR_OFF), units)
+    return accepted(excess, inside, np.zeros_like(inside), most)
+
+
+def residual_envelope(groups: GroupCounts, noise: GroupNoise, normal: FloatArray, level: float) -> FloatArray:
+    """The bound on the absolute mean residual of a group, with probability `level` if the model is right: (groups,).
+
+    A record of prediction p has a residual of variance ``p * (1 - p)``. Its mean over a group is at most that of the
+    mean prediction, for ``p * (1 - p)`` is concave. The noise of the sum of residuals adds to it.
+
+    Args:
+        groups: The released groups, (groups,).
+        noise: Simulated noise of what was released.
+        normal: Draws of the standard normal law for sampling, (draws, groups).
+        level: The chance of each group.
+    """
+    count = np.maximum(groups.count, 1.0)
+    moved = noise.surplus(groups.middle) + _sampled(count, groups.mean, normal)
+    return np.minimum(upper_quantiles(np.abs(moved), level) / count, 1.0)
+
+
+def _sampled(size: FloatArray, share: FloatArray, normal: FloatArray | None) -> FloatArray:
+    """Positives of so many records less the expected ones, (draws, groups) or none."""
+    return np.zeros(1) if normal is None else _scatter(size * share, share, normal)
+
+
+def _scatter(mean: FloatArray, share: FloatArray, normal: FloatArray) -> FloatArray:
+    """Counts of a binomial law less their mean: of a share of all, or of Poisson's law if that is 0."""
+    return normal * np.sqrt(mean * (1 - share)) + (normal**2 - 1) * (1 - 2 * share) / 6
+
+
+# Intervals of a count, a sum, a mean and a variance, from noisy sums of values that lie between -1 and 1.
+
+
+Ends = tuple[float, float]
+Errors = Callable[[], FloatArray]
+KNOWN = 0.95
+"""The level at which a count has to be above what noise makes of no record, or nothing is known of its values."""
+FAR = 60.0
+"""Standard deviations of the noise of a count: of more records than these something is known, whatever the noise."""
+WHOLE = 1e-6
+"""Rounding of doubles, by which a whole number may miss itself."""
+
+SPENT = 1 / 10
+"""The part of the error chance of a mean, or a sum, that goes to the bound of its variance."""
+LARGEST_VARIANCE = 2.0
+"""The largest variance, with divisor n - 1, of values between -1 and 1: that of both ends."""
+
+
+class Spread(NamedTuple):
+    """Records in cells between -1 and 1, from which is read how far squared distances from the mean scatter.
+
+    Attributes:
+        edges: The edges of the cells, (cells + 1,).
+        counts: Without bias, (cells,).
+        noise: Simulated, (draws, cells).
+        normal: Draws of the standard normal law for sampling, (draws, cells).
+    """
+
+    edges: FloatArray
+    counts: FloatArray
+    noise: FloatArray
+    normal: FloatArray
+
+    def largest_fourth(self, means: FloatArray, count: float, level: float) -> float:
+        """An upper limit of the mean fourth power of the distance from the mean of the population.
+
+        Each record is taken at the end of its cell that is further from the mean. Sampling moves a count by its root,
+        and that of a cell where nobody was seen by that of one record.
+
+        Args:
+            means: Draws of the mean, (draws,).
+            count: How many records there are.
+            level: The chance that it is not above the limit, about.
+        """
+        far = np.abs(self.edges - means[:, None])
+        weights = np.maximum(far[:, :-1], far[:, 1:]) ** 4
+        scatter = self.normal * np.sqrt(np.maximum(self.counts, 0.0) + 1)
+        return upper_quantile((weights * (self.counts - self.noise + scatter)).sum(axis=1), level) / count
+
+
+class Moments(NamedTuple):
+    """Sums over the records: of ones, of their values, of the squares of these; or the noise of such sums, (draws,).
+
+    Values lie between -1 and 1. Where squares were not released, `square` is None.
+    """
+
+    records: FloatArray
+    value: FloatArray
+    square: FloatArray | None
+
+
+def mean_of(found: Moments) -> FloatArray:
+    """The mean, between -1 and 1; 0 where there seems to be no record."""
+    there = found.records > 0
+    return np.asarray(np.clip(np.divide(found.value, np.where(there, found.records, 1)) * there, -1.0, 1.0))
+
+
+def variance_of(found: Moments) -> FloatArray:
+    """The variance, with divisor n - 1, of at least 2 records; not below 0. NaN where squares were not released."""
+    return np.asarray(np.clip(_unbounded_variance(found), 0.0, LARGEST_VARIANCE))
+
+
+def count_ends(found: Moments, noise: Moments, level: float, total: float, normal: FloatArray | None) -> Ends:
+    """Ends of the number of records, or of its mean over samples of this size; see `mean_intervals`.
+
+    Numbers of records are whole, and so are their ends; those of the mean contain them.
+
+    Args:
+        found: What was released, without bias.
+        noise: Simulated.
+        level: The chance that they cover.
+        total: How many records there are, those without a value among them; infinite: private.
+        normal: Draws of the standard normal law for sampling, (draws,); None: for these records.
+    """
+    possible = min(max(float(found.records), 0.0), total)
+    low, high = interval(possible, noise.records, level)  # noise beyond what is possible makes nothing certain
+    low, high = max(float(np.ceil(low - WHOLE)), 0.0), min(float(np.floor(high + WHOLE)), total)
+    if normal is None:
+        return low, high
+    ends = mean_intervals(np.atleast_1d(found.records), noise.records[:, None], normal[:, None], total, level)
+    return min(float(ends[0, 0]), low), max(float(ends[0, 1]), high)
+
+
+def known_count(found: Moments, noise: Moments, total: int | None) -> float:
+    """The number of records; NaN where its interval of level `KNOWN` holds all that is possible."""
+    near = max(float(found.records), 0.0)
+    if total is None:
+        return near
+    lower, upper = count_ends(found, noise, KNOWN, total, None)
+    return nan if lower <= 0 and total <= upper else min(near, float(total))
+
+
+def whole_ends(counts: FloatArray, errors: FloatArray, total: int | None) -> FloatArray:
+    """Ends of numbers of records that noise moved by at most `errors`: whole, and possible, (cells,) to (cells, 2).
+
+    >>> whole_ends(np.array([-3.0, 7.4]), np.array([4.5, 4.5]), 10).tolist()
+    [[0.0, 4.0], [3.0, 10.0]]
+    """
+    near = possible(counts, total)  # noise beyond what is possible makes nothing certain
+    lower, upper = np.ceil(near - errors - WHOLE), np.floor(near + errors + WHOLE)
+    ends = np.stack([np.minimum(lower, np.rint(near)), np.maximum(upper, np.rint(near))], axis=1)
+    return possible(ends, total)
+
+
+def possible(counts: FloatArray, total: int | None) -> FloatArray:
+    """Counts, or ends of them, between zero and the number of records, if that is public."""
+    return np.clip(counts, 0.0, np.inf if total is None else float(total))
+
+
+def known_counts(counts: FloatArray, spread: FloatArray, total: int | None, errors: Errors) -> FloatArray:
+    """Counts where something is known of them: NaN where the interval holds all that is possible, (cells,).
+
+    Args:
+        counts: Without bias, (cells,).
+        spread: The standard deviation of their noise, (cells,).
+        total: The number of records; None: it is private, so no interval holds all.
+        errors: How far off they may be, (cells,): it is asked only if there are so few records that it matters.
+    """
+    near = possible(counts, total)
+    if total is None or total > FAR * float(np.max(spread, initial=0.0)):
+        return near
+    lower, upper = whole_ends(counts, errors(), total).T
+    return np.where((lower <= 0) & (upper >= total), np.nan, near)
+
+
+def mean_ends(found: Moments, noise: Moments, level: float, student: FloatArray | None) -> Ends:
+    """Ends of the mean, between -1 and 1.
+
+    A mean m is between them if ``value - m * count``, which is 0 without noise where m is the true one, is no further
+    from 0 than noise takes it with chance `level` (Fieller 1954). So no ratio of noisy numbers needs a law. For the
+    population, sampling moves that number, too: by the root of count times variance, times a draw of Student's law. The
+    variance is taken at the upper end of a one-sided interval, for which a part of the error chance is spent; where
+    squares were not released, at ``1 - m**2``, the most that values between -1 and 1 with this mean can have (Bhatia
+    and Davis 2000). Sampling is taken as for many records: of few that are very skewed the ends cover less.
+
+    Args:
+        found: What was released, without bias.
+        noise: Simulated.
+        level: The chance that they cover.
+        student: Draws of Student's law for sampling, (draws,); None: for these records.
+    """
+    if not is_there(found, noise, level):
+        return -1.0, 1.0
+    level, most = _sampled_at(found, noise, level, student)
+
+    def excess(mean: FloatArray) -> FloatArray:
+        moved = noise.value - mean * noise.records
+        if student is not None:
+            moved = moved + student * np.sqrt(found.records * np.minimum(most, 1 - mean**2))
+        return np.abs(found.value - mean * found.records) - upper_quantile(np.abs(moved), level)
+
+    low, high = accepted(excess, mean_of(found), np.array(-1.0), np.array(1.0)).tolist()
+    return low, high
+
+
+def sum_ends(  # noqa: PLR0917
+    found: Moments, noise: Moments, level: float, student: FloatArray | None, middle: float, total: float
+) -> Ends:
+    """Ends of ``value + middle * count``, the sum of values that were shifted by `middle` before.
+
+    For the population, of the mean of such sums over samples of this size: `total` independent units, of which those
+    without a value add nothing; or, where that number is private, as many as Poisson's law gives, which scatters most.
+
+    Args:
+        found: What was released, without bias.
+        noise: Simulated.
+        level: The chance that they cover.
+        student: Draws of Student's law for sampling, (draws,); None: for these records.
+        middle: What each value was shifted by.
+        total: How many records there are; infinite: private.
+    """
+    estimate, moved = float(found.value + middle * found.records), noise.value + middle * noise.records
+    level, most = _sampled_at(found, noise, level, student)
+    if student is not None:
+        count = max(float(found.records), 1.0)
+        mean = float(mean_of(found))
+        scatter = count * min(most, 1 - mean**2) + count * (mean + middle) ** 2
+        known = count**2 * (mean + middle) ** 2 / total if isfinite(total) else 0.0
+        moved = moved + student * np.sqrt(max(scatter - known, 0.0))
+    return interval(estimate, moved, level)
+
+
+def variance_ends(
+    found: Moments, noise: Moments, level: float, normal: FloatArray | None, spread: Spread | None = None
+) -> Ends:
+    """Ends of the variance, from 0.
+
+    For these records: quantiles of the variance that is left when noise is taken off what was released, again and
+    again. For the population a variance v is between them if the released one is no further from it than this noise and
+    sampling take it, where squared distances from the mean, which are at most c, have a variance of ``v * (c - v)`` at
+    most, whatever their law (Bhatia and Davis 2000); or, with a `spread`, of the upper limit of their mean square less
+    ``v**2``, if that is less. A part of the error chance is spent on that limit.
+
+    Args:
+        found: The released moments, without bias, squares among them.
+        noise: Simulated.
+        level: The chance that they cover.
+        normal: Draws of the standard normal law for sampling, (draws,); None: for these records.
+        spread: Counts that tell how squares scatter, if any were released.
+    """
+    if not is_there(found, noise, level):
+        return 0.0, LARGEST_VARIANCE
+    less = _less(found, noise)
+    left = _unbounded_variance(less)
+    each = (1 + level) / 2
+    if normal is None:
+        low, high = np.clip([-upper_quantile(-left, each), upper_quantile(left, each)], 0.0, LARGEST_VARIANCE).tolist()
+        return low, high
+    released, count, furthest = _unbounded_variance(found), float(found.records), 1 + float(np.abs(mean_of(found)))
+    fourth = np.inf
+    if spread is not None:
+        spent = SPENT * (1 - level)
+        level, fourth = level + spent, spread.largest_fourth(mean_of(less), count, 1 - spent)
+
+    def excess(variance: FloatArray) -> FloatArray:
+        scatter = np.clip(fourth - variance**2, 0.0, np.maximum(variance * (furthest**2 - variance), 0.0)) / count
+        return np.abs(released - variance) - upper_quantile(np.abs(released - left + normal * np.sqrt(scatter)), level)
+
+    low, high = accepted(
+        excess, np.clip(released, 0.0, LARGEST_VARIANCE), np.array(0.0), np.array(LARGEST_VARIANCE)
+    ).tolist()
+    return low, high
+
+
+def _unbounded_variance(found: Moments) -> FloatArray:
+    """The variance of what may be no records at all; below 0 where noise outweighs it."""
+    if found.square is None:
+        return np.full(np.shape(found.records), np.nan)
+    count = np.maximum(found.records, 2.0)
+    return np.asarray((found.square - found.value**2 / count) / (count - 1))
+
+
+def is_there(found: Moments, noise: Moments, level: float) -> bool:
+    """Tell whether there are more records than noise makes out of none, by far: then a mean is known at all."""
+    return float(found.records) > max(2.0, upper_quantile(np.abs(noise.records), (1 + level) / 2))
+
+
+def _sampled_at(found: Moments, noise: Moments, level: float, student: FloatArray | None) -> tuple[float, float]:
+    """The level that is left, and the variance that is taken for sampling."""
+    if student is None or found.square is None:
+        return level, np.inf
+    spent = SPENT * (1 - level)
+    return level + spent, upper_quantile(variance_of(_less(found, noise)), 1 - spent)
+
+
+def _less(found: Moments, noise: Moments) -> Moments:
+    """The released number less noise."""
+    square = None if found.square is None or noise.square is None else found.square - noise.square
+    return Moments(found.records - noise.records, found.value - noise.value, square)
+
+
+# Intervals of a noisy count of subsets: of the count itself, and of the chance that another subset is counted.
+
+
+WIDE = 1e4
+"""The variance of Gaussian noise from which on its tails are those of the normal law, to a relative error of 1e-4."""
+FINE = 50
+"""Steps of a bisection."""
+
+
+def posterior(released: int, subsets: int, noise: Noise) -> FloatArray:
+    """The chances of each true count from 0 to `subsets`, all alike likely before, of shape ``(subsets + 1,)``.
+
+    >>> from fractions import Fraction
+    >>> posterior(3, 3, Noise(Family.LAPLACE, Fraction(1, 100))).round(3).tolist()
+    [0.0, 0.0, 0.0, 1.0]
+    """
+    apart = np.abs(float(released) - np.arange(subsets + 1))
+    scale = float(noise.parameter)
+    weight = -apart / scale if noise.family is Family.LAPLACE else -(apart**2) / (2 * scale)
+    likely = np.exp(weight - weight.max())
+    return np.asarray(likely / likely.sum())
+
+
+def above_half(released: int, subsets: int, noise: Noise) -> float:
+    """The chance that more than half of the subsets were counted, by `posterior`."""
+    return float(posterior(released, subsets, noise)[subsets // 2 + 1 :].sum())
+
+
+def chance_above_half(released: int, subsets: int, noise: Noise) -> float:
+    """The chance that another subset is counted more likely than not, if all such chances are alike likely before.
+
+    Then all true counts are alike likely before, and with s of m counted the chance has Beta's law of s + 1 and
+    m - s + 1.
+    """
+    from scipy.special import betainc
+
+    counts = np.arange(subsets + 1)
+    return float(posterior(released, subsets, noise) @ (1 - betainc(counts + 1, subsets - counts + 1, 0.5)))
+
+
+def count_interval(released: int, subsets: int, noise: Noise, level: float) -> tuple[float, float]:
+    """Two counts that have the true one between them with chance `level` at least, whatever it is."""
+    counts, part = np.arange(subsets + 1), (1 - level) / 2
+    above, below = _at_least(released - counts, noise), _at_least(counts - released, noise)
+    fits = counts[(above > part) & (below > part)]
+    if not len(fits):
+        nearest = float(min(max(released, 0), subsets))
+        return nearest, nearest
+    return float(fits[0]), float(fits[-1])
+
+
+def chance_interval(released: int, subsets: int, noise: Noise, level: float) -> tuple[float, float]:
+    """Two chances that have that of a subset to be counted between them with chance `level` at least.
+
+    The ends are the chances at which the released number would lie as far out as it does with half of what is left:
+    binomial sampling and noise together (Clopper and Pearson 1934).
+    """
+    from scipy.special import bdtr
+
+    counts, part = np.arange(subsets + 1), (1 - level) / 2
+    above, below = _at_least(released - counts, noise), _at_least(counts - released, noise)
+
+    def expected(tail: FloatArray, chance: float) -> float:
+        return float(np.diff(bdtr(counts, subsets, chance), prepend=0.0) @ tail)
+
+    low = _first(lambda chance: expected(above, chance) > part)
+    high = 1 - _first(lambda chance: expected(below, 1 - chance) > part)
+    return (low, high) if low <= high else (min(max(released / subsets, 0.0), 1.0),) * 2
+
+
+def _first(holds: Callable[[float], bool]) -> float:
+    """From where on, between 0 and 1, it holds; 1 where it does nowhere."""
+    low, high = 0.0, 1.0
+    if holds(0.0):
+        return 0.0
+    for _ in range(FINE):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low
+
+
+def _at_least(integers: IntArray, noise: Noise) -> FloatArray:
+    """The chance that the noise is at least so much, for each integer."""
+    from scipy.special import ndtr
+
+    values = np.asarray(integers, dtype=np.float64)
+    if noise.family is Family.LAPLACE:
+        rate = 1 / float(noise.parameter)
+        tail = np.exp(-rate * np.where(values > 0, values, 1 - values)) / (1 + np.exp(-rate))
+        return np.asarray(np.where(values > 0, tail, 1 - tail))
+    variance = float(noise.parameter)
+    if variance > WIDE:
+        return np.asarray(ndtr((0.5 - values) / sqrt(variance)))
+    support = np.arange(-int(12 * sqrt(variance)) - 2, int(12 * sqrt(variance)) + 3)
+    chances = np.exp(-0.5 * support.astype(np.float64) ** 2 / variance)
+    tails = np.append(np.cumsum(chances[::-1])[::-1], 0.0) / chances.sum()
+    return np.asarray(tails[np.clip(values - support[0], 0, len(support)).astype(np.int64)])
+
+
+# The difference of two numbers that were measured on their own.
+
+
+LEVEL = 0.95
+NORMAL = 1.959963984540054
+"""The quantile of the normal law that belongs to this level."""
+
+
+class Measured(NamedTuple):
+    """A number and its interval; NaN where nothing is known but the interval.
+
+    Attributes:
+        value: The number.
+        lower, upper: The ends of its interval.
+        below, above: How much of the distances to the ends is no error of chance, but left open by what was counted.
+    """
+
+    value: float
+    lower: float
+    upper: float
+    below: float = 0.0
+    above: float = 0.0
+
+    @property
+    def down(self) -> float:
+        """The largest upward error by chance alone."""
+        return max(self.value - self.below - self.lower, 0.0)
+
+    @property
+    def up(self) -> float:
+        """The largest downward error by chance alone."""
+        return max(self.upper - self.value - self.above, 0.0)
+
+
+def difference(first: Measured, second: Measured) -> Measured:
+    """The first less the second, with an interval of the level that both have.
+
+    Errors of chance are independent, so the distances from the numbers to their ends add up by their squares (Zou and
+    Donner 2008). What was left open may be at its worst for both at once: that adds up as it is. Where a number is not
+    known, the ends are as far apart as they can be.
+
+    >>> [round(end, 3) for end in difference(Measured(0.8, 0.77, 0.83), Measured(0.7, 0.66, 0.74))[:3]]
+    [0.1, 0.05, 0.15]
+    >>> [round(end, 3) for end in difference(*[Measured(0.8, 0.77, 0.83, below=0.03, above=0.03)] * 2)[:3]]
+    [0.0, -0.06, 0.06]
+    """
+    value = first.value - second.value
+    if not isfinite(value):
+        return Measured(value, first.lower - second.upper, first.upper - second.lower)
+    below, above = first.below + second.above, first.above + second.below
+    lower = value - below - hypot(first.down, second.up)
+    return Measured(value, lower, value + above + hypot(first.up, second.down), below, above)
+
+
+def pvalue_of(found: Measured) -> float:
+    """The p-value of a difference of zero, from its interval of level 0.95.
+
+    Below 0.05 where the interval leaves out 0, and read off the normal law beyond.
+
+    >>> round(pvalue_of(Measured(0.1, 0.0, 0.3)), 6), pvalue_of(Measured(float("nan"), 0.0, 0.3))
+    (0.05, 1.0)
+    """
+    from scipy.special import ndtr
+
+    if not isfinite(found.value):
+        return 1.0
+    reach = found.value - found.lower if found.value > 0 else found.upper - found.value
+    return float(2 * ndtr(-abs(found.value) / reach * NORMAL if reach > 0 else -inf))
+
+
+# Intervals of the largest, and of the sum, of absolute values that are each known with errors.
+
+
+DEVIATIONS = 4.0
+"""So many standard deviations from 0 the sign of a number is known, but for a chance of 1 in 15,000."""
+
+
+SPENT_ON_LARGEST = 0.1
+"""The part of the error chance by which numbers that are too small to be the largest are told."""
+LEAST_DRAWS = 2
+"""So many draws have to lie beyond a quantile, or it is not told."""
+ROUNDING = 1e-9  # a standard deviation below this part of the largest one is the rounding of an exact number
+
+
+def largest_interval(found: FloatArray, errors: FloatArray, level: float) -> tuple[float, float]:
+    """Two ends that have the largest absolute value of several numbers between them, with chance `level` at least.
+
+    Where the largest one lies, it seems to be smaller only by its own error; the one that seems to be the largest is so
+    by the largest error, at most, of all that could seem so. So noise alone, which always makes a largest value, is
+    taken back. A part of the error chance, `SPENT`, is spent on a band for all numbers at once: those that it leaves no
+    chance to be the largest, or to seem so, do not count, and where it tells the sign of a number only errors to that
+    side do (Andrews and Soares 2010). At levels that need more draws all of them count.
+
+    Args:
+        found: The numbers, (numbers,), with errors.
+        errors: Simulated, (draws, numbers).
+        level: The chance.
+
+    >>> from dpcurves.inference import public_generator
+    >>> chance = public_generator(None)
+    >>> low, high = largest_interval(np.array([9.0, 0.1, -0.2]), chance.normal(size=(999, 3)), 0.95)
+    >>> bool(6.0 < low < 7.2), bool(10.8 < high < 11.5)
+    (True, True)
+    """
+    size, largest, spent = np.abs(found), float(np.abs(found).max()), SPENT_ON_LARGEST * (1 - level)
+    spread = errors.std(axis=0)
+    if spent * (len(errors) + 1) < LEAST_DRAWS:
+        spent, half = 0.0, np.full(len(found), np.inf)
+    else:
+        noisy = spread > ROUNDING * spread.max()
+        most = np.max(np.abs(errors[:, noisy]) / spread[noisy], axis=1, initial=0.0)
+        half = upper_quantile(most, 1 - spent) * spread
+    each = (1 + level + spent) / 2
+    signed = errors * np.where(found < 0, -1.0, 1.0)
+    known = size > half
+    may_be, may_seem = (size + times * half >= np.max(size - times * half) for times in (1, 2))
+    less = np.where(known[may_be], -signed[:, may_be], np.abs(errors[:, may_be]))
+    more = np.where(known[may_seem], signed[:, may_seem], np.abs(errors[:, may_seem]))
+    over = upper_quantile(more.max(axis=1), each)
+    return max(largest - max(over, 0.0), 0.0), largest + max(float(upper_quantiles(less, each).max()), 0.0)
+
+
+def absolute_sum_interval(found: FloatArray, errors: FloatArray, level: float) -> tuple[float, float]:
+    """Two ends that have the sum of the absolute values of several numbers between them, with chance `level` at least.
+
+    The sum is the largest of all sums with signs. With the true signs it is too small only by one such sum of errors,
+    whose spread is at most that of errors which all add up. It is too large by the errors of numbers whose signs are
+    known, plus the absolute errors of all others: so what noise alone adds is taken back.
+
+    Args:
+        found: The numbers, (numbers,), with errors.
+        errors: Simulated, (draws, numbers).
+        level: The chance.
+    """
+    each, sum_found = (1 + level) / 2, float(np.abs(found).sum())
+    signed = errors * np.where(found < 0, -1.0, 1.0)
+    known = np.abs(found) > DEVIATIONS * errors.std(axis=0)
+    over = upper_quantile(np.where(known, signed, np.abs(errors)).sum(axis=1), each)
+    together = signed.sum(axis=1)
+    worst = np.sqrt(np.abs(np.cov(errors, rowvar=False)).sum())
+    under = upper_quantile(-together, each) * worst / max(float(together.std()), 1e-300)
+    return max(sum_found - over, 0.0), sum_found + max(float(under), 0.0)

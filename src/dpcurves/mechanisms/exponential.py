@@ -1,0 +1,393 @@
+"""Choices by the exponential mechanism: partitions, quantiles, and the box that an estimate counts worst."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import WrongKind
+from ..arrays import IntArray, compiled
+from ..conversation import Plan, UnsupportedQuery
+from ..data import Axis, Grid, Outside
+from ..laws import Selection
+from ..noise import selection
+from ..noise.randomness import Randomness
+from ..noise.selection import WEIGHT_ERROR, choose_partition, error_bound
+from ..privacy import Adjacency, PrivacyLoss
+from ..queries import IntervalPartitionQuery, QuantileCutsQuery, Query, WorstBoxQuery
+from ..queries.query import laid_out
+from ..queries.region import Box
+from .base import ExactTable
+
+# The loss of a choice, which has no noise that could be Gaussian: an epsilon, or a range of log ratios.
+
+
+_ROOT_BITS = 40
+
+
+def pure_epsilon(loss: PrivacyLoss) -> Fraction:
+    """The epsilon that a mechanism without delta may have: of a pure loss its own, else the root of ``2 * rho``.
+
+    Rounded down. A pure loss of epsilon is ``epsilon**2 / 2`` zero-concentrated (Bun and Steinke 2016).
+    """
+    return loss.epsilon if loss.epsilon is not None else _root(2 * loss.rho)
+
+
+def bounded_range(loss: PrivacyLoss) -> Fraction:
+    """The range that a choice may have: epsilon of a pure loss, else the root of ``8 * rho``, rounded down.
+
+    Formal guarantees: if on two neighbouring tables the log ratio X of the chances of an outcome lies in an interval of
+    length r, the choice is r-differentially private, since chances add up to 1 on either side. It is also ``r**2 / 8``
+    zero-concentrated (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021); the proof stands in `ExponentialQuantiles`.
+
+    >>> bounded_range(PrivacyLoss.pure(1)), bounded_range(PrivacyLoss.zcdp("0.125"))
+    (Fraction(1, 1), Fraction(1, 1))
+    """
+    return loss.epsilon if loss.epsilon is not None else _root(8 * loss.rho)
+
+
+def _root(value: Fraction) -> Fraction:
+    return Fraction(isqrt(int(value * 4**_ROOT_BITS)), 2**_ROOT_BITS)
+
+
+# Deviations of cells from their mean in all windows of 1, 2, 4, 8, ... cells, in n log n steps.
+
+
+Places = NDArray[np.int32]
+Penalties = NDArray[np.uint32]
+
+LARGEST_INTEGER = 2**63 - 1
+LARGEST_DEVIATION = 2**32 - 1
+
+
+def window_deviations(counts: IntArray) -> Penalties:
+    """The least sum of absolute distances of the cells of a window from one number, which is their median.
+
+    Formal guarantees: a deviation is ``min over c of sum(|x_i - c|)``, so it changes by at most the L1 distance between
+    two windows (of any two functions that each differ by at most d, the minima differ by at most d), and is not below
+    zero; cut to 32 bits, it changes by no more.
+
+    Args:
+        counts: Whole numbers of at least 0, of shape ``(n,)``, below ``2**63 - 1`` together.
+
+    Returns:
+        Of shape ``(lengths, n + 1)``: in row k, at i, that of the ``2**k`` cells before place i; 0 where there are not
+        so many.
+
+    >>> window_deviations(np.array([5, 5, 2, 9]))
+    array([[0, 0, 0, 0, 0],
+           [0, 0, 0, 3, 7],
+           [0, 0, 0, 0, 7]], dtype=uint32)
+    """
+    deviations = np.zeros((len(counts).bit_length(), len(counts) + 1), dtype=np.uint32)
+    order, below = np.zeros(len(counts), dtype=np.int32), np.append(0, np.cumsum(counts))
+    for power in range(1, len(deviations)):
+        length = 1 << power
+        padded = np.zeros(-(-len(counts) // length) * length + length, dtype=np.int64)
+        padded[: len(counts)] = counts
+        order = _merged(padded, order, length)
+        lower = _lower_halves(*_taken_out(padded, order, length), power, len(counts))[length:]
+        deviations[power, length:] = np.minimum(below[length:] - below[:-length] - 2 * lower, LARGEST_DEVIATION)
+    return deviations
+
+
+@compiled
+def _merged(padded: IntArray, order: Places, length: int) -> Places:
+    """Each block's places from its smallest to its largest cell, from those of its two halves; ties by place."""
+    half = length // 2
+    merged = np.empty(len(padded), dtype=np.int32)
+    for start in range(0, len(padded), length):
+        left, right, middle = 0, 0, start + half
+        for k in range(length):
+            a = order[start + left] if left < half and start + left < len(order) else left
+            b = order[middle + right] if right < half and middle + right < len(order) else right
+            if right == half or (left < half and padded[start + a] <= padded[middle + b]):
+                merged[start + k] = a
+                left += 1
+            else:
+                merged[start + k] = b + half
+                right += 1
+    return merged
+
+
+@compiled
+def _taken_out(padded: IntArray, order: Places, length: int) -> tuple[IntArray, Places, Places]:
+    """List the cells of each block, linked in the order of size, from which all are taken out again.
+
+    They are taken out from last to first: whoever puts them in from first to last finds for each its neighbours where
+    it left them. Behind the cells of a block stands the end of its list, which is larger than all.
+    """
+    blocks = len(padded) // length
+    values = np.empty((blocks, length + 1), dtype=np.int64)
+    after, before = np.empty((2, blocks, length + 1), dtype=np.int32)
+    for block in range(blocks):
+        first, last = block * length, length
+        values[block, :length], values[block, length] = padded[first : first + length], LARGEST_INTEGER
+        for cell in order[first : first + length]:
+            after[block, last], before[block, cell] = cell, last
+            last = cell
+        after[block, last], before[block, length] = length, last
+        for cell in range(length - 1, -1, -1):
+            smaller, larger = before[block, cell], after[block, cell]
+            after[block, smaller], before[block, larger] = larger, smaller
+    return values, after, before
+
+
+@compiled
+def _lower_halves(values: IntArray, after: Places, before: Places, power: int, cells: int) -> IntArray:
+    """Sums of the smaller halves of windows, by their ends: (cells + 1,).
+
+    A window moves over blocks of its own length (Suomela 2014): it has the end of one and the beginning of the next.
+    `mark` is the first cell of a block that is not among the smaller half, `small` counts those before it, and `low` is
+    the sum of the smaller half; of both blocks, those of even number first.
+    """
+    length, half, sums = 1 << power, 1 << power >> 1, np.zeros(cells + 1, dtype=np.int64)
+    mark, small, low = np.full(2, length), np.zeros(2, dtype=np.int64), 0
+    for end in range(1, cells + 1):
+        new, cell = end - 1 >> power, end - 1 & length - 1
+        old, into, out = new - 1, new & 1, 1 - (new & 1)
+        if cell == 0:
+            mark[into], small[into] = length, 0
+        if new:  # the first cell of the old block leaves
+            value, at = values[old, cell], mark[out]
+            after[old, before[old, cell]], before[old, after[old, cell]] = after[old, cell], before[old, cell]
+            among = value < values[old, at] or (value == values[old, at] and cell < at)
+            if at == cell:
+                mark[out] = after[old, cell]
+            if among or small[out] > 0:
+                mark[out] = mark[out] if among else before[old, mark[out]]
+                small[out] -= 1
+                low -= value if among else values[old, mark[out]]
+        value, at = values[new, cell], mark[into]
+        after[new, before[new, cell]] = before[new, after[new, cell]] = cell  # a cell of the new block comes
+        if value < values[new, at] or (value == values[new, at] and cell < at):
+            mark[into] = before[new, at]
+            low += value - values[new, mark[into]]
+        while small[0] + small[1] < min(half, end):
+            ours = new and values[old, mark[out]] <= values[new, mark[into]]
+            block, side = (old, out) if ours else (new, into)
+            low += values[block, mark[side]]
+            mark[side] = after[block, mark[side]]
+            small[side] += 1
+        sums[end] = low
+    return sums
+
+
+# Intervals of about equal counts, chosen all at once: a partition by the exponential mechanism.
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialPartition:
+    """A random partition into intervals of 1, 2, 4, ... cells, the likelier the more alike cells are within them.
+
+    A partition has a chance proportional to the product over its intervals of ``prior * exp(-rate * deviation)``, with
+    the least sum of absolute distances of the cells from one number as `deviation`. Compared with the first stage of
+    DAWA (Li, Hay, Miklau and Wang 2014) deviations are from the median, not the mean, for half the sensitivity, and
+    instead of noise on costs there is one choice: see `docs/errata.md`.
+
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. A deviation changes by at most the L1
+    distance of the cells inside its interval, so the sum of those of a partition by at most `l1_sensitivity`, the L1
+    distance of neighbouring tables: the log ratio of products of weights has a range of ``2 * rate * l1_sensitivity``.
+    Chances are not exactly products: their logarithms are off by an `error_bound` E on either table, and those of the
+    weights, of which at most `l1_sensitivity` change, by ``WEIGHT_ERROR``. Both are paid for: ``2 * rate * moves + 4 *
+    E + 4 * moves * WEIGHT_ERROR`` is the `bounded_range` that the loss allows.
+    """
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        if not isinstance(query, IntervalPartitionQuery):
+            raise UnsupportedQuery("question", f"a choice of buckets cannot answer {type(query).__name__}")
+        if rate_of(query, loss, adjacency) <= 0:
+            raise UnsupportedQuery("epsilon, rho", f"{loss} is too little to choose among {len(query.order)} cells")
+        each = Selection((1,) * len(query.order))
+        return Plan(query, loss, adjacency, "buckets by the exponential mechanism", each, error=0.0)
+
+    def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
+        """For each place 1 where an interval begins, else 0."""
+        if not isinstance(plan.query, IntervalPartitionQuery):
+            raise WrongKind("plan", f"a plan of buckets is needed, not one made by {plan.made_by}")
+        cells = table[laid_out(plan.query.order)].astype(np.int64)
+        rate = rate_of(plan.query, plan.loss, plan.adjacency)
+        begins = np.zeros(len(cells), dtype=np.int64)
+        begins[choose_partition(window_deviations(cells), rate, prior(len(cells)), randomness)] = 1
+        return tuple(begins.tolist())
+
+
+def prior(places: int) -> float:
+    """The prior weight of each interval: public.
+
+    Where all cells are alike, that makes some 60 intervals likely, however many cells there are: with k lengths, about
+    k - 5 of which are at most a sixtieth of all cells, the weights of these add up to 1.
+    """
+    return 1 / max(2, places.bit_length() - 5)
+
+
+def rate_of(query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
+    """The weight of a unit of deviation in the exponent."""
+    places = len(query.order)
+    unproven = 4 * error_bound(places, places.bit_length()) + 4 * adjacency.l1_sensitivity * WEIGHT_ERROR
+    return (bounded_range(loss) - unproven) / (2 * adjacency.l1_sensitivity)
+
+
+# Pieces of about equal size: quantiles of quantiles by the exponential mechanism, on a public grid.
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialQuantiles:
+    """Cut the records in two, and each part again, till there are enough pieces (Kaplan, Schnapp and Stemmer 2022).
+
+    A node that shall become g pieces is cut so that about ``a / g`` of its records lie left, ``a = g // 2``. Each edge
+    of its interval of cells, ends included, has a chance proportional to ``exp(-rate * penalty)``, where
+    ``penalty = |g * left - a * size|`` (the exponential mechanism; Smith 2011). Missing records count nowhere, and an
+    empty node is cut anywhere. Where values outside the grid are counted apart they belong to its end cells.
+
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. There are ``ceil(log2(pieces))``
+    levels, each with an equal part of the loss; losses add up, and after equal cuts neighbours have equal nodes.
+
+    *One move* is a record that comes or goes. It changes ``g * left - a * size`` of one node by ``-a`` at the edges up
+    to its cell, and by ``g - a``, which is no less than a, at the others. So no penalty changes by more than ``g - a``,
+    and two changes differ by at most ``2 * (g - a)``. With ``rate = eps / (2 * l1_sensitivity * (g - a))``, each node
+    with its own g, the log ratio of chances differs between two edges by at most ``eps / l1_sensitivity``: one move has
+    *bounded range* ``eps / l1_sensitivity``. Ranges add up along a path of moves, in one node or in several, which draw
+    independently; so neighbours have range eps.
+
+    A range of eps is eps-differential privacy, since chances add up to 1 on either side. It is also ``eps**2 / 8``
+    zero-concentrated (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021): with X the log ratio, ``K(t) = log E exp(t
+    X)`` over the other side has ``K(0) = K(1) = 0`` and, X being in an interval of length eps, ``K'' <= eps**2 / 4``;
+    hence ``K(t) <= t * (t - 1) * eps**2 / 8``. So for a zero-concentrated loss a level has ``eps = sqrt(8 * rho)``,
+    rounded down.
+    """
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        if not isinstance(query, QuantileCutsQuery):
+            raise UnsupportedQuery("question", f"recursive cuts cannot answer {type(query).__name__}")
+        if query.pieces < 2:
+            raise UnsupportedQuery("pieces", f"at least 2 are needed, got {query.pieces}")
+        cells = _grid(query).cells
+        _require_loss(loss, query.pieces)
+        even = tuple(cells * i // query.pieces for i in range(1, query.pieces))
+        return Plan(query, loss, adjacency, "recursive cuts by the exponential mechanism", Selection(even), error=0.0)
+
+    def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
+        """Edge numbers, ``pieces - 1`` of them, that do not fall."""
+        if not isinstance(plan.query, QuantileCutsQuery):
+            raise WrongKind("plan", f"a plan of recursive cuts is needed, not one made by {plan.made_by}")
+        pieces = plan.query.pieces
+        cutter = _Cutter(
+            np.concatenate(([0], np.cumsum(_inside(table, _grid(plan.query))))),
+            level_epsilon(plan.loss, pieces) / plan.adjacency.l1_sensitivity,
+            randomness,
+        )
+        return tuple(cutter.cuts(0, len(cutter.below) - 1, pieces))
+
+
+def depth(pieces: int) -> int:
+    """The number of levels of cuts that make so many pieces."""
+    return (pieces - 1).bit_length()
+
+
+def level_epsilon(loss: PrivacyLoss, pieces: int) -> Fraction:
+    """The range that each level may have: exact for a pure loss, else the root of ``8 * rho``, rounded down."""
+    return bounded_range(loss * Fraction(1, depth(pieces)))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Cutter:
+    """SECRET: records below each edge, what range one move may have, and chance."""
+
+    below: NDArray[np.int64]
+    epsilon: Fraction
+    randomness: Randomness
+
+    def cuts(self, start: int, end: int, pieces: int) -> Iterator[int]:
+        """Cuts of the cells between two edges, from left to right."""
+        if pieces == 1:
+            return
+        left = pieces // 2
+        cut = start + self._choice(start, end, left, pieces)
+        yield from self.cuts(start, cut, left)
+        yield cut
+        yield from self.cuts(cut, end, pieces - left)
+
+    def _choice(self, start: int, end: int, left: int, pieces: int) -> int:
+        below = self.below[start : end + 1] - self.below[start]
+        penalties = np.abs(pieces * below - left * below[-1])
+        return selection.choose(penalties, self.epsilon / (2 * (pieces - left)), self.randomness)
+
+
+def _grid(query: QuantileCutsQuery) -> Grid:
+    if len(query.axes) != 1 or not isinstance(query.axes[0], Axis):
+        raise UnsupportedQuery("axes", "one column of numbers is needed")
+    return query.axes[0].grid
+
+
+def _require_loss(loss: PrivacyLoss, pieces: int) -> None:
+    if level_epsilon(loss, pieces) == 0:
+        raise UnsupportedQuery("epsilon, rho", "cuts need a loss above zero")
+
+
+def _inside(table: ExactTable, grid: Grid) -> NDArray[np.int64]:
+    """Counts of the grid's cells: records outside belong to the end cells, missing ones nowhere."""
+    cells = table[:-1].astype(np.int64)
+    if grid.outside is Outside.CLAMPED:
+        return cells
+    inside: NDArray[np.int64] = cells[1:-1].copy()
+    inside[0] += cells[0]
+    inside[-1] += cells[-1]
+    return inside
+
+
+# The box that an estimate counts worst, by the exponential mechanism.
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialWorstBox:
+    """A box has a chance proportional to ``exp(rate * abs(count - expected))`` (Hardt, Ligett and McSherry 2012).
+
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. What is expected is public. A count
+    changes by at most `l1_sensitivity`, the L1 distance of neighbouring tables, and so does its distance from anything:
+    the log ratio of chances has a range of ``2 * rate * l1_sensitivity``, which is the `bounded_range` that the loss
+    allows. The choice is drawn exactly, whatever ties.
+    """
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        if not isinstance(query, WorstBoxQuery):
+            raise UnsupportedQuery("question", f"a choice of a box cannot answer {type(query).__name__}")
+        if misfit_rate(loss, adjacency) == 0:
+            raise UnsupportedQuery("epsilon, rho", "a choice of a box needs a loss above zero")
+        return Plan(query, loss, adjacency, "worst box by the exponential mechanism", Selection((0,)), error=0.0)
+
+    def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
+        """The number of one box."""
+        if not isinstance(plan.query, WorstBoxQuery):
+            raise WrongKind("plan", f"a plan of a choice of a box is needed, not one made by {plan.made_by}")
+        counts = box_counts(table[:-1].astype(np.int64).reshape(plan.query.shape), plan.query.boxes)
+        misfits = np.abs(counts - np.array(plan.query.expected, dtype=np.int64))
+        return (selection.choose(-misfits, misfit_rate(plan.loss, plan.adjacency), randomness),)
+
+
+def misfit_rate(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
+    """The weight of a record of misfit in the exponent."""
+    return bounded_range(loss) / (2 * adjacency.l1_sensitivity)
+
+
+def box_counts(cells: NDArray[np.int64], boxes: Sequence[Box]) -> NDArray[np.int64]:
+    """SECRET: how many records each box holds, from sums over all boxes that begin at the first cell.
+
+    >>> box_counts(np.array([[1, 2], [4, 8]]), [((0, 2), (0, 2)), ((1, 2), (0, 1))])
+    array([15,  4])
+    """
+    sums = np.pad(cells, [(1, 0)] * cells.ndim)
+    for axis in range(cells.ndim):
+        np.cumsum(sums, axis=axis, out=sums)
+    ends = np.array(boxes, dtype=np.int64)  # (boxes, axes, 2)
+    counts = np.zeros(len(ends), dtype=np.int64)
+    for corner in product((0, 1), repeat=cells.ndim):
+        at = tuple(ends[:, axis, side] for axis, side in enumerate(corner))
+        counts += (-1) ** (cells.ndim - sum(corner)) * sums[at]
+    return counts

@@ -1,0 +1,252 @@
+"""Counts of prefixes of a grid, however fine, by a tree of noises that is drawn from a key where it is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import sqrt
+from typing import NamedTuple
+
+from ..conversation import Plan, UnsupportedQuery
+from ..laws import Block, CountLaw, Family, Noise, NoisySums, PathSums
+from ..noise.randomness import Memory, Randomness
+from ..privacy import AddRemove, Adjacency, PrivacyLoss
+from ..queries import PrefixQuery, Query
+from .base import Counter
+from .linear import drawable, draws, require_loss
+
+# Noise that is drawn from a secret key and the name of what it is added to: nothing is stored.
+
+
+MOST_KEPT = 2**18
+"""Noises that are kept at hand; there may be many more."""
+FORMAT = 1
+"""The way in which a key gives noises. Whatever changes one of them, here or in a sampler, needs another number."""
+
+
+class NoiseKey:
+    """SECRET: what a party that holds a share of the counts draws its noise from. It has no repr.
+
+    For who can not remember noisy sums, for it knows none. The same noise on other counts shows how they differ, so
+    what it is added to must not change by any record that is to be protected. Where two servers check reports, counts
+    do change, by reports that fail: if both follow the protocol, by those of dishonest owners alone.
+
+    Formal guarantees: noises of different blocks of a path, and all values under a law of sums, look like independent
+    draws of one party's noise to whoever does not have the secret, and are the same whenever they are asked for (see
+    `Randomness.keyed`). So exact counts plus these noises are, to a computationally bounded observer, the answers of
+    `LazyTree` (all of them together lose what `path_law` says, however thresholds are chosen) or one run of `Linear`.
+    The stream belongs to the law too: the same secret under another law or loss has other noises.
+    """
+
+    __slots__ = ("_drawn", "_secret")
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._drawn: dict[str, int] = {}
+
+    def noises(self, law: PathSums, at: Sequence[int]) -> list[int]:
+        """SECRET: for each count in `at`, the sum of the noises of the blocks on its path, of one party's."""
+        if len(self._drawn) > MOST_KEPT:
+            self._drawn.clear()  # they are drawn again, the same
+        facts = f"{law.cells} {law.levels} {law.noise.family.name} {law.noise.parameter}"
+        return [sum(self._noise(law, facts, block) for block in law.path(threshold)) for threshold in at]
+
+    def of_sums(self, law: NoisySums) -> list[int]:
+        """SECRET: the noise of each value, in the order of the law, of one party's."""
+        stream = Randomness.keyed(self._secret, f"noise sums {_facts(law)}")
+        return [noise for each, size in law.noises for noise in draws(each, size, stream).tolist()]
+
+    def _noise(self, law: PathSums, facts: str, block: Block) -> int:
+        name = f"noise path {facts} {block[0]} {block[1]}"
+        noise = self._drawn.get(name)
+        if noise is None:  # another thread may let go of all that is kept, at any time
+            noise = self._drawn[name] = int(draws(law.noise, 1, Randomness.keyed(self._secret, name))[0])
+        return noise
+
+
+def noise_name(law: CountLaw) -> str:
+    """The name under which noises are drawn from a key: a payer of one name must not draw under another."""
+    return f"noise format {FORMAT} {_facts(law)}"
+
+
+def _facts(law: CountLaw) -> str:
+    facts = {name: fact for name, fact in law.to_json((), None).items() if name != "at"}  # which counts are asked
+    return json.dumps(facts, sort_keys=True)
+
+
+# The dyadic blocks of a record, such that the blocks on a path add up to the count of a prefix.
+#
+# Take the ends of blocks as points 0, ..., 2**L, and each block as an edge between its two ends. The signed sum of the
+# blocks along a walk, rightwards added and leftwards subtracted, holds the places between its two ends once, and no
+# others. All walks here lead to one point, home: ``2**(levels - 1)``, where blocks have the levels below `levels`, of
+# which there are L or L + 1. From a point the walk takes the digits of its distance from home off, the lowest first, in
+# the form with digits -1, 0 and 1 of which no two neighbours differ from 0 (Reitwiesner 1960). A record in cell c
+# counts
+# for the places from c to the end: for the walk from c home, and, if home is not the last point, for one step from
+# there
+# to the last point.
+#
+# So where a walk goes on depends on where it is alone: walks form a tree. A distance from home is at most
+# ``2**(levels - 1)``, and has at most ``ceil(levels / 2)`` such digits other than 0.
+
+
+class SignedBlock(NamedTuple):
+    """The records in the cells from `low` to before `high`, added (1) or subtracted (-1)."""
+
+    sign: int
+    low: int
+    high: int
+
+
+def terms(cells: int, levels: int, block: Block) -> tuple[SignedBlock, ...]:
+    """The records that a block accounts for; of half of the blocks, none.
+
+    The walk of cell c takes a step of level l from the odd multiple x of ``2**l`` (seen from home) to a multiple of
+    ``2**(l + 2)``, or ends at home with it. It came to x by digits below l - 1, that add up to at most ``2**l / 3``.
+
+    Formal guarantees: over the blocks of a path, as `PathSums.path` gives it, the records add up to those in the first
+    t cells. A record is in the terms of at most ``depth // 2 + 1`` blocks, where ``2**depth`` is the least power of two
+    that is not below `cells`. Terms of a record in one cell and in another differ in at most `levels` blocks, rounded
+    up to an even number. No difference is above 1.
+
+    >>> terms(cells=16, levels=4, block=(2, 1))
+    (SignedBlock(sign=1, low=3, high=6),)
+    """
+    level, number = block
+    home = 1 << (levels - 1)
+    first, reach = number - (home >> level), (1 << level) // 3
+    odd, even = (first, first + 1) if first % 2 else (first + 1, first)
+    found = []
+    if even % 4 == 0:
+        point = home + (odd << level)
+        found.append(SignedBlock(even - odd, max(point - reach, 0), min(point + reach + 1, cells)))
+    if level == levels - 1 and number == 1:
+        found.append(SignedBlock(1, 0, cells))  # home is not the last point
+    return tuple(term for term in found if term.low < term.high)
+
+
+# Counts of prefixes of a grid, however fine: of a tree of noises only what is read is ever drawn.
+
+
+MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class LazyTree:
+    """The noise of all dyadic blocks on the path of a threshold (Barczewski, Mawass and Ramon, Theorem 1), in time.
+
+    Whoever asks for one count pays for all; thresholds may be chosen one after the other, seeing the answers before.
+    Every block that was opened is remembered, as the records that it accounts for (`signed_walks.terms`) plus noise.
+    A count is the sum of the blocks on its path: the exact count plus their noises.
+
+    Formal guarantees: *the answers*, to any number of thresholds, lose at most the plan's loss, pure or
+    zero-concentrated as it is, however thresholds are chosen, on records that do not change; see `path_law`.
+    *What is remembered*, if it should ever be read, loses at most as much under add-remove, and under replace-one if
+    the depth L of the grid is even; if L is odd, ``(L + 1) / L`` times as much, for then only sums over paths may be
+    seen. So what is remembered stays secret. *Records that change* between answers, as they should not: each state of
+    them loses at most as much as what is remembered, for no block is drawn twice, and a threshold that was asked before
+    has its old answer. Whether they changed is not looked into: to refuse would tell.
+    """
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        if not isinstance(query, PrefixQuery):
+            raise UnsupportedQuery(
+                "question", f"a path of noises counts prefixes; it cannot answer {type(query).__name__}"
+            )
+        law = path_law(query, loss, adjacency)
+        name = f"noise path through {law.levels} levels"
+        return Plan(query, loss, adjacency, name, law, float(f"{sqrt(law.variance):.9g}"))
+
+    def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
+        """The counts, from what is remembered as far as it goes; what is new is written down first."""
+        law = plan.law.required(PathSums)
+        paths = [law.path(threshold) for threshold in law.at]
+        blocks = {_name(block): block for path in paths for block in path}
+        names = [*blocks, *([] if law.missing is None else [MISSING])]
+        noted = memory.recall(names)
+        if new := [name for name in names if name not in noted]:
+            drawn = _opened(law, {name: blocks[name] for name in new if name != MISSING}, count, randomness)
+            noted |= memory.keep({name: drawn[name] for name in new})
+        counts = [sum(noted[_name(block)] for block in path) for path in paths]
+        return tuple(counts if law.missing is None else [*counts, noted[MISSING]])
+
+
+def path_law(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> PathSums:
+    """The least noise of a block, and of the count of missing records, with which all counts lose at most `loss`.
+
+    Formal guarantees: let L be the depth: the least with ``2**L >= slots``. All counts together are a function of the
+    noises of the blocks, once each is shifted by the signed sum of blocks that the exact counts ask for. Neighbouring
+    records shift the noises by any signed sum that equals the change of the counts; Laplace noise of scale b loses
+    ``1 / b`` for each block in it, and Gaussian noise of variance parameter v loses rho ``1 / (2 v)``. Blocks are edges
+    between points (see `signed_walks`), and signed sums are walks:
+
+    * A record that comes, or goes, or becomes missing, changes the counts from its cell to the end: a walk from c to
+      2**L, of at most ``L // 2 + 1`` steps. (Barczewski, Mawass and Ramon, Lemma 1.)
+    * A record that moves changes the counts between two cells: a walk of at most L steps, or 1 if L is 0.
+
+    *Proof.* Let a and b be the distances of a point in a block from the block's two ends. They differ by 1 at most, for
+    the block joins its ends; so walks outside are no shorter. Let m be the smaller one. If the block is the left half
+    of another, the distances from the ends of that one are a and m + 1; if it is the right half, m + 1 and b. So over
+    the points in blocks of level l, the largest distance E and the largest m, M, satisfy ``E(l) = M(l - 1) + 1`` and
+    ``M(l) = E(l - 1)``, with ``E(0) = 1`` and ``M(0) = 0``: hence ``E(l) = l // 2 + 1``, which is the first claim. Two
+    points in different halves of all cells, a and b from the left and the middle, c and d from the middle and the
+    right, are at most ``min(b + c, a + 1 + d)`` apart. For even L, ``b + c <= 2 E(L - 1) = L``. For odd L, b + c is
+    L + 1 at most, and if it is, b and c are both larger than ``M(L - 1) = (L - 1) / 2``, so a and d are not, and
+    ``a + 1 + d <= L``. Points in one half are closer, by induction. *End of proof.*
+
+    For even L above 0 no walk needs the block of all cells, nor has it noise: there are L levels, else L + 1.
+
+    A unit of k records changes counts by at most k such walks at once: k times the loss, or k**2 times with Gaussian
+    noise. The missing cell changes by 1 with each record that comes or goes there. Under add-remove such a record
+    changes nothing else; under replace-one it takes what L steps leave over of ``L // 2 + 1``, and is not asked for
+    where they leave nothing.
+
+    Rows of a table lie one behind the other. A record has one slot in all of them, so one that changes its row moves as
+    any other does.
+
+    Raises:
+        UnsupportedQuery: nothing may be lost, or no sampler has that much noise.
+    """
+    require_loss(loss)
+    depth = (query.slots - 1).bit_length()
+    coming, moving = depth // 2 + 1, max(depth, 1)
+    allowed = _allowed(loss, adjacency.unit.records)
+    if isinstance(adjacency, AddRemove):
+        price, missing = allowed / coming, allowed
+    else:
+        price, missing = allowed / moving, allowed * (1 - Fraction(coming, moving))
+    levels = depth if depth > 0 and depth % 2 == 0 else depth + 1
+    return PathSums(query.slots, query.at, levels, _noise(price, loss), _noise(missing, loss) if missing else None)
+
+
+def _allowed(loss: PrivacyLoss, records: int) -> Fraction:
+    """The budget of one record: the sum of ``1 / scale`` of all noises that it shifts by 1, or of ``1 / variance``."""
+    return 2 * loss.rho / records**2 if loss.epsilon is None else loss.epsilon / records
+
+
+def _noise(price: Fraction, loss: PrivacyLoss) -> Noise:
+    return drawable(Noise(Family.LAPLACE if loss.is_pure else Family.GAUSSIAN, 1 / price), loss)
+
+
+def _name(block: Block) -> str:
+    level, number = block
+    return f"{level}:{number}"
+
+
+def _opened(law: PathSums, blocks: dict[str, Block], count: Counter, randomness: Randomness) -> dict[str, int]:
+    """SECRET: noisy sums of blocks that were not opened before, and of the missing cell."""
+    parts = {name: terms(law.cells, law.levels, block) for name, block in blocks.items()}
+    edges = sorted({edge for each in parts.values() for term in each for edge in (term.low, term.high)})
+    *below, missing = count(tuple(edges))
+    exact = dict(zip(edges, below, strict=True))
+    noises = draws(law.noise, len(blocks), randomness).tolist()
+    noisy = {name: _sum(parts[name], exact) + noise for name, noise in zip(blocks, noises, strict=True)}
+    if law.missing is not None:
+        noisy[MISSING] = missing + int(draws(law.missing, 1, randomness)[0])
+    return noisy
+
+
+def _sum(parts: Sequence[SignedBlock], below: dict[int, int]) -> int:
+    return sum(term.sign * (below[term.high] - below[term.low]) for term in parts)

@@ -1,0 +1,359 @@
+"""Noisy sums of cells: calibration of the noise, its addition, and the plans of flat, nested and named intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import prod, sqrt
+from operator import add
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import Refused
+from ..conversation import Plan, UnsupportedQuery
+from ..laws import Family, IntervalSums, Noise, NoisySums, Tier
+from ..noise import discrete_gaussian, discrete_laplace
+from ..noise.randomness import Randomness
+from ..privacy import AddRemove, Adjacency, PrivacyLoss
+from ..queries import CountQuery, PartitionQuery, Query, RegionQuery, SubsetQuery, SumQuery
+from ..queries.query import Places, laid_out
+from .base import ExactTable, Mechanism
+from .tree_strategy import DISCRETE, Shape, best_shape
+
+# Calibration of noise: from shares of a loss to exact laws for the sums of a plan, with the proof.
+
+
+Tiling = range | tuple[int, ...]
+
+
+def law_of(query: CountQuery | SumQuery, shape: Shape, loss: PrivacyLoss, adjacency: Adjacency) -> IntervalSums:
+    """The law of noisy sums over nested regular tilings; see `law_over`."""
+    tilings = [range(0, query.cells, width) for width in shape.widths]
+    return law_over(query, tilings, shape.shares, loss, adjacency)
+
+
+def law_over(
+    query: CountQuery | PartitionQuery | RegionQuery | SumQuery,
+    tilings: Sequence[Tiling],
+    shares: Sequence[Fraction],
+    loss: PrivacyLoss,
+    adjacency: Adjacency,
+) -> IntervalSums:
+    """The law of noisy sums over nested tilings, each level of which may use its share of the loss.
+
+    Sums over the intervals of level l have the noise of ``loss * share``, the missing cell that of all of `loss`.
+
+    Formal guarantees: all sums together lose at most `loss` under `adjacency`. Let ``d_l`` be how far the sums of
+    level l differ between neighbours, and ``m`` how far the missing cell does. Intervals of one level are disjoint, and
+    shares ``s_l`` add up to 1. *Pure*: Laplace noise of scale b loses ``|d|_1 / b`` in a level (discrete Laplace noise
+    on integers: Ghosh, Roughgarden and Sundararajan 2009), so in all
+    ``sum_l s_l * eps * |d_l|_1 / D + eps * |m| / D = eps * sum_l s_l * (|d_l|_1 + |m|) / D``, and each bracket is an
+    L1 distance of neighbouring tables, on coarser cells, hence at most D, the `distance`. *Zero-concentrated*: Gaussian
+    noise with variance parameter v loses rho ``|d|_2**2 / (2 v)`` (Canonne, Kamath and Steinke 2020, Theorem 14), and
+    ``sum_l s_l * rho * |d_l|_2**2 / D2 + rho * m**2 / D2`` is at most rho by the same brackets, with D2 the
+    `squared_distance`. So the missing cell costs nothing extra: a moved record is in the tiling or in the missing cell.
+    """
+    levels = tuple(
+        Tier(tiling, noise_of(query, loss * share, adjacency)) for tiling, share in zip(tilings, shares, strict=True)
+    )
+    missing = None if isinstance(query, SumQuery) else noise_of(query, loss, adjacency)
+    return IntervalSums(query.rows, query.cells, levels, missing)
+
+
+def noise_of(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
+    """Noise for one table of disjoint sums: Laplace for a pure loss, Gaussian for a zero-concentrated one.
+
+    Raises:
+        UnsupportedQuery: the loss is so small that no sampler has that much noise, or a record cannot add anything.
+    """
+    if query.per_record_sensitivity < 1:
+        raise UnsupportedQuery("half", f"a record must be able to add at least 1, got {query.per_record_sensitivity}")
+    require_loss(loss)
+    if loss.epsilon is not None:
+        return drawable(Noise(Family.LAPLACE, distance(query, adjacency) / loss.epsilon), loss)
+    return drawable(Noise(Family.GAUSSIAN, squared_distance(query, adjacency) / (2 * loss.rho)), loss)
+
+
+def require_loss(loss: PrivacyLoss) -> None:
+    """Raises `UnsupportedQuery` if nothing may be lost."""
+    if loss.rho == 0:
+        raise UnsupportedQuery("epsilon, rho", "noisy sums need a loss above zero")
+
+
+def drawable(noise: Noise, loss: PrivacyLoss) -> Noise:
+    """The noise itself. Raises `UnsupportedQuery` if no sampler has that much."""
+    laplace = noise.family is Family.LAPLACE
+    if noise.parameter > (discrete_laplace.LARGEST_SCALE if laplace else discrete_gaussian.LARGEST_VARIANCE):
+        raise UnsupportedQuery("epsilon, rho", f"{loss} for a part of the sums needs more noise than can be drawn")
+    return noise
+
+
+def distance(query: Query, adjacency: Adjacency) -> Fraction:
+    """L1 distance of the tables of neighbours, at most: each move adds or takes at most `per_record_sensitivity`."""
+    return Fraction(adjacency.l1_sensitivity * query.per_record_sensitivity)
+
+
+def squared_distance(query: Query, adjacency: Adjacency) -> Fraction:
+    """Squared L2 distance of the tables of neighbours, at most, on these cells or coarser ones.
+
+    Sums have signs: records that go may take ``-half`` out of the same cell that records that come add ``+half`` to.
+    There the L2 distance is the L1 distance. Counts cannot do that.
+    """
+    if isinstance(query, SumQuery):
+        return distance(query, adjacency) ** 2
+    return Fraction(adjacency.squared_l2_sensitivity * query.per_record_sensitivity**2)
+
+
+# Noisy sums of cells. The noise does not depend on the data, and is added last.
+
+
+class Linear(Mechanism, Protocol):
+    """A mechanism that only chooses which sums of cells are released, and how much noise each of them has.
+
+    Formal guarantees: of every plan, pure or zero-concentrated as its loss is; see `calibration.law_of` for sums over
+    nested tilings, and `column_norms.prices` for others. The sums are linear in the table: run on one of several shares
+    that add up to it, the answer is a share of the noisy sums.
+    """
+
+    def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
+        """Exact sums, each plus one draw of its noise, in the order of ``plan.law``."""
+        law = plan.law.required(NoisySums)  # type: ignore[type-abstract]
+        noisy: list[int] = []
+        for sums, noise in exact_sums(arranged(table, plan.query), law):
+            drawn = draws(noise, sums.size, randomness)
+            noisy.extend(map(add, sums.tolist(), drawn.tolist()))  # Python's integers cannot overflow
+        return tuple(noisy)
+
+
+@dataclass(frozen=True, slots=True)
+class Spaced(Linear):
+    """A linear mechanism that counts in intervals of `width` cells.
+
+    Attributes:
+        width: How many cells an interval has; between its ends, prefixes are interpolated.
+
+    Raises:
+        ValueError: the width is below 1.
+    """
+
+    width: int = 1
+
+    def __post_init__(self) -> None:
+        if self.width < 1:
+            raise Refused("width", f"at least 1 cell is counted at a time, got {self.width}")
+
+    def counted_as(self, name: str) -> str:
+        """The name of the mechanism, with the width of the intervals that it counts."""
+        return name if self.width == 1 else f"{name}, {self.width} cells wide"
+
+
+def prefixes_only(query: Query, name: str) -> CountQuery:
+    """The query, if it is of counts that are read as prefixes.
+
+    Raises:
+        UnsupportedQuery: it is another one.
+    """
+    if not isinstance(query, CountQuery) or not query.read.of_prefixes:
+        raise UnsupportedQuery("question", f"{name} answers counts that are read as prefixes, and nothing else")
+    return query
+
+
+def plan_of_sums(
+    name: str, query: CountQuery | SumQuery, shape: Shape, loss: PrivacyLoss, adjacency: Adjacency
+) -> Plan:
+    """Plan sums, with the error of a prefix by least squares on all levels, or of a finest interval."""
+    law = law_of(query, shape, loss, adjacency)
+    if isinstance(query, CountQuery) and query.read.of_prefixes:
+        return plan_of_prefixes(name, query, law, loss, adjacency)
+    return Plan(query, loss, adjacency, name, law, printed(sqrt(law.levels[-1].noise.variance)))
+
+
+def plan_of_prefixes(name: str, query: CountQuery, law: NoisySums, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    """Plan prefixes, with their error when they are estimated as well as the noise allows."""
+    variance = law.mean_prefix_variance(total_is_public=adjacency.total is not None)
+    return Plan(query, loss, adjacency, name, law, printed(sqrt(variance)))
+
+
+def printed(error: float) -> float:
+    """To nine digits: the last ones may differ between machines; a plan may not."""
+    return float(f"{error:.9g}")
+
+
+def arranged(table: ExactTable, query: Query) -> ExactTable:
+    """SECRET: the table with its cells in the order of the query, if it has one."""
+    if not isinstance(query, RegionQuery):
+        return table
+    ordered: ExactTable = table[np.append(laid_out(query.order), len(table) - 1)]
+    return ordered
+
+
+def exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTable, Noise]]:
+    """SECRET: what is to be released, in the order of `law`, each part with the noise that it needs."""
+    cells: ExactTable = table[:-1].reshape(law.rows, law.cells)
+    parts = [(sums.ravel(), part.noise) for sums, part in zip(law.sums(cells), law.parts, strict=True)]
+    return parts if law.missing is None else [*parts, (table[-1:], law.missing)]
+
+
+def draws(noise: Noise, size: int, randomness: Randomness) -> NDArray[np.int64]:
+    """Independent draws of `noise`, by one party."""
+    sample = discrete_laplace.sample if noise.family is Family.LAPLACE else discrete_gaussian.sample
+    return sample(noise.parameter, size, randomness)
+
+
+# Each interval of cells on its own.
+
+
+@dataclass(frozen=True, slots=True)
+class Flat(Spaced):
+    """A noisy histogram: one level, all of the loss.
+
+    Attributes:
+        width: How many cells are counted together; above 1 for prefixes alone, which can be interpolated.
+    """
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        if not isinstance(query, CountQuery | SumQuery):
+            raise UnsupportedQuery("question", f"a flat histogram cannot answer {type(query).__name__}")
+        if self.width > 1 and not (isinstance(query, CountQuery) and query.read.of_prefixes):
+            raise UnsupportedQuery("width", f"intervals of {self.width} cells are only read as prefixes, not as cells")
+        return plan_of_sums(
+            self.counted_as("flat histogram"), query, Shape((self.width,), (Fraction(1),)), loss, adjacency
+        )
+
+
+# A hierarchy of intervals along the last axis, with the radices and shares that read prefixes best.
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSums(Spaced):
+    """Nested tilings (Hay et al. 2010), branching and budgets optimised (beyond Qardaji, Yang and Li 2013).
+
+    The best tree is the one of exact variances: with next to no noise it is flatter, for most whole counts are exact.
+
+    Where the number of records is public, what lies below the root tells all; a level of one interval per row is
+    counted where that pays.
+
+    Attributes:
+        width: How many cells an interval of the finest level has; between its ends, prefixes are interpolated.
+    """
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        query = prefixes_only(query, "a tree of intervals")
+        family, pinned = (Family.LAPLACE if loss.is_pure else Family.GAUSSIAN), adjacency.total is not None
+        alone = noise_of(query, loss, adjacency) if loss.is_pure else None
+        little = alone if alone is not None and alone.parameter <= DISCRETE else None
+        shape = best_shape(query.rows, query.cells, self.width, family, total_is_public=pinned, alone=little)
+        return plan_of_sums(self.counted_as(f"tree of depth {len(shape.widths)}"), query, shape, loss, adjacency)
+
+
+# Noisy counts of partitions that a question names: a later turn names what earlier answers make worth counting.
+
+
+@dataclass(frozen=True, slots=True)
+class Partition(Linear):
+    """Each of the nested tilings of a `PartitionQuery` with the same share of the loss; meant to be read as prefixes.
+
+    Formal guarantees: those of `calibration.law_over`, for whatever tilings. They are public when the turn is asked, so
+    turns compose adaptively.
+    """
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        if not isinstance(query, PartitionQuery):
+            raise UnsupportedQuery("question", "a partition answers a query that names its intervals, and nothing else")
+        depth = len(query.tilings)
+        law = law_over(query, query.tilings, (Fraction(1, depth),) * depth, loss, adjacency)
+        variance = law.mean_prefix_variance(total_is_public=adjacency.total is not None)
+        return Plan(query, loss, adjacency, _name(query), law, printed(sqrt(variance)))
+
+
+def _name(query: PartitionQuery) -> str:
+    sizes = [str(len(tiling)) for tiling in query.tilings]
+    return f"partition of {' and '.join([', '.join(sizes[:-1]), sizes[-1]] if sizes[:-1] else sizes)} intervals"
+
+
+# Noisy counts of regions of a whole table, which stand as intervals in an order that the question names.
+
+
+@dataclass(frozen=True, slots=True)
+class Regions(Linear):
+    """The tilings of a `RegionQuery`, each with the same share of the loss; for prefixes a tree over its regions.
+
+    The tree is the one that reads prefixes best where regions are as many as the next power of two.
+
+    Formal guarantees: those of `calibration.law_over`, for whatever order and tilings: both are public when the turn is
+    asked, and the regions of a tiling are disjoint.
+    """
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        if not isinstance(query, RegionQuery):
+            raise UnsupportedQuery(
+                "question", "counts of regions answer a query that names its regions, and nothing else"
+            )
+        require_loss(loss)
+        tilings, shares = query.tilings, (Fraction(1, len(query.tilings)),) * len(query.tilings)
+        if query.read.of_prefixes:
+            tilings, shares = _tree(query.tilings[0], loss, adjacency)
+        law = replace(law_over(query, tilings, shares, loss, adjacency), rows=1, cells=prod(query.shape))
+        name = "counts of regions" if len(tilings) == 1 else f"counts of regions, {len(tilings)} levels"
+        return Plan(query, loss, adjacency, name, law, printed(sqrt(law.levels[-1].noise.variance)))
+
+
+def _tree(regions: Places, loss: PrivacyLoss, adjacency: Adjacency) -> tuple[tuple[Places, ...], tuple[Fraction, ...]]:
+    """Groups of regions, from coarse to fine, and what share of the loss each tiling gets."""
+    family = Family.LAPLACE if loss.is_pure else Family.GAUSSIAN
+    # A few shapes serve all numbers of regions: to find one for each number would take longer than to release it.
+    leaves = 1 << (len(regions) - 1).bit_length()
+    shape = best_shape(1, leaves, 1, family, total_is_public=adjacency.total is not None)
+    return _grouped(regions, shape), shape.shares
+
+
+def _grouped(regions: Places, shape: Shape) -> tuple[Places, ...]:
+    if isinstance(regions, range):
+        return tuple(regions[::width] for width in shape.widths)
+    first = laid_out(regions)
+    return tuple(tuple(first[::width].tolist()) for width in shape.widths)
+
+
+# The number of subsets that confirm a claim, with noise for the one or two that a unit can change.
+
+
+@dataclass(frozen=True, slots=True)
+class Subsets(Linear):
+    """The number of subsets that confirm, and noise (Barrientos, Reiter, Machanavajjhala and Chen 2019).
+
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``, whatever is fitted. All used records
+    of a unit lie in one subset, which is a function of the unit and of a key alone (for records that are the same, of
+    the number among them, so that one more moves no other); what a subset says is a function of the multiset of its
+    own records. So a unit that comes or goes changes the verdict of one subset at most, and the
+    count by 1. A unit that is replaced leaves one subset and enters another: each verdict may change, both in one
+    direction, so the count moves by 2 at most, whether or not it keeps its name, and however many records it has.
+    *Pure*: discrete Laplace noise of scale ``D / epsilon`` for a count that moves by D. *Zero-concentrated*: discrete
+    Gaussian noise of variance parameter ``D**2 / (2 * rho)`` (Canonne, Kamath and Steinke 2020, Theorem 14).
+    """
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        if not isinstance(query, SubsetQuery):
+            raise UnsupportedQuery("question", f"counts of subsets cannot answer {type(query).__name__}")
+        require_loss(loss)
+        noise = drawable(_noise(Fraction(moved(adjacency)), loss), loss)
+        law = IntervalSums(1, 1, (Tier((0,), noise),), None)
+        return Plan(query, loss, adjacency, "count of subsets", law, printed(sqrt(noise.variance)))
+
+
+def moved(adjacency: Adjacency) -> int:
+    """The largest difference of the counts of two neighbours.
+
+    >>> from dpcurves.privacy import EACH_RECORD, ReplaceOne, Unit
+    >>> moved(AddRemove(Unit("patient", 9))), moved(ReplaceOne(EACH_RECORD, 100))
+    (1, 2)
+    """
+    return 1 if isinstance(adjacency, AddRemove) else 2
+
+
+def _noise(distance: Fraction, loss: PrivacyLoss) -> Noise:
+    if loss.epsilon is not None:
+        return Noise(Family.LAPLACE, distance / loss.epsilon)
+    return Noise(Family.GAUSSIAN, distance**2 / (2 * loss.rho))

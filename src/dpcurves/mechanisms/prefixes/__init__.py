@@ -1,1 +1,0 @@
-"""Counts of prefixes along a path of noises that are drawn when they are read."""

@@ -1,1 +1,0 @@
-"""Selections: the exponential mechanism, and noise by smooth sensitivity."""

@@ -1,1 +1,0 @@
-"""Noisy sums: strategies, their sensitivities, and the calibration of noise."""

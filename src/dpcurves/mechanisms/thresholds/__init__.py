@@ -1,1 +1,0 @@
-"""Comparisons with thresholds: the sparse vector technique, merging, PrivTree."""

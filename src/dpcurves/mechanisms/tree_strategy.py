@@ -1,0 +1,289 @@
+"""Choice of nested tilings and of their shares of the loss: least mean squared error of a prefix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import groupby
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import FloatArray
+from ..laws import Family, IntervalSums, Noise, Tier
+
+# Trees whose nodes of a level are all alike: their error in closed form, and the shares that minimise it.
+#
+# Many trees of one depth are worked on at once: arrays have the shape ``(trees, levels)``, from coarse to fine.
+# Variances
+# are in units of that of the noise which the whole loss allows: a level with share s has ``s ** -power``.
+
+
+_ROUNDS = 40
+_FEW_ROUNDS = 3
+_LEAST_SHARE = 1e-9
+
+
+@dataclass(frozen=True)
+class PerfectTrees:
+    """Trees of one depth over rows of cells.
+
+    Attributes:
+        radices: How many nodes of a level a node of the level above has; first, how many a row has. With
+            a fraction, if the last node is cut off.
+        widths: How many cells a node has.
+        rows: How many rows have such a tree.
+        power: 2 for Laplace noise, whose variance falls with the square of a share; 1 for Gaussian noise.
+        total_is_public: Whether the number of all records is known. Then the missing cell, which has the noise that the
+            whole loss allows, is one more child of the root.
+    """
+
+    radices: FloatArray
+    widths: FloatArray
+    rows: int
+    power: int
+    total_is_public: bool
+
+    def some(self, numbers: NDArray[np.int64]) -> PerfectTrees:
+        """Keep the trees with these numbers."""
+        return replace(self, radices=self.radices[numbers], widths=self.widths[numbers])
+
+    def errors_in_short(self) -> FloatArray:
+        """About the least errors that shares can make: after a few rounds of `best_shares`. Not less than the least."""
+        return self.errors(self.best_shares(_FEW_ROUNDS))
+
+    def best_shares(self, rounds: int = _ROUNDS) -> FloatArray:
+        """Shares that minimise `errors`: multiplicative updates, in a fixed number of rounds.
+
+        On the simplex a minimum has shares proportional to pulls, where ``pull = -d error / d log(share) / power``. A
+        level alone has ``pull = weight * share ** -power``, so that ``share * (pull / share) ** (1 / (power + 1))`` is
+        right at once. Where a level is best left out the minimum found is a local one: compare trees without it.
+        """
+        shares = np.full(self.radices.shape, 1 / self.radices.shape[1])
+        for _ in range(rounds):
+            pulls = self._pulls(shares)
+            shares = np.maximum(shares * (pulls / shares) ** (1 / (self.power + 1)), _LEAST_SHARE)
+            shares /= shares.sum(axis=1, keepdims=True)
+        return shares
+
+    def errors(self, shares: FloatArray) -> FloatArray:
+        """Mean variance of a prefix over all edges but the last, by least squares on all levels."""
+        combined = self._combined(shares)
+        top, _ = self._top(combined[:, 0])
+        errors: FloatArray = top + (self._weights * combined)[:, 1:].sum(axis=1)
+        return errors
+
+    @cached_property
+    def _nodes(self) -> FloatArray:
+        """The number of children of a node of the level above, with the one that is cut off."""
+        return np.ceil(self.radices)
+
+    @cached_property
+    def _moments(self) -> tuple[FloatArray, FloatArray]:
+        """Means of ``j + u**2`` and of ``(j + u)**2`` over edges that lie at a part u of node number j."""
+        whole = np.floor(self.radices)
+        cut = self.radices - whole
+        part = (1 - 1 / self.widths) / 2
+        part_squared = part * (2 - 1 / self.widths) / 3
+        first = whole * ((whole - 1) / 2 + part_squared) + cut * (whole + cut**2 / 3)
+        squares = (whole - 1) * (2 * whole - 1) / 6 + (whole - 1) * part + part_squared
+        second = whole * squares + cut * (whole**2 + whole * cut + cut**2 / 3)
+        return first / self.radices, second / self.radices
+
+    @cached_property
+    def _weights(self) -> FloatArray:
+        """The contribution of a level to the error per unit of its variance, given the total of the node above."""
+        first, second = self._moments
+        return first - second / self._nodes
+
+    def _combined(self, shares: FloatArray) -> FloatArray:
+        """Variance of a node's estimate from its own subtree."""
+        combined = shares**-self.power
+        for level in range(combined.shape[1] - 2, -1, -1):
+            of_children = self._nodes[:, level + 1] * combined[:, level + 1]
+            combined[:, level] = 1 / (1 / combined[:, level] + 1 / of_children)
+        return combined
+
+    def _top(self, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The contribution of the first level to the error, and its derivative by the variance."""
+        first, second = self._moments[0][:, 0], self._moments[1][:, 0]
+        if not self.total_is_public:
+            return first * variance, first
+        nodes = self.rows * self._nodes[:, 0]
+        part = variance / (nodes * variance + 1)
+        return first * variance - second * variance * part, first - second * part * (2 - nodes * part)
+
+    def _pulls(self, shares: FloatArray) -> FloatArray:
+        """Derivatives of the error by the logarithm of each share, over the power: by the chain rule, downwards."""
+        combined, own = self._combined(shares), shares**-self.power
+        pulls = np.empty_like(shares)
+        _, slope = self._top(combined[:, 0])
+        for level in range(shares.shape[1]):
+            pulls[:, level] = slope * combined[:, level] ** 2 / own[:, level]
+            if level + 1 < shares.shape[1]:
+                nodes, finer = self._nodes[:, level + 1], combined[:, level + 1]
+                slope = self._weights[:, level + 1] + slope * nodes * (combined[:, level] / (nodes * finer)) ** 2
+        return pulls
+
+
+# Choice of nested tilings and of their shares of the loss: least mean squared error of a prefix.
+
+
+Radices = tuple[int, ...]
+
+DISCRETE = 1
+"""Scales of noise up to which its being discrete decides between trees."""
+_LARGE = Fraction(10**6)  # a parameter of noise, so large that its being discrete does not matter
+_PARTS = 1000
+_FINALISTS = 4
+_SEMIFINALISTS = 20
+_NEAR = 1.2
+"""How many times the least error a tree may have, before its shares are the best ones, and be compared further."""
+
+
+class Shape(NamedTuple):
+    """Nested regular tilings.
+
+    Attributes:
+        widths: How many cells an interval has, from coarse to fine; each divides the one before, but for a first one
+            that has all cells.
+        shares: What part of the loss each tiling may use. They add up to 1.
+    """
+
+    widths: tuple[int, ...]
+    shares: tuple[Fraction, ...]
+
+
+@lru_cache(maxsize=1024)
+def best_shape(
+    rows: int, cells: int, width: int, family: Family, *, total_is_public: bool, alone: Noise | None = None
+) -> Shape:
+    """The shape whose prefixes have the least error, among trees whose finest intervals have `width` cells.
+
+    Many lists of radices are compared in closed form, each with its best shares; the few best are compared exactly. The
+    answer is the same for every loss, since all variances scale with it, but where there is next to no noise: the
+    variance of whole numbers then falls much faster than the square of a scale, and fewer levels are better. The best
+    trees of each depth, flat ones among them, are then compared by their exact variances. The answer is remembered: the
+    first one for a number of cells takes about a fifth of a second.
+
+    Args:
+        rows: How many rows have such a tree.
+        cells: How many cells a row has.
+        width: How many cells an interval of the finest level has.
+        family: The family of the noise.
+        total_is_public: Whether the number of all records is known.
+        alone: The noise of a count of which the whole loss is spent on a single tiling; matters where it is Laplace
+            noise of a scale of at most `DISCRETE`.
+
+    >>> best_shape(1, 4096, 1, Family.LAPLACE, total_is_public=True).widths
+    (256, 16, 1)
+    >>> little = Noise(Family.LAPLACE, Fraction(1, 5))
+    >>> best_shape(1, 4096, 1, Family.LAPLACE, total_is_public=True, alone=little).widths
+    (64, 1)
+    """
+    if alone is not None and alone.family is Family.LAPLACE and alone.parameter <= DISCRETE:
+        few = _best_of_each_depth(rows, cells, width, total_is_public)
+        return min(few, key=lambda shape: (_exact_error(shape, rows, cells, alone, total_is_public), shape))
+    whole = Noise(family, _LARGE)
+    finalists = sorted(_ranked(rows, cells, width, family, total_is_public))[:_FINALISTS]
+    shapes = [shape for _, shape in finalists]
+    return min(shapes, key=lambda shape: (_exact_error(shape, rows, cells, whole, total_is_public), shape))
+
+
+def _best_of_each_depth(rows: int, cells: int, width: int, pinned: bool) -> Iterator[Shape]:
+    """The few best trees of each depth up to that of the best one where noise is large, with Laplace noise."""
+    deepest = len(best_shape(rows, cells, width, Family.LAPLACE, total_is_public=pinned).widths)
+    for trees in _depths(rows, cells, width, Family.LAPLACE, pinned):
+        if trees.radices.shape[1] <= deepest:
+            best = np.argsort(trees.errors_in_short(), kind="stable")[:_FINALISTS]
+            yield from (shape for _, shape in _best_of(trees.some(best)))
+
+
+def _ranked(rows: int, cells: int, width: int, family: Family, pinned: bool) -> Iterator[tuple[float, Shape]]:
+    """The best shapes of each depth that comes near the best one, with their errors in closed form."""
+    depths = list(_depths(rows, cells, width, family, pinned))
+    in_short = [trees.errors_in_short() for trees in depths]
+    near = _NEAR * min(float(errors.min()) for errors in in_short)
+    for trees, errors in zip(depths, in_short, strict=True):
+        best = np.argsort(errors, kind="stable")[:_SEMIFINALISTS]
+        if errors[best[0]] <= near:
+            yield from _best_of(trees.some(best[errors[best] <= near]))
+
+
+def _depths(rows: int, cells: int, width: int, family: Family, pinned: bool) -> Iterator[PerfectTrees]:
+    """Trees that are compared, those of one depth together, without a root and with one."""
+    power = 2 if family is Family.LAPLACE else 1
+    lists = sorted(_inner_radices(max(cells / width, 1.0)), key=len)
+    for _, alike in groupby(lists, key=len):
+        below_first = _widths(np.array(list(alike), dtype=np.float64), width)
+        with_root = [] if pinned and rows == 1 else [np.insert(below_first, 0, cells, axis=1)]
+        for widths in (below_first, *with_root):
+            radices = np.insert(widths[:, :-1] / widths[:, 1:], 0, cells / widths[:, 0], axis=1)
+            yield PerfectTrees(np.maximum(radices, 1), widths, rows, power, pinned)
+
+
+def _widths(inner: FloatArray, finest: int) -> FloatArray:
+    """Cells of a node on each level, given the radices below the first level."""
+    widths = np.full((inner.shape[0], inner.shape[1] + 1), float(finest))
+    widths[:, :-1] *= np.cumprod(inner[:, ::-1], axis=1)[:, ::-1]
+    return widths
+
+
+def _best_of(trees: PerfectTrees) -> Iterator[tuple[float, Shape]]:
+    """The best few trees of one depth that use each of their levels."""
+    shares = trees.best_shares()
+    errors = np.where(shares.min(axis=1) * _PARTS < 1, np.inf, trees.errors(shares))
+    for best in np.argsort(errors, kind="stable")[:_FINALISTS]:
+        if np.isfinite(errors[best]):
+            yield _rounded(errors[best]), Shape(tuple(int(w) for w in trees.widths[best]), _thousandths(shares[best]))
+
+
+def _inner_radices(intervals: float) -> Iterator[Radices]:
+    """Radices below the first level of trees over so many intervals, from coarse to fine.
+
+    In the best trees radices are alike but for the last one, where interpolation ends, and the first one, which is
+    what is left: the number of intervals over the product of the others.
+    """
+    yield ()
+    yield from ((last,) for last in range(2, 129) if last < intervals)
+    for middle in range(2, 41):
+        for last in range(max(2, middle - 1), 2 * middle + 1):
+            yield from _repeated(middle, last, intervals)
+
+
+def _repeated(middle: int, last: int, intervals: float) -> Iterator[Radices]:
+    """`middle` and ``middle + 1`` as often as leaves a first radix of between 1 and three times `middle`."""
+    depth = 1
+    while last * middle**depth < intervals:
+        for more in range(depth):
+            inner = (middle,) * (depth - more) + (middle + 1,) * more + (last,)
+            if 1 < intervals / prod(inner) <= 3 * middle:
+                yield inner
+        depth += 1
+
+
+def _rounded(error: float) -> float:
+    """To nine digits: the last ones may differ between machines, and ties between shapes must not."""
+    return float(f"{error:.9g}")
+
+
+def _thousandths(shares: FloatArray) -> tuple[Fraction, ...]:
+    """Parts of 1/1000 that add up to 1: rounded down, the largest remainders then up."""
+    parts = np.floor(shares * _PARTS).astype(np.int64)
+    order = np.argsort(parts - shares * _PARTS, kind="stable")
+    for position in range(_PARTS - int(parts.sum())):
+        parts[order[position % len(order)]] += 1
+    return tuple(Fraction(int(part), _PARTS) for part in parts)
+
+
+def _exact_error(shape: Shape, rows: int, cells: int, whole: Noise, pinned: bool) -> float:
+    """The mean variance of a prefix where the noise of a single tiling would be `whole`, by that of whole numbers."""
+    levels = tuple(
+        Tier(range(0, cells, width), Noise(whole.family, whole.parameter / share))
+        for width, share in zip(shape.widths, shape.shares, strict=True)
+    )
+    return _rounded(IntervalSums(rows, cells, levels, whole).mean_prefix_variance(pinned))

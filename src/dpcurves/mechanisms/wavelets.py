@@ -1,0 +1,390 @@
+"""Noisy sums with signed or fractional weights: Haar wavelets, tensor wavelets (Privelet), a square root of
+cumulation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+from math import prod, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arguments import WrongKind
+from ..conversation import Plan, UnsupportedQuery
+from ..laws import Family, HaarSums, HaarTensorSums, Noise, ToeplitzSums
+from ..laws.haar_sums import bands, mean_squares
+from ..laws.toeplitz_sums import causal_convolution, root_weights
+from ..noise.randomness import Randomness
+from ..privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne
+from ..queries import CountQuery, Query, WaveletQuery
+from ..queries.query import laid_out
+from .base import ExactTable
+from .linear import Spaced, drawable, draws, plan_of_prefixes, prefixes_only, printed, require_loss
+
+# Norms of one record's effect on noisy sums: the largest change of many values at once, in units of their noise.
+#
+# The *price* of a change d of the values is ``sum(|d_i| / scale_i)`` for Laplace noise, and ``sum(d_i**2 /
+# variance_i)``
+# for Gaussian noise. A price and its square root, respectively, are norms of d.
+
+
+LEAST_MISSING = Fraction(1, 3)
+"""What part of the loss the missing cell may use, at least, where a record may move there."""
+
+
+class Prices(NamedTuple):
+    """The remaining choice once the noises of the sums are known up to one factor.
+
+    Attributes:
+        unit: What the sums' relative prices are multiplied with.
+        missing: The price of one missing record.
+    """
+
+    unit: Fraction
+    missing: Fraction
+
+
+def prices(alone: Fraction, moved: Fraction, loss: PrivacyLoss, adjacency: Adjacency) -> Prices:
+    """The highest prices, hence the least noise, with which all sums and the missing cell lose at most `loss`.
+
+    Args:
+        alone: The largest relative price of one record in the cells that comes or goes.
+        moved: The largest relative price of one record that moves from one cell to another.
+        loss: What all may lose together.
+        adjacency: Under which neighbours.
+
+    Formal guarantees: discrete Laplace noise on integers loses ``|d| / scale`` (Ghosh, Roughgarden and Sundararajan
+    2009), and discrete Gaussian noise rho ``d**2 / (2 * variance)`` (Canonne, Kamath and Steinke 2020, Theorem 14); of
+    independent noises this adds up. So a change loses its price as epsilon, or half its price as rho. Let a unit have k
+    records. *Add-remove*: at most k come or go, each in the cells, for ``unit * alone`` at most, or missing, for
+    `missing`. *Replace-one*: as many as can be paired move, from one cell to another for ``unit * moved`` at most, or
+    between the cells and the missing cell for ``unit * alone + missing`` at most; the others come or go, for less than
+    that. By the triangle inequality the change of all costs at most k times what the dearest one does, or k**2 times
+    with Gaussian noise, and the dearest one costs ``epsilon / k``, or ``2 * rho / k**2``. If all k do the same it costs
+    just that, so noise cannot be smaller. Where records move, the missing cell takes what moves between cells leave
+    over, but not less than a third.
+
+    Raises:
+        UnsupportedQuery: nothing may be lost.
+    """
+    require_loss(loss)
+    records = adjacency.unit.records
+    allowed = 2 * loss.rho / records**2 if loss.epsilon is None else loss.epsilon / records
+    if isinstance(adjacency, AddRemove):
+        return Prices(allowed / alone, allowed)
+    unit = allowed / max(moved, alone / (1 - LEAST_MISSING))
+    return Prices(unit, allowed - unit * alone)
+
+
+def noise_for(price: Fraction, loss: PrivacyLoss) -> Noise:
+    """The noise of a value, a change of which by 1 has this price.
+
+    Raises:
+        UnsupportedQuery: no sampler has that much noise.
+    """
+    return drawable(Noise(Family.LAPLACE if loss.is_pure else Family.GAUSSIAN, 1 / price), loss)
+
+
+# The Haar wavelet: the total of a row, and how much more lies in the left half of every node than in the right.
+
+
+TOP_WEIGHT = 1 / 3
+"""Mean square of the factors with which the total of a row reaches prefixes, t / p for the t-th of p."""
+
+_PARTS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Haar(Spaced):
+    """Contrasts of all nodes of a binary tree (Xiao, Wang and Gehrke 2010: Privelet), with near-equal prices.
+
+    Formal guarantees: pure or zero-concentrated as the loss is; see `column_norms.prices` and `_Path`. The sum of the
+    prices of one path is shared so that the mean variance of a prefix is least.
+    """
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        query = prefixes_only(query, "a wavelet")
+        law = _haar_law(query, self.width, loss, adjacency)
+        name = self.counted_as(f"Haar wavelet of depth {len(law.levels)}")
+        return plan_of_prefixes(name, query, law, loss, adjacency)
+
+
+def _haar_law(query: CountQuery, width: int, loss: PrivacyLoss, adjacency: Adjacency) -> HaarSums:
+    points, family = -(-query.cells // width), Family.LAPLACE if loss.is_pure else Family.GAUSSIAN
+    lone = query.rows == 1 and points > 1 and adjacency.total is not None
+    path = _path(points, 0.0 if lone else TOP_WEIGHT, family, adjacency)
+    unit, missing = prices(path.alone(), path.moved(query.rows, points, family), loss, adjacency)
+    return HaarSums(
+        query.rows, query.cells, width,
+        top=noise_for(path.top * unit, loss) if path.top else None,
+        levels=tuple(noise_for(price * unit, loss) for price in path.levels),
+        missing=noise_for(missing, loss),
+    )  # fmt: skip
+
+
+class _Path(NamedTuple):
+    """Relative prices of the values that one record changes by 1: the total of its row, and a contrast of each level.
+
+    Attributes:
+        top: The price of the total; 0 if it is not released.
+        levels: The prices of the contrasts, from coarse to fine.
+    """
+
+    top: Fraction
+    levels: tuple[Fraction, ...]
+
+    def alone(self) -> Fraction:
+        """The largest price of one record: that of one in the first cell, which lies in a node of every level."""
+        return self.top + sum(self.levels)
+
+    def moved(self, rows: int, points: int, family: Family) -> Fraction:
+        """The largest price of a record that moves from one cell to another.
+
+        Between rows it is that of two records. In a row the contrasts of nodes that hold both cells on the same side
+        stay; that of the smallest node that holds both changes by 2, which costs 2 or 4 times its price; and below it
+        two paths change, by 1 each. In the left half of a node all levels have contrasts. In its right half, of r
+        intervals, the first interval has those of the levels whose right halves begin before the r-th interval, and no
+        other one has more. The first node of a level is the one whose right half has most intervals.
+        """
+        between_rows = 2 * self.alone() if rows > 1 else Fraction(0)
+        return max([between_rows, *(self._parting(level, points, family) for level in range(len(self.levels)))])
+
+    def _parting(self, level: int, points: int, family: Family) -> Fraction:
+        half = 1 << (len(self.levels) - 1 - level)
+        right = min(half, points - half)
+        below = self.levels[level + 1 :]
+        on_the_right = below[len(below) - (right - 1).bit_length() :]
+        return self.levels[level] * (2 if family is Family.LAPLACE else 4) + sum(below) + sum(on_the_right)
+
+
+def _path(points: int, top: float, family: Family, adjacency: Adjacency) -> _Path:
+    """Prices that minimise the mean variance of a prefix, if every prefix ends in a full tree.
+
+    A contrast of m intervals reaches prefixes with the factors ``min(t, m - t) / m``, of mean square
+    ``(1 + 2 / m**2) / 12``; `top` is that of the total. With weights w and a given sum of prices,
+    ``sum(w / price**power)`` is least if ``price**(power + 1)`` is proportional to w; Laplace noise has power 2,
+    Gaussian noise 1. With Gaussian noise the contrast in which the paths of a move part is paid twice.
+    """
+    sizes = [2 << level for level in reversed(range((points - 1).bit_length()))]
+    weights = [top, *((1 + 2 / size**2) / 12 for size in sizes)]
+    if sizes and family is Family.GAUSSIAN and isinstance(adjacency, ReplaceOne):
+        weights[1] /= 2
+    root = 1 / 3 if family is Family.LAPLACE else 1 / 2
+    first, *others = (Fraction(round(_PARTS * weight**root), _PARTS) for weight in weights)
+    return _Path(first, tuple(others))
+
+
+# Haar wavelets along every axis of a table: boxes of any size are read with noise that grows slowly with it.
+
+
+@dataclass(frozen=True, slots=True)
+class Privelet:
+    """The tensor product of Haar wavelets (Xiao, Wang and Gehrke 2010: Privelet), with prices that fit prefix boxes.
+
+    A value is a contrast along each axis, and its relative price the product of one price for each axis; those of one
+    path along an axis add up to the same sum for all cells, or less. Sides need no powers of two.
+
+    Formal guarantees: pure or zero-concentrated as the loss is. Cells of the table, the cells beyond it, and missing
+    records are three disjoint sums, priced by `column_norms.prices` with the largest relative prices that
+    `largest_prices` proves. A record that moves between the last two pays for both: under replace-one neither of them
+    gets more than half of the loss.
+    """
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        if not isinstance(query, WaveletQuery):
+            raise UnsupportedQuery("question", f"wavelets of a table cannot answer {type(query).__name__}")
+        law = _tensor_law(query, loss, adjacency)
+        error = printed(sqrt(law.mean_prefix_variance))
+        return Plan(query, loss, adjacency, f"wavelets along {len(query.sides)} axes", law, error)
+
+    def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
+        """Transformed cells, each plus one draw of its noise; the cells beyond, if there are any; missing records."""
+        law, query = plan.law.required(HaarTensorSums), plan.query
+        if not isinstance(query, WaveletQuery):
+            raise WrongKind("plan", f"a plan of wavelets is needed, not one made by {plan.made_by}")
+        exact, noise = exact_values(table, query, law), noise_of_values(law, randomness)
+        return tuple(value + own for value, own in zip(exact, noise, strict=True))  # Python's integers cannot overflow
+
+
+def exact_values(table: ExactTable, query: WaveletQuery, law: HaarTensorSums) -> list[int]:
+    """SECRET: what is to be released, in the order of `law`."""
+    order = laid_out(query.order)
+    values = table[order].reshape(query.sides)
+    for axis in range(values.ndim):
+        values = np.moveaxis(_transformed(np.moveaxis(values, axis, -1)), -1, axis)
+    beyond = np.ones(len(table) - 1, dtype=np.bool_)
+    beyond[order] = False
+    apart = [] if law.apart is None else [int(table[:-1][beyond].sum())]
+    return [*values.ravel().tolist(), *apart, int(table[-1])]
+
+
+def noise_of_values(law: HaarTensorSums, randomness: Randomness) -> list[int]:
+    """SECRET: one draw for each value."""
+    drawn = np.empty(law.sides, dtype=np.int64)
+    for block, noise in zip(law.blocks, law.noises, strict=True):
+        drawn[block] = draws(noise, drawn[block].size, randomness).reshape(drawn[block].shape)
+    single = [law.missing] if law.apart is None else [law.apart, law.missing]
+    return [*drawn.ravel().tolist(), *(int(draws(noise, 1, randomness)[0]) for noise in single)]
+
+
+def _transformed(cells: ExactTable) -> ExactTable:
+    """Along the last axis: the total, and contrasts from coarse to fine."""
+    found: list[ExactTable] = []
+    for _ in bands(cells.shape[-1])[1:]:
+        left, right = cells[..., 0::2], cells[..., 1::2]
+        found.insert(0, left[..., : right.shape[-1]] - right)
+        cells = left.copy()
+        cells[..., : right.shape[-1]] += right
+    return np.concatenate([cells, *found], axis=-1)
+
+
+def _tensor_law(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> HaarTensorSums:
+    family = Family.LAPLACE if loss.is_pure else Family.GAUSSIAN
+    axes = [AxisPrices.of(side, family) for side in query.sides]
+    alone, moved = largest_prices(axes, family)
+    unit, missing = prices(alone, moved, loss, adjacency)
+    noises = tuple(noise_for(prod(each) * unit, loss) for each in product(*(axis.bands for axis in axes)))
+    if len(query.order) == prod(query.shape):
+        return HaarTensorSums(query.sides, noises, None, noise_for(missing, loss))
+    if isinstance(adjacency, ReplaceOne):
+        missing = min(missing, (unit * alone + missing) / 2)
+    return HaarTensorSums(query.sides, noises, noise_for(missing, loss), noise_for(missing, loss))
+
+
+class Parting(NamedTuple):
+    """Two cells of an axis, and what the values that they change cost.
+
+    Attributes:
+        first: All that the first one changes, by 1 or -1.
+        second: All that the second one changes; not more than `first`.
+        alike: What both change in the same way.
+        opposite: What one changes by 1 and the other by -1.
+    """
+
+    first: Fraction
+    second: Fraction
+    alike: Fraction
+    opposite: Fraction
+
+
+class AxisPrices(NamedTuple):
+    """Relative prices of the values along one axis.
+
+    Attributes:
+        side: How many cells it has.
+        bands: The price of the total, and of contrasts from coarse to fine.
+    """
+
+    side: int
+    bands: tuple[Fraction, ...]
+
+    @classmethod
+    def of(cls, side: int, family: Family) -> AxisPrices:
+        """Those with the least mean variance of a prefix, for a given price of all values that a record changes.
+
+        A band whose factors in prefixes have the mean square w adds ``w / price**power`` to the variance, with power 2
+        for Laplace noise and 1 for Gaussian noise: the sum is least if ``price**(power + 1)`` is proportional to w.
+        """
+        root = 1 / 3 if family is Family.LAPLACE else 1 / 2
+        return cls(side, tuple(Fraction(max(1, round(_PARTS * weight**root)), _PARTS) for weight in mean_squares(side)))
+
+    def partings(self) -> list[Parting]:
+        """Price two equal cells, and cells that lie in different halves of a node of each level; the dearest ones.
+
+        The first node of a level has contrasts of all levels above, and its right half is the largest one. In its left
+        half, the first cell has contrasts of all levels below. In its right half, of r cells, the first one has those
+        of the levels whose right halves begin before the r-th cell, and no other one has more.
+        """
+        total = sum(self.bands, start=Fraction(0))
+        found = [Parting(total, total, total, Fraction(0))]
+        levels = len(self.bands) - 1
+        for level in range(levels):
+            half = 1 << (levels - 1 - level)
+            right = min(half, self.side - half)
+            alike, opposite, below = sum(self.bands[: level + 1]), self.bands[level + 1], self.bands[level + 2 :]
+            second = alike + opposite + sum(below[len(below) - (right - 1).bit_length() :])
+            found.append(Parting(total, second, Fraction(alike), opposite))
+        return found
+
+
+def largest_prices(axes: list[AxisPrices], family: Family) -> tuple[Fraction, Fraction]:
+    """The largest relative prices of one record that comes or goes, and of one that moves between cells of the table.
+
+    Formal guarantees: a record of cell c changes the values that lie on its path along each axis, by the product of
+    signs. So it costs the product, over axes, of the prices of its paths, which is largest for the first cell, that has
+    a contrast of every level. Let a move go from cell c to cell d. Along each axis let X and Y be the prices of the
+    paths of both, P that of the values that both change alike, and q that of the value that one changes by 1 and the
+    other by -1. Of the values of the table both change those that cost ``prod(P + q)``, and of these the ones with an
+    even number of factors -1 alike: they cost ``(prod(P + q) + prod(P - q)) / 2``; the others change by 2, and all that
+    one of them changes alone by 1. With Laplace noise, where a change of 2 costs twice as much, the move costs
+    ``prod(X) + prod(Y) - prod(P + q) - prod(P - q)``, and with Gaussian noise, where it costs four times as much,
+    ``prod(X) + prod(Y) - 2 * prod(P - q)``. Both rise with what lies on one path alone. They rise, or stay, with P,
+    which is a part of X and Y: the derivative is a sum of the differences of ``prod(X)`` and ``prod(P + q)``, and the
+    like, over the other axes. And they are largest if the larger of both paths is that of the same record along all
+    axes. So the dearest cells of each level are enough, in all combinations of levels.
+    """
+    alone = prod((sum(axis.bands, start=Fraction(0)) for axis in axes), start=Fraction(1))
+    return alone, max(_moved(each, family) for each in product(*(axis.partings() for axis in axes)))
+
+
+def _moved(along: tuple[Parting, ...], family: Family) -> Fraction:
+    one = Fraction(1)
+    apart = prod((each.first for each in along), start=one) + prod((each.second for each in along), start=one)
+    shared = prod((each.alike + each.opposite for each in along), start=one)
+    signed = prod((each.alike - each.opposite for each in along), start=one)
+    return apart - (shared + signed if family is Family.LAPLACE else 2 * signed)
+
+
+# A square root of prefix sums, with Gaussian noise between its two halves.
+
+
+BITS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class SquareRoot(Spaced):
+    """Prefix sums as twice the same convolution (Henzinger, Upadhyay and Upadhyay 2023; Fichtenberger et al. 2023).
+
+    Released is the first convolution, with weights rounded to multiples of ``2**-20``, worked out in integers, plus
+    noise of its own on each value. The rest is post-processing: see `ToeplitzSums`. Of all mechanisms here that count
+    every cell this one has the least variance under zero-concentrated privacy; under pure privacy it is of no use, as a
+    record changes all values from its cell on.
+
+    Formal guarantees: zero-concentrated, by `column_norms.prices`. A record changes the values of its row by a column
+    of the matrix of rounded weights w, of p intervals: ``(0, ..., 0, w[0], w[1], ...)``. Its squared length is largest
+    in the first interval, ``S(p)``, with ``S(m) = sum(w[i]**2 for i < m)``. Columns i and i + d have the squared
+    distance ``S(d) + sum((w[m + d] - w[m])**2 for m < p - i - d)``: largest at i = 0, where it is
+    ``S(p) + S(p - d) - 2 * sum(w[m] * w[m + d] for m < p - d)``. All of this is worked out exactly. Columns of two rows
+    have no value in common.
+    """
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        query = prefixes_only(query, "a square root of prefix sums")
+        if loss.is_pure:
+            raise UnsupportedQuery("epsilon", "a square root of prefix sums has Gaussian noise; give rho")
+        alone, moved = squared_lengths(-(-query.cells // self.width), BITS)
+        unit, missing = prices(Fraction(alone), Fraction(moved if query.rows == 1 else 2 * alone), loss, adjacency)
+        law = ToeplitzSums(
+            query.rows, query.cells, self.width, BITS, noise_for(unit, loss), missing=noise_for(missing, loss)
+        )
+        name = self.counted_as("square root of prefix sums")
+        return plan_of_prefixes(name, query, law, loss, adjacency)
+
+
+@lru_cache(maxsize=64)  # a pure function of public facts
+def squared_lengths(points: int, bits: int) -> tuple[int, int]:
+    """The largest squared length of a column, and the largest squared distance of two, on the lattice. Exact.
+
+    >>> squared_lengths(2, 1)
+    (5, 5)
+    """
+    weights = root_weights(points, bits)
+    ends = [0]
+    for weight in weights.tolist():
+        ends.append(ends[-1] + weight**2)
+    products = causal_convolution(weights[None, ::-1], weights)[0].tolist()  # the last one is that of no distance
+    distances = (ends[-1] + ends[1 + lag] - 2 * products[lag] for lag in range(points - 1))
+    return ends[-1], max(distances, default=0)

@@ -1,0 +1,573 @@
+"""Scorecards: linear predictors over clipped columns and declared categories, and their import from scikit-learn and
+statsmodels."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf, isnan
+from pathlib import Path
+from re import fullmatch, sub
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..arguments import Refused, chosen, number, require_kind, require_known, several, shown
+from ..arrays import FloatArray
+from ..data.axis import Categories, Category, Input, Predictor, require_name
+from .terms import Level, Link, Power, Ranged, Term, Transform, column_of, declared, factor_of, written
+
+# Names of coefficients, as R and statsmodels write them, as terms.
+
+
+INTERCEPTS = {"(Intercept)", "Intercept", "const"}
+ESTIMATES = ("estimate", "Estimate", "coef", "x")
+NAMES = ("term", "", "rownames", "name")
+Ranges = Mapping[str, tuple[float, float]]
+Levels = Mapping[str, Sequence[Category]]
+FormulaParts = tuple[float, tuple[Ranged | Categories, ...], tuple[Term, ...]]
+LINKS = {"logit": Link.LOGIT, "log": Link.LOG, "identity": Link.IDENTITY}
+
+
+def coefficients_of(table: Any) -> dict[str, float]:
+    """Names and coefficients, from a CSV file, or as they are.
+
+    Raises:
+        ValueError: there is no column of names, or none of estimates.
+    """
+    if isinstance(table, str | Path):
+        with Path(table).open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        header = set(rows[0]) if rows else set()
+        name = next((each for each in NAMES if each in header), None)
+        estimate = next((each for each in ESTIMATES if each in header), None)
+        if name is None or estimate is None:
+            raise Refused("table", "columns term and estimate are needed, as broom::tidy writes them")
+        return {row[name]: _number(row[estimate], row[name]) for row in rows}
+    return {str(name): _number(each, str(name)) for name, each in dict(table).items()}
+
+
+def _number(given: Any, name: str) -> float:
+    try:
+        return float(given)
+    except (TypeError, ValueError):
+        raise Refused("table", f"the coefficient of {name!r} is no number") from None
+
+
+def read_formula(coefficients: Mapping[Any, Any], ranges: Ranges, categories: Levels) -> FormulaParts:
+    """Intercept, columns and terms.
+
+    Raises:
+        ValueError: a name is understood in no way, or in two.
+    """
+    intercept, terms = 0.0, []
+    for name, value in coefficients.items():
+        if str(name) in INTERCEPTS:
+            intercept = _number(value, str(name))
+        else:
+            factors = tuple(_factor(part, ranges, categories) for part in _parts(str(name)))
+            terms.append(Term(_number(value, str(name)), factors))
+    used = dict.fromkeys(factor.column for term in terms for factor in term.factors)
+    columns = tuple(
+        Categories(name, tuple(categories[name])) if name in categories else Ranged(name, *ranges[name])
+        for name in used
+    )
+    return intercept, columns, tuple(terms)
+
+
+def _parts(name: str) -> list[str]:
+    """The factors that a colon multiplies, but for colons inside brackets."""
+    parts, depth = [""], 0
+    for letter in name:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == ":" and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip().strip("`") for part in parts]
+
+
+def _factor(part: str, ranges: Ranges, categories: Levels) -> Power | Level:
+    found: list[Power | Level] = [*_formula_powers(part, ranges), *_levels(part, categories)]
+    if len(found) != 1:
+        ways = "two ways" if found else "no way; declare its range or its categories"
+        raise Refused("table", f"the coefficient {shown(part)} is understood in {ways}")
+    return found[0]
+
+
+def _formula_powers(part: str, ranges: Ranges) -> list[Power]:
+    if part in ranges:
+        return [Power(part)]
+    logarithm = fullmatch(r"(?:np\.)?log1p\((.+)\)", part)
+    if logarithm and logarithm[1].strip("` ") in ranges:
+        return [Power(logarithm[1].strip("` "), transform=Transform.LOG1P)]
+    power = fullmatch(r"I\((.+?)\s*(?:\^|\*\*)\s*(\d+)\)", part) or fullmatch(r"np\.power\((.+?),\s*(\d+)\)", part)
+    if power and power[1].strip("` ") in ranges:
+        return [Power(power[1].strip("` "), int(power[2]))]
+    return []
+
+
+def _levels(part: str, categories: Levels) -> list[Level]:
+    """A level behind the name of its column, in brackets or not, with or without a word for the factor."""
+    bracketed = fullmatch(r"(.+)\[(?:T\.)?(.+)\]", part)
+    forms = [(bracketed[1], bracketed[2])] if bracketed else []
+    forms += [(part[:cut], part[cut:]) for cut in range(1, len(part))]
+    found = {
+        Level(column, value)
+        for left, right in forms
+        for column in [sub(r"^(?:C|factor|as\.factor)\((.+?)(?:,.*)?\)$", r"\1", left).strip("` ")]
+        for value in categories.get(column, ())
+        if right in _texts(value)
+    }
+    return list(found)
+
+
+def _texts(value: Category) -> set[str]:
+    """The text of a category behind the name of its column."""
+    return {str(value), str(value).upper()} if isinstance(value, bool) else {str(value)}
+
+
+def link_of_statsmodels(result: Any) -> Link:
+    """The link of a result: of a generalised linear model its own, of logistic and Poisson regression theirs.
+
+    Raises:
+        ValueError: it has another link.
+    """
+    model = getattr(result, "model", None)
+    family = getattr(model, "family", None)
+    word = type(family.link).__name__.lower() if family is not None else ""
+    known = {"Logit": "logit", "Poisson": "log", "OLS": "identity", "WLS": "identity", "GLS": "identity"}
+    word = word or known.get(type(model).__name__, "")
+    if word not in LINKS:
+        raise Refused("result", f"links are {', '.join(LINKS)}; got {shown(word or type(model).__name__)}")
+    return LINKS[word]
+
+
+# Linear models of scikit-learn, alone or behind a pipeline, as terms.
+
+
+Feature = tuple[Term, ...]
+"""A column of a design matrix: a sum of terms."""
+LOGISTIC = {"LogisticRegression", "LogisticRegressionCV"}
+LOGARITHMIC = {"PoissonRegressor", "GammaRegressor"}
+PLAIN = {
+    "LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "BayesianRidge",
+    "HuberRegressor", "QuantileRegressor", "TheilSenRegressor",
+}  # fmt: skip
+Parts = tuple[float, tuple[Ranged | Categories, ...], tuple[Term, ...], Link, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Design:
+    """Columns of a design matrix, and what was declared of the columns of the table on the way."""
+
+    features: tuple[Feature, ...]
+    categories: Mapping[str, tuple[Any, ...]]
+    others: frozenset[str]
+
+
+def read_sklearn(model: Any, ranges: Mapping[str, tuple[float, float]]) -> Parts:
+    """Intercept, columns, terms, link and other columns of a fitted model.
+
+    Raises:
+        ValueError: see `Scorecard.from_sklearn`.
+    """
+    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    *before, last = steps
+    names = getattr(steps[0], "feature_names_in_", None)
+    if names is None:
+        raise Refused("model", "fit it to a data frame: the names of its columns are needed")
+    design = Design(tuple((Term(1.0, (Power(str(name)),)),) for name in names), {}, frozenset())
+    for step in before:
+        design = _through(step, design)
+    coefficients, intercept = _coefficients(last)
+    if len(coefficients) != len(design.features):
+        raise Refused("model", f"it has {len(coefficients)} coefficients for {len(design.features)} columns")
+    scaled = [_times(feature, each) for each, feature in zip(coefficients, design.features, strict=True)]
+    intercept, terms = _collected(intercept, scaled)
+    used = dict.fromkeys(factor.column for term in terms for factor in term.factors)
+    columns = tuple(_declared(name, ranges, design.categories) for name in used)
+    return intercept, columns, terms, _link(last), tuple(sorted(design.others & used.keys()))
+
+
+def _declared(
+    name: str, ranges: Mapping[str, tuple[float, float]], categories: Mapping[str, tuple[Any, ...]]
+) -> Ranged | Categories:
+    if name in categories:
+        return Categories(name, categories[name])
+    if name not in ranges:
+        raise Refused("ranges", f"declare the range of {name!r}, as in ranges={{{name!r}: (lower, upper)}}", name)
+    return Ranged(name, *ranges[name])
+
+
+def _collected(intercept: float, features: Sequence[Feature]) -> tuple[float, tuple[Term, ...]]:
+    """Constants go to the intercept, and what is multiplied by 0 goes."""
+    terms = [term for feature in features for term in feature if term.coefficient != 0]
+    constant = sum(term.coefficient for term in terms if not term.factors)
+    return intercept + constant, tuple(term for term in terms if term.factors)
+
+
+def _coefficients(last: Any) -> tuple[list[float], float]:
+    if not hasattr(last, "coef_"):
+        raise Refused("model", f"{type(last).__name__} has no coefficients; was it fitted?")
+    found, base = np.atleast_2d(np.asarray(last.coef_, dtype=np.float64)), np.ravel(last.intercept_)
+    if len(found) != 1 or len(base) != 1:
+        raise Refused("model", "one prediction for each record is needed: two classes, or one number")
+    return found[0].tolist(), float(base[0])
+
+
+def _link(last: Any) -> Link:
+    name = type(last).__name__
+    for names, link in ((LOGISTIC, Link.LOGIT), (LOGARITHMIC, Link.LOG), (PLAIN, Link.IDENTITY)):
+        if name in names:
+            return link
+    raise Refused("model", f"{name} is not read; there are {', '.join(sorted(LOGISTIC | LOGARITHMIC | PLAIN))}")
+
+
+def _through(step: Any, design: Design) -> Design:
+    name = type(step).__name__
+    if name == "ColumnTransformer":
+        return _columns(step, design)
+    if name == "Pipeline":
+        for _, inner in step.steps:
+            design = _through(inner, design)
+        return design
+    if name == "OneHotEncoder":
+        return _encoded(step, design)
+    if step == "passthrough" or name not in STEPS:
+        if step == "passthrough":
+            return design
+        raise Refused("model", f"{name} is not read; before a model may stand {', '.join(sorted(STEPS))}, "
+                      "ColumnTransformer, OneHotEncoder and Pipeline")  # fmt: skip
+    return replace(design, features=STEPS[name](step, design.features))
+
+
+def _columns(step: Any, design: Design) -> Design:
+    """Blocks of columns, one behind the other."""
+    names = [str(each) for each in step.feature_names_in_]
+    features: list[Feature] = []
+    categories, others = dict(design.categories), design.others
+    for _, inner, picked in step.transformers_:
+        if isinstance(inner, str) and inner == "drop":
+            continue
+        chosen = [picked] if isinstance(picked, str) else list(picked)
+        places = [names.index(each) if isinstance(each, str) else int(each) for each in chosen]
+        block = replace(design, features=tuple(design.features[place] for place in places))
+        block = _through(inner, block)
+        features += block.features
+        categories |= block.categories
+        others |= block.others
+    return Design(tuple(features), categories, others)
+
+
+def _encoded(step: Any, design: Design) -> Design:
+    """An indicator of each category, but for those that are dropped."""
+    if getattr(step, "min_frequency", None) is not None or getattr(step, "max_categories", None) is not None:
+        raise Refused("model", "an encoder that joins rare categories is not read")
+    features: list[Feature] = []
+    categories, others = dict(design.categories), set(design.others)
+    dropped = step.drop_idx_ if step.drop_idx_ is not None else [None] * len(step.categories_)
+    for feature, values, left_out in zip(design.features, step.categories_, dropped, strict=True):
+        column = _plain(feature).column
+        known = tuple(each for each in values.tolist() if each is not None and not _is_nan(each))
+        categories[column] = known
+        if step.handle_unknown == "ignore":
+            others.add(column)
+        features += [
+            (Term(1.0, (Level(column, each),)) if each in known else Term(0.0, ()),)
+            for place, each in enumerate(values.tolist())
+            if place != left_out
+        ]
+    return Design(tuple(features), categories, frozenset(others))
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and isnan(value)
+
+
+def _plain(feature: Feature) -> Power:
+    (term,) = feature if len(feature) == 1 else (Term(0.0, ()),)
+    if term.coefficient != 1.0 or len(term.factors) != 1 or not isinstance(term.factors[0], Power):
+        raise Refused("model", "encoders and logarithms are read of columns of the table alone")
+    return term.factors[0]
+
+
+def _times(feature: Feature, number: float) -> Feature:
+    return tuple(replace(term, coefficient=term.coefficient * number) for term in feature)
+
+
+def _moved(feature: Feature, centre: float, spread: float) -> Feature:
+    """The feature less the centre, over the spread: inside of a plain column, so that no digits are lost."""
+    single = feature[0].factors if len(feature) == 1 and feature[0].coefficient == 1.0 else ()
+    power = single[0] if len(single) == 1 else None
+    if isinstance(power, Power) and power == Power(power.column, 1, power.transform):
+        return (Term(1.0, (replace(power, centre=centre, spread=spread),)),)
+    return (*_times(feature, 1 / spread), Term(-centre / spread, ()))
+
+
+def _standardised(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+    none = np.zeros(len(features))
+    centres = step.mean_ if step.mean_ is not None and step.with_mean else none
+    spreads = step.scale_ if step.scale_ is not None else none + 1
+    return _each_moved(features, centres, spreads)
+
+
+def _between(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+    if step.clip:
+        raise Refused("model", "a scaler that clips is not read: ranges are declared")
+    return _each_moved(features, -step.min_ / step.scale_, 1 / step.scale_)
+
+
+def _robust(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+    none = np.zeros(len(features))
+    return _each_moved(
+        features, none if step.center_ is None else step.center_, none + 1 if step.scale_ is None else step.scale_
+    )
+
+
+def _each_moved(features: tuple[Feature, ...], centres: Any, spreads: Any) -> tuple[Feature, ...]:
+    return tuple(map(_moved, features, map(float, centres), map(float, spreads)))
+
+
+def _powers(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+    """Products of powers of features."""
+    found = []
+    for powers in step.powers_.tolist():
+        product: Feature = (Term(1.0, ()),)
+        for feature, power in zip(features, powers, strict=True):
+            for _ in range(power):
+                product = tuple(
+                    Term(one.coefficient * other.coefficient, (*one.factors, *other.factors))
+                    for one in product
+                    for other in feature
+                )
+        found.append(product)
+    return tuple(found)
+
+
+def _function(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+    if step.func is None:
+        return features
+    if step.func is not np.log1p:
+        raise Refused("model", "of functions np.log1p alone is read")
+    return tuple((Term(1.0, (replace(_plain(each), transform=Transform.LOG1P),)),) for each in features)
+
+
+STEPS: Mapping[str, Callable[[Any, tuple[Feature, ...]], tuple[Feature, ...]]] = MappingProxyType(
+    {
+        "StandardScaler": _standardised, "MinMaxScaler": _between, "RobustScaler": _robust,
+        "PolynomialFeatures": _powers, "FunctionTransformer": _function,
+    }
+)  # fmt: skip
+
+
+# Scorecards: linear predictors over columns clipped to declared ranges, and over declared categories.
+
+
+MOST_TERMS = 10_000
+LARGEST = 1e300
+"""What the parts of a linear predictor add up to at the most, whatever a record holds."""
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Scorecard(Predictor):
+    """A linear predictor, and the link that makes a prediction of it.
+
+    It stands wherever a column of scores does. Every column is read as an axis reads it: text that is no number, and
+    NULL, are missing, and so is then the score; a number outside its range, however large, counts as the nearer end; a
+    category that was not declared is missing, too, unless the column is among `others`.
+
+    Formal guarantees: as for `Predictor`. Additions, multiplications and divisions round the same wherever they stand;
+    logarithms and links are worked out one number at a time; terms are added in their order.
+
+    Attributes:
+        name: What pictures, statements and ledgers call the scores.
+        intercept: What is added to the terms.
+        columns: All that is read, with declared ranges and categories.
+        terms: What is added up, in this order.
+        link: From the sum to the prediction.
+        others: Columns of categories of which any other value, and none, has no coefficient instead of no score.
+
+    Raises:
+        ValueError: a term names a column that is not declared, or one is declared and not used; the logarithm of a
+            range that reaches -1 is asked; or the sum could overflow.
+
+    >>> age = Term(0.1, (Power("age"),))
+    >>> risk = Scorecard("risk", -5.0, (Ranged("age", 18, 90),), (age,), Link.LOGIT)
+    >>> risk.predict({"age": [50, 1e99, None]}).round(3).tolist()
+    [0.5, 0.982, nan]
+    """
+
+    KIND: ClassVar[str] = "scorecard"
+
+    name: str
+    intercept: float
+    columns: tuple[Ranged | Categories, ...]
+    terms: tuple[Term, ...]
+    link: Link = Link.IDENTITY
+    others: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_name(self.name)
+        object.__setattr__(self, "intercept", number("intercept", self.intercept))
+        for name in ("columns", "terms", "others"):
+            object.__setattr__(self, name, several(name, getattr(self, name), "a tuple of them"))
+        object.__setattr__(self, "link", chosen("link", self.link, Link))
+        if len(self.terms) > MOST_TERMS:
+            raise Refused("terms", f"at most {MOST_TERMS} are added up, got {len(self.terms)}")
+        for each in self.columns:
+            require_kind("columns", each, (Ranged, Categories), "a Ranged or Categories")
+        self._require_declared()
+        size = abs(self.intercept) + sum(self._largest(term) for term in self.terms)
+        if not size <= LARGEST:
+            raise Refused("terms", f"the sum could be beyond {LARGEST:g}; declare narrower ranges")
+
+    def _require_declared(self) -> None:
+        names = [each.column for each in self.columns]
+        if len(set(names)) < len(names):
+            raise Refused("columns", "each is declared once")
+        used = {factor.column for term in self.terms for factor in term.factors}
+        if used != set(names):
+            odd = min(used ^ set(names))
+            raise Refused("columns", f"{odd!r} is {'not declared' if odd in used else 'declared, but in no term'}", odd)
+        for term in self.terms:
+            for factor in term.factors:
+                self._require_fit(factor)
+        kinds = {each.column: type(each) for each in self.columns}
+        if any(kinds.get(name) is not Categories for name in self.others):
+            raise Refused("others", "columns of declared categories are needed")
+
+    def _require_fit(self, factor: Power | Level) -> None:
+        column = next(each for each in self.columns if each.column == factor.column)
+        if isinstance(factor, Level) != isinstance(column, Categories):
+            raise Refused("terms", f"{factor.column!r} has {'a range' if isinstance(column, Ranged) else 'categories'}")
+        if isinstance(column, Categories) and isinstance(factor, Level) and factor.category not in column.values:
+            raise Refused("terms", f"{factor.column!r} declares no category {factor.category!r}")
+        logarithm = isinstance(factor, Power) and factor.transform is Transform.LOG1P
+        if isinstance(column, Ranged) and logarithm and column.lower <= -1:
+            raise Refused("ranges", f"{factor.column!r} needs a range above -1, for its log1p is taken")
+
+    def _largest(self, term: Term) -> float:
+        """The largest absolute value of the term: factors are largest at an end of their range."""
+        size = abs(term.coefficient)
+        ranges = {each.column: each for each in self.columns if isinstance(each, Ranged)}
+        with np.errstate(over="ignore"):
+            for factor in term.factors:
+                if isinstance(factor, Power):
+                    ends = ranges[factor.column]
+                    size *= float(np.abs(factor.of(np.array([ends.lower, ends.upper]))).max())
+        return inf if isnan(size) else size
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        return tuple(Input(each.column, getattr(each, "values", None)) for each in self.columns)
+
+    @property
+    def linear(self) -> Scorecard:
+        """The linear predictor itself: for grids that cut on its scale, as `Grid.logistic` does."""
+        return replace(self, link=Link.IDENTITY)
+
+    def values(self, columns: Sequence[FloatArray]) -> FloatArray:
+        read = {each.column: self._prepared(each, column) for each, column in zip(self.columns, columns, strict=True)}
+        found = np.full(len(columns[0]) if columns else 0, self.intercept)
+        with np.errstate(all="ignore"):
+            for term in self.terms:
+                product = np.full(len(found), term.coefficient)
+                for factor in term.factors:
+                    product = product * self._factor(factor, read[factor.column])
+                found = found + product
+        return self.link.response(found)
+
+    def _prepared(self, column: Ranged | Categories, values: FloatArray) -> FloatArray:
+        if isinstance(column, Ranged):
+            return np.clip(values, column.lower, column.upper)
+        return np.where(np.isnan(values), -1.0, values) if column.column in self.others else values
+
+    def _factor(self, factor: Power | Level, values: FloatArray) -> FloatArray:
+        if isinstance(factor, Power):
+            return factor.of(values)
+        place = next(
+            each.values.index(factor.category)
+            for each in self.columns
+            if isinstance(each, Categories) and each.column == factor.column
+        )
+        return np.where(np.isnan(values), np.nan, (values == place).astype(np.float64))
+
+    def facts(self) -> dict[str, Any]:
+        others = {"others": list(self.others)} if self.others else {}
+        return {
+            "link": self.link.value, "intercept": self.intercept,
+            "columns": {each.column: declared(each) for each in self.columns},
+            "terms": [{"coefficient": term.coefficient, "of": list(map(written, term.factors))}
+                      for term in self.terms], **others,
+        }  # fmt: skip
+
+    @classmethod
+    def of_facts(cls, name: str, facts: Mapping[str, Any]) -> Scorecard:
+        """The inverse of `facts`.
+
+        Raises:
+            ValueError: they describe none.
+        """
+        require_known(facts, ("link", "intercept", "columns", "terms", "others"))
+        columns = tuple(column_of(each, dict(given)) for each, given in dict(facts["columns"]).items())
+        terms = tuple(Term(each["coefficient"], tuple(map(factor_of, each["of"]))) for each in facts["terms"])
+        link = chosen("link", facts.get("link", "identity"), Link)
+        return cls(name, facts.get("intercept", 0.0), columns, terms, link, tuple(facts.get("others", ())))
+
+    @classmethod
+    def from_sklearn(cls, model: Any, *, name: str, ranges: Mapping[str, tuple[float, float]]) -> Scorecard:
+        """A fitted linear model of scikit-learn, alone or behind a pipeline; see `fitted.sklearn_linear`.
+
+        Args:
+            model: Linear or logistic (two classes) regression, or a generalised linear one with a logarithmic link.
+                Before it may stand scalers, polynomial features, one-hot encoders and `FunctionTransformer(np.log1p)`,
+                also in a column transformer.
+            name: What the scores are called.
+            ranges: The declared range of each column of numbers.
+
+        Raises:
+            ValueError: a step is of another kind, the model is not fitted or has no names of columns, or a range is
+                missing.
+        """
+        return cls(name, *read_sklearn(model, ranges))
+
+    @classmethod
+    def from_statsmodels(
+        cls,
+        result: Any,
+        *,
+        name: str,
+        ranges: Mapping[str, tuple[float, float]],
+        categories: Mapping[str, Sequence[Category]] | None = None,
+    ) -> Scorecard:
+        """Read the result of a linear or generalised linear model of statsmodels; as `from_r_table`, link included."""
+        read = read_formula(dict(result.params), ranges, categories or {})
+        return cls(name, *read, link_of_statsmodels(result))
+
+    @classmethod
+    def from_r_table(
+        cls,
+        table: Any,
+        *,
+        name: str,
+        link: Link | str,
+        ranges: Mapping[str, tuple[float, float]],
+        categories: Mapping[str, Sequence[Category]] | None = None,
+    ) -> Scorecard:
+        """Read the table of coefficients that R writes: names as ``sexm``, ``I(age^2)``, ``log1p(x)`` or ``age:sexm``.
+
+        Args:
+            table: A CSV file, as `broom::tidy` or `write.csv(coef(summary(fit)))` give, or names with coefficients.
+            name: What the scores are called.
+            link: From the linear predictor to the prediction.
+            ranges: The declared range of each column of numbers.
+            categories: All categories of each column of categories, the base level too.
+
+        Raises:
+            ValueError: a name is understood in no way, or in two.
+        """
+        read = read_formula(coefficients_of(table), ranges, categories or {})
+        return cls(name, *read, chosen("link", link, Link))

@@ -1,0 +1,111 @@
+"""Models and residuals of models as JSON: data alone, nothing in it is run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..arguments import Refused, require_kind, shown
+from ..arrays import FloatArray
+from ..data.axis import MOST_JSON, Input, Predictor
+from .linear import Scorecard
+from .trees import Trees
+
+# Residuals of a model: an outcome less its prediction, record by record.
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Residual(Predictor):
+    """A column of numbers less what a model predicts of it; missing where either is.
+
+    Formal guarantees: as for `Predictor`.
+
+    Attributes:
+        outcome: The column of numbers.
+        model: A `Scorecard` or `Trees`.
+
+    Raises:
+        TypeError: they are of another kind.
+    """
+
+    KIND: ClassVar[str] = "residual"
+
+    outcome: str
+    model: Predictor
+
+    def __post_init__(self) -> None:
+        require_kind("outcome", self.outcome, str, "the name of a column")
+        require_kind("model", self.model, Predictor, "a Scorecard or Trees")
+        if isinstance(self.model, Residual):
+            raise Refused("model", "a Scorecard or Trees is needed")
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The name in pictures."""
+        return f"{self.outcome} less {self.model.name}"
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        return (Input(self.outcome), *self.model.inputs)
+
+    def values(self, columns: Sequence[FloatArray]) -> FloatArray:
+        with np.errstate(all="ignore"):  # an infinite outcome has an infinite residual, and lies beyond all bounds
+            return np.asarray(columns[0] - self.model.values(columns[1:]))
+
+    def facts(self) -> dict[str, Any]:
+        return {"outcome": self.outcome, "model": self.model.to_object()}
+
+
+# Models as JSON, and back: data alone, nothing in it is run.
+
+
+KINDS: tuple[type[Scorecard | Trees], ...] = (Scorecard, Trees)
+
+
+def predictor_from_json(text: str) -> Predictor:
+    """The model that `Predictor.to_json` wrote, or somebody by hand.
+
+    Raises:
+        ValueError: the text describes none, or is longer than 2**24 characters.
+
+    >>> risk = predictor_from_json('''{"dpcurves": "scorecard", "name": "risk", "link": "logit", "intercept": -5,
+    ...   "columns": {"age": {"lower": 18, "upper": 90}, "sex": {"categories": ["f", "m"]}},
+    ...   "terms": [{"coefficient": 0.1, "of": ["age"]},
+    ...             {"coefficient": -0.02, "of": ["age", {"column": "sex", "is": "m"}]}]}''')
+    >>> risk.predict({"age": [50, 50], "sex": ["f", "m"]}).round(3).tolist()
+    [0.5, 0.269]
+    """
+    if not isinstance(text, str) or len(text) > MOST_JSON:
+        raise Refused("model", f"a JSON text of at most {MOST_JSON} characters is needed")
+    try:
+        stored = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Refused("model", "this is no JSON") from None
+    return predictor_of(stored)
+
+
+def predictor_of(stored: Any) -> Predictor:
+    """The model of plain objects.
+
+    Raises:
+        ValueError: they describe none.
+    """
+    kinds = {kind.KIND: kind for kind in KINDS}
+    word = stored.get("dpcurves") if isinstance(stored, Mapping) else None
+    if not isinstance(word, str) or word not in {*kinds, Residual.KIND}:
+        raise Refused("model", f"an object whose field dpcurves is one of {', '.join(kinds)} is needed")
+    facts = {name: value for name, value in stored.items() if name not in {"dpcurves", "name"}}
+    try:
+        if word == Residual.KIND:
+            return Residual(facts["outcome"], predictor_of(facts["model"]))
+        return kinds[word].of_facts(stored.get("name", ""), facts)
+    except Refused:
+        raise
+    except KeyError as error:
+        raise Refused("model", f"a field {shown(error.args[0])} is needed, and is not there") from None
+    except (TypeError, ValueError, AttributeError, RecursionError):
+        raise Refused("model", "a field is of another form than it should be") from None

@@ -1,0 +1,282 @@
+"""Sums of decision trees: single trees, random forests and boosted trees, and their import from scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..arguments import Refused, chosen, number, require_kind, require_known, several, whole
+from ..arrays import FloatArray, IntArray, compiled
+from ..data.axis import Input, Predictor, require_name
+from .terms import Link
+
+# A decision tree of thresholds.
+
+
+LEAF = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A decision tree. Nodes have numbers; 0 is the root, and children come after their parents.
+
+    Attributes:
+        column: For each node the number of the column that is compared; -1: a leaf.
+        threshold: What it is compared with.
+        left: The next node where the value is at most the threshold.
+        right: The next node where it is above.
+        value: What a leaf adds.
+
+    Raises:
+        ValueError: the lists are not equally long, a child does not come after its parent, or a number is not finite.
+    """
+
+    column: tuple[int, ...]
+    threshold: tuple[float, ...]
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    value: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("column", "left", "right"):
+            given = several(name, getattr(self, name), "a list of whole numbers")
+            object.__setattr__(self, name, tuple(whole(name, each) for each in given))
+        for name in ("threshold", "value"):
+            given = several(name, getattr(self, name), "a list of numbers")
+            object.__setattr__(self, name, tuple(number(name, each) for each in given))
+        size = len(self.column)
+        if size < 1 or {len(self.threshold), len(self.left), len(self.right), len(self.value)} != {size}:
+            raise Refused("trees", "each needs lists of one length, of at least one node")
+        inner = [node for node, column in enumerate(self.column) if column != LEAF]
+        if any(not node < child < size for node in inner for child in (self.left[node], self.right[node])):
+            raise Refused("trees", "children come after their parents")
+        if not all(map(isfinite, (*self.threshold, *self.value))):
+            raise Refused("trees", "finite thresholds and values are needed")
+
+
+# Trees of scikit-learn as lists of thresholds.
+
+
+SINGLE = {"DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier"}
+FORESTS = {"RandomForestRegressor", "RandomForestClassifier", "ExtraTreesRegressor", "ExtraTreesClassifier"}
+BOOSTED = {"GradientBoostingRegressor", "GradientBoostingClassifier"}
+Parts = tuple[tuple[str, ...], tuple[Tree, ...], float, float, Link]
+
+
+def read(model: Any, columns: Sequence[str] | None) -> Parts:
+    """Columns, trees, base, factor and link of a fitted model.
+
+    Raises:
+        ValueError: see `Trees.from_sklearn`.
+    """
+    kind = type(model).__name__
+    if kind not in SINGLE | FORESTS | BOOSTED:
+        raise Refused("model", f"{kind} is not read; there are {', '.join(sorted(SINGLE | FORESTS | BOOSTED))}")
+    if not hasattr(model, "n_features_in_"):
+        raise Refused("model", "it is not fitted")
+    names = columns if columns is not None else getattr(model, "feature_names_in_", None)
+    if names is None or len(names) != model.n_features_in_:
+        raise Refused("columns", f"the names of its {model.n_features_in_} columns are needed")
+    if getattr(model, "n_classes_", 2) not in (1, 2) or getattr(model, "n_outputs_", 1) != 1:
+        raise Refused("model", "one prediction for each record is needed: two classes, or one number")
+    named = tuple(map(str, names))
+    if kind in BOOSTED:
+        base, link = _start(model)
+        grown = [_tree(each.tree_, -1) for each in model.estimators_[:, 0]]
+        return named, tuple(grown), base, float(model.learning_rate), link
+    place = 1 if kind.endswith("Classifier") else -1
+    members = [model] if kind in SINGLE else model.estimators_
+    return named, tuple(_tree(each.tree_, place) for each in members), 0.0, 1 / len(members), Link.IDENTITY
+
+
+def _start(model: Any) -> tuple[float, Link]:
+    """The initial prediction of boosting: read at one record, for it is the same for all."""
+    if not (isinstance(model.init_, str) or type(model.init_).__name__ in {"DummyRegressor", "DummyClassifier"}):
+        raise Refused("model", "boosting that begins with a model of its own is not read")
+    classifier = type(model).__name__ == "GradientBoostingClassifier"
+    if classifier and model.loss != "log_loss":
+        raise Refused("model", "of boosted classifiers those with log_loss are read")
+    if isinstance(model.init_, str):  # 'zero'
+        return 0.0, Link.LOGIT if classifier else Link.IDENTITY
+    blank = np.zeros((1, model.n_features_in_), dtype=np.float32)
+    return float(model._raw_predict_init(blank).item()), Link.LOGIT if classifier else Link.IDENTITY
+
+
+def _tree(tree: Any, place: int) -> Tree:
+    inner = tree.children_left != LEAF
+    values = tree.value[:, 0, :]
+    # Counts in older versions, shares in newer ones: a share either way.
+    leaves = values[:, place] / values.sum(axis=1) if place == 1 else values[:, 0]
+    return Tree(
+        tuple(np.where(inner, tree.feature, LEAF).tolist()),
+        tuple(map(before_rounding, np.where(inner, tree.threshold, 0.0).tolist())),
+        tuple(np.where(inner, tree.children_left, 0).tolist()),
+        tuple(np.where(inner, tree.children_right, 0).tolist()),
+        tuple(np.where(inner, 0.0, leaves).tolist()),
+    )
+
+
+def before_rounding(threshold: float) -> float:
+    """The largest double that is not above the threshold after it is rounded to single precision.
+
+    >>> before_rounding(0.5) > 0.5, float(np.float32(before_rounding(0.5)))
+    (True, 0.5)
+    """
+    below = np.float32(threshold)
+    if float(below) > threshold:
+        below = np.nextafter(below, np.float32(-np.inf))
+    above = np.nextafter(below, np.float32(np.inf))
+    middle = (float(below) + float(above)) / 2
+    return middle if float(np.float32(middle)) <= threshold else float(np.nextafter(middle, -np.inf))
+
+
+# Sums of trees of thresholds: decision trees, random forests and boosted trees.
+
+
+MOST_NODES = 2**20
+LARGEST = 1e300
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Trees(Predictor):
+    """A sum of decision trees, times a factor, and the link that makes a prediction of it.
+
+    It stands wherever a column of scores does. Numbers are compared with thresholds and nothing else is done with them,
+    so infinite and huge ones need no range; a record that lacks one of the columns has no score.
+
+    Formal guarantees: as for `Predictor`; leaves are added in the order of the trees, record by record.
+
+    Attributes:
+        name: What pictures, statements and ledgers call the scores.
+        columns: The columns of numbers that are compared.
+        trees: The trees, in this order.
+        base: What the sum begins with.
+        factor: What the sum of leaves is multiplied by, as one over the number of trees of a forest.
+        link: From the sum to the prediction.
+
+    Raises:
+        ValueError: a tree compares a column that is not there, there are more than 2**20 nodes, or the sum could
+            overflow.
+
+    >>> stump = Tree((0, -1, -1), (40.0, 0.0, 0.0), (1, 0, 0), (2, 0, 0), (0.0, 0.1, 0.7))
+    >>> Trees("late", ("delay",), (stump,)).predict({"delay": [40, 41, float("inf"), None]}).tolist()
+    [0.1, 0.7, 0.7, nan]
+    """
+
+    KIND: ClassVar[str] = "trees"
+
+    name: str
+    columns: tuple[str, ...]
+    trees: tuple[Tree, ...]
+    base: float = 0.0
+    factor: float = 1.0
+    link: Link = Link.IDENTITY
+
+    def __post_init__(self) -> None:
+        require_name(self.name)
+        for name in ("columns", "trees"):
+            object.__setattr__(self, name, several(name, getattr(self, name), "a tuple of them"))
+        for name in ("base", "factor"):
+            object.__setattr__(self, name, number(name, getattr(self, name)))
+        object.__setattr__(self, "link", chosen("link", self.link, Link))
+        for each in self.columns:
+            require_kind("columns", each, str, "the name of a column")
+        if not self.columns or len(set(self.columns)) < len(self.columns) or not self.trees:
+            raise Refused("columns", "at least one is needed, each once, and at least one tree")
+        if any(not LEAF <= column < len(self.columns) for tree in self.trees for column in tree.column):
+            raise Refused("trees", "a tree compares a column that is not there")
+        if sum(len(tree.column) for tree in self.trees) > MOST_NODES:
+            raise Refused("trees", f"at most {MOST_NODES} nodes are compared")
+        size = sum(max(map(abs, tree.value)) for tree in self.trees)
+        if not abs(self.base) + size * max(1.0, abs(self.factor)) <= LARGEST:
+            raise Refused("trees", f"the sum could be beyond {LARGEST:g}")
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        return tuple(Input(column) for column in self.columns)
+
+    @property
+    def linear(self) -> Trees:
+        """The sum itself, without the link."""
+        return Trees(self.name, self.columns, self.trees, self.base, self.factor)
+
+    def values(self, columns: Sequence[FloatArray]) -> FloatArray:
+        table = np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
+        summed = self.base + self.factor * _sums(table, *self._nodes())
+        return self.link.response(np.where(np.isnan(table).any(axis=1), np.nan, summed))
+
+    def _nodes(self) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, FloatArray]:
+        """The trees behind one another: roots, columns, thresholds, children, values."""
+        sizes = [len(tree.column) for tree in self.trees]
+        roots = np.cumsum([0, *sizes[:-1]])
+        joined = [
+            (tree.column, tree.threshold, np.add(tree.left, root), np.add(tree.right, root), tree.value)
+            for tree, root in zip(self.trees, roots, strict=True)
+        ]
+        column, threshold, left, right, value = (np.concatenate(parts) for parts in zip(*joined, strict=True))
+        return (
+            roots.astype(np.int64), column.astype(np.int64), threshold.astype(np.float64),
+            left.astype(np.int64), right.astype(np.int64), value.astype(np.float64),
+        )  # fmt: skip
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "link": self.link.value, "base": self.base, "factor": self.factor, "columns": list(self.columns),
+            "trees": [{name: list(getattr(tree, name)) for name in Tree.__slots__} for tree in self.trees],
+        }  # fmt: skip
+
+    @classmethod
+    def of_facts(cls, name: str, facts: Mapping[str, Any]) -> Trees:
+        """The inverse of `facts`.
+
+        Raises:
+            ValueError: they describe none.
+        """
+        require_known(facts, ("link", "base", "factor", "columns", "trees"))
+        trees = tuple(Tree(**{key: each[key] for key in Tree.__slots__}) for each in facts["trees"])
+        link = chosen("link", facts.get("link", "identity"), Link)
+        return cls(name, tuple(facts["columns"]), trees, facts.get("base", 0.0), facts.get("factor", 1.0), link)
+
+    @classmethod
+    def from_sklearn(cls, model: Any, *, name: str, columns: Sequence[str] | None = None) -> Trees:
+        """A fitted decision tree, random forest, or gradient boosting of scikit-learn, for two classes or numbers.
+
+        Those compare numbers that are rounded to single precision first. Thresholds are moved so that doubles are told
+        apart where they do it.
+
+        Args:
+            model: The model. For a classifier the chance of its second class is predicted.
+            name: What the scores are called.
+            columns: The names of the columns, where the model was fitted without.
+
+        Raises:
+            ValueError: the model is of another kind, has more than two classes, or has no names of columns.
+        """
+        return cls(name, *read(model, columns))
+
+
+@compiled
+def _sums(  # noqa: PLR0917
+    table: FloatArray,
+    roots: IntArray,
+    column: IntArray,
+    threshold: FloatArray,
+    left: IntArray,
+    right: IntArray,
+    value: FloatArray,
+) -> FloatArray:
+    """The leaves of each record, added tree by tree."""
+    found = np.zeros(len(table))
+    for record in range(len(table)):
+        total = 0.0
+        for root in roots:
+            node = root
+            while column[node] >= 0:
+                node = left[node] if table[record, column[node]] <= threshold[node] else right[node]
+            total += value[node]
+        found[record] = total
+    return found

@@ -1,1 +1,0 @@
-"""Released integers as counts: unbiased, or shrunken."""

@@ -1,1 +1,0 @@
-"""Inference: simulation, bands, intervals and tests."""

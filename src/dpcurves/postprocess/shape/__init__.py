@@ -1,1 +1,0 @@
-"""Shape constraints that hold without data: monotone curves, shares that add up."""

@@ -1,1 +1,0 @@
-"""Monotone smoothing by the least change of the noises."""

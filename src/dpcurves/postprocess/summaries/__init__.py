@@ -1,1 +1,0 @@
-"""Numbers that are read off curves."""

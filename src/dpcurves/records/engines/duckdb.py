@@ -1,0 +1,516 @@
+"""SENSITIVE. DuckDB as an engine: from rows to exact integers, for files, frames and arrays on this machine."""
+
+from __future__ import annotations
+
+import hmac
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
+from math import prod
+from typing import TypeVar
+
+import duckdb
+import numpy as np
+
+from ...arguments import Refused, WrongKind
+from ...arrays import FloatArray, IntArray
+from ...data.axis import Axis, Category
+from ...data.grid import Grid, Outside
+from ...privacy import EACH_RECORD, Unit
+from ..column import Column, Kind, called, place_of
+from ..source import FAILURE, Source
+from .engine import BoundAxis, grid_of, size_of
+from .slot_text import Formula, formula_of, keys_of, texts_and_numbers
+
+# SENSITIVE. The DuckDB that counts: of its own, in memory, and silent.
+
+
+# Row counts must not depend on what statistics a file claims of itself. And tables of up to 2^16 slots are counted in
+# an array, which takes two bits more.
+SETTINGS: dict[str, bool | int | str] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "disabled_optimizers": "statistics_propagation",
+    "perfect_ht_threshold": 18,
+    "preserve_insertion_order": False,
+    "python_enable_replacements": False,
+}
+
+
+class Engine:
+    """A DuckDB connection and a private folder for what does not fit in memory; both are removed at the end."""
+
+    __slots__ = ("__weakref__", "close", "connection")
+
+    def __init__(self) -> None:
+        folder = tempfile.mkdtemp(prefix="dpcurves-")
+        # Given here, and not set afterwards: where extensions may be loaded, opening takes three times as long.
+        self.connection = duckdb.connect(":memory:", config={"temp_directory": folder, **SETTINGS})
+        self._silence()
+        self.close = weakref.finalize(self, _close, self.connection, folder)
+
+    def _silence(self) -> None:
+        """Show no progress. A notebook without widgets shows none, and there DuckDB refuses to be told so."""
+        if self.connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
+            self.connection.execute("SET enable_progress_bar = false")
+
+    def __repr__(self) -> str:
+        return "Engine(hidden)"
+
+
+def _close(connection: duckdb.DuckDBPyConnection, folder: str) -> None:
+    connection.close()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+# The SQL of DuckDB for the slot of a value: that of `Grid.cell_of`, bit for bit. Made of public things alone.
+
+
+Key = TypeVar("Key", float, str)
+
+
+def double(value: float) -> str:
+    """SQL for exactly this double. (A plain decimal literal would be rounded twice.)
+
+    >>> double(-0.5)
+    "('-0.5'::DOUBLE)"
+    """
+    return f"('{float(value)!r}'::DOUBLE)"
+
+
+def slot_type(shape: Sequence[int]) -> str:
+    """The narrowest SQL type for the slots of a table. DuckDB counts in an array what is a USMALLINT."""
+    slots = prod(shape)
+    return "USMALLINT" if slots <= 2**16 else "INTEGER" if slots < 2**31 else "BIGINT"
+
+
+def grid_slot(grid: Grid, value: str, slot: str) -> str | None:
+    """SQL for the slot of the double `value`, of type `slot`; NULL where it is missing.
+
+    No cast can fail: the values outside never reach one. None: there is no formula, so cells are found in NumPy.
+    """
+    formula = formula_of(grid)
+    if formula is None:
+        return None
+    apart = int(grid.outside is Outside.APART)
+    last = grid.cells - 1
+    lower, upper, edge = (double(each) for each in (grid.lower, grid.upper, grid.edge(np.array([last])).item()))
+    inner = _inner_slot(grid, formula, value, slot)
+    above = f"WHEN {value} <= {upper} THEN {last + 1}::{slot} " if apart else ""
+    return (
+        f"CASE WHEN {value} >= {lower} AND {value} < {edge} THEN {inner}{f' + {apart}::{slot}' if apart else ''} "
+        f"WHEN {value} < {lower} THEN 0::{slot} {above}"
+        # NaN is above infinity in DuckDB, and nothing compares with NULL: both are left over.
+        f"WHEN {value} <= 'inf'::DOUBLE THEN {last + 2 * apart}::{slot} END"
+    )
+
+
+def _inner_slot(grid: Grid, formula: Formula, value: str, slot: str) -> str:
+    guess = f"({value} - {double(grid.lower)}) * {double(formula.scale)}"
+    if not formula.corrected:
+        return f"TRY_CAST(floor({guess}) AS {slot})"
+    guess = f"floor({guess} + {double(formula.shift)})"
+    width = double(grid.upper - grid.lower)
+    # Operation by operation what `Grid.edge` computes.
+    parts = f"* {width} / {double(grid.cells)}" if grid.multiplies_first else f"/ {double(grid.cells)} * {width}"
+    edge = f"{double(grid.lower)} + {guess} {parts}"
+    return f"TRY_CAST({guess} AS {slot}) - CAST({value} < {edge} AS {slot})"
+
+
+def category_slot(values: Sequence[Category | None], number: str, text: str, slot: str) -> str:
+    """SQL for the place among `values` of what has this number and this text; NULL where it is not among them.
+
+    Categories that are numbers, and True as 1 and False as 0, equal what reads as the same number; categories that are
+    text equal the same text; None equals nothing.
+    """
+    texts, numbers = texts_and_numbers(values)
+    found = [*_place(texts, text, _text_literal, slot), *_place(numbers, number, double, slot), f"NULL::{slot}"]
+    return f"coalesce({', '.join(found)})"
+
+
+def _place(keys: Sequence[Key | None], found: str, literal: Callable[[Key], str], slot: str) -> list[str]:
+    known = [(place, key) for place, key in enumerate(keys) if key is not None]
+    places = ", ".join(f"{place}::{slot}" for place, _ in known)
+    literals = ", ".join(literal(key) for _, key in known)
+    return [f"list_extract([{places}], list_position([{literals}], {found}))"] if known else []
+
+
+def _text_literal(text: str) -> str:
+    """SQL for the text as columns show it: what is no plain character is written as its bytes."""
+    return f"CAST(unhex('{text.encode('utf-8', 'backslashreplace').hex()}') AS VARCHAR)"
+
+
+# SENSITIVE. Which records of a unit are used: drawn in secret, once, and from that unit's records alone.
+
+
+BLOCK = 64
+
+
+def used_rows(rows: str, unit: Column, unit_place: int, places: Sequence[int], records: int) -> str:
+    """SQL for the columns at `places` of the rows that are used, with the parameters that `pads` gives.
+
+    The rows of a unit are ranked by HMAC-SHA256, under the secret key of the data set, of all that stands in a row,
+    and the first `records` of them are used. Rows without a unit are one unit together.
+
+    Formal guarantees: which rows of a unit are used is a function of the key and of that unit's rows. So when one unit
+    comes, goes or changes, at most `records` used rows go and at most `records` come, all of this unit. Neither the
+    order of rows nor other units matter. (Of equal rows, any one may be used.)
+    """
+    kept = "".join(f"{called(place)}, " for place in places)
+    rank = "sha256($outer::BLOB || unhex(sha256($inner::BLOB || whole)))"
+    named = f"SELECT {kept}{unit.unit.format(called(unit_place))} AS unit, {rank} AS rank FROM {rows}"
+    ranked = f"SELECT {kept}row_number() OVER (PARTITION BY unit ORDER BY rank) AS place FROM ({named})"
+    return f"SELECT {kept.removesuffix(', ')} FROM ({ranked}) WHERE place <= {records}"
+
+
+def pads(key: bytes) -> dict[str, bytes]:
+    """The inner and the outer pad of HMAC (Bellare, Canetti and Krawczyk 1996; RFC 2104)."""
+    key = (sha256(key).digest() if len(key) > BLOCK else key).ljust(BLOCK, b"\0")
+    return {"inner": bytes(byte ^ 0x36 for byte in key), "outer": bytes(byte ^ 0x5C for byte in key)}
+
+
+def units_in(rows: str, unit: Column, unit_place: int) -> str:
+    """SQL for the number of units, where the rows without a unit count as one."""
+    named = f"SELECT {unit.unit.format(called(unit_place))} AS unit FROM {rows}"
+    return f"SELECT count(DISTINCT unit) + CAST(count(*) > count(unit) AS BIGINT) FROM ({named})"
+
+
+# SENSITIVE. Used rows, each with the subset that its unit was put into in secret.
+
+
+PURPOSE = b"subsets of units"
+SUBSET = Axis("subset", Grid(0, 1, cells=1))
+SUBSET_COLUMN = Column("subset", Kind.NUMBERS, "subset", "NULL")
+"""How the number of the subset is read."""
+
+
+def subset_key(key: bytes) -> bytes:
+    """The secret key of subsets, which tells nothing of that of used rows."""
+    return sha256(PURPOSE + key).digest()
+
+
+def with_subsets(  # noqa: PLR0917
+    rows: str, unit: Unit, column: Column | None, unit_place: int, kept: Sequence[int], subsets: int
+) -> str:
+    """SQL for the columns at `kept` and `subset`, with the parameters that `pads` gives of `subset_key`.
+
+    Formal guarantees: the subset of a row is a function of the key and of its unit. Where each record is one, it is
+    named by the row itself and by a number among those that are the same: 1, 2, ..., in no order, for they are the
+    same. One row more has the next number, and moves no other; and rows that are the same lie in all subsets. Else it
+    is the unit's name. Texts of equal names may differ, as of 0.0 and -0.0, so the least one among the unit's own rows
+    is taken; rows without a unit are one unit.
+
+    Args:
+        rows: The used rows: with `whole`, where each record is a unit, and otherwise with the unit's column.
+        unit: Whose records they are.
+        column: The unit's column.
+        unit_place: Where it stands.
+        kept: Places of the columns that are needed.
+        subsets: How many subsets there are.
+    """
+    columns = "".join(f"{called(place)}, " for place in kept)
+    if unit == EACH_RECORD or column is None:
+        copy = "encode(CAST(row_number() OVER (PARTITION BY whole) AS VARCHAR))"
+        own = f"SELECT {columns}whole || {copy} AS name FROM {rows}"
+        return f"SELECT {columns}{_subset('name', subsets)} AS subset FROM ({own})"
+    own = f"SELECT {columns}{column.unit.format(called(unit_place))} AS unit FROM {rows}"
+    text = "min(coalesce(CAST(unit AS VARCHAR), '')) OVER (PARTITION BY unit)"
+    named = f"SELECT {columns}encode({text}) AS name FROM ({own})"
+    return f"SELECT {columns}{_subset('name', subsets)} AS subset FROM ({named})"
+
+
+def _subset(name: str, subsets: int) -> str:
+    """SQL for HMAC-SHA256, of which sixty bits say the subset."""
+    digest = f"sha256($outer::BLOB || unhex(sha256($inner::BLOB || {name})))"
+    return f"CAST(CAST('0x' || substr({digest}, 1, 15) AS UBIGINT) % {subsets} AS DOUBLE)"
+
+
+# SENSITIVE. The subsets of units whose names an engine has sent: told here, so that no engine sees the key.
+
+
+DIGITS = 15
+"""Hexadecimal digits of a digest that say the subset: sixty bits, of which no rounding is seen."""
+
+
+def subsets_of(names: Iterable[bytes], key: bytes, subsets: int) -> FloatArray:
+    """The subset of each unit, by the HMAC-SHA256 of its name.
+
+    Formal guarantees: it is a function of the key and of that name alone.
+    """
+    own = subset_key(key)
+    digests = (hmac.digest(own, name, "sha256").hex()[:DIGITS] for name in names)
+    return np.array([int(digest, 16) % subsets for digest in digests], dtype=np.float64)
+
+
+# SENSITIVE. From rows to exact integers: in SQL where a formula finds the cells, else batch by batch in NumPy.
+
+
+LOW_BITS = 31
+ROWS_AT_ONCE = 2**20
+
+
+def counts(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis]) -> IntArray:
+    """Rows per cell, the last axis fastest, and behind them the rows that are missing on any axis."""
+    slots = _slots(bound)
+    if None not in slots:
+        return _counts_by_sql(connection, rows, bound, [slot for slot in slots if slot])
+    bound, table = _laid_out(bound), np.zeros(size_of(bound) + 1, dtype=np.int64)
+    for columns in _batches(connection, rows, bound, slots):
+        # In rising order cells are found three times as fast.
+        alike = [np.sort(columns[0])] if len(bound) == 1 else columns
+        np.add.at(table, _places(alike, bound, slots), 1)
+    return table
+
+
+def sums(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], half: int) -> list[int]:
+    """The sums of the offsets on the last axis, which is on a grid, per cell, and behind them 0."""
+    return _added(connection, rows, bound, lambda grid, values: grid.offset_of(values, half))
+
+
+def squares(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], half: int) -> list[int]:
+    """The sums of ``2 * offset**2 - half**2`` on the last axis, which is on a grid, per cell, and behind them 0."""
+    return _added(connection, rows, bound, lambda grid, values: 2 * grid.offset_of(values, half) ** 2 - half**2)
+
+
+def _added(
+    connection: duckdb.DuckDBPyConnection,
+    rows: str,
+    bound: Sequence[BoundAxis],
+    amounts: Callable[[Grid, FloatArray], IntArray],
+) -> list[int]:
+    """The exact sums of what each row adds to its cell, and behind them 0."""
+    slots, bound = [*_slots(bound)[:-1], None], _laid_out(bound)
+    high, low = np.zeros((2, size_of(bound) + 1), dtype=np.int64)
+    last = bound[-1].axis
+    if not isinstance(last, Axis):
+        raise WrongKind("axes", "a sum needs a grid")
+    for columns in _batches(connection, rows, bound, slots):
+        place, offset = _places(columns, bound, slots), amounts(last.grid, columns[-1])
+        # In two parts: the sum of one could leave 64 bits, those of the parts would need 2**32 rows for it.
+        np.add.at(high, place, offset >> LOW_BITS)
+        np.add.at(low, place, offset & (2**LOW_BITS - 1))
+    found = [(above << LOW_BITS) + below for above, below in zip(high.tolist(), low.tolist(), strict=True)]
+    return [*found[:-1], 0]
+
+
+def prefixes(
+    connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], at: Sequence[int]
+) -> list[int]:
+    """Rows in the first slots of the table, so many for each entry, and behind them the rows that are missing.
+
+    Rows are compared with the bounds that are asked, by one binary search each, and not sorted into cells: the grid of
+    the last axis may have any number of them. (From some thirty bounds on this is faster than counting in SQL below
+    each of them.)
+    """
+    *first, last = bound
+    grid, before = grid_of(last), np.arange(size_of(first))[:, None]
+    own = np.clip(np.array(at, dtype=np.int64) - before * last.axis.slots, 0, last.axis.slots)
+    ends, entries = np.unique(np.append(own, last.axis.slots), return_inverse=True)
+    bounds, slots = grid.bound(ends), _slots(first)
+    table = np.zeros((len(before) + 1, len(bounds) + 1), dtype=np.int64)
+    for *columns, values in _batches(connection, rows, bound, [*slots, None]):
+        row = _places(columns, first, slots) if first else np.zeros(len(values), dtype=np.int64)
+        place = row * table.shape[1] + np.searchsorted(bounds, values, side="right")
+        table += np.bincount(place, minlength=table.size).reshape(table.shape)
+    below = np.cumsum(table, axis=1)
+    counts = below[before, entries[:-1].reshape(own.shape)].sum(axis=0)
+    return [*counts.tolist(), int(table.sum() - below[:-1, -2].sum())]
+
+
+def read_places(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis]) -> IntArray:
+    """The cell index of each row, the last axis fastest; a row missing on any axis: the index past the last cell."""
+    slots, bound = _slots(bound), _laid_out(bound)
+    found = [_places(columns, bound, slots) for columns in _batches(connection, rows, bound, slots)]
+    return np.concatenate([np.empty(0, dtype=np.int64), *found])
+
+
+def numbers(
+    connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis]
+) -> Iterator[Sequence[FloatArray]]:
+    """Batches of rows: the numbers themselves of columns on a grid, the slots of categories; NaN: missing."""
+    slots = [None if isinstance(each.axis, Axis) else slot for each, slot in zip(bound, _slots(bound), strict=True)]
+    return _batches(connection, rows, bound, slots)
+
+
+def _laid_out(bound: Sequence[BoundAxis]) -> Sequence[BoundAxis]:
+    return [
+        each._replace(axis=Axis(each.axis.column, each.axis.grid.laid_out())) if isinstance(each.axis, Axis) else each
+        for each in bound
+    ]
+
+
+def _slots(bound: Sequence[BoundAxis]) -> list[str | None]:
+    """SQL for the slot on each axis, from its number and text; None where only NumPy finds it."""
+    slot = slot_type([each.axis.slots for each in bound])
+    return [_slot(each, f"n{number}", f"t{number}", slot) for number, each in enumerate(bound)]
+
+
+def _slot(bound: BoundAxis, number: str, text: str, slot: str) -> str | None:
+    if isinstance(bound.axis, Axis):
+        return grid_slot(bound.axis.grid, number, slot)
+    return category_slot(keys_of(bound.axis, bound.column.kind), number, text, slot)
+
+
+def _read(rows: str, bound: Sequence[BoundAxis], *more: str) -> str:
+    """SQL for the number and the text of each axis, and for what else is named."""
+    numbers = [f"{each.column.number.format(called(each.place))} AS n{i}" for i, each in enumerate(bound)]
+    texts = [f"{each.column.text.format(called(each.place))} AS t{i}" for i, each in enumerate(bound)]
+    return f"SELECT {', '.join([*numbers, *texts, *more])} FROM {rows}"
+
+
+def place_in_sql(bound: Sequence[BoundAxis]) -> str:
+    """SQL for the cell of a row of `read_in_sql`, the last axis fastest; NULL where it is missing on any axis.
+
+    Raises:
+        ValueError: a grid is one whose cells no formula finds.
+    """
+    slots = [slot for slot in _slots(bound) if slot]
+    if len(slots) < len(bound):
+        raise Refused("axes", "tuples of a stream are counted on linear grids and in categories")
+    return f"({_joined(bound, [f'({slot})' for slot in slots])})::BIGINT"
+
+
+def read_in_sql(rows: str, bound: Sequence[BoundAxis], extra: str) -> str:
+    """SQL for the rows with the number and the text of each axis, and something else."""
+    return _read(rows, bound, extra)
+
+
+def _joined(bound: Sequence[BoundAxis], slots: Sequence[str]) -> str:
+    """SQL for the place in the table, from the slots on its axes."""
+    sizes = [each.axis.slots for each in bound]
+    kind, place = slot_type(sizes), slots[0]
+    for number, size in enumerate(sizes[1:], start=1):
+        factor = size if prod(sizes[:number]) > 1 else 1  # times nothing; so many as all cells might not fit the type
+        place = f"({place}) * {factor}::{kind} + {slots[number]}"
+    return place
+
+
+def _counts_by_sql(
+    connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], slots: Sequence[str]
+) -> IntArray:
+    each = ", ".join(f"{slot} AS k{number}" for number, slot in enumerate(slots))
+    place = _joined(bound, [f"k{number}" for number in range(len(bound))])
+    grouped = f"SELECT {place} AS place, count(*) AS n FROM (SELECT {each} FROM ({_read(rows, bound)})) GROUP BY 1"
+    found = connection.execute(f"SELECT coalesce(place::BIGINT, {size_of(bound)}), n FROM ({grouped})").fetchnumpy()
+    places, numbers = found.values()
+    table = np.zeros(size_of(bound) + 1, dtype=np.int64)
+    table[np.asarray(places)] = np.asarray(numbers)  # cells without a row are not in the answer
+    return table
+
+
+def _batches(
+    connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], slots: Sequence[str | None]
+) -> Iterator[list[FloatArray]]:
+    """Read each axis of each batch of rows: the slots, or the numbers where there is no SQL; NaN: missing."""
+    values = (f"({slot or f'n{number}'})::DOUBLE" for number, slot in enumerate(slots))
+    each = ", ".join(f"coalesce({value}, 'nan'::DOUBLE) AS k{number}" for number, value in enumerate(values))
+    found = connection.sql(f"SELECT {each} FROM ({_read(rows, bound)})")
+    for batch in found.to_arrow_reader(ROWS_AT_ONCE):
+        # What Arrow itself offers would import pandas.
+        yield [np.asarray(np.from_dlpack(column), dtype=np.float64) for column in batch.columns]
+
+
+def _places(columns: Sequence[FloatArray], bound: Sequence[BoundAxis], slots: Sequence[str | None]) -> IntArray:
+    """The cell index of each row of the table."""
+    place, missing = np.zeros(len(columns[0]), dtype=np.int64), np.zeros(len(columns[0]), dtype=bool)
+    for values, each, slot in zip(columns, bound, slots, strict=True):
+        found = each.axis.grid.cell_of(values) if isinstance(each.axis, Axis) and slot is None else values
+        lacks = ~(found < each.axis.slots)  # of NaN too
+        place = place * each.axis.slots + np.where(lacks, 0, found).astype(np.int64)
+        missing |= lacks
+    return np.where(missing, size_of(bound), place)
+
+
+# SENSITIVE. DuckDB as an engine: files, frames and arrays on this machine.
+
+
+USED, PARTED = "used", "parted"
+
+
+class DuckEngine:
+    """The rows of a source, of which at most ``unit.records`` of each unit are counted."""
+
+    failure: str = FAILURE
+    moment: int | None = None
+
+    def __init__(self, source: Source, unit: Unit, key: bytes) -> None:
+        self._source, self._unit, self._key = source, unit, key
+        self._engine = Engine()
+        self._wanted: set[int] = set()
+        self._kept: set[int] = set()
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self._source.columns
+
+    def prepare(self, bound: Sequence[BoundAxis]) -> None:
+        # What is kept of costly sources is kept for all that was checked, so that one reading does for all.
+        self._wanted |= {each.place for each in bound}
+
+    def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
+        return counts(self._engine.connection, self._rows(bound), bound)
+
+    def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
+        return sums(self._engine.connection, self._rows(bound), bound, half)
+
+    def squares(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
+        return squares(self._engine.connection, self._rows(bound), bound, half)
+
+    def prefixes(self, bound: Sequence[BoundAxis], at: Sequence[int]) -> list[int]:
+        return prefixes(self._engine.connection, self._rows(bound), bound, at)
+
+    def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
+        return numbers(self._engine.connection, self._rows(bound), bound)
+
+    def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
+        engine, source = self._engine.connection, self._source
+        kept = sorted({each.place for each in bound})
+        if self._unit == EACH_RECORD:
+            unit, place, rows = None, -1, source.scan_whole(engine, kept)
+        else:
+            place = place_of(self._unit.column, source.columns)
+            unit, rows = source.columns[place], self._rows(bound, place)
+        parted = with_subsets(rows, self._unit, unit, place, kept, subsets)
+        engine.execute(f"CREATE OR REPLACE TEMP TABLE {PARTED} AS {parted}", pads(subset_key(self._key)))
+        yield from numbers(engine, PARTED, [*bound, BoundAxis(SUBSET, SUBSET_COLUMN, 0)])
+        engine.execute(f"DROP TABLE {PARTED}")
+
+    def places(self, bound: Sequence[BoundAxis]) -> IntArray:
+        return read_places(self._engine.connection, self._rows(bound), bound)
+
+    def units(self) -> int:
+        engine, source = self._engine.connection, self._source
+        if self._unit == EACH_RECORD:
+            query = f"SELECT count(*) FROM {source.scan(engine, [0])}"
+        else:
+            unit = place_of(self._unit.column, source.columns)
+            query = units_in(source.scan(engine, [unit]), source.columns[unit], unit)
+        (found,) = engine.execute(query).fetchall()
+        return int(found[0])
+
+    def close(self) -> None:
+        self._engine.close()
+
+    def _rows(self, bound: Sequence[BoundAxis], *more: int) -> str:
+        """A FROM clause of the used rows."""
+        places = {each.place for each in bound} | set(more)
+        if self._unit == EACH_RECORD and not self._source.costly:
+            return self._source.scan(self._engine.connection, sorted(places))
+        if not places <= self._kept:
+            self._keep(sorted(self._kept | self._wanted | places))
+        return USED
+
+    def _keep(self, places: Sequence[int]) -> None:
+        """Keep the used rows. Drawn again for other columns, they are the same rows."""
+        engine, source = self._engine.connection, self._source
+        create = f"CREATE OR REPLACE TEMP TABLE {USED} AS"
+        if self._unit == EACH_RECORD:
+            engine.execute(f"{create} FROM {source.scan(engine, places)}")
+        else:
+            unit = place_of(self._unit.column, source.columns)
+            rows = source.scan_whole(engine, sorted({*places, unit}))
+            used = used_rows(rows, source.columns[unit], unit, places, self._unit.records)
+            engine.execute(f"{create} {used}", pads(self._key))
+        self._kept = set(places)

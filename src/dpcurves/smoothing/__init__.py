@@ -1,0 +1,5 @@
+"""Monotone smoothing: the least change of noises that makes a curve rise."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

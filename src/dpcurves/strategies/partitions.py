@@ -1,0 +1,299 @@
+"""Named methods of distribution functions: bisection, a grown partition, and cuts at private quantiles."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ..arguments import Refused, WrongKind, make_whole
+from ..arrays import FloatArray
+from ..conversation import ALL, Axes, Counted, Evidence, Release, Setting, Step, Strategy
+from ..data import Axis, Grid, Outside
+from ..laws import Family, IntervalSums, Noise, Tier, least_squares
+from ..queries import PartitionQuery, QuantileCutsQuery, Splitting, TreePartitionQuery
+
+# Groups of neighbouring leaves that are worth counting beside the leaves: public, from their number alone.
+
+
+MOST_LEVELS = 5
+_LARGE = Fraction(10**6)  # a parameter of noise, so large that its being discrete does not matter
+
+Tiling = range | tuple[int, ...]
+
+
+def leaf_tilings(starts: Sequence[int], family: Family, *, pinned: bool) -> tuple[Tiling, ...]:
+    """Nested tilings over leaves, from coarse to fine, with the least mean variance of a prefix of leaves.
+
+    A prefix of K leaves is the sum of K noises, or of a few that groups of leaves have; but tilings share the loss. Of
+    h tilings the finest has the leaves, and each other one joins k intervals of the next, k about the h-th root of K.
+
+    Args:
+        starts: The first cells of the leaves, rising from 0.
+        family: The family of the noise: h tilings need noise of h times the scale (Laplace) or variance (Gaussian).
+        pinned: Whether the number of all records is public.
+
+    >>> leaf_tilings(range(0, 40, 2), Family.GAUSSIAN, pinned=True)
+    (range(0, 40, 8), range(0, 40, 4), range(0, 40, 2))
+    """
+    leaves = len(starts)
+    joined = min(_groupings(leaves), key=lambda widths: _variance(leaves, widths, family, pinned))
+    return tuple(_tiling(starts, width) for width in joined)
+
+
+def _groupings(leaves: int) -> Iterator[tuple[int, ...]]:
+    """The number of leaves that the intervals of each tiling join, from coarse to fine."""
+    yield (1,)
+    for levels in range(2, MOST_LEVELS + 1):
+        root = int(leaves ** (1 / levels))
+        for radix in (root, root + 1):
+            if radix > 1 and radix ** (levels - 1) < leaves:
+                yield tuple(radix**level for level in reversed(range(levels)))
+
+
+def _variance(leaves: int, widths: tuple[int, ...], family: Family, pinned: bool) -> float:
+    levels = tuple(Tier(range(0, leaves, width), Noise(family, len(widths) * _LARGE)) for width in widths)
+    law = IntervalSums(1, leaves, levels, Noise(family, _LARGE))
+    return float(f"{law.mean_prefix_variance(pinned):.9g}")  # the last digits differ between machines; plans may not
+
+
+def _tiling(starts: Sequence[int], width: int) -> Tiling:
+    """The first cells of every `width`-th leaf; as a range where they are even."""
+    taken = starts[::width]
+    if isinstance(taken, range):
+        return taken
+    return tuple(int(start) for start in taken)
+
+
+# The last turn of a distribution function whose intervals earlier turns chose: they are counted, and groups of them.
+#
+# Inside an interval the curve is linear.
+
+
+def counted_between(
+    axes: Axes,
+    starts: Iterable[int],
+    before: Sequence[Release],
+    setting: Setting,
+    *,
+    share: Fraction,
+) -> Strategy[Counted]:
+    """Ask how many records lie in each interval.
+
+    Args:
+        axes: The column on its grid, after the categories for each of which it is counted, all together at the privacy
+            loss of one.
+        starts: The first slots of the intervals, in any order; 0 is always one. Where values outside the grid are
+            counted apart they are counted alone: they are no neighbours to interpolate to.
+        before: The answers of the turns that chose the intervals.
+        setting: What is public.
+        share: What is left of the loss.
+    """
+    counts = yield Step(PartitionQuery(axes, _tilings(along(axes), starts, setting)), share)
+    return Counted.last_of((*before, counts))
+
+
+def along(axes: Axes) -> Axis:
+    """The column that is counted along its grid.
+
+    Raises:
+        TypeError: the last axis is none.
+    """
+    if not isinstance(axes[-1], Axis):
+        raise WrongKind("axes", "the last one is a column of numbers on a grid")
+    return axes[-1]
+
+
+def _tilings(axis: Axis, starts: Iterable[int], setting: Setting) -> tuple[Tiling, ...]:
+    ends = {1, axis.slots - 1} if axis.grid.outside is Outside.APART else set()
+    family = Family.LAPLACE if setting.loss.is_pure else Family.GAUSSIAN
+    pinned = setting.adjacency.total is not None
+    return leaf_tilings(sorted({0, *starts, *ends}), family, pinned=pinned)
+
+
+# Counts of intervals that are halved one by one, each time the fullest. Many turns.
+
+
+TURNS_SHARE = Fraction(1, 4)
+MOST_ROUNDS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Bisection:
+    """Count on intervals that were halved one by one.
+
+    Each turn halves the interval that seems to hold the most records, and counts all intervals (one private count costs
+    no less), so that all turns together say where to halve next. They share a quarter of the loss. After one more
+    halving the last turn counts the intervals with the rest, by noise that had no part in choosing them.
+
+    With the turns, their noise grows; `GrownPartition` finds any number of intervals at one price.
+
+    Attributes:
+        rounds: How many turns, hence how often an interval is halved; fewer where there are fewer cells.
+
+    Raises:
+        ValueError: there is no round, or there are more than 1000.
+
+    >>> import numpy as np
+    >>> import dpcurves as dp
+    >>> session = dp.Session({"x": np.arange(5000) % 100}, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE)
+    >>> question = dp.CdfQuestion("x", dp.Grid(0, 100, cells=64), method=Bisection(rounds=8))
+    >>> bool(abs(session.ask(question, dp.PrivacyLoss.pure(1)).cdf(50) - 0.5) < 0.05)
+    True
+    """
+
+    rounds: int
+
+    def __post_init__(self) -> None:
+        make_whole(self, rounds="rounds")
+        if not 1 <= self.rounds <= MOST_ROUNDS:
+            raise Refused("rounds", f"a whole number from 1 to {MOST_ROUNDS} is needed, got {self.rounds}")
+
+    def turns(self, axes: Axes, setting: Setting) -> Strategy[Counted]:
+        """Halve, count, halve, count; count again."""
+        axis = along(axes)
+        seen = list[Release]()
+        starts = [0, 1, axis.slots - 1] if axis.grid.outside is Outside.APART else [0]
+        counts = np.diff([*starts, axis.slots]).astype(np.float64)
+        turns = min(self.rounds, axis.slots - len(starts)) - 1  # then there is nothing left to halve
+        for _ in range(turns):
+            _halve_fullest(starts, counts, axis.slots)
+            seen.append((yield Step(PartitionQuery((axis,), (tuple(starts),)), TURNS_SHARE / turns)))
+            counts = counts_of_intervals(together(seen))
+        _halve_fullest(starts, counts, axis.slots)
+        share = ALL - TURNS_SHARE if seen else ALL
+        return (yield from counted_between(axes, starts, seen, setting, share=share))
+
+    def __str__(self) -> str:
+        return f"by {self.rounds} bisections"
+
+
+def together(releases: Sequence[Release]) -> Evidence:
+    """Counts of nested partitions as one release of all of them; the missing are those that the last one counted."""
+    parts = [Evidence.of(release) for release in releases]
+    levels = tuple(level for part in parts for level in part.measured.levels)
+    last = parts[-1].measured
+    values = tuple(value for part in parts for value in part.values[:-1])
+    return Evidence(IntervalSums(1, last.cells, levels, last.missing), (*values, parts[-1].values[-1]), parts[-1].total)
+
+
+def counts_of_intervals(evidence: Evidence) -> FloatArray:
+    """Estimate the counts of the finest intervals by least squares: over intervals, for cells are many."""
+    law = evidence.measured
+    finest = np.asarray(law.levels[-1].starts)
+    levels = tuple(
+        Tier(tuple(np.searchsorted(finest, np.asarray(level.starts)).tolist()), level.noise) for level in law.levels
+    )
+    over_intervals = IntervalSums(1, len(finest), levels, law.missing)
+    return np.asarray(least_squares(over_intervals, evidence.values, evidence.total).cells[0])
+
+
+def _halve_fullest(starts: list[int], counts: FloatArray, slots: int) -> None:
+    widths = np.diff([*starts, slots])
+    fullest = int(np.argmax(np.where(widths > 1, counts, -np.inf)))
+    if widths[fullest] > 1:
+        insort(starts, starts[fullest] + int(widths[fullest]) // 2)
+
+
+# Counts of intervals that are short where records are many. Two turns.
+
+
+PARTITION_SHARE = Fraction(1, 5)
+MOST_PARTS = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class GrownPartition:
+    """Count on a partition that is grown in private.
+
+    The first turn divides the grid where records are many, down to single cells if need be, with a fifth of the loss;
+    the second counts what lies in the leaves. It suits records in a small, unknown part of a wide or fine grid.
+    (Zhang, Xiao and Xie 2016, with a tree over the leaves.)
+
+    Attributes:
+        fan: Into how many intervals one is divided.
+        least: No interval is divided that seems to hold no more records than this; with 0, the noise decides.
+
+    Raises:
+        ValueError: `fan` is below 2 or above 2**20, or `least` below 0.
+
+    >>> import numpy as np
+    >>> import dpcurves as dp
+    >>> session = dp.Session({"x": np.full(1000, 0.3)}, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE)
+    >>> question = dp.CdfQuestion("x", dp.Grid(0, 1, cells=2**16), method=GrownPartition())
+    >>> curve = session.ask(question, dp.PrivacyLoss.pure(1))
+    >>> bool(curve.cdf(0.29) < 0.1 and curve.cdf(0.31) > 0.9)
+    True
+    """
+
+    fan: int = 2
+    least: int = 0
+
+    def __post_init__(self) -> None:
+        make_whole(self, fan="fan", least="least")
+        if not 2 <= self.fan <= MOST_PARTS:
+            raise Refused("fan", f"a whole number from 2 to {MOST_PARTS} is needed, got {self.fan}")
+        self._partition(Axis("any", Grid(0, 1, cells=1)))  # refuses what the query refuses
+
+    def turns(self, axes: Axes, setting: Setting) -> Strategy[Counted]:
+        """Ask for a partition, then for counts of its leaves."""
+        axis = along(axes)
+        grown = yield Step(self._partition(axis), PARTITION_SHARE)
+        leaves = Splitting((axis.slots,), (self.fan,)).leaves(grown.values)
+        starts = leaves.lower[:, 0].tolist()
+        return (yield from counted_between(axes, starts, [grown], setting, share=ALL - PARTITION_SHARE))
+
+    def _partition(self, axis: Axis) -> TreePartitionQuery:
+        return TreePartitionQuery((axis,), (self.fan,), self.least)
+
+    def __str__(self) -> str:
+        return "on a grown partition"
+
+
+# Counts between cuts that are chosen to have about equally many records between them. Two turns.
+
+
+CUTS_SHARE = Fraction(3, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileCuts:
+    """Count between private quantiles.
+
+    The first turn cuts the records into `pieces` of about equal size, with three tenths of the loss; the second counts
+    what lies between the cuts. Where tails are long the outer pieces are wide: `GrownPartition` is then better.
+
+    Attributes:
+        pieces: How many pieces; fewer where records are tied.
+
+    Raises:
+        ValueError: `pieces` is below 2.
+
+    >>> import numpy as np
+    >>> import dpcurves as dp
+    >>> session = dp.Session({"x": np.arange(5000) % 100}, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE)
+    >>> question = dp.CdfQuestion("x", dp.Grid(0, 100, cells=100), method=QuantileCuts(16))
+    >>> bool(abs(session.ask(question, dp.PrivacyLoss.pure(1)).cdf(50) - 0.5) < 0.05)
+    True
+    """
+
+    pieces: int
+
+    def __post_init__(self) -> None:
+        make_whole(self, pieces="pieces")
+        if self.pieces < 2:
+            raise Refused("pieces", f"at least 2 are needed, got {self.pieces}")
+
+    def turns(self, axes: Axes, setting: Setting) -> Strategy[Counted]:
+        """Ask for cuts, then for counts between them."""
+        axis = along(axes)
+        cuts = yield Step(QuantileCutsQuery((axis,), self.pieces), CUTS_SHARE)
+        first = int(axis.grid.outside is Outside.APART)  # the slot of the first cell
+        starts = [cut + first for cut in cuts.values if cut < axis.grid.cells]
+        return (yield from counted_between(axes, starts, [cuts], setting, share=ALL - CUTS_SHARE))
+
+    def __str__(self) -> str:
+        return f"between {self.pieces} private quantiles"

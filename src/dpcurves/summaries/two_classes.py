@@ -1,0 +1,243 @@
+"""Summaries of two classes along scores: ROC and precision-recall points, areas, distances, net benefit,
+calibration."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import FloatArray
+from .shape import counts_to_prefixes, non_decreasing
+
+# ROC curves and their areas, from the counts of the classes in cells of scores.
+#
+# High scores are positive. Records in one cell are ties and count 1/2, so curves are joined by straight lines. A class
+# with less than half a record, noise included, has no mass: nothing is known of the order, the curve is the diagonal,
+# and the area is 1/2.
+
+
+LEAST_MASS = 0.5
+
+
+def roc_points(positive: FloatArray, negative: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """False and true positive rates from (0, 0) to (1, 1), as the threshold falls over the cells.
+
+    Each class is cumulated from the highest cell down, made non-decreasing, clipped at 0, and divided by where it
+    ends.
+
+    Args:
+        positive: Noisy counts of one class, (cells,), scores rising.
+        negative: The counts of the other class.
+
+    Returns:
+        Two arrays (cells + 1,). Point i counts the i highest cells as positive.
+
+    >>> roc_points(np.array([0.0, 1.0, 3.0]), np.array([2.0, 0.0, 2.0]))
+    (array([0. , 0.5, 0.5, 1. ]), array([0.  , 0.75, 1.  , 1.  ]))
+    """
+    true, false = from_the_top(positive), from_the_top(negative)
+    if min(true[-1], false[-1]) < LEAST_MASS:
+        diagonal = np.linspace(0, 1, len(true))
+        return diagonal, diagonal.copy()
+    return false / false[-1], true / true[-1]
+
+
+def auc(fpr: FloatArray, tpr: FloatArray) -> FloatArray:
+    """The area under a curve (..., points), by trapezoids."""
+    return np.asarray(np.trapezoid(tpr, fpr, axis=-1))
+
+
+def auc_of_counts(positive: FloatArray, negative: FloatArray) -> FloatArray:
+    """The probability that a positive record scores above a negative one, plus half that of a tie.
+
+    The input is unbiased counts (..., cells), negative ones included; no curve is formed, nothing is clipped.
+
+    >>> float(auc_of_counts(np.array([0.0, 1.0, 3.0]), np.array([2.0, 0.0, 2.0])))
+    0.6875
+    """
+    true, false = positive.sum(axis=-1), negative.sum(axis=-1)
+    below = np.cumsum(negative, axis=-1) - negative / 2
+    pairs = np.asarray(true * false)
+    area = np.full(pairs.shape, 0.5)
+    np.divide((positive * below).sum(axis=-1), pairs, out=area, where=np.minimum(true, false) >= LEAST_MASS)
+    return area
+
+
+def from_the_top(cells: FloatArray) -> FloatArray:
+    """Counts above each threshold, (cells + 1,), made non-decreasing and clipped at 0."""
+    cumulated = counts_to_prefixes(cells[::-1])
+    cumulated[1:] = non_decreasing(cumulated[1:])
+    return np.maximum(cumulated, 0)
+
+
+# ROC curves of normal scores with equal spread in both classes.
+
+
+AREA_STEPS = 2**20
+
+
+def auc_of_steps(steps: int) -> float:
+    """An area that was released in steps of ``2**-20``, within [0, 1]."""
+    return min(max(steps / AREA_STEPS, 0.0), 1.0)
+
+
+def binormal_tpr(fpr: FloatArray, auc: float) -> FloatArray:
+    """True positive rates where the classes lie ``sqrt(2) * ndtri(auc)`` standard deviations apart.
+
+    The curve is symmetric about the falling diagonal and has the area `auc`; with an area of 0 or 1 it follows the
+    axes, with all of the step at the first or at the last point.
+
+    >>> binormal_tpr(np.array([0.0, 0.5, 1.0]), 0.76).round(2)
+    array([0.  , 0.84, 1.  ])
+    """
+    if auc in (0.0, 1.0):
+        return np.where(fpr > 0, 1.0, 0.0) if auc == 1.0 else np.where(fpr < 1, 0.0, 1.0)
+    from scipy.special import ndtr, ndtri
+
+    return np.asarray(ndtr(sqrt(2) * ndtri(auc) + ndtri(fpr)))
+
+
+# The Kolmogorov-Smirnov distance of the scores of two classes, from counts in cells.
+
+
+def class_gaps(cells: FloatArray) -> FloatArray:
+    """The distribution function of negatives less that of positives, (..., 2, cells) to (..., cells - 1): inner edges.
+
+    >>> class_gaps(np.array([[3.0, 1.0], [1.0, 3.0]])).tolist()
+    [0.5]
+    """
+    below = np.cumsum(cells, axis=-1)
+    shares = below[..., :-1] / np.maximum(below[..., -1:], LEAST_MASS)
+    return np.asarray(shares[..., 0, :] - shares[..., 1, :])
+
+
+def largest_gap_of_classes(cells: FloatArray) -> FloatArray:
+    """The Kolmogorov-Smirnov statistic of two classes, (..., 2, cells) to (...): the largest of all gaps.
+
+    >>> float(largest_gap_of_classes(np.array([[3.0, 1.0], [1.0, 3.0]])))
+    0.5
+    """
+    return np.asarray(np.abs(class_gaps(cells)).max(axis=-1, initial=0.0))
+
+
+# Net benefit of acting on scores, from the counts of two classes above thresholds.
+
+
+def odds(threshold: FloatArray) -> FloatArray:
+    """The number of acted-on negatives that weigh as much as one positive: t / (1 - t), at a threshold t below 1.
+
+    >>> odds(np.array([0.2, 0.5])).tolist()
+    [0.25, 1.0]
+    """
+    return np.asarray(threshold / (1 - threshold))
+
+
+def net_benefit(true: FloatArray, false: FloatArray, size: float, threshold: FloatArray) -> FloatArray:
+    """True positives less weighted false ones, per record (Vickers and Elkin 2006).
+
+    Whoever acts at a probability t or above takes a false positive to cost t / (1 - t) times what a true one gains.
+
+    Args:
+        true: Positives with a score at or above the threshold.
+        false: Negatives with such a score.
+        size: How many records there are.
+        threshold: Probabilities above 0 and below 1.
+
+    >>> net_benefit(np.array([30.0]), np.array([20.0]), 100, np.array([0.2])).tolist()
+    [0.25]
+    """
+    return np.asarray((true - odds(threshold) * false) / max(size, 1.0))
+
+
+# Precision and recall from the counts of two classes in cells of scores. High scores are positive.
+
+
+def precision_and_recall(cells: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Both, as the threshold falls over the cells: (cells + 1,) each, the first point above all scores.
+
+    Where nothing lies above the threshold precision is 1, as scikit-learn has it. Without positives recall is NaN.
+
+    Args:
+        cells: Counts of negatives and positives, (2, cells), scores rising, none below 0.
+
+    >>> precision, recall = precision_and_recall(np.array([[2.0, 0.0, 2.0], [0.0, 1.0, 2.0]]))
+    >>> precision.tolist(), recall.round(2).tolist()
+    ([1.0, 0.5, 0.6, 0.42857142857142855], [0.0, 0.67, 1.0, 1.0])
+    """
+    false, true = _above(cells)
+    flagged = false + true
+    precision = np.divide(true, flagged, out=np.ones_like(true), where=flagged > 0)
+    recall = true / true[-1] if true[-1] >= LEAST_MASS else np.full_like(true, np.nan)
+    return precision, recall
+
+
+def average_precision(cells: FloatArray) -> FloatArray:
+    """The mean precision at the scores of the positives, (..., 2, cells) to (...): ties have one threshold.
+
+    Counts may be noisy and below 0: precision is kept between 0 and 1.
+
+    >>> round(float(average_precision(np.array([[2.0, 0.0, 2.0], [0.0, 1.0, 3.0]]))), 4)
+    0.6167
+    """
+    above = _above(cells)
+    false, true = np.maximum(above[..., 0, 1:], 0.0), np.maximum(above[..., 1, 1:], 0.0)
+    precision = np.divide(true, false + true, out=np.zeros_like(true), where=false + true > 0)
+    positive = cells[..., 1, ::-1]
+    return np.asarray((positive * precision).sum(axis=-1) / np.maximum(positive.sum(axis=-1), LEAST_MASS))
+
+
+def _above(cells: FloatArray) -> FloatArray:
+    above = np.zeros((*cells.shape[:-1], cells.shape[-1] + 1))
+    np.cumsum(cells[..., ::-1], axis=-1, out=above[..., 1:])
+    return above
+
+
+# Calibration errors of predicted probabilities, from the counts of two classes in cells of them.
+
+
+def brier_score(cells: FloatArray, scores: FloatArray) -> FloatArray:
+    """The mean squared difference of labels, 1 or 0, and scores (Brier 1950): (..., 2, cells) to (...).
+
+    Args:
+        cells: Counts of negatives and positives.
+        scores: What stands for the scores of each cell, (cells,).
+
+    >>> float(brier_score(np.array([[3.0, 1.0], [1.0, 3.0]]), np.array([0.25, 0.75])))
+    0.1875
+    """
+    squares = cells[..., 0, :] @ scores**2 + cells[..., 1, :] @ (1 - scores) ** 2
+    return np.asarray(squares / np.maximum(cells.sum(axis=(-2, -1)), LEAST_MASS))
+
+
+def calibration_gaps(cells: FloatArray, scores: FloatArray, starts: NDArray[np.int64]) -> FloatArray:
+    """Positives less the sum of scores, of each group of cells, per record of all: (..., 2, cells) to (..., groups).
+
+    The sum of their absolute values is the expected calibration error (Naeini, Cooper and Hauskrecht 2015).
+
+    Args:
+        cells: Counts of negatives and positives.
+        scores: What stands for the scores of each cell, (cells,).
+        starts: The first cell of each group.
+
+    >>> calibration_gaps(np.array([[3.0, 1.0], [1.0, 3.0]]), np.array([0.5, 0.5]), np.array([0, 1])).tolist()
+    [-0.125, 0.125]
+    """
+    surplus = cells[..., 1, :] * (1 - scores) - cells[..., 0, :] * scores
+    groups = np.add.reduceat(surplus, starts, axis=-1)
+    return np.asarray(groups / np.maximum(cells.sum(axis=(-2, -1)), LEAST_MASS)[..., None])
+
+
+def even_groups(count: FloatArray, groups: int) -> NDArray[np.int64]:
+    """The first cell of each of at most so many groups of neighbouring cells, of about equal count.
+
+    >>> even_groups(np.array([1.0, 1.0, 2.0, 4.0]), 2).tolist()
+    [0, 3]
+    """
+    below = np.append(0.0, np.cumsum(np.maximum(count, 0.0)))
+    if below[-1] < LEAST_MASS:
+        below = np.arange(len(below), dtype=np.float64)
+    wanted = below[-1] * np.arange(1, groups) / groups
+    nearest = np.abs(below[1:-1, None] - wanted).argmin(axis=0) + 1 if len(below) > 2 else np.zeros(0, np.int64)
+    return np.unique(np.append(0, nearest)).astype(np.int64)

@@ -1,0 +1,334 @@
+"""SECRET. Keys of comparison functions in batches: public correction words, seeds of each server, verifiable keys."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from hashlib import blake2b
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurves.arguments import Refused
+
+from .ring import MOST_BITS, Domain, Frame, Part, Words, as_rows, by_level
+
+# SECRET. Complete keys of one server: correction words that both servers get, and seeds that it gets alone.
+
+
+class Octets(Protocol):
+    """Interface of sources of uniformly random bytes."""
+
+    @property
+    def octets(self) -> Callable[[int], bytes]: ...
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class SeedShare:
+    """SECRET: one server's seeds, 16 bytes for each key, ``(keys, 2)`` words. The top bit is the server's number.
+
+    Raises:
+        ValueError: there is no such server, or the top bit of a seed is another one.
+    """
+
+    party: int
+    words: Words
+
+    def __post_init__(self) -> None:
+        if self.party not in (0, 1):
+            raise Refused("party", f"there are servers 0 and 1, got {self.party}")
+        if bool(np.any(self.words[:, 1] >> np.uint64(63) != self.party)):
+            raise Refused(f"seeds of server {self.party}", f"the top bit of every seed must be {self.party}")
+
+    @classmethod
+    def drawn(cls, count: int, party: int, randomness: Octets) -> SeedShare:
+        """New seeds, of 127 random bits each."""
+        words = np.frombuffer(randomness.octets(16 * count), dtype="<u8").astype(np.uint64).reshape(count, 2)
+        words[:, 1] = (words[:, 1] & np.uint64(2**63 - 1)) | np.uint64(party << 63)
+        return cls(party, words)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __getitem__(self, part: Part) -> SeedShare:
+        return SeedShare(self.party, self.words[part])
+
+    @classmethod
+    def joined(cls, parts: Sequence[SeedShare]) -> SeedShare:
+        """The seeds of all parts, one after the other.
+
+        Raises:
+            ValueError: there are no parts, or they are of several servers.
+        """
+        if len({part.party for part in parts}) != 1:
+            raise Refused("parts", "seeds of one server are needed")
+        return cls(parts[0].party, np.concatenate([part.words for part in parts]))
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Corrections(ABC):
+    """Correction words of some keys: arrays ``(levels, keys, words)`` or ``(keys, ...)``. It has no repr.
+
+    Attributes:
+        domain: Domain of the keys.
+        seeds: ``(levels, keys, 2)``; the top bit corrects the control bit of left children.
+        values: ``(levels, keys, words)``.
+        turns: ``(keys,)``; bit i says whether level i corrects control bits of right children otherwise.
+    """
+
+    domain: Domain
+    seeds: Words
+    values: Words
+    turns: Words
+
+    def __len__(self) -> int:
+        return len(self.turns)
+
+    def __getitem__(self, part: Part) -> Self:
+        chosen: dict[str, Any] = {
+            name: words[:, part] if words.ndim == 3 else words[part] for name, words in self._arrays().items()
+        }
+        return replace(self, **chosen)
+
+    @abstractmethod
+    def records(self) -> Words:
+        """Correction words as rows, one for each key: equal rows are equal correction words."""
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """The keys of all parts, one after the other.
+
+        Raises:
+            ValueError: there are no parts, or they have several domains.
+        """
+        if len({part.domain for part in parts}) != 1:
+            raise Refused("parts", "keys of one domain are needed")
+        arrays = [part._arrays() for part in parts]
+        joined: dict[str, Any] = {
+            name: np.concatenate([each[name] for each in arrays], axis=max(words.ndim - 2, 0))
+            for name, words in arrays[0].items()
+        }
+        return replace(parts[0], **joined)
+
+    def _arrays(self) -> dict[str, Words]:
+        return {
+            field.name: getattr(self, field.name) for field in fields(self) if field.init and field.name != "domain"
+        }
+
+
+Public = TypeVar("Public", bound=Corrections)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class ServerKeys(Generic[Public]):
+    """SECRET: complete keys of one server.
+
+    Raises:
+        ValueError: there are not as many seeds as correction words.
+    """
+
+    public: Public
+    seeds: SeedShare
+
+    def __post_init__(self) -> None:
+        if len(self.public) != len(self.seeds):
+            raise Refused("seeds", f"one is needed for each of {len(self.public)} keys, got {len(self.seeds)}")
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+    def __getitem__(self, part: Part) -> Self:
+        return type(self)(self.public[part], self.seeds[part])
+
+    @property
+    def domain(self) -> Domain:
+        return self.public.domain
+
+    def to_bytes(self) -> bytes:
+        """Serialise to one frame: 16 bytes, then the correction words and the seed of each key."""
+        rows = np.concatenate([self.public.records(), self.seeds.words], axis=1)
+        return self._frame(self.domain, self.seeds.party).packed(rows)
+
+    @classmethod
+    def from_bytes(cls, domain: Domain, party: int, blob: bytes) -> Self:
+        """The keys of a frame.
+
+        Raises:
+            ValueError: it holds no such keys of this version, domain and server, or has another length or checksum, or
+                bits where none belong. What it holds is not shown.
+        """
+        size = cls._record_words(domain)
+        public, seeds = np.split(cls._frame(domain, party).records(blob, size + 2), [size], axis=1)
+        return cls(cls._corrections(domain, public), SeedShare(party, np.ascontiguousarray(seeds)))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """The keys of all parts, one after the other.
+
+        Raises:
+            ValueError: there are no parts, or they are of several domains or servers.
+        """
+        seeds = SeedShare.joined([part.seeds for part in parts])
+        return cls(type(parts[0].public).joined([part.public for part in parts]), seeds)
+
+    @classmethod
+    @abstractmethod
+    def _frame(cls, domain: Domain, party: int) -> Frame: ...
+
+    @classmethod
+    @abstractmethod
+    def _record_words(cls, domain: Domain) -> int: ...
+
+    @classmethod
+    @abstractmethod
+    def _corrections(cls, domain: Domain, records: Words) -> Public: ...
+
+
+# Keys of comparison functions, in batches: public correction words, and the keys of each server.
+
+
+_PLAIN = 0  # of server 0; that of server 1 is one more
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class PublicShare(Corrections):
+    """Correction words of some keys: what both servers get. It has no repr, for one seed more would open it.
+
+    Attributes:
+        leaf: ``(keys, 2)``: for the comparison.
+        point: ``(keys, 2)``: for the point function; ``(keys, 0)`` if the domain is not enumerable.
+    """
+
+    leaf: Words
+    point: Words
+
+    @classmethod
+    def blank(cls, domain: Domain, count: int) -> PublicShare:
+        """Space for correction words. Turns are 0."""
+        return cls(
+            domain,
+            np.empty((domain.levels, count, 2), np.uint64),
+            np.empty((domain.levels, count, domain.ring.words), np.uint64),
+            np.zeros(count, np.uint64),
+            np.empty((count, 2), np.uint64),
+            np.empty((count, 2 * domain.is_enumerable), np.uint64),
+        )
+
+    def records(self) -> Words:
+        """Correction words as rows, ``(keys, domain.record_words)``: equal rows are equal correction words."""
+        return as_rows(self.seeds, self.values, self.turns[None, :, None], self.leaf[None], self.point[None])
+
+    @classmethod
+    def from_records(cls, domain: Domain, records: Words) -> PublicShare:
+        """The keys of rows.
+
+        Raises:
+            ValueError: a row has bits where none belong.
+        """
+        sizes = np.cumsum([2 * domain.levels, domain.ring.words * domain.levels, 1, 2])
+        seeds, values, turns, leaf, point = np.split(records, sizes, axis=1)
+        if domain.levels < MOST_BITS and bool(np.any(turns >> np.uint64(domain.levels))):
+            raise Refused("comparison keys", f"bits of turns past level {domain.levels} must be 0")
+        seeds, values = by_level(seeds, domain.levels, 2), by_level(values, domain.levels, domain.ring.words)
+        return cls(domain, seeds, values, turns[:, 0].copy(), leaf.copy(), point.copy())
+
+
+class ComparisonKeys(ServerKeys[PublicShare]):
+    """SECRET: complete keys of one server for some comparison functions: 784 bytes each for 32 bits."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _frame(cls, domain: Domain, party: int) -> Frame:
+        return Frame(f"comparison keys of server {party}", _PLAIN + party, domain.bits, domain.ring.words)
+
+    @classmethod
+    def _record_words(cls, domain: Domain) -> int:
+        return domain.record_words
+
+    @classmethod
+    def _corrections(cls, domain: Domain, records: Words) -> PublicShare:
+        return PublicShare.from_records(domain, records)
+
+
+# Verifiable keys of comparison functions, in batches: public correction words, and the keys of each server.
+
+
+PROOF_WORDS = 4
+_CHECKED = 2  # of server 0; that of server 1 is one more
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class CheckedShare(Corrections):
+    """Correction words of some checked keys, which both servers get. The tree goes down to single cells.
+
+    Attributes:
+        proofs: ``(bits, keys, 4)``: what the hashes of both servers' seeds on the path differ by.
+    """
+
+    proofs: Words
+    _known: list[Words] = field(default_factory=list, init=False)
+
+    @classmethod
+    def blank(cls, domain: Domain, count: int) -> CheckedShare:
+        """Space for correction words. Turns are 0."""
+        sizes = (2, domain.ring.words, PROOF_WORDS)
+        seeds, values, proofs = (np.empty((domain.bits, count, size), np.uint64) for size in sizes)
+        return cls(domain, seeds, values, np.zeros(count, np.uint64), proofs)
+
+    def records(self) -> Words:
+        return as_rows(self.seeds, self.values, self.proofs, self.turns[None, :, None])
+
+    def fingerprints(self) -> Words:
+        """BLAKE2b-256 of each row, ``(keys, 4)``. Worked out once: correction words do not change."""
+        if not self._known:
+            self._known.append(digested(self.records(), 32, b"").view(np.uint64))
+        return self._known[0]
+
+    @classmethod
+    def from_records(cls, domain: Domain, records: Words) -> CheckedShare:
+        """The keys of rows.
+
+        Raises:
+            ValueError: a row has bits where none belong.
+        """
+        sizes = (2, domain.ring.words, PROOF_WORDS)
+        *levels, turns = np.split(records, np.cumsum(sizes) * domain.bits, axis=1)
+        if domain.bits < MOST_BITS and bool(np.any(turns >> np.uint64(domain.bits))):
+            raise Refused("checked keys", f"bits of turns past level {domain.bits} must be 0")
+        seeds, values, proofs = (by_level(part, domain.bits, size) for part, size in zip(levels, sizes, strict=True))
+        return cls(domain, seeds, values, turns[:, 0].copy(), proofs)
+
+
+class CheckedKeys(ServerKeys[CheckedShare]):
+    """SECRET: complete keys of one server for some checked functions: 1816 bytes each for 32 bits."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _frame(cls, domain: Domain, party: int) -> Frame:
+        return Frame(f"checked keys of server {party}", _CHECKED + party, domain.bits, domain.ring.words)
+
+    @classmethod
+    def _record_words(cls, domain: Domain) -> int:
+        return checked_record_words(domain)
+
+    @classmethod
+    def _corrections(cls, domain: Domain, records: Words) -> CheckedShare:
+        return CheckedShare.from_records(domain, records)
+
+
+def digested(rows: Words, size: int, key: bytes) -> NDArray[np.uint8]:
+    """BLAKE2b of each row: ``(rows, size)`` bytes."""
+    raw, length = np.ascontiguousarray(rows, dtype="<u8").reshape(-1).view(np.uint8).data, 8 * rows.shape[1]
+    digests = [
+        blake2b(raw[start : start + length], digest_size=size, key=key).digest() for start in range(0, len(raw), length)
+    ]
+    return np.frombuffer(b"".join(digests), np.uint8).reshape(len(rows), size)
+
+
+def checked_record_words(domain: Domain) -> int:
+    """64-bit words of one checked key's correction words."""
+    return domain.bits * (2 + domain.ring.words + PROOF_WORDS) + 1

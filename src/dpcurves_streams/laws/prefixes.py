@@ -1,0 +1,410 @@
+"""Laws of counts of prefixes of a stream: from buffers of exponentials, and from trees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from math import prod
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from dpcurves.arguments import Refused
+from dpcurves.arrays import FloatArray
+from dpcurves.laws.law import Family, Noise
+from dpcurves.laws.toeplitz_sums import causal_product
+
+from .counts import PrefixLaw
+
+# Counts of prefixes of a stream from convolutions of its counts with sums of exponentials, and Gaussian noise.
+
+
+LATTICE = 20
+"""Values are in units of ``2**-LATTICE`` tuples."""
+MOST_BUFFERED = 2**20
+"""Ticks up to which errors are worked out."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferedPrefixes(PrefixLaw):
+    """Each tick releases, for each key, its count plus weighted counts of earlier ticks, with noise on this sum.
+
+    A count of k ticks before weighs ``sum(weight * decay**k)`` over the buffers, in units of ``2**-LATTICE``, and that
+    of the tick itself one tuple. Totals are computed from these values by inverting the weights.
+
+    Attributes:
+        keys: How many counts a tick has.
+        ticks: The public horizon.
+        decays: The factor by which each buffer decays in a tick.
+        weights: The weight of each buffer, in units of the lattice.
+        noise: The noise of each value, on the lattice.
+    """
+
+    KEY: ClassVar[str] = "buffered"
+
+    keys: int
+    ticks: int
+    decays: tuple[Fraction, ...]
+    weights: tuple[int, ...]
+    noise: Noise
+
+    @property
+    def size(self) -> int:
+        return self.keys
+
+    @property
+    def family(self) -> Family:
+        return self.noise.family
+
+    def estimator(self) -> Inverse:
+        """The estimator that turns values into totals, from the first tick on."""
+        return Inverse(self)
+
+    def variance(self, tick: int, window: int | None = None) -> float:
+        """The variance of the total after a tick, or of the sum of the last ticks, so many as the window has."""
+        lag = self.ticks if window is None else min(window, self.ticks)
+        return float(_squares(self.decays, self.weights, self.ticks, lag)[tick - 1]) * self.unit
+
+    def mean_variance(self, ticks: int) -> float:
+        """The mean variance of the totals of the first ticks."""
+        return float(_squares(self.decays, self.weights, self.ticks, self.ticks)[:ticks].mean()) * self.unit
+
+    @property
+    def unit(self) -> float:
+        """The variance of one value, in squared tuples."""
+        return self.noise.variance / 4.0**LATTICE
+
+    def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
+        buffers = [[str(decay), weight] for decay, weight in zip(self.decays, self.weights, strict=True)]
+        law = {"keys": self.keys, "ticks": self.ticks, self.KEY: buffers, "noise": self.noise.to_json()}
+        return {**law, "values": list(values), "total": None}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The law of what `to_json` wrote."""
+        decays = tuple(Fraction(decay) for decay, _ in stored[cls.KEY])
+        weights = tuple(int(weight) for _, weight in stored[cls.KEY])
+        if not 0 < int(stored["ticks"]) <= MOST_BUFFERED:
+            raise Refused("evidence.ticks", f"from 1 to {MOST_BUFFERED} are read")
+        return cls(int(stored["keys"]), int(stored["ticks"]), decays, weights, Noise.from_json(stored["noise"]))
+
+
+class Inverse:
+    """Totals from values, one tick after the other: each count is what its value has more than buffers explain."""
+
+    __slots__ = ("_buffers", "_decays", "_totals", "_weights")
+
+    def __init__(self, law: BufferedPrefixes) -> None:
+        self._decays = np.array([float(decay) for decay in law.decays])
+        self._weights = np.array(law.weights) / 2.0**LATTICE
+        self._buffers = np.zeros((law.keys, len(self._decays)))
+        self._totals = np.zeros(law.keys)
+
+    def read(self, values: FloatArray) -> FloatArray:
+        """The totals after the values of one more tick, (keys,)."""
+        left = self._buffers * self._decays
+        counts = values / 2.0**LATTICE - left @ self._weights
+        self._buffers = left + counts[:, None]
+        self._totals = self._totals + counts
+        return self._totals
+
+
+@lru_cache(maxsize=16)  # a pure function of public facts
+def _kernel(decays: tuple[Fraction, ...], weights: tuple[int, ...], ticks: int) -> FloatArray:
+    """Weights of the noise of earlier ticks in a total: the series ``1 / ((1 - t) * weights(t))``."""
+    ages = np.arange(ticks)
+    series = np.zeros(ticks)
+    for decay, weight in zip(decays, weights, strict=True):
+        series += weight / 2.0**LATTICE * np.exp(np.log1p(-float(1 - decay)) * ages)
+    series[0] = 1.0
+    inverse = np.ones(1)
+    while len(inverse) < ticks:  # Newton's iteration doubles the number of right coefficients
+        length = min(2 * len(inverse), ticks)
+        error = -causal_product(series[:length], inverse, length)
+        error[0] += 2
+        inverse = causal_product(inverse, error, length)
+    return np.cumsum(inverse)
+
+
+@lru_cache(maxsize=16)  # a pure function of public facts
+def _squares(decays: tuple[Fraction, ...], weights: tuple[int, ...], ticks: int, lag: int) -> FloatArray:
+    """Sums of squares of what noises weigh in the sum of the last `lag` ticks, after 1, 2, ... ticks."""
+    kernel = _kernel(decays, weights, ticks)
+    differences = kernel.copy()
+    differences[lag:] -= kernel[:-lag] if lag < ticks else 0.0
+    return np.cumsum(np.square(differences))
+
+
+# Counts of prefixes of a stream, with noise that is the least-squares estimate from a tree of noises.
+
+
+PARTS = 64
+"""A node's own noise has a weight in its estimate that is a multiple of ``1 / PARTS``."""
+
+
+ROUNDING = 1 / 12
+"""The variance of rounding to a whole number what has many digits."""
+
+
+@dataclass(frozen=True)
+class PrefixTree:
+    """A tree over a block of ticks: a node on level l has ``widths[l]`` ticks, and noise of its own.
+
+    The noise of a prefix is linear in those of the nodes: from below, a node's estimate is ``weight`` times its own
+    noise, and the rest that of the sum of its children's estimates; from above, what an estimate misses to the sum of
+    its children's is shared by them equally. With the best weights this is least squares (Hay, Rastogi, Miklau and
+    Suciu 2010); with any others it is as unbiased.
+
+    Attributes:
+        widths: From the ticks of the block down to 1; each divides the one before.
+        noises: The noise of a node of each level.
+    """
+
+    widths: tuple[int, ...]
+    noises: tuple[Noise, ...]
+
+    def __post_init__(self) -> None:
+        ends = [*self.widths[1:], 1]
+        if self.widths[-1:] != (1,) or any(wide % fine for wide, fine in zip(self.widths, ends, strict=True)):
+            raise Refused("widths", "each width is a multiple of the next, and the last one is 1")
+        if len(self.noises) != len(self.widths):
+            raise Refused("noises", "every level has its noise")
+
+    @property
+    def radices(self) -> tuple[int, ...]:
+        """The number of children of a node of each level but the last."""
+        return tuple(wide // fine for wide, fine in zip(self.widths, self.widths[1:], strict=False))
+
+    @property
+    def over(self) -> int:
+        """The denominator of the noise of the whole block, a whole number: each level weighs in `PARTS`."""
+        return prod(PARTS for _ in self.radices)
+
+    @cached_property
+    def weights(self) -> tuple[int, ...]:
+        """The weight of a node's own noise in its estimate, in ``PARTS``: nearly the best. Computed in fractions."""
+        chosen: list[int] = []
+        below = self._unit(-1)
+        for level in range(len(self.radices) - 1, -1, -1):
+            own, children = self._unit(level), self.radices[level] * below
+            best = children / (own + children)
+            chosen.insert(0, min(max(round(best * PARTS), 1), PARTS - 1))
+            weight = Fraction(chosen[0], PARTS)
+            below = weight**2 * own + (1 - weight) ** 2 * children
+        return tuple(chosen)
+
+    @cached_property
+    def estimated(self) -> tuple[float, ...]:
+        """The variance of a node's estimate from below, on each level."""
+        below = [self.noises[-1].variance]
+        for level in range(len(self.radices) - 1, -1, -1):
+            weight = self.weights[level] / PARTS
+            own, children = self.noises[level].variance, self.radices[level] * below[0]
+            below.insert(0, weight**2 * own + (1 - weight) ** 2 * children)
+        return tuple(below)
+
+    def variance(self, counted: FloatArray) -> float:
+        """The variance of a weighted sum of all ticks of the block.
+
+        The estimate is that of the block for its mean weight and, for each node, contrasts of its children: these are
+        uncorrelated with their sum, hence with all that is above and below, and with one another.
+        """
+        total = self.estimated[0] * float(counted.mean()) ** 2
+        for level, radix in enumerate(self.radices):
+            means = counted.reshape(-1, radix, self.widths[level + 1]).mean(axis=2)
+            total += self.estimated[level + 1] * float(np.square(means - means.mean(axis=1, keepdims=True)).sum())
+        return total
+
+    def window_variance(self, first: int, last: int) -> float:
+        """The variance of the sum of the ticks from number `first`, from 0 on, to before `last`."""
+        if first == 0:
+            return float(self.prefix_variances[last - 1])
+        counted = np.zeros(self.widths[0])
+        counted[first:last] = 1.0
+        return self.variance(counted)
+
+    @cached_property
+    def prefix_variances(self) -> FloatArray:
+        """Variances of the sums of the first 1, 2, ... ticks of the block; `variance` in closed form; read-only."""
+        ticks = np.arange(1, self.widths[0] + 1)
+        found = self.estimated[0] * (ticks / self.widths[0]) ** 2
+        for level, radix in enumerate(self.radices):
+            covered = (ticks % self.widths[level]) / self.widths[level + 1]
+            whole = np.floor(covered)
+            squares = whole + (covered - whole) ** 2
+            found += self.estimated[level + 1] * (squares - covered**2 / radix)
+        found.flags.writeable = False
+        return found
+
+    def _unit(self, level: int) -> Fraction:
+        noise = self.noises[level]
+        return noise.parameter**2 if noise.family is Family.LAPLACE else noise.parameter
+
+
+class Block(NamedTuple):
+    """The block and the place of a tick.
+
+    Attributes:
+        start: How many ticks lie before the block.
+        tree: The tree of the block.
+    """
+
+    start: int
+    tree: PrefixTree
+
+
+class Epoch(NamedTuple):
+    """So many blocks that are alike; the last epoch of a law has as many as are asked for."""
+
+    blocks: int
+    tree: PrefixTree
+
+    @property
+    def ticks(self) -> int:
+        """The number of ticks of its blocks."""
+        return self.blocks * self.tree.widths[0]
+
+
+class Released:
+    """Values that are estimates as they are."""
+
+    __slots__ = ()
+
+    def read(self, values: FloatArray) -> FloatArray:
+        """The values."""
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class TreeCounts(PrefixLaw):
+    """Each tick releases, for each key, the number of tuples so far, plus noise, rounded to a whole number.
+
+    Attributes:
+        keys: How many counts a tick has.
+        epochs: Blocks, one behind the other, each with noises of its own.
+    """
+
+    KEY: ClassVar[str] = "prefix trees"
+
+    keys: int
+    epochs: tuple[Epoch, ...]
+
+    @property
+    def size(self) -> int:
+        return self.keys
+
+    @property
+    def family(self) -> Family:
+        return self.epochs[0].tree.noises[0].family
+
+    @property
+    def over(self) -> int:
+        """The denominator of noises of whole blocks of any epoch: that of the deepest tree, so a multiple for each."""
+        return max(epoch.tree.over for epoch in self.epochs)
+
+    def block(self, tick: int) -> Block:
+        """The block that a tick lies in."""
+        start = 0
+        for epoch in self.epochs[:-1]:
+            if tick <= start + epoch.ticks:
+                break
+            start += epoch.ticks
+        else:
+            epoch = self.epochs[-1]
+        width = epoch.tree.widths[0]
+        return Block(start + (tick - start - 1) // width * width, epoch.tree)
+
+    def variance(self, tick: int, window: int | None = None) -> float:
+        """The variance of the sum of the last ticks, so many as the window has, or of all."""
+        at = tick - window if window is not None and window < tick else 0
+        total = ROUNDING * (1 if at == 0 else 2)
+        while at < tick:
+            start, tree = self.block(at + 1)
+            first, last, width = at - start, min(tick - start, tree.widths[0]), tree.widths[0]
+            whole = 0 if first or last < width else self._alike(at, tick)
+            total += whole * tree.estimated[0] if whole else tree.window_variance(first, last)
+            at = at + whole * width if whole else start + last
+        return total
+
+    def _alike(self, at: int, tick: int) -> int:
+        """The number of whole blocks of one epoch between the end of a block and a tick."""
+        start = 0
+        for epoch in self.epochs[:-1]:
+            if at < start + epoch.ticks:
+                return (min(tick, start + epoch.ticks) - at) // epoch.tree.widths[0]
+            start += epoch.ticks
+        return (tick - at) // self.epochs[-1].tree.widths[0]
+
+    def estimator(self) -> Released:
+        """The estimator of totals, which are the values themselves."""
+        return Released()
+
+    def mean_variance(self, ticks: int) -> float:
+        """The mean variance of all prefixes up to so many ticks."""
+        at, carried, total = 0, 0.0, 0.0
+        while at < ticks:
+            tree, whole = self.block(at + 1).tree, self._alike(at, ticks)
+            inside, width = tree.prefix_variances[: ticks - at], tree.widths[0]
+            if whole == 0:
+                return (total + float(inside.sum()) + carried * len(inside)) / ticks + ROUNDING
+            before = carried * whole + tree.estimated[0] * whole * (whole - 1) / 2
+            total += whole * float(inside.sum()) + width * before
+            at, carried = at + whole * width, carried + whole * tree.estimated[0]
+        return total / ticks + ROUNDING
+
+    def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
+        epochs = [
+            {"blocks": blocks, "widths": list(tree.widths), "noises": [noise.to_json() for noise in tree.noises]}
+            for blocks, tree in self.epochs
+        ]
+        return {"keys": self.keys, self.KEY: epochs, "values": list(values), "total": None}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The law of what `to_json` wrote."""
+        epochs = tuple(
+            Epoch(
+                int(epoch["blocks"]),
+                PrefixTree(
+                    tuple(int(width) for width in epoch["widths"]),
+                    tuple(Noise.from_json(noise) for noise in epoch["noises"]),
+                ),
+            )
+            for epoch in stored[cls.KEY]
+        )
+        return cls(int(stored["keys"]), epochs)
+
+
+def block_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
+    """SECRET where noises are: noises of the prefixes of a block, as numerators, and that of the whole block.
+
+    Linear in the noises, and exact: integers over ``denominator(tree)``, and over ``PARTS**depth`` for the block.
+
+    Args:
+        tree: The block.
+        noises: Those of the nodes of each level, (nodes, keys), as integers that can hold the results.
+    """
+    depth = len(tree.radices)
+    estimates = [noises[-1]]
+    for level in range(depth - 1, -1, -1):
+        below, weight = estimates[0], tree.weights[level]
+        sums = below.reshape(-1, tree.radices[level], below.shape[-1]).sum(axis=1)
+        estimates.insert(0, weight * PARTS ** (depth - level - 1) * noises[level] + (PARTS - weight) * sums)
+    final = estimates[0]
+    before, scale = final - final, 1
+    for level, radix in enumerate(tree.radices):
+        children = estimates[level + 1] * PARTS ** (level + 1) * scale
+        grouped = children.reshape(-1, radix, children.shape[-1])
+        gap = (final - grouped.sum(axis=1))[:, None]
+        finals = radix * grouped + gap
+        sums = np.cumsum(finals, axis=1)
+        before = (radix * before[:, None] + sums - finals).reshape(-1, children.shape[-1])
+        final, scale = finals.reshape(-1, children.shape[-1]), scale * radix
+    return before + final, estimates[0][0]
+
+
+def denominator(tree: PrefixTree) -> int:
+    """The denominator of `block_noise` of prefixes."""
+    return int(PARTS ** len(tree.radices)) * prod(tree.radices)
