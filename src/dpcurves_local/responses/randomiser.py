@@ -73,6 +73,7 @@ class Randomiser(ABC):
 
     Attributes:
         NAME: The word that tells it in a task.
+        MOST: The largest number of answers that it is taken for.
         answers: How many answers there are.
         epsilon: What one report may lose.
 
@@ -82,6 +83,7 @@ class Randomiser(ABC):
     """
 
     NAME: ClassVar[str]
+    MOST: ClassVar[int] = MOST_ANSWERS
 
     answers: int
     epsilon: Fraction
@@ -448,9 +450,6 @@ def walsh_hadamard(signs: IntArray) -> IntArray:
 # Subset selection: a set of answers that has the true one in it more often than others.
 
 
-MOST_OF_SUBSETS = 2**12
-
-
 @dataclass(frozen=True)
 class Subset(BitRows):
     """A set of d answers: with chance p the true one and d - 1 others, else d others, evenly (Ye and Barg 2018).
@@ -465,11 +464,12 @@ class Subset(BitRows):
     """
 
     NAME: ClassVar[str] = "subset"
+    MOST: ClassVar[int] = 2**12
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.answers > MOST_OF_SUBSETS:
-            raise Refused("answers", f"subsets of at most {MOST_OF_SUBSETS} are sent, got {self.answers}")
+        if self.answers > self.MOST:
+            raise Refused("answers", f"subsets of at most {self.MOST} are sent, got {self.answers}")
 
     @cached_property
     def size(self) -> int:
@@ -563,7 +563,7 @@ class Unary(BitRows):
 
 
 RANDOMISERS: tuple[type[Randomiser], ...] = (KAry, Hadamard, Subset, Unary)
-"""Each with a `NAME` of its own: a new randomiser is its own file, and a word here."""
+"""Each with a `NAME` of its own: a new randomiser is a class above, and a word here."""
 LONGEST = 64
 """Octets of a report that are sent rather than a shorter one that errs more."""
 
@@ -598,5 +598,5 @@ def choose_randomiser(
     >>> [choose_randomiser(answers, Fraction(1)).NAME for answers in (2, 16, 64, 2**16)]
     ['k-ary', 'subset', 'subset', 'hadamard']
     """
-    known = [each(answers, epsilon) for each in among if each is not Subset or answers <= MOST_OF_SUBSETS]
+    known = [each(answers, epsilon) for each in among if answers <= each.MOST]
     return min((each for each in known if each.octets <= longest), key=lambda each: (each.variance(), each.octets))
