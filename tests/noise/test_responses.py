@@ -369,8 +369,8 @@ def test_a_public_index_leaves_one_bit_and_points_are_read_without_a_table() -> 
 def test_what_is_no_report_is_told_apart(kind: type[Randomiser]) -> None:
     way = kind(5, Fraction(1))
     reports = set(way.every_report())
-    octets = np.arange(256, dtype=np.uint8).reshape(-1, 1)
-    assert {bytes([number]) for number in np.flatnonzero(way.are_reports(octets))} == reports
+    octets = bit_rows.in_octets(np.arange(256**way.octets), way.octets)
+    assert {row.tobytes() for row in octets[way.are_reports(octets)]} == reports
 
 
 @every_randomiser
