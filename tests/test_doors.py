@@ -20,7 +20,7 @@ DOORS = (
     "dpcurves_parties.serving.two_servers.app", "dpcurves_parties.shares.aggregation", "dpcurves_server",
     "dpcurves_server.artist", "dpcurves_server.packer", "dpcurves_server.pages.site", "dpcurves_server.remote",
     "dpcurves_server.worker", "dpcurves_streams", "dpcurves_streams.feed", "dpcurves_streams.feed.reading",
-    "dpcurves_streams.mechanisms.choice",
+    "dpcurves_streams.mechanisms.choice", "dpcurves_streams.readings",
 )  # fmt: skip
 BY_HAND = {
     "dpcurves.mechanisms.wavelets.Haar": "may be named: Central(mechanism=Haar())",

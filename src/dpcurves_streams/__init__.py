@@ -1,21 +1,42 @@
 """Streams: what is asked of them, how they are followed and drawn, and how noisy counts are read."""
 
-from typing import Any
+from __future__ import annotations
 
-from lazy_loader import attach_stub
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-_own, _, __all__ = attach_stub(__name__, __file__)
-__all__ += ["Forest"]
+if TYPE_CHECKING:
+    from dpcurves.data import Forest as Forest
+
+    from .feed import CsvFile as CsvFile
+    from .feed import CsvLines as CsvLines
+    from .feed import JsonLines as JsonLines
+    from .feed import JsonLinesTuples as JsonLinesTuples
+    from .feed import RedisSink as RedisSink
+    from .feed import RedisStream as RedisStream
+    from .feed import follow as follow
+    from .feed import plot as plot
+    from .readings import *  # noqa: F403
+    from .trust import CentralStream as CentralStream
+    from .trust import Watcher as Watcher
+
+_FEED = ("CsvFile", "CsvLines", "JsonLines", "JsonLinesTuples", "RedisSink", "RedisStream", "follow", "plot")
+_PLACES = {name: ".feed" for name in _FEED} | {
+    "CentralStream": ".trust", "Forest": "dpcurves.data", "Watcher": ".trust",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name where it is used."""
-    if name == "Forest":
-        from dpcurves.data import Forest
-
-        return Forest
-    return _own(name)
+    """Import a name where it is used; all public names of readings are found here."""
+    if name in _PLACES:
+        return getattr(import_module(_PLACES[name], __name__), name)
+    if name == "__all__":
+        return __dir__()
+    readings = None if name.startswith("_") or name in ("feed", "readings") else import_module(".readings", __name__)
+    if readings is not None and name in readings.__all__:
+        return getattr(readings, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return list(__all__)
+    return sorted([*_PLACES, *import_module(".readings", __name__).__all__])

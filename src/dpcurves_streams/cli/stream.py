@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from dpcurves.data import Forest
 
     from ..feed import Following, StepReading
-    from ..feed.reading import Question
     from ..readings import Event, Jump, Low
+    from ..readings.question import StreamQuestion
 
 
 # Options that declare a stream: its tuples, its time steps, and its readings.
@@ -137,7 +137,7 @@ class Asked:
         Option(help="What to look for: jump:LAG:LEAST, or low:STEPS:BELOW.", metavar="EVENT"),
     ] = None
 
-    def question(self) -> Question:
+    def question(self) -> StreamQuestion:
         """The question.
 
         Raises:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from os import PathLike
-from typing import Any, Protocol, get_args, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from dpcurves.arguments import Refused, WrongKind, require_kind
 from dpcurves.conversation import ALL, Plan, PrivacyStatement, Release
@@ -17,10 +17,11 @@ from dpcurves.noise.randomness import LEAST_SECRET, Randomness
 from dpcurves.privacy import Neighbours, PrivacyLoss
 
 from ..mechanisms import STREAMS
+from ..readings.question import StreamQuestion
 from ..trust import CentralStream
 from .arriving import Arriving
 from .files import JSON_LINES, AtRest, JsonLinesTuples
-from .reading import Question, StepReading, states_of
+from .reading import StepReading
 from .schedule import Clock, Fields, Schedule, SystemClock
 from .windows import Dropped, Intake, Window, Windows
 
@@ -68,7 +69,7 @@ class Following:
 
     def _read(self) -> Iterator[StepReading]:
         reader, stream = self._stream.counts.reader(self.plan), self._stream
-        states, privacy = states_of(stream.counts), stream.privacy
+        states, privacy = stream.counts.states, stream.privacy
         for tick, release in self._releases():
             yield StepReading(
                 stream.name, stream.schedule.begins(tick), states, release.values, reader.read(release.values),
@@ -128,7 +129,7 @@ class _Stream:
     """The declaration of a stream, and the source of its noise."""
 
     name: str
-    counts: Question
+    counts: StreamQuestion
     intake: Intake
     plan: Plan
     trust: CentralStream
@@ -197,7 +198,7 @@ class _Stream:
 
 def follow(
     source: Any,
-    counts: Question,
+    counts: StreamQuestion,
     *,
     loss: PrivacyLoss,
     store: str | Ledger,
@@ -243,7 +244,7 @@ def follow(
         ValueError: what is declared does not fit, a field is not there, or the store holds another stream under this
             name; nothing was charged.
     """
-    require_kind("counts", counts, get_args(Question), "a Counts, as in Counts((Categories(...),)),")
+    require_kind("counts", counts, StreamQuestion, "a Counts, as in Counts((Categories(...),)),")
     require_kind("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.1),")
     schedule, fields = Schedule(start, every, end, grace), Fields(time, user, tuples_per_user)
     counts = _with_ticks(counts, schedule)
@@ -261,7 +262,7 @@ def follow(
 
 
 def planned(
-    counts: Question,
+    counts: StreamQuestion,
     loss: PrivacyLoss,
     *,
     start: Any,
@@ -277,9 +278,10 @@ def planned(
     return CentralStream(STREAMS).plan(_with_ticks(counts, schedule).query, loss, fields.adjacency)
 
 
-def _with_ticks(counts: Question, schedule: Schedule) -> Question:
+def _with_ticks(counts: StreamQuestion, schedule: Schedule) -> StreamQuestion:
     if counts.ticks is None:
-        return replace(counts, ticks=schedule.ticks)
+        asked: StreamQuestion = replace(cast("Any", counts), ticks=schedule.ticks)
+        return asked
     if counts.ticks != schedule.ticks:
         raise Refused(
             "end", f"it is {schedule.ticks} steps after start, and the counts are declared for {counts.ticks}"

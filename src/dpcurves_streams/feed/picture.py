@@ -14,7 +14,6 @@ from dpcurves.display import RECORDS, covering
 from dpcurves.display.canvas import LANDSCAPE, PALE, canvas, explain, next_style, once
 from dpcurves.display.numerals import lettering
 
-from ..readings import TickReading, TotalReading
 from ..readings.question import LEVEL, Interval
 from .reading import StepReading
 
@@ -120,7 +119,7 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
 
 def _ends(readings: Sequence[StepReading], window: int | None) -> list[Interval]:
     """Ends of all intervals, (steps, keys), if there are any."""
-    if isinstance(readings[0].reading, TickReading) and readings[0].reading.noisy is None:
+    if not readings[0].reading.is_covered:
         return []
     found = [
         each.reading.interval(LEVEL) if window is None else each.reading.window_interval(window, LEVEL)
@@ -133,7 +132,7 @@ def _said(first: StepReading, window: int | None) -> str:
     """The title of the drawn numbers."""
     if window is not None:
         return f"tuples in the last {window} steps"
-    return "tuples so far" if isinstance(first.reading, TotalReading) else "tuples in a step"
+    return first.reading.MEASURED
 
 
 def _happened(reading: StepReading) -> BoolArray:

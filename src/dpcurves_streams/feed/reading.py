@@ -9,20 +9,14 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, BinaryIO, Protocol, Self
 
-import numpy as np
-
 from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import PrivacyStatement
-from dpcurves.data.axis import Axis, Categories
 
-from ..readings import Aggregated, Counts, Groups, PrunedStates, TickReading, TotalReading, Totals
+from ..readings.question import TickNumbers
 from .schedule import written
 
 # The public reading of a step of a stream.
-
-
-Question = Counts | Groups | Aggregated | PrunedStates | Totals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +36,7 @@ class StepReading:
     begins: int
     states: tuple[Mapping[str, Any], ...]
     values: tuple[int, ...]
-    reading: TickReading | TotalReading
+    reading: TickNumbers
     privacy: PrivacyStatement
 
     @property
@@ -70,24 +64,6 @@ class StepReading:
             fields = {f"state:{name}" if name in head or name in read else name: value for name, value in state.items()}
             found.append({**head, **fields, **read})
         return found
-
-
-def states_of(question: Question) -> tuple[dict[str, Any], ...]:
-    """The labels of the counts: the values of their fields, or the name of an aggregation."""
-    if isinstance(question, Aggregated | PrunedStates):
-        return tuple({question.column: name} for name in question.names)
-    axes = question.axes
-    places = np.unravel_index(np.arange(question.query.keys), [axis.slots for axis in axes])
-    columns = [[_named(axis, slot) for slot in slots] for axis, slots in zip(axes, places, strict=True)]
-    names = [str(axis.column) for axis in axes]
-    states = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-    forest = None if isinstance(question, Counts) else question.forest
-    above = [] if forest is None else [{names[0]: name} for name in forest.names]
-    return (*above, *states)
-
-
-def _named(axis: Axis | Categories, slot: int) -> Any:
-    return axis.values[slot] if isinstance(axis, Categories) else float(axis.grid.edges[slot])
 
 
 # Sinks of readings: files of JSON lines that have each step once, however often a stream is followed again.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from math import prod, sqrt
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -298,6 +298,8 @@ class TickReading:
         noisy_windows: Those of each window.
     """
 
+    MEASURED: ClassVar[str] = "tuples in a step"
+
     __slots__ = ("_written", "counts", "events", "noisy", "noisy_windows", "tick", "windows")
 
     def __init__(
@@ -313,6 +315,11 @@ class TickReading:
         self.tick, self.counts, self.windows, self.events = tick, counts, windows, events
         self.noisy, self.noisy_windows = noisy, noisy_windows
         self._written: dict[str, tuple[FloatArray, FloatArray | None, FloatArray | None]] | None = None
+
+    @property
+    def is_covered(self) -> bool:
+        """Tell whether there are intervals: parts of a hierarchy that were left out bias the estimates."""
+        return self.noisy is not None
 
     def interval(self, level: float) -> Interval:
         """Confidence intervals for the counts of this tick, for these records: lower and upper ends, (keys,) each.
@@ -500,6 +507,11 @@ class Aggregated(StreamQuestion):
         """The names of the counts, in their order: aggregations, then states."""
         return (*self.forest.names, *self.forest.states)
 
+    @property
+    def states(self) -> tuple[dict[str, Any], ...]:
+        """The names, in the column."""
+        return tuple({self.column: name} for name in self.names)
+
     def reader(self, plan: Plan) -> AggregatedReader:
         """The reader of the releases of the plan, from the first tick on."""
         return AggregatedReader(self, plan)
@@ -566,6 +578,11 @@ class PrunedStates(StreamQuestion):
     def names(self) -> tuple[str, ...]:
         """The names of the counts, in their order: aggregations, then states."""
         return (*self.forest.names, *self.forest.states)
+
+    @property
+    def states(self) -> tuple[dict[str, Any], ...]:
+        """The names, in the column."""
+        return tuple({self.column: name} for name in self.names)
 
     def reader(self, plan: Plan) -> CountsReader:
         """The reader of the releases of the plan, from the first tick on."""

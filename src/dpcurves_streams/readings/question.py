@@ -8,12 +8,14 @@ from functools import lru_cache
 from math import log, sqrt
 from statistics import NormalDist
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from dpcurves.arguments import Refused, make_each_whole, make_whole, number, require_kind, whole
 from dpcurves.arrays import BoolArray, FloatArray
+from dpcurves.conversation import Plan
+from dpcurves.data import Axis, Categories
 from dpcurves.display import RECORDS
 from dpcurves.laws import Family
 
@@ -126,6 +128,61 @@ class Reader(Protocol):
 
     def read(self, counts: Sequence[float]) -> FloatArray:
         """The estimates, (keys,), after the counts of one more tick."""
+        ...
+
+
+class TickNumbers(Protocol):
+    """The reading of one tick, as it is shown, drawn and written.
+
+    Attributes:
+        MEASURED: What the numbers are, in words.
+    """
+
+    MEASURED: ClassVar[str]
+
+    @property
+    def tick(self) -> int:
+        """Its number, from 1 on."""
+        ...
+
+    @property
+    def counts(self) -> FloatArray:
+        """The numbers that are shown first, (keys,)."""
+        ...
+
+    @property
+    def windows(self) -> Mapping[int, FloatArray]:
+        """Those over each window, by its width, (keys,)."""
+        ...
+
+    @property
+    def events(self) -> Mapping[str, BoolArray]:
+        """Whether each event has happened, by its name, (keys,)."""
+        ...
+
+    @property
+    def is_covered(self) -> bool:
+        """Tell whether there are intervals."""
+        ...
+
+    def interval(self, level: float) -> Interval:
+        """Confidence intervals for the numbers, for these records."""
+        ...
+
+    def window_interval(self, width: int, level: float) -> Interval:
+        """Do as `interval`, over a window that was asked for."""
+        ...
+
+    def to_json(self, key: int) -> dict[str, Any]:
+        """The reading of one key, as plain objects."""
+        ...
+
+
+class TickReader(Protocol):
+    """A reader of a whole question: it is fed the integers of one tick after the other."""
+
+    def read(self, values: Sequence[int], /) -> TickNumbers:
+        """The reading after the integers of the next tick."""
         ...
 
 
@@ -254,6 +311,12 @@ class StreamQuestion:
     if TYPE_CHECKING:
 
         @property
+        def axes(self) -> tuple[Axis | Categories, ...]: ...
+
+        @property
+        def ticks(self) -> int | None: ...
+
+        @property
         def windows(self) -> tuple[int, ...]: ...
 
         @property
@@ -261,6 +324,8 @@ class StreamQuestion:
 
         @property
         def query(self) -> TickQuery: ...
+
+        def reader(self, plan: Plan) -> TickReader: ...
 
     def __post_init__(self) -> None:
         make_each_whole(self, windows="windows")
@@ -276,3 +341,17 @@ class StreamQuestion:
     def widths(self) -> tuple[int, ...]:
         """Windows of which sums are needed: those that are asked for, and those of low signals."""
         return tuple(sorted({*self.windows, *(event.width for event in self.events if isinstance(event, Low))}))
+
+    @property
+    def states(self) -> tuple[dict[str, Any], ...]:
+        """The labels of the counts: the name of an aggregation, or the values of their fields."""
+        axes, forest = self.axes, getattr(self, "forest", None)
+        places = np.unravel_index(np.arange(self.query.keys), [axis.slots for axis in axes])
+        columns = [[_named(axis, slot) for slot in slots] for axis, slots in zip(axes, places, strict=True)]
+        names = [str(axis.column) for axis in axes]
+        above = [] if forest is None else [{names[0]: name} for name in forest.names]
+        return (*above, *(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)))
+
+
+def _named(axis: Axis | Categories, slot: int) -> Any:
+    return axis.values[slot] if isinstance(axis, Categories) else float(axis.grid.edges[slot])

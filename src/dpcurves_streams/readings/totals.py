@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,6 +34,8 @@ class TotalReading:
         family: The family of the distribution of the draws whose sum is the noise.
     """
 
+    MEASURED: ClassVar[str] = "tuples so far"
+
     tick: int
     totals: FloatArray
     deviations: FloatArray
@@ -50,6 +52,11 @@ class TotalReading:
     def events(self) -> dict[str, BoolArray]:
         """None: events are not looked for in totals."""
         return {}
+
+    @property
+    def is_covered(self) -> bool:
+        """They always are."""
+        return True
 
     def interval(self, level: float) -> Interval:
         """Confidence intervals for the totals so far, for these records: lower and upper ends, (keys,) each.
