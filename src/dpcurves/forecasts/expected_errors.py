@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import islice
 from math import inf, nan
 from types import MappingProxyType
@@ -294,12 +296,20 @@ def kind_of(question: Any) -> ForecastKind:
     Raises:
         ValueError: there is no forecast of it.
     """
-    if type(question) not in KINDS:
+    kind = KINDS.get(type(question)) or _beside(type(question))
+    if kind is None:
         said = ", ".join(each.__name__ for each in KINDS)
         raise Refused("question", f"there is a forecast of {said}; got {shown(question)}")
     if getattr(question, "by", None) is not None:
         raise Refused("question", BY)
-    return KINDS[type(question)]
+    return kind
+
+
+def _beside(question: type[Any]) -> ForecastKind | None:
+    """The `FORECAST` of a question with a file of its own, in the file here that has the same name."""
+    place = f"{__package__}.{question.__module__.rpartition('.')[2]}"
+    found: ForecastKind | None = getattr(import_module(place), "FORECAST", None) if find_spec(place) else None
+    return found
 
 
 # A forecast: the whole conversation of a question, with its noise, on public records, as often as is asked.
