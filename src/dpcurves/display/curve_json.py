@@ -44,18 +44,23 @@ LONGER = "x-longer"
 
 @cache
 def curve_schema() -> Rule:
-    """The JSON Schema (draft 2020-12) of all curves: what they share, and a file for each kind.
+    """The JSON Schema (draft 2020-12) of all curves: what they share, and a file for each kind and for some laws.
 
     >>> curve_schema()["$id"], "cdf" in curve_schema()["$defs"]
     ('urn:dpcurves:curve:1', True)
     """
     here = files(__package__)
-    rule, single = _read(here / "curve.schema.json"), _kinds()
+    rule, single, laws = _read(here / "curve.schema.json"), _forms("kinds"), _forms("releases")
+    last = rule["$defs"]["release"]
+    while "else" in last["else"]:
+        last = last["else"]
+    for law in laws:  # each is told by the field that it is named after
+        last["else"] = {"if": {"required": [law]}, "then": {"$ref": f"#/$defs/{law}"}, "else": last["else"]}
     of_kind = [
         {"if": {"properties": {"kind": {"const": kind}}}, "then": {"$ref": f"#/$defs/{kind}"}}
         for kind in (*single, SEVERAL)
     ]
-    rule["$defs"] |= single
+    rule["$defs"] |= laws | single
     for part, kinds in ((rule, [*single, SEVERAL]), (rule["$defs"]["curve"], list(single))):
         part["properties"]["kind"] = {"enum": kinds}
         part["allOf"] = of_kind[: len(kinds)]
@@ -68,8 +73,8 @@ def longer(kind: str) -> Mapping[str, int]:
     return {name: part[LONGER] for name, part in parts.items() if LONGER in part}
 
 
-def _kinds() -> dict[str, Any]:
-    places = sorted((files(__package__) / "kinds").iterdir(), key=lambda place: place.name)
+def _forms(folder: str) -> dict[str, Any]:
+    places = sorted((files(__package__) / folder).iterdir(), key=lambda place: place.name)
     return {place.name.removesuffix(".json"): _read(place) for place in places}
 
 
