@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack, cast
 
 from .. import display
 from ..arguments import Refused, chosen, require_kind
@@ -14,15 +14,10 @@ from ..conversation import PrivacyStatement
 from ..conversation.release import Evidence
 from ..queries import Hint
 from .question import By, Key, columns_of, combined, keys_of, named
-from .result import Joined, damage_refused
+from .result import Drawing, Joined, damage_refused
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from ..display import Opened
-
-
-# A curve for each declared category: parallel composition, so all of them together have the loss of one.
 
 
 SHARE = re.compile(r"(\d+)%(.*)", re.DOTALL)
@@ -43,6 +38,8 @@ class ByCategory(Joined, Mapping[Key, Curve]):
     Formal guarantees: a record lies in one category at most, and each curve was read from its own cells of one
     table, so all curves together lose what that table cost.
     """
+
+    TITLE = "By {column}"
 
     MEMBERS: ClassVar[str] = ""
     """The class of all the curves; any class is allowed if none is named."""
@@ -133,11 +130,11 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         return "by" in stored["evidence"]["question"] and kinds <= ({cls.MEMBERS} if cls.MEMBERS else kinds)
 
     @classmethod
-    def _opened(cls, opened: Opened) -> Self:
+    def _opened(cls, opened: display.Opened) -> Self:
         return cls._read(opened, None)
 
     @classmethod
-    def _read(cls, opened: Opened, kind: type[Any] | None) -> Self:
+    def _read(cls, opened: display.Opened, kind: type[Any] | None) -> Self:
         question, curves = opened.evidence["question"], opened.arrays["curves"]
         categories = [_key(category) for category in question.get("categories", list(curves))]
         if "by" not in question or not _fits(question["by"], categories):
@@ -170,17 +167,14 @@ class ByCategory(Joined, Mapping[Key, Curve]):
     def _in_short(self) -> tuple[str, ...]:
         return self.column, f"{len(self)} categories"
 
-    def _title(self) -> str:
-        return f"By {self.column}"
-
     def _summary(self) -> list[tuple[str, str]]:
         return [("categories", str(len(self)))]
 
     def _columns(self) -> Mapping[str, Any]:
         return self.parts()
 
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Any], ax: Axes | None, name: str | None) -> Axes:
-        return self.plot(ax, level=None, name=name)
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+        return self.plot(how["ax"], level=None, name=how["name"])
 
 
 def _fits(by: Any, categories: Sequence[Key]) -> bool:
@@ -244,10 +238,12 @@ AnyCurve = TypeVar("AnyCurve", bound=Any)
 
 def in_rows(by: By, evidence: Evidence, make: Callable[[Evidence], AnyCurve]) -> Any:
     """Read one curve; with `by`, one from each row, as `ByCategory`."""
-    if by is None:
-        return make(evidence)
-    rows = zip(combined(keys_of(by)), rows_of(evidence), strict=True)
-    return ByCategory(columns_of(by), {category: make(row) for category, row in rows})
+    return make(evidence) if by is None else parted(by, map(make, rows_of(evidence)))
+
+
+def parted(by: By, curves: Iterable[Any], kind: type[ByCategory[Any]] = ByCategory) -> Any:
+    """The curves of all categories, in their order; without `by` the only one."""
+    return kind(columns_of(by), dict(zip(combined(keys_of(by)), curves, strict=True))) if by else next(iter(curves))
 
 
 def axis_label(column: str, measured_in: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import numpy as np
 
@@ -12,13 +12,12 @@ from .. import display
 from ..arguments import Refused, chance, several, share
 from ..arrays import FloatArray
 from ..inference.quantiles import paired_region
-from .result import Joined, scopes
+from .result import Drawing, Joined, scopes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..conversation import PrivacyStatement
-    from ..display import Opened
 
 
 PERCENTS = tuple(number / 100 for number in range(1, 100))
@@ -79,7 +78,11 @@ class QuantileQuantile(Joined):
     Data frame: columns ``p``, ``first`` and ``second``.
     """
 
-    SIZE: ClassVar[tuple[float, float]] = display.SQUARE
+    SIZE = display.SQUARE
+    TITLE = "Quantiles against quantiles"
+    IN_SHORT = "{first.label} against {second.label}, {p.size} quantiles"
+    SUMMARY = (("first", "{first!r}"), ("second", "{second!r}"))
+    ENDS = ("first_lower", "first_upper", "second_lower", "second_upper")
 
     p: FloatArray
     first: Invertible
@@ -150,17 +153,14 @@ class QuantileQuantile(Joined):
             for who, asked in reversed(list(whom.items()))
         ]
 
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Any], ax: Axes | None, name: str | None) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+        both = self.first.privacy, self.second.privacy
         return display.draw_quantile_quantile(
-            self.x, self.y, (self.first.privacy, self.second.privacy), labels=self._labels, shades=shaded, ax=ax,
-            name=name,
-        )  # fmt: skip
+            self.x, self.y, both, labels=self._labels, shades=shades, ax=how["ax"], name=how["name"]
+        )
 
     def _columns(self) -> dict[str, FloatArray]:
         return {"p": self.p, "first": self.x, "second": self.y}
-
-    def _named_ends(self) -> tuple[str, ...]:
-        return "first_lower", "first_upper", "second_lower", "second_upper"
 
     def _ends(self, level: float, /, *, population: bool) -> FloatArray:
         return np.concatenate([ends.T for ends in self.intervals(level, population=population)])
@@ -177,19 +177,10 @@ class QuantileQuantile(Joined):
         return "p" in stored["evidence"]["question"]
 
     @classmethod
-    def _opened(cls, opened: Opened) -> QuantileQuantile:
+    def _opened(cls, opened: display.Opened) -> QuantileQuantile:
         return cls(np.array(opened.evidence["question"]["p"], dtype=np.float64), **cls.read_members(opened))
 
     @property
     def _labels(self) -> tuple[str, str]:
         first, second = self.first.label, self.second.label
         return (first, second) if first != second else (f"first: {first}", f"second: {second}")
-
-    def _in_short(self) -> tuple[str, ...]:
-        return f"{self.first.label} against {self.second.label}", f"{len(self.p)} quantiles"
-
-    def _title(self) -> str:
-        return "Quantiles against quantiles"
-
-    def _summary(self) -> list[tuple[str, str]]:
-        return [("first", repr(self.first)), ("second", repr(self.second))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -20,13 +20,12 @@ from .by_category import axis_label, hint_of, hinted, in_words
 from .cdf import CDF, LEVEL, CdfQuestion, quantile_rows
 from .prefixes import PrefixShares, Searched, all_edges
 from .question import read_grid, statement_of, written_grid
-from .result import Covered
+from .result import Covered, Drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..conversation import Evidence, PrivacyStatement
-    from ..display import Opened, Shade
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,7 +43,9 @@ class Quantiles(Covered):
     its place.
     """
 
-    KIND: ClassVar[str] = "quantiles"
+    KIND = "quantiles"
+    TITLE = "Quantiles of {curve.label}"
+    IN_SHORT = "{curve.label}, {p.size} quantiles"
 
     p: FloatArray
     curve: CDF | Searched
@@ -92,10 +93,8 @@ class Quantiles(Covered):
     def _points(self) -> int:
         return len(self.curve.x)
 
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
-        return display.draw_quantiles(
-            self.p, self.x, privacy, label=self.curve.label, cells=self.cells, shades=shaded, ax=ax, name=name
-        )
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+        return display.draw_quantiles(self.p, self.x, label=self.curve.label, cells=self.cells, shades=shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
         return {"p": self.p, "x": self.x, **_columns("cell_", self.cells)}
@@ -106,18 +105,12 @@ class Quantiles(Covered):
         return {"label": self.curve.label, **written_grid(self.curve.prefixes.grid)}
 
     @classmethod
-    def _opened(cls, opened: Opened) -> Quantiles:
+    def _opened(cls, opened: display.Opened) -> Quantiles:
         question, p = opened.evidence["question"], np.array(shares("p", opened.arrays["p"]))
         if "grid" in question:
             return cls(p, Searched.from_json(opened.evidence, opened.privacy))
         prefixes = PrefixShares.from_json(opened.evidence["releases"], read_grid(question))
         return cls(p, CDF.along(prefixes, question["label"], opened.privacy))
-
-    def _in_short(self) -> tuple[str, ...]:
-        return (self.curve.label, f"{len(self.p)} quantiles")
-
-    def _title(self) -> str:
-        return f"Quantiles of {self.curve.label}"
 
     def _summary(self) -> list[tuple[str, str]]:
         return quantile_rows(self.curve, self.p)

@@ -15,9 +15,6 @@ from ..privacy import PrivacyLoss
 from ..queries import Query
 from .result import notes_on_missing
 
-# A question: it asks for noisy counts in one or more turns, and in the end computes a curve from them.
-
-
 Curve = TypeVar("Curve", covariant=True)
 
 

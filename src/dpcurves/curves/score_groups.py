@@ -33,7 +33,7 @@ from ..data.axis import Category, Predictor
 from ..data.grid import SCORES
 from ..estimation import shrunken_estimate
 from ..inference import GroupCounts, GroupNoise
-from ..inference.simulation import draws_for, public_generator
+from ..inference.simulation import draws_for, noise_of, public_generator
 from ..privacy import PrivacyLoss
 from .question import labels, read_grid, require_independent, statement_of, written_cells
 from .result import EACH, Covered, Released, notes_on_classes
@@ -94,9 +94,6 @@ def groups_for(records: float, setting: Setting, numbers: Numbers) -> int:
     """
     signal = records / noise_of_a_count(setting.loss, setting)
     return next(groups for below, groups in numbers if signal < below)
-
-
-# Groups of similar scores: how many, how many of them positive, and their mean score.
 
 
 MOST_GROUPS = 1000
@@ -264,7 +261,9 @@ class MeasuredGroups(ScoreGroups):
     def deviations(self, generator: np.random.Generator | None) -> GroupNoise:
         """Simulated noise of what was released."""
         chance = public_generator(generator)
-        counts, sums = (self._inside(_drawn(each, chance)) for each in (self.counts, self.sums))
+        laws = (self.counts.sums, self.counts.total), (self.sums.sums, self.sums.total)
+        drawn = (noise_of(law, total, draws_for(law.rows * law.cells), chance) for law, total in laws)
+        counts, sums = map(self._inside, drawn)
         return GroupNoise(counts[:, 1], counts[:, 0], sums.sum(axis=1) * self._step)
 
     @property
@@ -308,15 +307,6 @@ def groups_of(groups: int, grid: Grid, *, name: str = "groups") -> int:
     if low < 0 or high > 1:
         raise Refused("grid", f"predicted probabilities lie in [0, 1], got {low:g} to {high:g}")
     return groups
-
-
-def _drawn(evidence: Evidence, chance: np.random.Generator) -> FloatArray:
-    law = evidence.sums
-    chunks = law.simulate(evidence.total, draws_for(law.rows * law.cells), chance)
-    return np.concatenate([cells for cells, _ in chunks])
-
-
-# Groups of similar scores, read from the counts of all cells: for who can not count again on cells that were found.
 
 
 @dataclass(frozen=True, eq=False)
@@ -415,9 +405,6 @@ def groups_in(found: Grouped, groups: int, least: int = 0) -> ScoreGroups:
     return MeasuredGroups(found.grid, counts, Evidence.of(found.sums))
 
 
-# Base of questions about groups of similar scores: two classes, a score, and the number of groups.
-
-
 Read = TypeVar("Read")
 
 
@@ -462,9 +449,6 @@ class GroupQuestion:
         return read(groups_in(found, groups), privacy)
 
 
-# Base of results about groups of similar scores: the released groups are their evidence.
-
-
 class OfGroups(Released):
     """A result that was read from groups of similar scores, and can be read from them again."""
 
@@ -477,7 +461,7 @@ class OfGroups(Released):
         def read(cls, groups: ScoreGroups, privacy: PrivacyStatement) -> Self: ...
 
     @property
-    def turns(self) -> Sequence[Evidence]:
+    def turns(self) -> tuple[Evidence, ...]:
         """The releases of the groups."""
         return tuple(Evidence.from_json(turn) for turn in self.evidence_json()["releases"])
 
@@ -496,5 +480,4 @@ class OfGroups(Released):
 class CoveredGroups(OfGroups, Covered):
     """A result with an interval for each group, on its own."""
 
-    def _covers(self) -> str:
-        return EACH
+    COVERS = EACH

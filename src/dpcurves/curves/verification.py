@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -19,12 +19,12 @@ from ..inference.moments import above_half, chance_above_half, chance_interval, 
 from ..models import Ranged
 from ..queries import SubsetQuery
 from .question import require_independent, statement_of
-from .result import EACH, Covered
+from .result import EACH, Covered, Drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..display import Opened, Shade
+    from ..display import Shade
 
 FEW = 20
 OF_FEW = "fewer than 20 subsets: one that is confirmed or not moves the share by 5% or more"
@@ -52,7 +52,15 @@ class Verification(Covered):
     Data frame of one row: columns ``share``, ``probability`` and ``subsets``.
     """
 
-    KIND: ClassVar[str] = "verification"
+    KIND = "verification"
+    TITLE = "Verification"
+    IN_SHORT = "{share:.0%} of {subsets} subsets, probability {probability:.3g}"
+    SUMMARY = (
+        ("claim", "{claim}"), ("subsets that confirm", "{share:.0%} of {subsets}"),
+        ("chance that more than half do", "{probability:.3g}"),
+    )  # fmt: skip
+    ARRAYS = ("share", "probability", "subsets", "claim")
+    COVERS = EACH
 
     share: float
     probability: float
@@ -110,12 +118,9 @@ class Verification(Covered):
     def _released(self) -> tuple[int, int, Any]:
         return self.evidence.values[0], self.subsets, self.evidence.sums.parts[0].noise
 
-    def _covers(self) -> str:
-        return EACH
-
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
         values = {"subsets that confirm": self.share, "chance that over half do": self.probability}
-        return display.draw_numbers(values, privacy, shades=[_with_none(each) for each in shaded], ax=ax, name=name)
+        return display.draw_numbers(values, shades=[_with_none(each) for each in shades], **how)
 
     def _columns(self) -> dict[str, Any]:
         return {
@@ -123,31 +128,16 @@ class Verification(Covered):
             "subsets": np.array([self.subsets]),
         }  # fmt: skip
 
-    def _arrays(self) -> dict[str, object]:
-        return {"share": self.share, "probability": self.probability, "subsets": self.subsets, "claim": self.claim}
-
     def _question(self) -> dict[str, object]:
         return {"claim": self.claim, "subsets": self.subsets}
 
     @classmethod
-    def _opened(cls, opened: Opened) -> Verification:
+    def _opened(cls, opened: display.Opened) -> Verification:
         question, (released,) = opened.evidence["question"], opened.evidence["releases"]
         subsets, claim = int(question["subsets"]), str(question["claim"])
         if not subsets >= 2 or len(claim) > 10_000:
             raise Refused("curve", "it does not say how many subsets there are")
         return cls.read(Evidence.from_json(released), subsets, claim, opened.privacy)
-
-    def _in_short(self) -> tuple[str, ...]:
-        return (f"{self.share:.0%} of {self.subsets} subsets", f"probability {self.probability:.3g}")
-
-    def _title(self) -> str:
-        return "Verification"
-
-    def _summary(self) -> list[tuple[str, str]]:
-        return [
-            ("claim", self.claim), ("subsets that confirm", f"{self.share:.0%} of {self.subsets}"),
-            ("chance that more than half do", f"{self.probability:.3g}"),
-        ]  # fmt: skip
 
 
 def _with_none(shade: Shade) -> Shade:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..laws import Family, Noise
-from .bands import interval, upper_quantile, upper_quantiles
+from .bands import interval, largest_studentised, upper_quantile, upper_quantiles
 from .groups import GroupCounts, GroupNoise
 
 # Search for the ends of an interval: the distances from an estimate at which a test begins to reject.
@@ -24,6 +24,28 @@ HALVINGS = 24
 def accepted(excess: Excess, inside: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:
     """Ends of the numbers around `inside`, from `least` to `most`, whose excess is not above 0: (..., 2)."""
     return np.stack([_end(excess, inside, least), _end(excess, inside, most)], axis=-1)
+
+
+def not_contradicted(  # noqa: PLR0917
+    contrast: Excess, errors: Excess, level: float, inside: FloatArray, least: FloatArray, most: FloatArray
+) -> FloatArray:
+    """Ends of the numbers that noisy counts do not contradict, from `least` to `most`: (..., 2).
+
+    A number is between them if its contrast, which is 0 without noise where the number is the true one, is no further
+    from 0 than its errors take it with chance `level` (Fieller 1954). So no ratio of noisy numbers needs a law.
+
+    Args:
+        contrast: Of what was released, with a number: (...).
+        errors: Simulated, of the contrast with a number: (draws, ...).
+        level: The chance of each number.
+        inside: Numbers that are held, (...).
+        least, most: Between which they lie in any case, (...).
+    """
+
+    def excess(number: FloatArray) -> FloatArray:
+        return np.asarray(np.abs(contrast(number)) - upper_quantiles(np.abs(errors(number)), level))
+
+    return accepted(excess, inside, least, most)
 
 
 def _end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArray:
@@ -47,13 +69,12 @@ FAR_OFF = 12.0
 def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
     """Confidence intervals for the share of positives of each group, at confidence `level`: (groups, 2), in [0, 1].
 
-    A share s is between the ends if ``(1 - s) * positives - s * negatives``, which is 0 without noise where s is the
-    true share, is no further from 0 than noise takes it with chance `level` (Fieller 1954). So no ratio of noisy
-    numbers needs a law, and the chance holds in small groups as in large ones; a group that may be empty has the
-    interval from 0 to 1. Of the population sampling moves that number, too: for n records by a binomial law, whose
-    quantiles are read off `normal` with a correction for its skewness (Cornish and Fisher 1938).
+    The contrast of a share s is ``(1 - s) * positives - s * negatives``: see `not_contradicted`. So the chance holds in
+    small groups as in large ones; a group that may be empty has the interval from 0 to 1. Of the population sampling
+    moves the contrast, too: for n records by a binomial law, whose quantiles are read off `normal` with a correction
+    for its skewness (Cornish and Fisher 1938).
 
-    Counts below zero are taken as zero, which never takes that number further from 0.
+    Counts below zero are taken as zero, which never takes the contrast further from 0.
 
     Args:
         groups: The released groups, (groups,).
@@ -66,13 +87,12 @@ def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray |
     """
     positive, negative = np.maximum(groups.positive, 0.0), np.maximum(groups.negative, 0.0)
     size = positive + negative
-
-    def excess(share: FloatArray) -> FloatArray:
-        moved = (1 - share) * noise.positive - share * noise.negative + _sampled(size, share, normal)
-        return np.abs((1 - share) * positive - share * negative) - upper_quantiles(np.abs(moved), level)
-
-    share = np.divide(positive, size, out=np.full(size.shape, 0.5), where=size > 0)
-    return accepted(excess, share, np.zeros_like(share), np.ones_like(share))
+    inside = np.divide(positive, size, out=np.full(size.shape, 0.5), where=size > 0)
+    return not_contradicted(
+        lambda share: (1 - share) * positive - share * negative,
+        lambda share: (1 - share) * noise.positive - share * noise.negative + _sampled(size, share, normal),
+        level, inside, np.zeros_like(inside), np.ones_like(inside),
+    )  # fmt: skip
 
 
 def positive_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
@@ -91,13 +111,12 @@ def positive_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArra
     """
     positive = np.maximum(groups.positive, 0.0)
     size = np.maximum(positive + np.maximum(groups.negative, 0.0), 1.0)
-
-    def excess(expected: FloatArray) -> FloatArray:
-        moved = noise.positive + _sampled(size, np.clip(expected / size, 0.0, 1.0), normal)
-        return np.abs(positive - expected) - upper_quantiles(np.abs(moved), level)
-
-    most = positive + np.abs(noise.positive).max(axis=0) + FAR_OFF * (np.sqrt(size) + 1)
-    return accepted(excess, positive, np.zeros_like(positive), most)
+    return not_contradicted(
+        lambda expected: positive - expected,
+        lambda expected: noise.positive + _sampled(size, np.clip(expected / size, 0.0, 1.0), normal),
+        level, positive, np.zeros_like(positive),
+        positive + np.abs(noise.positive).max(axis=0) + FAR_OFF * (np.sqrt(size) + 1),
+    )  # fmt: skip
 
 
 def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, units: float, level: float) -> FloatArray:
@@ -296,12 +315,11 @@ def known_counts(counts: FloatArray, spread: FloatArray, total: int | None, erro
 def mean_ends(found: Moments, noise: Moments, level: float, student: FloatArray | None) -> Ends:
     """Ends of the mean, between -1 and 1.
 
-    A mean m is between them if ``value - m * count``, which is 0 without noise where m is the true one, is no further
-    from 0 than noise takes it with chance `level` (Fieller 1954). So no ratio of noisy numbers needs a law. For the
-    population, sampling moves that number, too: by the root of count times variance, times a draw of Student's law. The
-    variance is taken at the upper end of a one-sided interval, for which a part of the error chance is spent; where
-    squares were not released, at ``1 - m**2``, the most that values between -1 and 1 with this mean can have (Bhatia
-    and Davis 2000). Sampling is taken as for many records: of few that are very skewed the ends cover less.
+    The contrast of a mean m is ``value - m * count``: see `not_contradicted`. For the population, sampling moves it,
+    too: by the root of count times variance, times a draw of Student's law. The variance is taken at the upper end of a
+    one-sided interval, for which a part of the error chance is spent; where squares were not released, at ``1 - m**2``,
+    the most that values between -1 and 1 with this mean can have (Bhatia and Davis 2000). Sampling is taken as for many
+    records: of few that are very skewed the ends cover less.
 
     Args:
         found: What was released, without bias.
@@ -313,13 +331,13 @@ def mean_ends(found: Moments, noise: Moments, level: float, student: FloatArray 
         return -1.0, 1.0
     level, most = _sampled_at(found, noise, level, student)
 
-    def excess(mean: FloatArray) -> FloatArray:
+    def errors(mean: FloatArray) -> FloatArray:
         moved = noise.value - mean * noise.records
-        if student is not None:
-            moved = moved + student * np.sqrt(found.records * np.minimum(most, 1 - mean**2))
-        return np.abs(found.value - mean * found.records) - upper_quantile(np.abs(moved), level)
+        return moved if student is None else moved + student * np.sqrt(found.records * np.minimum(most, 1 - mean**2))
 
-    low, high = accepted(excess, mean_of(found), np.array(-1.0), np.array(1.0)).tolist()
+    low, high = not_contradicted(
+        lambda mean: found.value - mean * found.records, errors, level, mean_of(found), np.array(-1.0), np.array(1.0)
+    ).tolist()
     return low, high
 
 
@@ -382,13 +400,12 @@ def variance_ends(
         spent = SPENT * (1 - level)
         level, fourth = level + spent, spread.largest_fourth(mean_of(less), count, 1 - spent)
 
-    def excess(variance: FloatArray) -> FloatArray:
+    def errors(variance: FloatArray) -> FloatArray:
         scatter = np.clip(fourth - variance**2, 0.0, np.maximum(variance * (furthest**2 - variance), 0.0)) / count
-        return np.abs(released - variance) - upper_quantile(np.abs(released - left + normal * np.sqrt(scatter)), level)
+        return np.asarray(released - left + normal * np.sqrt(scatter))
 
-    low, high = accepted(
-        excess, np.clip(released, 0.0, LARGEST_VARIANCE), np.array(0.0), np.array(LARGEST_VARIANCE)
-    ).tolist()
+    inside, least, most = np.clip(released, 0.0, LARGEST_VARIANCE), np.array(0.0), np.array(LARGEST_VARIANCE)
+    low, high = not_contradicted(lambda variance: released - variance, errors, level, inside, least, most).tolist()
     return low, high
 
 
@@ -599,7 +616,6 @@ SPENT_ON_LARGEST = 0.1
 """The part of the error chance by which numbers that are too small to be the largest are told."""
 LEAST_DRAWS = 2
 """So many draws have to lie beyond a quantile, or it is not told."""
-ROUNDING = 1e-9  # a standard deviation below this part of the largest one is the rounding of an exact number
 
 
 def largest_interval(found: FloatArray, errors: FloatArray, level: float) -> tuple[float, float]:
@@ -627,9 +643,7 @@ def largest_interval(found: FloatArray, errors: FloatArray, level: float) -> tup
     if spent * (len(errors) + 1) < LEAST_DRAWS:
         spent, half = 0.0, np.full(len(found), np.inf)
     else:
-        noisy = spread > ROUNDING * spread.max()
-        most = np.max(np.abs(errors[:, noisy]) / spread[noisy], axis=1, initial=0.0)
-        half = upper_quantile(most, 1 - spent) * spread
+        half = upper_quantile(largest_studentised(errors, spread), 1 - spent) * spread
     each = (1 + level + spent) / 2
     signed = errors * np.where(found < 0, -1.0, 1.0)
     known = size > half
