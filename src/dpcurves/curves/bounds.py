@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isnan, nan
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,6 @@ from ..data.grid import DOUBLINGS
 from ..queries import CoverageQuery
 from .question import statement_of
 from .result import Drawing, Released
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 PROMISED = 0.95
 CAPPED = "no interval seemed wide enough: this is the widest that was tried"
@@ -82,7 +78,7 @@ class Bounds(Released):
         """The share of the records that the interval covers, and the probability with which it does."""
         return promised(self.coverage, nan if self.capped else self.alpha)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         """Draw the interval, and thinner those that are half and twice as wide."""
         wider = None if self.capped else 2 * self.bound
         return display.draw_bounds(
@@ -221,7 +217,7 @@ class PlaneBounds(Released):
         """None here: the releases are those of each interval."""
         return ()
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         """Draw the rectangle."""
         ends, labels = (self.across.bound, self.upwards.bound), (self.across.label, self.upwards.label)
         widest = [each.label for each in self._both if each.capped]
@@ -233,11 +229,8 @@ class PlaneBounds(Released):
         return self.across, self.upwards
 
     def _columns(self) -> dict[str, NDArray[Any]]:
-        return {
-            "column": np.array([each.label for each in self._both]),
-            "lower": np.array([each.lower for each in self._both]),
-            "upper": np.array([each.upper for each in self._both]),
-        }
+        kept = {"column": "label", "lower": "lower", "upper": "upper"}
+        return {name: np.array([getattr(each, of) for each in self._both]) for name, of in kept.items()}
 
     def _arrays(self) -> dict[str, object]:
         return {"curves": {each.label: json.loads(each.to_json()) for each in self._both}}

@@ -96,7 +96,7 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         shaded = {"level": level, "population": population}
         names = self._names(name)
         if len(names) > display.MOST_TOGETHER:
-            draw = [partial(_drawn, curve, shaded) for curve in self.values()]
+            draw = [partial(curve.plot, **shaded) for curve in self.values()]
             return display.draw_small(names, draw, self.privacy, ax=ax)
         for own, curve in zip(names, self.values(), strict=True):
             ax = curve.plot(ax=ax, name=own, **shaded)
@@ -136,13 +136,13 @@ class ByCategory(Joined, Mapping[Key, Curve]):
     @classmethod
     def _read(cls, opened: display.Opened, kind: type[Any] | None) -> Self:
         question, curves = opened.evidence["question"], opened.arrays["curves"]
-        categories = [_key(category) for category in question.get("categories", list(curves))]
-        if "by" not in question or not _fits(question["by"], categories):
-            raise Refused("curve.evidence.question", NOT_SAID)
-        if [named(category) for category in categories] != list(curves):
+        told, by = question.get("categories", list(curves)), question.get("by")
+        categories: list[Key] = [tuple(key) if isinstance(key, list) else key for key in told]
+        parts = len(by) if isinstance(by, list) else 1
+        fit = all((len(key) if isinstance(key, tuple) else 1) == parts for key in categories)
+        if "by" not in question or not fit or list(map(named, categories)) != list(curves):
             raise Refused("curve.evidence.question", NOT_SAID)
         read = cls.read_members(opened, kind)
-        by = question["by"]
         return cls(by if isinstance(by, list) else str(by), dict(zip(categories, read.values(), strict=True)))
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
@@ -173,22 +173,8 @@ class ByCategory(Joined, Mapping[Key, Curve]):
     def _columns(self) -> Mapping[str, Any]:
         return self.parts()
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return self.plot(how["ax"], level=None, name=how["name"])
-
-
-def _fits(by: Any, categories: Sequence[Key]) -> bool:
-    """Tell whether each category has as many parts as there are columns."""
-    parts = len(by) if isinstance(by, list) else 1
-    return all((len(key) if isinstance(key, tuple) else 1) == parts for key in categories)
-
-
-def _key(stored: Any) -> Key:
-    return tuple(stored) if isinstance(stored, list) else stored
-
-
-def _drawn(curve: Any, shaded: Mapping[str, Any], ax: Axes) -> None:
-    curve.plot(ax=ax, **shaded)
 
 
 def together(notes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

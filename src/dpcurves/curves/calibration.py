@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from ..inference.moments import KNOWN, possible
 from ..inference.simulation import public_generator
 from .result import Drawing, notes_on_dependence, notes_on_width
 from .score_groups import CoveredGroups, GroupQuestion, Numbers, ScoreGroups
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 SHARES = Shares(cuts=Fraction(1, 5), counts=Fraction(3, 5), sums=Fraction(1, 5))
 NUMBERS: Numbers = (50.0, 4), (200.0, 6), (1500.0, 10), (20_000.0, 14), (inf, 20)
@@ -98,7 +95,7 @@ class Calibration(CoveredGroups):
         ends = self.groups.intervals(share_intervals, level, self.privacy, population=population, generator=generator)
         return outermost(ends, np.stack([self.prob_true] * 2, axis=1))
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         """Draw the curve beside the diagonal."""
         return display.draw_calibration(self.prob_pred, self.prob_true, self.count, shades=shades, **how)
 
@@ -242,7 +239,7 @@ class HosmerLemeshow(CoveredGroups):
     def _arrays(self) -> dict[str, object]:
         return {"statistic": self.statistic, "p_value": self.p_value, "groups": self.rows}
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         """Draw observed positives beside expected ones."""
         return display.draw_hosmer_lemeshow(self.rows, self.statistic, self.p_value, shades=shades, **how)
 

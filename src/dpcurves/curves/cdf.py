@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import index
-from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, Unpack, overload
+from typing import Any, Protocol, SupportsIndex, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,17 +28,11 @@ from ..summaries import inverse_at, value_at
 from ..summaries.shape import numbers, value_below
 from .by_category import axis_label, hint_of, hinted, in_rows, in_words
 from .prefixes import PrefixShares, Smoothing, Spans, all_edges, edges_given
-from .quantile_quantile import PERCENTS, QuantileQuantile, shares_of
+from .quantile_quantile import PERCENTS, QuantileQuantile, shares
 from .question import By, axes_of, read_cells, read_grid, require_independent, statement_of, written_cells, written_grid
 from .result import Covered, Drawing, notes_on_end_cells, notes_on_width, scopes, warn_of
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ..display import Opened
-
-    Several = Sequence[float] | NDArray[Any]
-
+Several = Sequence[float] | NDArray[Any]
 
 ROUNDING = 1e-6  # of the width of a cell
 MOST_NAMED = 10
@@ -158,7 +152,7 @@ class Bins(Covered):
         """The releases, turn by turn."""
         return self.prefixes.turns
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return display.draw_bars(self.x, self.share, upwards="share of records", label=self.label, shades=shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
@@ -168,7 +162,7 @@ class Bins(Covered):
         return {"label": self.label, **written_grid(self.prefixes.grid)}
 
     @classmethod
-    def _opened(cls, opened: Opened) -> Bins:
+    def _opened(cls, opened: display.Opened) -> Bins:
         question = opened.evidence["question"]
         prefixes = PrefixShares.from_json(opened.evidence["releases"], read_grid(question))
         return cls.along(prefixes, opened.arrays["x"], question["label"], opened.privacy)
@@ -194,10 +188,6 @@ def bin_edges(bins: SupportsIndex | ArrayLike, grid: Grid) -> tuple[NDArray[np.i
         raise Refused("bins", "a number of bins is needed, or at least two edges, each above the one before")
     if edges[0] < grid.lower or edges[-1] > grid.upper:
         raise Refused("bins", f"edges from {grid.lower:g} to {grid.upper:g} are needed, where the grid is")
-    return _nearest(edges, grid)
-
-
-def _nearest(edges: FloatArray, grid: Grid) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     at = grid.nearest_edge(edges)
     found, width = grid.edge(at), np.diff(grid.edges).min()
     tied = np.flatnonzero(np.diff(at) == 0)
@@ -205,13 +195,11 @@ def _nearest(edges: FloatArray, grid: Grid) -> tuple[NDArray[np.int64], tuple[st
         pair = " and ".join(f"{edge:.10g}" for edge in edges[tied[0] : tied[0] + 2])
         raise Refused("bins", f"{pair} have the same nearest edge of the grid, {found[tied[0]]:.10g}")
     moved = np.flatnonzero(np.abs(found - edges) > ROUNDING * width)
-    return at, (_moved(edges[moved].tolist(), found[moved].tolist()),) if len(moved) else ()
-
-
-def _moved(edges: list[float], found: list[float]) -> str:
-    pairs = [f"{edge:.10g} to {place:.10g}" for edge, place in zip(edges, found, strict=True)]
+    if not len(moved):
+        return at, ()
+    pairs = [f"{edge:.10g} to {place:.10g}" for edge, place in zip(edges[moved], found[moved], strict=True)]
     more = f", and {len(pairs) - MOST_NAMED} more" if len(pairs) > MOST_NAMED else ""
-    return f"bins: moved to the nearest edges of the grid: {', '.join(pairs[:MOST_NAMED])}{more}"
+    return at, (f"bins: moved to the nearest edges of the grid: {', '.join(pairs[:MOST_NAMED])}{more}",)
 
 
 def _inside_and_around(lower: FloatArray, upper: FloatArray) -> FloatArray:
@@ -505,7 +493,7 @@ class CDF(Covered):
         [2.0, 2.0]
         """
         require_kind("other", other, CDF, "a distribution function, as dp.cdf gives one,")
-        return QuantileQuantile(shares_of(p), self, other)
+        return QuantileQuantile(np.unique(shares("p", p)), self, other)
 
     @property
     def turns(self) -> tuple[Evidence, ...]:
@@ -516,7 +504,7 @@ class CDF(Covered):
         lower, upper = self.band(level, population=population)
         return (lower, upper) if self.values is None else (lower[1:], upper[1:])
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         draw, (x, y) = display.draw_cdf if self.values is None else display.draw_cdf_of_values, self._columns().values()
         return draw(x, y, label=self.label, shades=shades, **how)
 
@@ -524,13 +512,11 @@ class CDF(Covered):
         return {"x": self.x, "y": self.y} if self.values is None else {"x": self.values, "y": self.y[1:]}
 
     def _question(self) -> dict[str, object]:
-        return {"label": self.label, **written_cells(self.prefixes.grid), **self._smoothed_how()}
-
-    def _smoothed_how(self) -> dict[str, object]:
-        return {} if self.smoothing is None else {"smoothed": {"p": self.smoothing.p, "at": self.smoothing.at}}
+        how = {} if self.smoothing is None else {"smoothed": {"p": self.smoothing.p, "at": self.smoothing.at}}
+        return {"label": self.label, **written_cells(self.prefixes.grid), **how}
 
     @classmethod
-    def _opened(cls, opened: Opened) -> CDF:
+    def _opened(cls, opened: display.Opened) -> CDF:
         question = opened.evidence["question"]
         grid = read_cells(question, opened.arrays["x"])
         curve = cls.along(PrefixShares.from_json(opened.evidence["releases"], grid), question["label"], opened.privacy)
@@ -613,14 +599,12 @@ class CdfQuestion:
         earlier, privacy = found.read[:-1], statement_of(found.releases)
         # A rehearsal has nothing to note: what it was sent is blank, and reading it would cost as much as asking.
         read = CDF.along if found.is_paid else CDF.rehearsed
-        return in_rows(
-            self.by,
-            found.counts,
-            lambda row: self._smoothed(read(PrefixShares(row, self.grid, earlier), label, privacy)),
-        )
 
-    def _smoothed(self, curve: CDF) -> CDF:
-        return curve if self.smooth is None else curve.smoothed(self.smooth)
+        def curve(row: Evidence) -> CDF:
+            found = read(PrefixShares(row, self.grid, earlier), label, privacy)
+            return found if self.smooth is None else found.smoothed(self.smooth)
+
+        return in_rows(self.by, found.counts, curve)
 
     def __str__(self) -> str:
         way = " at some edges" if self.at is not None else "" if self.method is None else f" {self.method}"

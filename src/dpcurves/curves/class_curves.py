@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,6 @@ from ..summaries.two_classes import LEAST_MASS, average_precision, net_benefit, 
 from .class_table import BAND, GROUPS, BandedReading, ClassTable, TableReading, groups_of_cells
 from .question import require_independent
 from .result import EACH, Drawing
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,7 +85,7 @@ class PrecisionRecall(BandedReading):
         precision, recall = self.band(level, population=population)
         return swept(recall, precision)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return draw_precision_recall(
             self.recall, self.precision, self.average_precision, edges=EDGES, shades=shades, **how
         )
@@ -155,13 +152,14 @@ class CumulativeGain(BandedReading):
         shares = self.table.bands(asked, level, population=population, generator=generator)
         flagged, gain = (from_none_to_all(share) for share in shares[:2])
         prevalence = shares[2][0][-1:], shares[2][1][-1:]  # below all thresholds
-        return flagged, gain, _both(_quotient(shares[2], prevalence), _quotient(gain, flagged))
+        one, other = _quotient(shares[2], prevalence), _quotient(gain, flagged)
+        return flagged, gain, (np.maximum(one[0], other[0]), np.minimum(one[1], other[1]))
 
     def _ends(self, level: float, /, *, population: bool) -> Band:
         flagged, gain, _ = self.band(level, population=population)
         return swept(flagged, gain)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return display.draw_gain(self.flagged, self.gain, edges=EDGES, shades=shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
@@ -178,11 +176,6 @@ def _quotient(part: Band, whole: Band) -> Band:
     (low, high), (least, most) = np.broadcast_arrays(*part), np.broadcast_arrays(*whole)
     upper = np.divide(high, least, out=np.full(high.shape, np.inf), where=least > 0)
     return low / np.maximum(most, 1e-300), upper
-
-
-def _both(one: Band, other: Band) -> Band:
-    """The hull of the ends of both."""
-    return np.maximum(one[0], other[0]), np.minimum(one[1], other[1])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -248,7 +241,7 @@ class DecisionCurve(TableReading):
     def _ends(self, level: float, /, *, population: bool) -> Band:
         return self.band(level, population=population)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return display.draw_decision(self.threshold, self.benefit, self.all_benefit, shades=shades, **how)
 
 
@@ -354,7 +347,7 @@ class Confusion(TableReading):
     def _point(self) -> int:
         return self.table.point_at(self.threshold)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return display.draw_confusion(self.matrix, self.threshold, self.rates, shades=shades, **how)
 
     def _columns(self) -> dict[str, Any]:
@@ -437,7 +430,7 @@ class ScoreCalibration(TableReading):
         """
         table.require_probabilities("a calibration curve")
         negative, positive = _grouped(table.inside(table.counts.likely), starts)
-        count, edges = negative + positive, table.edges_at(starts)
+        count, edges = negative + positive, table.grid.edges[np.append(starts, table.grid.cells)]
         summed = np.add.reduceat(table.inside(table.counts.likely).sum(axis=0) * table.middles, starts)
         mean = np.divide(summed, count, out=(edges[:-1] + edges[1:]) / 2, where=count > 0)
         true = np.divide(positive, count, out=np.full_like(count, np.nan), where=count > 0)
@@ -467,7 +460,7 @@ class ScoreCalibration(TableReading):
 
         return self.table.share_intervals(parted, level, population=population, generator=generator)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return display.draw_calibration(self.prob_pred, self.prob_true, self.count, shades=shades, **how)
 
     @classmethod

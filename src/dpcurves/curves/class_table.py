@@ -18,8 +18,9 @@ from ..arguments import Refused, chance
 from ..arrays import BoolArray, FloatArray
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Grid, Outside
-from ..inference import GroupCounts, GroupNoise, public_generator, share_intervals, upper_quantile
+from ..inference import GroupCounts, GroupNoise, public_generator, share_intervals, upper_quantiles
 from ..inference.areas import CountedAreas, area_interval
+from ..inference.bands import Band
 from ..inference.moments import absolute_sum_interval, largest_interval
 from ..inference.rates import ClassCounts, Ratio, Simulated, ratio_bands
 from ..inference.simulation import sampling_generator
@@ -36,10 +37,6 @@ from ..summaries.two_classes import (
 from .pair_mean import ends_about
 from .question import read_grid, require_independent, written_cells
 from .result import Covered, Remembering
-
-if TYPE_CHECKING:
-    from ..inference import Band
-
 
 BAND = "band, all at once,"
 Parted = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
@@ -171,10 +168,6 @@ class ClassTable(Remembering):
         question = evidence["question"]
         grid = read_grid(question)
         return cls(Evidence.from_json(evidence["releases"][0]).in_cells(2), grid, privacy)
-
-    def edges_at(self, groups: NDArray[np.int64]) -> FloatArray:
-        """The edges of groups of cells that begin with these cells."""
-        return np.asarray(self.grid.edges[np.append(groups, self.grid.cells)])
 
 
 class TableReading(Covered):
@@ -456,7 +449,10 @@ def interval_of(
     level = chance("level", level)
     _require(table, reading)
     errors = table.errors(population=population, generator=generator)
-    if not _is_held(table, reading, errors, level):
+    noise = _present(table, reading, errors)
+    noises = noise if reading.value.of else np.repeat(noise.sum(axis=1, keepdims=True), 2, axis=1)
+    least = LEAST_MASS + upper_quantiles(noises, (1 + level) / 2)
+    if not reading.value.is_known(_present(table, reading, table.counts.unbiased), least):  # noise may be all there is
         return 0.0, 1.0
     low, high = reading.value.interval(table, errors, Sure(level, population, generator))
     value = estimate_of(table, reading)
@@ -503,12 +499,3 @@ def _present(table: ClassTable, reading: Reading, cells: FloatArray) -> FloatArr
     """Records of both classes, of those that the number is read from."""
     counted = table.inside(cells) if reading.value.needs_probabilities else cells
     return np.asarray(counted.sum(axis=-1))
-
-
-def _is_held(table: ClassTable, reading: Reading, errors: FloatArray, level: float) -> bool:
-    """Tell whether the records that it needs exist, whatever the noise did but for its chance."""
-    noise = _present(table, reading, errors)
-    noises = noise if reading.value.of else np.repeat(noise.sum(axis=1, keepdims=True), 2, axis=1)
-    each = (1 + level) / 2
-    least = LEAST_MASS + np.array([upper_quantile(own, each) for own in noises.T])
-    return bool(reading.value.is_known(_present(table, reading, table.counts.unbiased), least))

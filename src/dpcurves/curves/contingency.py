@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
+from .. import display
 from ..arguments import Refused, WrongKind, chance, require_kind
 from ..arrays import BoolArray, FloatArray
 from ..conversation import ALL, Cells, Evidence, Needs, PrivacyStatement, Setting, needed
@@ -25,12 +26,6 @@ from .histogram import JOINED, Histogram2D
 from .pair_mean import SimulatedCounts, UStatistic
 from .question import require_independent, statement_of
 from .result import Covered, Drawing, notes_on_dependence
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ..display import Opened
-
 
 MOST_CELLS = 2**12
 DRAWS, AT_ONCE = 2000, 2**24
@@ -183,7 +178,7 @@ class Contingency(Covered):
     def _noise(self) -> FloatArray:
         return _noise_of(self.evidence, public_generator(None))
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         names = [str(each) for each in self.rows.values], [str(each) for each in self.columns.values]
         title, error = self.test, None
         if shades:
@@ -217,7 +212,7 @@ class Contingency(Covered):
         return {name: {"column": each.column, "categories": list(each.values)} for name, each in parts.items()}
 
     @classmethod
-    def _opened(cls, opened: Opened) -> Contingency:
+    def _opened(cls, opened: display.Opened) -> Contingency:
         parts = (opened.evidence["question"][name] for name in ("row_axis", "column_axis"))
         rows, columns = (Categories(part["column"], tuple(part["categories"])) for part in parts)
         return cls.read(Evidence.from_json(opened.evidence["releases"][0]), rows, columns, opened.privacy)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,6 @@ from ..inference.simulation import draws_for, sampling_errors, sampling_generato
 from .by_category import axis_label, in_rows, in_words
 from .question import By, axes_of, read_cells, require_independent, statement_of, written_cells
 from .result import Covered, Drawing, Released, notes_on_end_cells
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 Places = NDArray[np.int64] | None
 """Numbers of edges between which counts are summed; None: each cell by itself."""
@@ -161,7 +157,7 @@ class Histogram(Covered):
     def _inner(self, cells: FloatArray) -> FloatArray:
         return cells[..., 1:-1] if self.grid.outside is Outside.APART else cells
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return display.draw_bars(self.x, self.count, upwards="records per cell", label=self.label, shades=shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
@@ -260,7 +256,7 @@ class Histogram2D(Released):
         outside = float(possible(np.array(estimated.outside), most))
         return cls(axes[0].grid.edges, axes[1].grid.edges, counts, outside, labels, privacy, evidence)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return display.draw_plane(self.count, (self.x_edges, self.y_edges), self.labels, **how)
 
     def _columns(self) -> dict[str, FloatArray]:

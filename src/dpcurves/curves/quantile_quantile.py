@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import Any, Protocol, Unpack
 
 import numpy as np
 
 from .. import display
 from ..arguments import Refused, chance, several, share
 from ..arrays import FloatArray
+from ..conversation import PrivacyStatement
 from ..inference.quantiles import paired_region
 from .result import Drawing, Joined, scopes
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ..conversation import PrivacyStatement
-
 
 PERCENTS = tuple(number / 100 for number in range(1, 100))
 
@@ -53,17 +48,17 @@ class Invertible(Protocol):
         ...
 
 
-def shares_of(p: Sequence[float]) -> FloatArray:
-    """Shares of records, rising, each once.
+def shares(name: str, given: Any) -> tuple[float, ...]:
+    """Shares of the records; `name` is what they are called where they are asked for.
 
     Raises:
-        TypeError: `p` is no list.
         ValueError: one is not between 0 and 1, or there is none.
+        TypeError: it is a single number, or one of them is none.
     """
-    found = [share("p", each) for each in several("p", p, "a list of shares, as in [0.25, 0.5],")]
+    found = tuple(share(name, each) for each in several(name, given, "a list of shares, as in [0.25, 0.5],"))
     if not found:
-        raise Refused("p", "at least one share between 0 and 1 is needed")
-    return np.unique(np.array(found, dtype=np.float64))
+        raise Refused(name, "at least one share between 0 and 1 is needed")
+    return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,7 +148,7 @@ class QuantileQuantile(Joined):
             for who, asked in reversed(list(whom.items()))
         ]
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         both = self.first.privacy, self.second.privacy
         return display.draw_quantile_quantile(
             self.x, self.y, both, labels=self._labels, shades=shades, ax=how["ax"], name=how["name"]

@@ -212,19 +212,16 @@ class ResidualPlot(Released):
         edges = axes[0].grid.edges, axes[1].grid.edges
         points = scattered(density, edges, min(round(within), MOST_POINTS), None)
         labels, outside = (str(axes[0].column), str(axes[1].column)), beyond / (within + beyond)
-        curve = cls(*edges, density, points, outside, coverage, alpha, labels, privacy, evidence)
         records = within + beyond
-        return curve if alpha < DOUBTFUL * records else replace(curve, privacy=privacy.noted(curve._doubt(records)))
+        if not alpha < DOUBTFUL * records:  # noise may have made the bounds much too narrow
+            told = f"the bounds cover {promised(coverage, alpha)}" if alpha < coverage * records else HARDLY_ANY
+            privacy = privacy.noted(f"few records for so much noise: {told}; a larger epsilon tells more")
+        return cls(*edges, density, points, outside, coverage, alpha, labels, privacy, evidence)
 
     @property
     def covers(self) -> str:
         """The share of the records that both bounds cover together, and with which chance."""
         return promised(self.coverage, self.alpha)
-
-    def _doubt(self, records: float) -> str:
-        """A note where noise may have made the bounds much too narrow."""
-        promised = f"the bounds cover {self.covers}" if self.alpha < self.coverage * records else HARDLY_ANY
-        return f"few records for so much noise: {promised}; a larger epsilon tells more"
 
     @property
     def window(self) -> tuple[FloatArray, FloatArray]:
@@ -515,13 +512,11 @@ class BinnedResiduals(OfGroups):
 
     def plot(self, ax: Axes | None = None, *, level: float | None = LEVEL, name: str | None = None) -> Axes:
         """Draw mean residuals against mean predictions, inside their envelope (`level=None`: without one)."""
-        return self._drawn(self._shades(level), privacy=self.privacy, ax=ax, name=name)
-
-    def _shades(self, level: float | None) -> tuple[Shade, ...]:
-        if level is None:
-            return ()
-        within = self.envelope_at(level)
-        return (Shade(-within, within, covering(level, "of bins of a right model,", POPULATION)),)
+        shades = []
+        if level is not None:
+            within = self.envelope_at(level)
+            shades.append(Shade(-within, within, covering(level, "of bins of a right model,", POPULATION)))
+        return self._drawn(shades, privacy=self.privacy, ax=ax, name=name)
 
     def to_frame(self, *, level: float = LEVEL) -> Any:
         """Columns ``prob_pred``, ``residual``, ``count`` and ``envelope``, which holds with chance `level`."""
@@ -579,19 +574,16 @@ class BinnedResidualsQuestion:
         """Both classes in bins that are not small."""
         classes = labels(self.label, self.pos_label, self.neg_label)
         least = self.least if self.least is not None else least_records(setting)
-        pieces = self._pieces(setting, least)
+        pieces = self.bins
+        if isinstance(setting.adjacency, ReplaceOne):
+            records = setting.adjacency.units * setting.adjacency.unit.records
+            pieces = max(2, min(self.bins, 2 * records // least))
         found = yield from needed(Groups(classes, Axis(self.score, self.grid), pieces, SHARES, least), ALL)
         privacy = statement_of(found.releases, self.model.value).noted(*notes_on_classes(found.counts, classes))
         return BinnedResiduals.read(groups_in(found, pieces, least), privacy)
 
     def __str__(self) -> str:
         return f"binned residuals of {self.score} for {self.label}"
-
-    def _pieces(self, setting: Setting, least: int) -> int:
-        if not isinstance(setting.adjacency, ReplaceOne):
-            return self.bins
-        records = setting.adjacency.units * setting.adjacency.unit.records
-        return max(2, min(self.bins, 2 * records // least))
 
 
 def least_records(setting: Setting) -> int:

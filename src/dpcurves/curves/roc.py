@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,9 +31,6 @@ from .class_table import ClassTable, TableReading
 from .prefixes import all_edges, edges_given
 from .question import labels, require_independent, statement_of
 from .result import Drawing, Released, notes_on_classes, notes_on_outside, notes_on_width, scopes
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,12 +254,14 @@ class ROC(TableReading):
         if level is None:
             return ()
         named = {covering(level, "band", name): self.band(level, population=asked) for name, asked in whom.items()}
-        return *self.areas(whom, level), *(_region(band, words) for words, band in reversed(named.items()))
+        steps = ((words, band.steps()) for words, band in reversed(named.items()))
+        regions = (Region(edges, Shade(lower, upper, words)) for words, (edges, lower, upper) in steps)
+        return *self.areas(whom, level), *regions
 
     def _ends(self, level: float, /, *, population: bool) -> RocBand:
         return self.band(level, population=population)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return display.draw_roc(
             self.fpr, self.tpr, self.auc, title=self.title, positive=self.positive,
             areas=[each for each in shades if isinstance(each, DrawnArea)],
@@ -380,11 +379,6 @@ def _areas(evidence: Evidence, shares: FloatArray, draws: np.random.Generator, t
     return CountedAreas(evidence.unbiased, shares, noise, tied)
 
 
-def _region(band: RocBand, words: str) -> Region:
-    edges, lower, upper = band.steps()
-    return Region(edges, Shade(lower, upper, words))
-
-
 POINTS = 513
 NO_INTERVAL = (
     "the area has no interval: its noise depends on the size of the smaller class, which was not released; a ROC curve "
@@ -435,7 +429,7 @@ class SmoothAuc(Released):
         """True positive rates of the binormal curve at any false positive rates."""
         return binormal_tpr(np.asarray(fpr, dtype=np.float64), self.auc)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return display.draw_roc(self.fpr, self.tpr, self.auc, title=self._title(), **how)
 
     def _question(self) -> dict[str, object]:

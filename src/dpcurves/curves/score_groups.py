@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, Typ
 
 import numpy as np
 
+from .. import display
 from ..arguments import Refused, require_kind, whole
 from ..arrays import FloatArray, IntArray
 from ..conversation import (
@@ -37,10 +38,6 @@ from ..inference.simulation import draws_for, noise_of, public_generator
 from ..privacy import PrivacyLoss
 from .question import labels, read_grid, require_independent, statement_of, written_cells
 from .result import EACH, Covered, Released, notes_on_classes
-
-if TYPE_CHECKING:
-    from ..display import Opened
-
 
 # The default number of groups of similar scores: as many as noise does not hide.
 
@@ -221,19 +218,16 @@ class MeasuredGroups(ScoreGroups):
 
     @property
     def grid(self) -> Grid:
-        """The groups as cells."""
         return self.cells
 
     @cached_property
     def released(self) -> GroupCounts:
-        """Unbiased counts and sums of the groups."""
         negative, positive = self._inside(self._counted)
         distances = self._inside(self.sums.unbiased).sum(axis=0) * self._step
         return GroupCounts(positive, negative, distances, self.grid.edges[:-1], self.grid.edges[1:])
 
     @property
     def noise_of_a_count(self) -> float:
-        """Standard deviation of the noise of the records in one group, of both classes together."""
         return sqrt(2 * self.counts.sums.nested.parts[-1].noise.variance)
 
     @property
@@ -251,7 +245,6 @@ class MeasuredGroups(ScoreGroups):
 
     @cached_property
     def noise_of_surplus(self) -> FloatArray:
-        """Variance of the noise of positives less expected ones, for each group."""
         counts, sums = (self._inside(each.sums.noise_by_source(each.total)) for each in (self.counts, self.sums))
         middle = self.released.middle
         counted = (1 - middle) * counts[:, 1] - middle * counts[:, 0]
@@ -259,7 +252,6 @@ class MeasuredGroups(ScoreGroups):
         return np.asarray((counted**2).sum(axis=0) + (summed**2).sum(axis=0))
 
     def deviations(self, generator: np.random.Generator | None) -> GroupNoise:
-        """Simulated noise of what was released."""
         chance = public_generator(generator)
         laws = (self.counts.sums, self.counts.total), (self.sums.sums, self.sums.total)
         drawn = (noise_of(law, total, draws_for(law.rows * law.cells), chance) for law, total in laws)
@@ -271,7 +263,6 @@ class MeasuredGroups(ScoreGroups):
         return np.diff(self.grid.edges) / (2 * HALF)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain objects, for the evidence of a curve."""
         question = {"edges": self.grid.edges.tolist(), **written_cells(self.grid)}
         return {"question": question, "releases": [self.counts.to_json(), self.sums.to_json()]}
 
@@ -333,12 +324,10 @@ class CountedGroups(ScoreGroups):
 
     @cached_property
     def grid(self) -> Grid:
-        """The groups as cells."""
         return self.cells.cut(self.starts[1:].tolist())
 
     @cached_property
     def released(self) -> GroupCounts:
-        """Unbiased counts and sums of the groups."""
         noisy = self._grouped(self._inside(self._counted)[None])
         (positive,), (negative,), (centred,) = noisy
         return GroupCounts(positive, negative, centred, self.grid.edges[:-1], self.grid.edges[1:])
@@ -355,7 +344,6 @@ class CountedGroups(ScoreGroups):
         return np.asarray(self._simulated.surplus(self.released.middle).var(axis=0))
 
     def deviations(self, generator: np.random.Generator | None) -> GroupNoise:
-        """Simulated noise of what was released."""
         law = self.counts.sums
         draws = draws_for(law.rows * law.cells)
         chunks = law.simulate(self.counts.total, draws, public_generator(generator))
@@ -375,7 +363,6 @@ class CountedGroups(ScoreGroups):
         return GroupNoise(*(np.add.reduceat(kind, self.starts, axis=-1) for kind in kinds))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain objects, for the evidence of a curve."""
         question = {
             "edges": self.cells.edges.tolist(), **written_cells(self.cells), "groups": self.groups
         }  # fmt: skip
@@ -473,7 +460,7 @@ class OfGroups(Released):
         return dict(self.groups.to_json()["question"])
 
     @classmethod
-    def _opened(cls, opened: Opened) -> Self:
+    def _opened(cls, opened: display.Opened) -> Self:
         return cls.read(groups_from_json(opened.evidence), opened.privacy)
 
 

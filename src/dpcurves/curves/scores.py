@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from math import log
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -39,9 +39,6 @@ from .question import By, Key, axes_of, keys_of, labels, named, statement_of
 from .result import EACH, Drawing, notes_on_outside
 from .roc import ROC
 from .score_groups import groups_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # By how much errors of one release of scores exceed those of separate questions, as measured.
 
@@ -238,7 +235,7 @@ class Scores(TableReading):
         ends = [self.interval(each, level, population=population, generator=generator) for each in self.readings]
         return np.array(ends)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         values = {each.value.words: self.value(each) for each in self.readings}
         return display.draw_numbers(values, shades=shades, **how)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, isnan, nan, prod, sqrt
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -17,20 +17,7 @@ from ..conversation import Cells, Evidence, Needs, PrivacyStatement, Release, Se
 from ..data import Axis, Grid
 from ..display import numeral
 from ..inference import public_generator
-from ..inference.moments import (
-    KNOWN,
-    LARGEST_VARIANCE,
-    Moments,
-    Spread,
-    count_ends,
-    is_there,
-    known_count,
-    mean_ends,
-    mean_of,
-    sum_ends,
-    variance_ends,
-    variance_of,
-)
+from ..inference.moments import KNOWN, LARGEST_VARIANCE, Moments, ReleasedMoments, Spread
 from ..inference.simulation import noise_of
 from ..queries import SquareQuery, SumQuery
 from ..queries.query import MOST_COUNTED
@@ -38,10 +25,6 @@ from .by_category import ByCategory, axis_label, in_words, parted, rows_of
 from .question import By, axes_of, keys_of, require_independent, statement_of
 from .result import EACH, Covered, Drawing
 from .score_groups import noise_of_a_count
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 HALF = 2**18
 """Steps from the middle of the bounds to an end: values are rounded to the nearest step before they are added up."""
@@ -96,13 +79,13 @@ class Summary(Covered):
         cls, turns: tuple[Evidence, ...], bounds: Grid, label: str, privacy: PrivacyStatement, statistic: str = MEAN
     ) -> Summary:
         """Compute it from counts and, where there are any, sums and sums of squares, of one row with one cell."""
-        found, middle, half = _moments(turns), (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
-        noise = _noise_of(turns, public_generator(None))
-        count = known_count(found, noise, privacy.most_records)
-        if len(turns) > 1 and not is_there(found, noise, KNOWN):
+        middle, half = (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
+        moments = _moments(turns, public_generator(None))
+        count, found = moments.known_count(privacy.most_records), moments.found
+        if len(turns) > 1 and not moments.is_there(KNOWN):
             return cls(count, nan, nan, nan, bounds.lower, bounds.upper, label, privacy, turns, statistic)
         total = float(half * found.value + middle * found.records)
-        mean, variance = float(middle + half * mean_of(found)), float(half**2 * variance_of(found))
+        mean, variance = float(middle + half * found.mean), float(half**2 * found.variance)
         return cls(count, total, mean, variance, bounds.lower, bounds.upper, label, privacy, turns, statistic)
 
     @property
@@ -156,24 +139,25 @@ class Summary(Covered):
         level, draw = chance("level", level), public_generator(generator)
         if population:
             require_independent(self.privacy)
-        found, noise = _moments(self.turns), _noise_of(self.turns, draw)
+        moments = _moments(self.turns, draw)
+        found = moments.found
         student = draw.standard_t(max(float(found.records) - 1, 1.0), DRAWS) if population else None
         normal = draw.standard_normal(DRAWS) if population else None
         most = self.privacy.most_records
         total = inf if most is None else float(most)
-        counts = count_ends(found, noise, level, total, normal)
+        counts = moments.count_ends(level, total, normal)
         if len(self.turns) == 1:
             return np.array([counts])
         middle, half = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2
         step = half / (2 * HALF)
         rounded = step * min(max(float(found.records), 0.0), total)
-        mean = _scaled(mean_ends(found, noise, level, student), half, middle, step)
-        sums = _scaled(sum_ends(found, noise, level, student, middle / half, total), half, 0, rounded)
+        mean = _scaled(moments.mean_ends(level, student), half, middle, step)
+        sums = _scaled(moments.sum_ends(level, student, middle / half, total), half, 0, rounded)
         ends = [counts, _inside(sums, total * min(self.lower, 0.0), total * max(self.upper, 0.0))]
         ends.append(_inside(mean, self.lower, self.upper))
         if found.square is not None:
             spread = _spread(self.turns, draw) if population and len(self.turns) == len(ALL_FOUR) else None
-            variance = _scaled(variance_ends(found, noise, level, normal, spread), half**2, 0, 8 * half * step)
+            variance = _scaled(moments.variance_ends(level, normal, spread), half**2, 0, 8 * half * step)
             ends.append(_inside(variance, 0.0, LARGEST_VARIANCE * half**2))
         return np.array(ends)
 
@@ -201,7 +185,7 @@ class Summary(Covered):
         low, high = self.intervals(level, population=population)[place].tolist()
         return low, high
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         place = list(self.statistics).index(self.statistic)
         own = [
             shade._replace(lower=np.asarray(shade.lower)[[place]], upper=np.asarray(shade.upper)[[place]])
@@ -251,17 +235,14 @@ class SummaryByCategory(ByCategory[Summary]):
     def _ends(self, level: float, /, *, population: bool) -> FloatArray:
         return np.array([one.interval(level, population=population) for one in self.values()]).T
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         names, (first, *_), values = self._names(how["name"]), self.values(), [one.value for one in self.values()]
         return display.draw_means(names, values, how["privacy"], label=first.clamped, shades=shades, ax=how["ax"])
 
 
-def _moments(turns: tuple[Evidence, ...]) -> Moments:
-    return _in_units([turn.unbiased[0, 0] for turn in turns[:3]])
-
-
-def _noise_of(turns: tuple[Evidence, ...], draw: np.random.Generator) -> Moments:
-    return _in_units([noise_of(turn.sums, turn.total, DRAWS, draw)[:, 0, 0] for turn in turns[:3]])
+def _moments(turns: tuple[Evidence, ...], draw: np.random.Generator) -> ReleasedMoments:
+    noises = [noise_of(turn.sums, turn.total, DRAWS, draw)[:, 0, 0] for turn in turns[:3]]
+    return ReleasedMoments(_in_units([turn.unbiased[0, 0] for turn in turns[:3]]), _in_units(noises))
 
 
 def _spread(turns: tuple[Evidence, ...], draw: np.random.Generator) -> Spread:
@@ -406,7 +387,11 @@ class SumQuestion(_Bounded):
     STATISTIC: ClassVar[str] = SUM
 
     def _shares(self, setting: Setting) -> tuple[Fraction, ...]:
-        counted = _share_of_count(abs(self.lower + self.upper), self.upper - self.lower, setting)
+        # Of half * distances + middle * count the variance is least. Noises of the two have standard deviations over
+        # their shares under a pure loss, and variances over them under a concentrated one.
+        middle, half = abs(self.lower + self.upper), self.upper - self.lower
+        best = 1 / (1 + (half / middle) ** (1.0 if setting.loss.epsilon is None else 2 / 3)) if middle > 0 else 0.0
+        counted = min(max(Fraction(round(best * PARTS), PARTS), LEAST_COUNT), 1 - LEAST_COUNT)
         return counted, 1 - counted
 
 
@@ -530,14 +515,3 @@ def _summed(
     turns, privacy = tuple(Evidence.of(release) for release in releases), statement_of(releases)
     rows = [turns] if by is None else zip(*map(rows_of, turns), strict=True)
     return parted(by, [Summary.read(row, axis.grid, label, privacy, statistic) for row in rows], SummaryByCategory)
-
-
-def _share_of_count(middle: float, half: float, setting: Setting) -> Fraction:
-    """Make the variance of ``half * distances + middle * count`` least.
-
-    Noises of the two have standard deviations over their shares under a pure loss, and variances over them under a
-    concentrated one.
-    """
-    power = 1.0 if setting.loss.epsilon is None else 2 / 3
-    best = 1 / (1 + (half / middle) ** power) if middle > 0 else 0.0
-    return min(max(Fraction(round(best * PARTS), PARTS), LEAST_COUNT), 1 - LEAST_COUNT)

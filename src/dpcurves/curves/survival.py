@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
+from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
@@ -49,10 +49,6 @@ from .question import (
     statement_of,
 )
 from .result import Covered, Drawing, notes_on_width, warn_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 Pair = tuple[Evidence, Evidence]
 """Counts of the censored and of events, each of one row of cells, with those outside the grid apart."""
@@ -177,12 +173,8 @@ class Survival(Covered):
         known = known_cells(told.at_risk, noises.at_risk)
         noted = privacy.noted(*notes_on_wide_cells(told.taken(known), noises.taken((..., known))))
         read = cls(label, noted, evidence, grid)
-        return replace(read, privacy=noted.noted(*read._notes_on_noise()))
-
-    def _notes_on_noise(self) -> tuple[str, ...]:
-        """A note if nothing is known of the curve at any time."""
-        lower, upper = self.band(LEVEL)
-        return notes_on_width((upper - lower)[1:], EVERYWHERE)
+        lower, upper = read.band(LEVEL)
+        return replace(read, privacy=noted.noted(*notes_on_width((upper - lower)[1:], EVERYWHERE)))
 
     @cached_property
     def x(self) -> FloatArray:
@@ -196,13 +188,13 @@ class Survival(Covered):
         Where noise is large beside the counts, hazards are shrunk to smooth or constant ones, as far as released
         counts tell no more; see `postprocess.estimation.hazards`. Bands and intervals come from the counts alone.
         """
-        share = survival(self._found, self._known) if self._few is None else self._few.share
+        share = survival(self._told.at_risk, self._known) if self._few is None else self._few.share
         return np.append(1.0, share)
 
     @cached_property
     def cumulative_hazard(self) -> FloatArray:
         """The estimate of Nelson and Aalen before each edge, of the shape of `x`."""
-        hazard = cumulative_hazard(self._found, self._known) if self._few is None else self._few.cumulative
+        hazard = cumulative_hazard(self._told.at_risk, self._known) if self._few is None else self._few.cumulative
         return np.append(0.0, hazard)
 
     @cached_property
@@ -211,7 +203,7 @@ class Survival(Covered):
 
         See `at_risk_intervals`.
         """
-        return np.append(self._found.records[:1], self._found.records)
+        return np.append(self._told.at_risk.records[:1], self._told.at_risk.records)
 
     @cached_property
     def _few(self) -> Hazards | None:
@@ -295,8 +287,8 @@ class Survival(Covered):
             draw = public_generator(None)
             noises = Leaving.noise(self.evidence, draw)
             normal = draw.standard_normal(noises.censored.shape)  # after the noise, so that it does not depend on it
-            known = np.logical_and.accumulate(known & (self._found.records > FEWEST_AT_RISK))
-        late = self._found, noises.at_risk
+            known = np.logical_and.accumulate(known & (self._told.at_risk.records > FEWEST_AT_RISK))
+        late = self._told.at_risk, noises.at_risk
         # At a declared value times are tied, and events come first, as in the textbook: no order is open.
         both = late, late if self.grid.values is not None else (self._told.early, noises.early)
         shares = [survival(found, known) for found, _ in both]
@@ -312,16 +304,8 @@ class Survival(Covered):
         return Leaving.noise(self.evidence, public_generator(None))
 
     @property
-    def _found(self) -> AtRisk:
-        return self._told.at_risk
-
-    @property
-    def _noise(self) -> AtRisk:
-        return self._noises.at_risk
-
-    @property
     def _known(self) -> BoolArray:
-        return known_cells(self._found, self._noise)
+        return known_cells(self._told.at_risk, self._noises.at_risk)
 
     def at_risk_intervals(self, level: float) -> FloatArray:
         """Lower and upper ends of `at_risk`, all correct at once with chance `level`: shape ``(cells + 1, 2)``.
@@ -331,8 +315,8 @@ class Survival(Covered):
         Raises:
             ValueError: `level` is not between 0 and 1.
         """
-        error = simultaneous_errors([self._noise.records], chance("level", level))
-        ends = np.stack([self._found.records - error, self._found.records + error], axis=1)
+        error = simultaneous_errors([self._noises.at_risk.records], chance("level", level))
+        ends = np.stack([self._told.at_risk.records - error, self._told.at_risk.records + error], axis=1)
         return np.asarray(np.maximum(np.concatenate([ends[:1], ends]), 0.0))
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
@@ -347,7 +331,7 @@ class Survival(Covered):
         band = dict(zip(self.ENDS, self.band(level, population=population), strict=True))
         return display.to_frame({**self._columns(), **band, **ends})
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         error = np.diff(self.at_risk_intervals(LEVEL), axis=1)[1:, 0] / 2 if shades else None
         risk = display.AtRiskRow(self.x, self.at_risk[1:], error)
         return draw_survival(self.x, self.y, label=self.label, at_risk=risk, shades=shades, **how)

@@ -359,15 +359,13 @@ def population_band(
     scale, counted = scaled(iter(deviations))
     spread = scale**2 + LEVELLED / units
     judged = np.sqrt(spread + sample.likely * (1 - sample.likely) / units), np.where(scale > 0, scale, np.inf)
-    largest = [_largest(chunk, sample.scatter(len(chunk)), *judged) for chunk in counted]
+    largest = []
+    for noise in counted:
+        scattered = np.abs((noise + sample.scatter(len(noise))) / judged[0])
+        largest.append([scattered.max(axis=1), np.abs(noise / judged[1]).max(axis=1)])
     together, alone = (upper_quantile(each, level) for each in np.concatenate(largest, axis=1))
     least, most = means_within(units * found, units**2 * spread, together**2, units)
     lower, upper = np.full(curve.shape, -np.inf), np.full(curve.shape, np.inf)
     lower[measured] = np.minimum(least / units, found - alone * scale)
     upper[measured] = np.maximum(most / units, found + alone * scale)
     return monotone_hull(lower, upper)
-
-
-def _largest(noise: FloatArray, sampling: FloatArray, together: FloatArray, alone: FloatArray) -> FloatArray:
-    """The largest deviation of each draw, by noise and sampling and by noise alone: (2, draws)."""
-    return np.stack([np.abs((noise + sampling) / together).max(axis=1), np.abs(noise / alone).max(axis=1)])

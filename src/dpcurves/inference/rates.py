@@ -27,6 +27,7 @@ from .bands import (
     roots,
     seen,
     upper_quantile,
+    upper_quantiles,
     wider,
 )
 from .simulation import draws_for, noise_of, public_generator, sampling_errors
@@ -86,12 +87,8 @@ class ClassCounts:
 
     def may_lack(self, errors: FloatArray, level: float) -> tuple[bool, bool]:
         """Tell of each class whether its noise, with chance ``(1 - level) / 2``, is all that was counted but a half."""
-        counted, each = self.unbiased.sum(axis=1), (1 + level) / 2
-        noises = errors.sum(axis=-1).T
-        negative, positive = (
-            float(count) < LEAST_MASS + upper_quantile(noise, each)
-            for count, noise in zip(counted, noises, strict=True)
-        )
+        least = LEAST_MASS + upper_quantiles(errors.sum(axis=-1), (1 + level) / 2)
+        negative, positive = (self.unbiased.sum(axis=1) < least).tolist()
         return negative, positive
 
     def interval(self, statistic: Statistic, errors: FloatArray, level: float) -> tuple[float, float]:
