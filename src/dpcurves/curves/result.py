@@ -88,43 +88,6 @@ def scopes(privacy: PrivacyStatement, *, population: bool = True) -> Mapping[str
     return SCOPES if population and privacy.rows_per_unit == 1 else ONLY_RECORDS
 
 
-def shades(whom: Mapping[str, bool], level: float | None, what: str, ends: Ends) -> tuple[Shade, ...]:
-    """The shaded bands of a picture, the wider ones first.
-
-    Args:
-        whom: Some of `SCOPES`.
-        level: The chance to cover; None: nothing is shaded.
-        what: The kind, as ``band`` or ``intervals``.
-        ends: Lower and upper ends.
-
-    Raises:
-        ValueError: the level is not between 0 and 1.
-    """
-    if level is None:
-        return ()
-    level = chance("level", level)
-    found = []
-    for name, population in whom.items():
-        lower, upper = ends(level, population=population)
-        found.append(Shade(lower, upper, covering(level, what, name)))
-    return tuple(reversed(found))
-
-
-def pictured(
-    privacy: PrivacyStatement, level: float | None, points: int, *, population: bool = True
-) -> tuple[PrivacyStatement, float | None]:
-    """The statement below a picture of so many points, and the level of what is shaded on it.
-
-    A line says so where nothing is shaded, for it would take long to simulate, or where nothing can be said of the
-    population.
-    """
-    if level is None:
-        return privacy, None
-    if points > MOST_SHADED:
-        return privacy.noted(f"no bands or intervals are drawn of more than {MOST_SHADED:,} points"), None
-    return privacy.noted(SEVERAL) if population and privacy.rows_per_unit != 1 else privacy, level
-
-
 # Notes that warn the reader of a curve, from released numbers alone.
 
 
@@ -481,7 +444,12 @@ class Covered(Remembering, Released):
             ValueError: `level` is not between 0 and 1.
         """
         whom = {who: asked for who, asked in self.scopes.items() if population or not asked}
-        privacy, level = pictured(self.privacy, level, self._points(), population=population)
+        privacy = self.privacy
+        if level is not None and self._points() > MOST_SHADED:  # it would take long to simulate them
+            level, words = None, f"no bands or intervals are drawn of more than {MOST_SHADED:,} points"
+            privacy = privacy.noted(words)
+        elif level is not None and population and privacy.rows_per_unit != 1:
+            privacy = privacy.noted(SEVERAL)
         return self._drawn(self._shaded(whom, level), privacy=privacy, ax=ax, name=name)
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
@@ -494,7 +462,13 @@ class Covered(Remembering, Released):
 
     def _shaded(self, whom: Mapping[str, bool], level: float | None) -> Sequence[Any]:
         """The shaded bands or intervals of a picture, the wider ones first; without a level, none."""
-        return shades(whom, level, self._covers(), self._ends)
+        if level is None:
+            return ()
+        level, found = chance("level", level), list[Shade]()
+        for name, population in whom.items():
+            lower, upper = self._ends(level, population=population)
+            found.append(Shade(lower, upper, covering(level, self._covers(), name)))
+        return found[::-1]
 
     def _covers(self) -> str:
         return self.COVERS
