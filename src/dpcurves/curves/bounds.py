@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isnan, nan
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +21,7 @@ from ..data.axis import Predictor
 from ..data.grid import DOUBLINGS
 from ..queries import CoverageQuery
 from .question import statement_of
-from .result import Released
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ..display import Opened, Shade
-
-
-# Private bounds: an interval around zero that is doubled until it covers a given share of the records.
-
+from .result import Drawing, Released
 
 PROMISED = 0.95
 CAPPED = "no interval seemed wide enough: this is the widest that was tried"
@@ -53,7 +44,10 @@ class Bounds(Released):
     Data frame of one row: columns ``lower`` and ``upper``.
     """
 
-    KIND: ClassVar[str] = "bounds"
+    KIND = "bounds"
+    TITLE = "Bounds"
+    IN_SHORT = "{label}, {lower:g} to {upper:g}"
+    ARRAYS = ("lower", "upper", "alpha")
 
     bound: float
     capped: bool
@@ -84,35 +78,25 @@ class Bounds(Released):
         """The share of the records that the interval covers, and the probability with which it does."""
         return promised(self.coverage, nan if self.capped else self.alpha)
 
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         """Draw the interval, and thinner those that are half and twice as wide."""
         wider = None if self.capped else 2 * self.bound
         return display.draw_bounds(
-            self.bound, privacy, label=self.label, covers=self.covers, narrower=self.bound / 2, wider=wider, ax=ax,
-            name=name,
+            self.bound, label=self.label, covers=self.covers, narrower=self.bound / 2, wider=wider, **how,
         )  # fmt: skip
 
     def _columns(self) -> dict[str, FloatArray]:
         return {"lower": np.array([self.lower]), "upper": np.array([self.upper])}
 
-    def _arrays(self) -> dict[str, float]:
-        return {"lower": self.lower, "upper": self.upper, "alpha": self.alpha}
-
     def _question(self) -> dict[str, object]:
         return {"label": self.label, "capped": self.capped, "coverage": self.coverage}
 
     @classmethod
-    def _opened(cls, opened: Opened) -> Bounds:
+    def _opened(cls, opened: display.Opened) -> Bounds:
         question, (released,) = opened.evidence["question"], opened.evidence["releases"]
         upper, alpha = float(opened.arrays["upper"]), float(opened.arrays["alpha"])
         coverage, capped = float(question["coverage"]), bool(question["capped"])
         return cls(upper, capped, alpha, coverage, question["label"], opened.privacy, Evidence.from_json(released))
-
-    def _in_short(self) -> tuple[str, ...]:
-        return (self.label, f"{self.lower:g} to {self.upper:g}")
-
-    def _title(self) -> str:
-        return "Bounds"
 
     def _summary(self) -> list[tuple[str, str]]:
         return [(self.label, self.in_words), ("covers", self.covers)]
@@ -204,9 +188,6 @@ def bounded(query: CoverageQuery, share: Fraction) -> Needs[tuple[Bounds, Releas
     return bounds, release
 
 
-# Private bounds of two columns: a rectangle around the origin.
-
-
 WRITTEN = 'a BoundsQuestion, as in BoundsQuestion("x", 1, 0.9),'
 
 HALF = Fraction(1, 2)
@@ -224,7 +205,8 @@ class PlaneBounds(Released):
     Data frame of two rows: columns ``column``, ``lower`` and ``upper``. In JSON both stand under their columns.
     """
 
-    KIND: ClassVar[str] = "curves"
+    KIND = "curves"
+    TITLE = "Bounds"
 
     across: Bounds
     upwards: Bounds
@@ -235,23 +217,20 @@ class PlaneBounds(Released):
         """None here: the releases are those of each interval."""
         return ()
 
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         """Draw the rectangle."""
         ends, labels = (self.across.bound, self.upwards.bound), (self.across.label, self.upwards.label)
         widest = [each.label for each in self._both if each.capped]
         covers = [f"{each.label} covers {each.covers}" for each in self._both]
-        return display.draw_plane_bounds(ends, privacy, labels=labels, covers=covers, widest=widest, ax=ax, name=name)
+        return display.draw_plane_bounds(ends, labels=labels, covers=covers, widest=widest, **how)
 
     @property
     def _both(self) -> tuple[Bounds, Bounds]:
         return self.across, self.upwards
 
     def _columns(self) -> dict[str, NDArray[Any]]:
-        return {
-            "column": np.array([each.label for each in self._both]),
-            "lower": np.array([each.lower for each in self._both]),
-            "upper": np.array([each.upper for each in self._both]),
-        }
+        kept = {"column": "label", "lower": "lower", "upper": "upper"}
+        return {name: np.array([getattr(each, of) for each in self._both]) for name, of in kept.items()}
 
     def _arrays(self) -> dict[str, object]:
         return {"curves": {each.label: json.loads(each.to_json()) for each in self._both}}
@@ -265,15 +244,12 @@ class PlaneBounds(Released):
         return "columns" in stored["evidence"]["question"]
 
     @classmethod
-    def _opened(cls, opened: Opened) -> PlaneBounds:
+    def _opened(cls, opened: display.Opened) -> PlaneBounds:
         columns, stored = opened.evidence["question"].get("columns", []), opened.arrays["curves"]
         if len(columns) != 2 or not set(columns) <= stored.keys():
             raise Refused("curve", "bounds of two columns are needed")
         across, upwards = (Bounds.from_json(json.dumps(stored[column])) for column in columns)
         return cls(across, upwards, opened.privacy)
-
-    def _title(self) -> str:
-        return "Bounds"
 
     def _summary(self) -> list[tuple[str, str]]:
         rows = (((each.label, each.in_words), (f"{each.label} covers", each.covers)) for each in self._both)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack, cast
 
 from .. import display
 from ..arguments import Refused, chosen, require_kind
@@ -14,15 +14,10 @@ from ..conversation import PrivacyStatement
 from ..conversation.release import Evidence
 from ..queries import Hint
 from .question import By, Key, columns_of, combined, keys_of, named
-from .result import Joined, damage_refused
+from .result import Drawing, Joined, damage_refused
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from ..display import Opened
-
-
-# A curve for each declared category: parallel composition, so all of them together have the loss of one.
 
 
 SHARE = re.compile(r"(\d+)%(.*)", re.DOTALL)
@@ -43,6 +38,8 @@ class ByCategory(Joined, Mapping[Key, Curve]):
     Formal guarantees: a record lies in one category at most, and each curve was read from its own cells of one
     table, so all curves together lose what that table cost.
     """
+
+    TITLE = "By {column}"
 
     MEMBERS: ClassVar[str] = ""
     """The class of all the curves; any class is allowed if none is named."""
@@ -99,7 +96,7 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         shaded = {"level": level, "population": population}
         names = self._names(name)
         if len(names) > display.MOST_TOGETHER:
-            draw = [partial(_drawn, curve, shaded) for curve in self.values()]
+            draw = [partial(curve.plot, **shaded) for curve in self.values()]
             return display.draw_small(names, draw, self.privacy, ax=ax)
         for own, curve in zip(names, self.values(), strict=True):
             ax = curve.plot(ax=ax, name=own, **shaded)
@@ -133,19 +130,19 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         return "by" in stored["evidence"]["question"] and kinds <= ({cls.MEMBERS} if cls.MEMBERS else kinds)
 
     @classmethod
-    def _opened(cls, opened: Opened) -> Self:
+    def _opened(cls, opened: display.Opened) -> Self:
         return cls._read(opened, None)
 
     @classmethod
-    def _read(cls, opened: Opened, kind: type[Any] | None) -> Self:
+    def _read(cls, opened: display.Opened, kind: type[Any] | None) -> Self:
         question, curves = opened.evidence["question"], opened.arrays["curves"]
-        categories = [_key(category) for category in question.get("categories", list(curves))]
-        if "by" not in question or not _fits(question["by"], categories):
-            raise Refused("curve.evidence.question", NOT_SAID)
-        if [named(category) for category in categories] != list(curves):
+        told, by = question.get("categories", list(curves)), question.get("by")
+        categories: list[Key] = [tuple(key) if isinstance(key, list) else key for key in told]
+        parts = len(by) if isinstance(by, list) else 1
+        fit = all((len(key) if isinstance(key, tuple) else 1) == parts for key in categories)
+        if "by" not in question or not fit or list(map(named, categories)) != list(curves):
             raise Refused("curve.evidence.question", NOT_SAID)
         read = cls.read_members(opened, kind)
-        by = question["by"]
         return cls(by if isinstance(by, list) else str(by), dict(zip(categories, read.values(), strict=True)))
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
@@ -170,31 +167,14 @@ class ByCategory(Joined, Mapping[Key, Curve]):
     def _in_short(self) -> tuple[str, ...]:
         return self.column, f"{len(self)} categories"
 
-    def _title(self) -> str:
-        return f"By {self.column}"
-
     def _summary(self) -> list[tuple[str, str]]:
         return [("categories", str(len(self)))]
 
     def _columns(self) -> Mapping[str, Any]:
         return self.parts()
 
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Any], ax: Axes | None, name: str | None) -> Axes:
-        return self.plot(ax, level=None, name=name)
-
-
-def _fits(by: Any, categories: Sequence[Key]) -> bool:
-    """Tell whether each category has as many parts as there are columns."""
-    parts = len(by) if isinstance(by, list) else 1
-    return all((len(key) if isinstance(key, tuple) else 1) == parts for key in categories)
-
-
-def _key(stored: Any) -> Key:
-    return tuple(stored) if isinstance(stored, list) else stored
-
-
-def _drawn(curve: Any, shaded: Mapping[str, Any], ax: Axes) -> None:
-    curve.plot(ax=ax, **shaded)
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        return self.plot(how["ax"], level=None, name=how["name"])
 
 
 def together(notes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -244,10 +224,12 @@ AnyCurve = TypeVar("AnyCurve", bound=Any)
 
 def in_rows(by: By, evidence: Evidence, make: Callable[[Evidence], AnyCurve]) -> Any:
     """Read one curve; with `by`, one from each row, as `ByCategory`."""
-    if by is None:
-        return make(evidence)
-    rows = zip(combined(keys_of(by)), rows_of(evidence), strict=True)
-    return ByCategory(columns_of(by), {category: make(row) for category, row in rows})
+    return make(evidence) if by is None else parted(by, map(make, rows_of(evidence)))
+
+
+def parted(by: By, curves: Iterable[Any], kind: type[ByCategory[Any]] = ByCategory) -> Any:
+    """The curves of all categories, in their order; without `by` the only one."""
+    return kind(columns_of(by), dict(zip(combined(keys_of(by)), curves, strict=True))) if by else next(iter(curves))
 
 
 def axis_label(column: str, measured_in: str) -> str:

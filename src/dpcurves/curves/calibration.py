@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -15,20 +15,11 @@ from ..arrays import FloatArray
 from ..conversation import Needs, PrivacyStatement, Setting, Shares
 from ..estimation.two_classes import smooth_shares
 from ..inference import hosmer_lemeshow, positive_intervals, share_intervals, simulated_p_value
-from ..inference.bands import upper_quantiles
+from ..inference.bands import outermost, upper_quantiles
 from ..inference.moments import KNOWN, possible
 from ..inference.simulation import public_generator
-from .result import notes_on_dependence, notes_on_width
+from .result import Drawing, notes_on_dependence, notes_on_width
 from .score_groups import CoveredGroups, GroupQuestion, Numbers, ScoreGroups
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ..display import Shade
-
-
-# Are scores honest? How often the positive label comes true among records of similar score.
-
 
 SHARES = Shares(cuts=Fraction(1, 5), counts=Fraction(3, 5), sums=Fraction(1, 5))
 NUMBERS: Numbers = (50.0, 4), (200.0, 6), (1500.0, 10), (20_000.0, 14), (inf, 20)
@@ -59,8 +50,11 @@ class Calibration(CoveredGroups):
     Data frame: columns ``prob_pred``, ``prob_true`` and ``count``; with a level, also ``lower`` and ``upper``.
     """
 
-    KIND: ClassVar[str] = "calibration"
+    KIND = "calibration"
     SIZE = display.SQUARE
+    TITLE = "Calibration curve"
+    IN_SHORT = "{count.size} groups"
+    COLUMNS = ("prob_pred", "prob_true", "count")
 
     prob_pred: FloatArray
     prob_true: FloatArray
@@ -99,23 +93,11 @@ class Calibration(CoveredGroups):
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         ends = self.groups.intervals(share_intervals, level, self.privacy, population=population, generator=generator)
-        lower, upper = np.minimum(ends[:, 0], self.prob_true), np.maximum(ends[:, 1], self.prob_true)
-        return np.stack([lower, upper], axis=1)
+        return outermost(ends, np.stack([self.prob_true] * 2, axis=1))
 
-    def _columns(self) -> dict[str, FloatArray]:
-        return {"prob_pred": self.prob_pred, "prob_true": self.prob_true, "count": self.count}
-
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         """Draw the curve beside the diagonal."""
-        return display.draw_calibration(
-            self.prob_pred, self.prob_true, self.count, privacy, shades=shaded, ax=ax, name=name
-        )
-
-    def _in_short(self) -> tuple[str, ...]:
-        return (f"{len(self.count)} groups",)
-
-    def _title(self) -> str:
-        return "Calibration curve"
+        return display.draw_calibration(self.prob_pred, self.prob_true, self.count, shades=shades, **how)
 
     def _summary(self) -> list[tuple[str, str]]:
         return [("groups", str(len(self.count))), ("records", f"{self.count.sum():,.0f}")]
@@ -164,9 +146,6 @@ def _shares(groups: ScoreGroups) -> FloatArray:
     return smooth_shares(groups.likely_means, positive, negative, groups.noise_of_a_count**2 / 2)
 
 
-# The test of Hosmer and Lemeshow: do observed and expected positives agree, group by group?
-
-
 TEST_SHARES = Shares(cuts=Fraction(1, 10), counts=Fraction(2, 3), sums=Fraction(7, 30))
 TEST_NUMBERS: Numbers = (350.0, 4), (1050.0, 5), (inf, 10)
 """Groups that find a wrong model best, about, without being too few to show where it is wrong."""
@@ -195,7 +174,11 @@ class HosmerLemeshow(CoveredGroups):
     Data frame: one row for each group; with a level, also ``observed_lower`` and ``observed_upper``.
     """
 
-    KIND: ClassVar[str] = "hosmer-lemeshow"
+    KIND = "hosmer-lemeshow"
+    TITLE = "Hosmer-Lemeshow test"
+    IN_SHORT = "p-value {p_value:.3g}, {count.size} groups"
+    SUMMARY = (("statistic", "{statistic!n}"), ("p-value, for the population", "{p_value:.2g}"))
+    ENDS = ("observed_lower", "observed_upper")
 
     statistic: float
     p_value: float
@@ -253,29 +236,12 @@ class HosmerLemeshow(CoveredGroups):
             "observed": self.observed, "expected": self.expected,
         }  # fmt: skip
 
-    def _named_ends(self) -> tuple[str, str]:
-        return "observed_lower", "observed_upper"
-
     def _arrays(self) -> dict[str, object]:
         return {"statistic": self.statistic, "p_value": self.p_value, "groups": self.rows}
 
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         """Draw observed positives beside expected ones."""
-        return display.draw_hosmer_lemeshow(
-            self.rows, self.statistic, self.p_value, privacy, shades=shaded, ax=ax, name=name
-        )
-
-    def _in_short(self) -> tuple[str, ...]:
-        return (f"p-value {self.p_value:.3g}", f"{len(self.count)} groups")
-
-    def _title(self) -> str:
-        return "Hosmer-Lemeshow test"
-
-    def _summary(self) -> list[tuple[str, str]]:
-        return [
-            ("statistic", display.numeral(self.statistic)),
-            ("p-value, for the population", f"{self.p_value:.2g}"),
-        ]
+        return display.draw_hosmer_lemeshow(self.rows, self.statistic, self.p_value, shades=shades, **how)
 
 
 @dataclass(frozen=True, slots=True)

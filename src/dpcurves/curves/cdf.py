@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import index
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, SupportsIndex, overload
+from typing import Any, Protocol, SupportsIndex, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,20 +28,11 @@ from ..summaries import inverse_at, value_at
 from ..summaries.shape import numbers, value_below
 from .by_category import axis_label, hint_of, hinted, in_rows, in_words
 from .prefixes import PrefixShares, Smoothing, Spans, all_edges, edges_given
-from .quantile_quantile import PERCENTS, QuantileQuantile, shares_of
+from .quantile_quantile import PERCENTS, QuantileQuantile, shares
 from .question import By, axes_of, read_cells, read_grid, require_independent, statement_of, written_cells, written_grid
-from .result import Covered, notes_on_end_cells, notes_on_width, scopes, warn_of
+from .result import Covered, Drawing, notes_on_end_cells, notes_on_width, scopes, warn_of
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ..display import Opened, Shade
-
-    Several = Sequence[float] | NDArray[Any]
-
-
-# Shares of records in bins of any width, computed from one released distribution function.
-
+Several = Sequence[float] | NDArray[Any]
 
 ROUNDING = 1e-6  # of the width of a cell
 MOST_NAMED = 10
@@ -68,7 +59,11 @@ class Bins(Covered):
     ``share`` and ``count``.
     """
 
-    KIND: ClassVar[str] = "bins"
+    KIND = "bins"
+    TITLE = "Histogram of {label}"
+    IN_SHORT = "{label}, {share.size} bins"
+    SUMMARY = (("bins", "{share.size!n}"),)
+    ARRAYS = ("x", "share")
 
     x: FloatArray
     share: FloatArray
@@ -121,7 +116,9 @@ class Bins(Covered):
     def _around(self, level: float, generator: np.random.Generator | None) -> FloatArray:
         counted = self._spans.of(self._below(self.prefixes.unbiased_shares))
         errors = simultaneous_errors(self._noise(generator), level)
-        return np.clip(_widened(_inside_and_around(counted - errors, counted + errors), self.share), 0.0, 1.0)
+        ends = _inside_and_around(counted - errors, counted + errors)
+        # wide enough to hold the share that is shown, which is shrunken and never negative
+        return np.clip(outermost(ends, np.stack([self.share] * 2, axis=1)), 0.0, 1.0)
 
     def _of_population(self, level: float, generator: np.random.Generator | None) -> FloatArray:
         spans, total, chance = self._spans, self.total, sampling_generator(generator)
@@ -155,34 +152,20 @@ class Bins(Covered):
         """The releases, turn by turn."""
         return self.prefixes.turns
 
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
-        return display.draw_bars(
-            self.x, self.share, privacy, upwards="share of records", label=self.label, shades=shaded, ax=ax, name=name
-        )
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        return display.draw_bars(self.x, self.share, upwards="share of records", label=self.label, shades=shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
         return {"left": self.x[:-1], "right": self.x[1:], "share": self.share, "count": self.count}
-
-    def _arrays(self) -> dict[str, FloatArray]:
-        return {"x": self.x, "share": self.share}
 
     def _question(self) -> dict[str, object]:
         return {"label": self.label, **written_grid(self.prefixes.grid)}
 
     @classmethod
-    def _opened(cls, opened: Opened) -> Bins:
+    def _opened(cls, opened: display.Opened) -> Bins:
         question = opened.evidence["question"]
         prefixes = PrefixShares.from_json(opened.evidence["releases"], read_grid(question))
         return cls.along(prefixes, opened.arrays["x"], question["label"], opened.privacy)
-
-    def _in_short(self) -> tuple[str, ...]:
-        return (self.label, f"{len(self.share)} bins")
-
-    def _title(self) -> str:
-        return f"Histogram of {self.label}"
-
-    def _summary(self) -> list[tuple[str, str]]:
-        return [("bins", display.numeral(len(self.share)))]
 
 
 def bin_edges(bins: SupportsIndex | ArrayLike, grid: Grid) -> tuple[NDArray[np.int64], tuple[str, ...]]:
@@ -205,10 +188,6 @@ def bin_edges(bins: SupportsIndex | ArrayLike, grid: Grid) -> tuple[NDArray[np.i
         raise Refused("bins", "a number of bins is needed, or at least two edges, each above the one before")
     if edges[0] < grid.lower or edges[-1] > grid.upper:
         raise Refused("bins", f"edges from {grid.lower:g} to {grid.upper:g} are needed, where the grid is")
-    return _nearest(edges, grid)
-
-
-def _nearest(edges: FloatArray, grid: Grid) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     at = grid.nearest_edge(edges)
     found, width = grid.edge(at), np.diff(grid.edges).min()
     tied = np.flatnonzero(np.diff(at) == 0)
@@ -216,27 +195,17 @@ def _nearest(edges: FloatArray, grid: Grid) -> tuple[NDArray[np.int64], tuple[st
         pair = " and ".join(f"{edge:.10g}" for edge in edges[tied[0] : tied[0] + 2])
         raise Refused("bins", f"{pair} have the same nearest edge of the grid, {found[tied[0]]:.10g}")
     moved = np.flatnonzero(np.abs(found - edges) > ROUNDING * width)
-    return at, (_moved(edges[moved].tolist(), found[moved].tolist()),) if len(moved) else ()
-
-
-def _moved(edges: list[float], found: list[float]) -> str:
-    pairs = [f"{edge:.10g} to {place:.10g}" for edge, place in zip(edges, found, strict=True)]
+    if not len(moved):
+        return at, ()
+    pairs = [f"{edge:.10g} to {place:.10g}" for edge, place in zip(edges[moved], found[moved], strict=True)]
     more = f", and {len(pairs) - MOST_NAMED} more" if len(pairs) > MOST_NAMED else ""
-    return f"bins: moved to the nearest edges of the grid: {', '.join(pairs[:MOST_NAMED])}{more}"
+    return at, (f"bins: moved to the nearest edges of the grid: {', '.join(pairs[:MOST_NAMED])}{more}",)
 
 
 def _inside_and_around(lower: FloatArray, upper: FloatArray) -> FloatArray:
     """The lower ends of what is inside of bins, and the upper ends of what is around: (bins, 2)."""
     bins = len(lower) // 2
     return np.stack([lower[:bins], upper[bins:]], axis=1)
-
-
-def _widened(ends: FloatArray, share: FloatArray) -> FloatArray:
-    """Intervals wide enough to hold the share that is shown, which is shrunken and never negative."""
-    return np.stack([np.minimum(ends[:, 0], share), np.maximum(ends[:, 1], share)], axis=1)
-
-
-# Rows of an HTML summary that say where quantiles stand.
 
 
 LEVEL = 0.95
@@ -270,9 +239,6 @@ def quantile_rows(curve: HasQuantiles, p: FloatArray) -> list[tuple[str, str]]:
     return list(zip(names, words, strict=True))
 
 
-# The distribution function of one column.
-
-
 METHODS = (GrownPartition, QuantileCuts, Bisection)
 LEAST_NOISE = 0.03
 """Least noise of the share below the first inner edge: with less no band is wider than a half there."""
@@ -298,7 +264,11 @@ class CDF(Covered):
     Data frame: columns ``x`` and ``y``; of declared values, these and the share of records at or below each.
     """
 
-    KIND: ClassVar[str] = "cdf"
+    KIND = "cdf"
+    TITLE = "Distribution of {label}"
+    IN_SHORT = "{label}, {prefixes.grid.cells} cells"
+    ARRAYS = ("x", "y")
+    COVERS = "band"
 
     label: str
     privacy: PrivacyStatement
@@ -443,17 +413,8 @@ class CDF(Covered):
             at the left one and the upper share at the right one.
         """
         level = chance("level", level)
-        if generator is not None:
-            return self._band(level, population, generator)
-        if (level, population) not in self._bands:
-            self._bands[level, population] = self._band(level, population, None)
-        lower, upper = self._bands[level, population]
+        lower, upper = self._once((level, population), generator, lambda: self._band(level, population, generator))
         return lower.copy(), upper.copy()
-
-    @cached_property
-    def _bands(self) -> dict[tuple[float, bool], Band]:
-        """Those that were asked for: the same draws make the same bands."""
-        return {}
 
     def _band(self, level: float, population: bool, generator: np.random.Generator | None) -> Band:
         curve, known = self.prefixes.unbiased_shares, self.prefixes.measured
@@ -532,49 +493,35 @@ class CDF(Covered):
         [2.0, 2.0]
         """
         require_kind("other", other, CDF, "a distribution function, as dp.cdf gives one,")
-        return QuantileQuantile(shares_of(p), self, other)
+        return QuantileQuantile(np.unique(shares("p", p)), self, other)
 
     @property
     def turns(self) -> tuple[Evidence, ...]:
         """The releases, turn by turn."""
         return self.prefixes.turns
 
-    def _covers(self) -> str:
-        return "band"
-
     def _ends(self, level: float, /, *, population: bool) -> Band:
         lower, upper = self.band(level, population=population)
         return (lower, upper) if self.values is None else (lower[1:], upper[1:])
 
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         draw, (x, y) = display.draw_cdf if self.values is None else display.draw_cdf_of_values, self._columns().values()
-        return draw(x, y, privacy, label=self.label, shades=shaded, ax=ax, name=name)
+        return draw(x, y, label=self.label, shades=shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
-        return self._arrays() if self.values is None else {"x": self.values, "y": self.y[1:]}
-
-    def _arrays(self) -> dict[str, FloatArray]:
-        return {"x": self.x, "y": self.y}
+        return {"x": self.x, "y": self.y} if self.values is None else {"x": self.values, "y": self.y[1:]}
 
     def _question(self) -> dict[str, object]:
-        return {"label": self.label, **written_cells(self.prefixes.grid), **self._smoothed_how()}
-
-    def _smoothed_how(self) -> dict[str, object]:
-        return {} if self.smoothing is None else {"smoothed": {"p": self.smoothing.p, "at": self.smoothing.at}}
+        how = {} if self.smoothing is None else {"smoothed": {"p": self.smoothing.p, "at": self.smoothing.at}}
+        return {"label": self.label, **written_cells(self.prefixes.grid), **how}
 
     @classmethod
-    def _opened(cls, opened: Opened) -> CDF:
+    def _opened(cls, opened: display.Opened) -> CDF:
         question = opened.evidence["question"]
         grid = read_cells(question, opened.arrays["x"])
         curve = cls.along(PrefixShares.from_json(opened.evidence["releases"], grid), question["label"], opened.privacy)
         how = question.get("smoothed")
         return curve if how is None else curve.smoothed(how["p"], how["at"])
-
-    def _in_short(self) -> tuple[str, ...]:
-        return (self.label, f"{len(self.x) - 1} cells")
-
-    def _title(self) -> str:
-        return f"Distribution of {self.label}"
 
     def _summary(self) -> list[tuple[str, str]]:
         return quantile_rows(self, np.array([0.25, 0.5, 0.75]))
@@ -652,14 +599,12 @@ class CdfQuestion:
         earlier, privacy = found.read[:-1], statement_of(found.releases)
         # A rehearsal has nothing to note: what it was sent is blank, and reading it would cost as much as asking.
         read = CDF.along if found.is_paid else CDF.rehearsed
-        return in_rows(
-            self.by,
-            found.counts,
-            lambda row: self._smoothed(read(PrefixShares(row, self.grid, earlier), label, privacy)),
-        )
 
-    def _smoothed(self, curve: CDF) -> CDF:
-        return curve if self.smooth is None else curve.smoothed(self.smooth)
+        def curve(row: Evidence) -> CDF:
+            found = read(PrefixShares(row, self.grid, earlier), label, privacy)
+            return found if self.smooth is None else found.smoothed(self.smooth)
+
+        return in_rows(self.by, found.counts, curve)
 
     def __str__(self) -> str:
         way = " at some edges" if self.at is not None else "" if self.method is None else f" {self.method}"

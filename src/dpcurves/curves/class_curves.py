@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,22 +15,13 @@ from ..arguments import chance
 from ..arrays import FloatArray
 from ..data import Outside
 from ..display.scores import draw_precision_recall
-from ..inference import Band, GroupCounts, GroupNoise, interval, mean_intervals, share_intervals
+from ..inference import Band, interval, mean_intervals
 from ..inference.rates import EDGES, FLAGGED, PRECISION, RECALL, above, benefit_at, from_none_to_all, swept
 from ..inference.simulation import sampling_generator
 from ..summaries.two_classes import LEAST_MASS, average_precision, net_benefit, odds, precision_and_recall
 from .class_table import BAND, GROUPS, BandedReading, ClassTable, TableReading, groups_of_cells
 from .question import require_independent
-from .result import EACH
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ..conversation import PrivacyStatement
-    from ..display import Opened, Shade
-
-
-# Precision against recall, read from released counts of two classes.
+from .result import EACH, Drawing
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,8 +37,12 @@ class PrecisionRecall(BandedReading):
         table: What the curve was read from.
     """
 
-    KIND: ClassVar[str] = "precision-recall"
-    SIZE: ClassVar[tuple[float, float]] = display.SQUARE
+    KIND = "precision-recall"
+    SIZE = display.SQUARE
+    TITLE = "Precision-recall curve"
+    IN_SHORT = "average precision {average_precision:.3f}, {table.grid.slots} cells"
+    SUMMARY = (("average precision", "{average_precision!n}"),)
+    ARRAYS = ("precision", "recall", "thresholds", "average_precision")
     BANDED: ClassVar[tuple[str, ...]] = ("precision", "recall")
 
     precision: FloatArray
@@ -90,31 +85,13 @@ class PrecisionRecall(BandedReading):
         precision, recall = self.band(level, population=population)
         return swept(recall, precision)
 
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return draw_precision_recall(
-            self.recall, self.precision, self.average_precision, privacy, edges=EDGES, shades=shaded, ax=ax, name=name
+            self.recall, self.precision, self.average_precision, edges=EDGES, shades=shades, **how
         )
 
     def _columns(self) -> dict[str, FloatArray]:
         return {"threshold": self.thresholds, "precision": self.precision, "recall": self.recall}
-
-    def _arrays(self) -> dict[str, object]:
-        return {
-            "precision": self.precision, "recall": self.recall, "thresholds": self.thresholds,
-            "average_precision": self.average_precision,
-        }  # fmt: skip
-
-    def _in_short(self) -> tuple[str, ...]:
-        return (f"average precision {self.average_precision:.3f}", f"{len(self.recall) - 1} cells")
-
-    def _title(self) -> str:
-        return "Precision-recall curve"
-
-    def _summary(self) -> list[tuple[str, str]]:
-        return [("average precision", display.numeral(self.average_precision))]
-
-
-# Cumulative gain and lift: the positives among the highest scores, from released counts.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,8 +108,12 @@ class CumulativeGain(BandedReading):
         table: What the curve was read from.
     """
 
-    KIND: ClassVar[str] = "cumulative-gain"
-    SIZE: ClassVar[tuple[float, float]] = display.SQUARE
+    KIND = "cumulative-gain"
+    SIZE = display.SQUARE
+    TITLE = "Cumulative gain"
+    IN_SHORT = "{table.grid.slots} cells"
+    SUMMARY = (("thresholds", "{table.grid.slots}"),)
+    ARRAYS = ("flagged", "gain", "lift", "thresholds")
     BANDED: ClassVar[tuple[str, ...]] = ("flagged", "gain", "lift")
 
     flagged: FloatArray
@@ -171,29 +152,18 @@ class CumulativeGain(BandedReading):
         shares = self.table.bands(asked, level, population=population, generator=generator)
         flagged, gain = (from_none_to_all(share) for share in shares[:2])
         prevalence = shares[2][0][-1:], shares[2][1][-1:]  # below all thresholds
-        return flagged, gain, _both(_quotient(shares[2], prevalence), _quotient(gain, flagged))
+        one, other = _quotient(shares[2], prevalence), _quotient(gain, flagged)
+        return flagged, gain, (np.maximum(one[0], other[0]), np.minimum(one[1], other[1]))
 
     def _ends(self, level: float, /, *, population: bool) -> Band:
         flagged, gain, _ = self.band(level, population=population)
         return swept(flagged, gain)
 
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
-        return display.draw_gain(self.flagged, self.gain, privacy, edges=EDGES, shades=shaded, ax=ax, name=name)
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        return display.draw_gain(self.flagged, self.gain, edges=EDGES, shades=shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
         return {"threshold": self.thresholds, "flagged": self.flagged, "gain": self.gain, "lift": self.lift}
-
-    def _arrays(self) -> dict[str, object]:
-        return {"flagged": self.flagged, "gain": self.gain, "lift": self.lift, "thresholds": self.thresholds}
-
-    def _in_short(self) -> tuple[str, ...]:
-        return (f"{len(self.gain) - 1} cells",)
-
-    def _title(self) -> str:
-        return "Cumulative gain"
-
-    def _summary(self) -> list[tuple[str, str]]:
-        return [("thresholds", str(len(self.gain) - 1))]
 
 
 def _share_above(count: FloatArray) -> FloatArray:
@@ -206,14 +176,6 @@ def _quotient(part: Band, whole: Band) -> Band:
     (low, high), (least, most) = np.broadcast_arrays(*part), np.broadcast_arrays(*whole)
     upper = np.divide(high, least, out=np.full(high.shape, np.inf), where=least > 0)
     return low / np.maximum(most, 1e-300), upper
-
-
-def _both(one: Band, other: Band) -> Band:
-    """The hull of the ends of both."""
-    return np.maximum(one[0], other[0]), np.minimum(one[1], other[1])
-
-
-# Net benefit of acting on predicted probabilities, by threshold probability, from released counts.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -230,7 +192,12 @@ class DecisionCurve(TableReading):
         table: What the curve was read from.
     """
 
-    KIND: ClassVar[str] = "decision-curve"
+    KIND = "decision-curve"
+    TITLE = "Decision curve"
+    IN_SHORT = "{threshold.size} thresholds"
+    SUMMARY = (("thresholds", "{threshold.size}"),)
+    COLUMNS = ("threshold", "benefit", "all_benefit")
+    COVERS = BAND
 
     threshold: FloatArray
     benefit: FloatArray
@@ -274,34 +241,14 @@ class DecisionCurve(TableReading):
     def _ends(self, level: float, /, *, population: bool) -> Band:
         return self.band(level, population=population)
 
-    def _covers(self) -> str:
-        return BAND
-
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
-        return display.draw_decision(
-            self.threshold, self.benefit, self.all_benefit, privacy, shades=shaded, ax=ax, name=name
-        )
-
-    def _columns(self) -> dict[str, FloatArray]:
-        return {"threshold": self.threshold, "benefit": self.benefit, "all_benefit": self.all_benefit}
-
-    def _in_short(self) -> tuple[str, ...]:
-        return (f"{len(self.threshold)} thresholds",)
-
-    def _title(self) -> str:
-        return "Decision curve"
-
-    def _summary(self) -> list[tuple[str, str]]:
-        return [("thresholds", str(len(self.threshold)))]
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        return display.draw_decision(self.threshold, self.benefit, self.all_benefit, shades=shades, **how)
 
 
 def _points(table: ClassTable) -> np.ndarray:
     """The number of the highest slots above each inner edge of the grid."""
     apart = int(table.grid.outside is Outside.APART)
     return table.grid.slots - apart - np.arange(1, table.grid.cells)
-
-
-# The confusion matrix at one threshold: four counts, and the rates that are computed from them.
 
 
 TRUE_NEGATIVE, FALSE_POSITIVE, FALSE_NEGATIVE, TRUE_POSITIVE = range(4)
@@ -330,7 +277,11 @@ class Confusion(TableReading):
         table: What they were read from.
     """
 
-    KIND: ClassVar[str] = "confusion"
+    KIND = "confusion"
+    TITLE = "Confusion matrix at {threshold:g}"
+    IN_SHORT = "threshold {threshold:g}, accuracy {rates[accuracy]:.3f}"
+    ARRAYS = ("threshold", "matrix", "rates")
+    COVERS = EACH
 
     threshold: float
     matrix: FloatArray
@@ -369,12 +320,9 @@ class Confusion(TableReading):
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        level, noise = chance("level", level), _parts(self._noise(population, generator))
-        part, rest = _parts(_four(self.table.counts.unbiased, self._point))
-        nothing = np.zeros_like(part)
-        normal = sampling_generator(generator).standard_normal(noise[0].shape) if population else None
-        groups = GroupCounts(part, rest, nothing, nothing, nothing)
-        return share_intervals(groups, GroupNoise(*noise, nothing), normal, level)
+        return self.table.share_intervals(
+            lambda cells: _parts(_four(cells, self._point)), level, population=population, generator=generator
+        )
 
     def count_intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
@@ -384,7 +332,10 @@ class Confusion(TableReading):
         With `population`, they are for the expected counts in a sample of this size; see `mean_intervals`. Arguments
         and errors as for `intervals`.
         """
-        level, noise = chance("level", level), self._noise(population, generator)
+        level = chance("level", level)
+        if population:
+            require_independent(self.privacy)
+        noise = _four(self.table.errors(population=False, generator=generator), self._point)
         counts = _four(self.table.counts.unbiased, self._point)
         if population:
             normal, size = sampling_generator(generator).standard_normal(noise.shape), max(float(counts.sum()), 1.0)
@@ -396,33 +347,16 @@ class Confusion(TableReading):
     def _point(self) -> int:
         return self.table.point_at(self.threshold)
 
-    def _noise(self, population: bool, generator: np.random.Generator | None) -> FloatArray:
-        if population:
-            require_independent(self.privacy)
-        return _four(self.table.errors(population=False, generator=generator), self._point)
-
-    def _covers(self) -> str:
-        return EACH
-
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
-        return display.draw_confusion(self.matrix, self.threshold, self.rates, privacy, shades=shaded, ax=ax, name=name)
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        return display.draw_confusion(self.matrix, self.threshold, self.rates, shades=shades, **how)
 
     def _columns(self) -> dict[str, Any]:
         return {"rate": list(self.rates), "value": list(self.rates.values())}
 
-    def _arrays(self) -> dict[str, object]:
-        return {"threshold": self.threshold, "matrix": self.matrix, "rates": self.rates}
-
     @classmethod
-    def _opened(cls, opened: Opened) -> Confusion:
+    def _opened(cls, opened: display.Opened) -> Confusion:
         table = ClassTable.from_evidence(opened.evidence, opened.privacy)
         return cls.read(table, float(opened.arrays["threshold"]))
-
-    def _in_short(self) -> tuple[str, ...]:
-        return (f"threshold {self.threshold:g}", f"accuracy {self.rates['accuracy']:.3f}")
-
-    def _title(self) -> str:
-        return f"Confusion matrix at {self.threshold:g}"
 
     def _summary(self) -> list[tuple[str, str]]:
         return [(name.replace("_", " "), display.numeral(rate)) for name, rate in self.rates.items()]
@@ -444,9 +378,6 @@ def _parts(four: FloatArray) -> tuple[FloatArray, FloatArray]:
     return part, rest
 
 
-# Are scores honest? Share of positives against mean score, read from released counts of two classes.
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreCalibration(TableReading):
     """The observed share of positives against the mean score, in groups of cells. Scores count as middles of cells.
@@ -460,8 +391,13 @@ class ScoreCalibration(TableReading):
         table: What the curve was read from.
     """
 
-    KIND: ClassVar[str] = "score-calibration"
-    SIZE: ClassVar[tuple[float, float]] = display.SQUARE
+    KIND = "score-calibration"
+    SIZE = display.SQUARE
+    TITLE = "Calibration curve"
+    IN_SHORT = "{count.size} groups"
+    COLUMNS = ("prob_pred", "prob_true", "count")
+    ARRAYS = (*COLUMNS, "starts")
+    COVERS = EACH
 
     prob_pred: FloatArray
     prob_true: FloatArray
@@ -494,7 +430,7 @@ class ScoreCalibration(TableReading):
         """
         table.require_probabilities("a calibration curve")
         negative, positive = _grouped(table.inside(table.counts.likely), starts)
-        count, edges = negative + positive, table.edges_at(starts)
+        count, edges = negative + positive, table.grid.edges[np.append(starts, table.grid.cells)]
         summed = np.add.reduceat(table.inside(table.counts.likely).sum(axis=0) * table.middles, starts)
         mean = np.divide(summed, count, out=(edges[:-1] + edges[1:]) / 2, where=count > 0)
         true = np.divide(positive, count, out=np.full_like(count, np.nan), where=count > 0)
@@ -517,39 +453,20 @@ class ScoreCalibration(TableReading):
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        if population:
-            self.table.require_independent()
-        nothing = np.zeros_like(self.count)
-        noise = _grouped(self.table.inside(self.table.errors(population=False, generator=generator)), self.starts)
-        negative, positive = _grouped(self.table.inside(self.table.counts.unbiased), self.starts)
-        normal = sampling_generator(generator).standard_normal(noise[:, 0].shape) if population else None
-        groups = GroupCounts(positive, negative, nothing, self.edges[:-1], self.edges[1:])
-        return share_intervals(groups, GroupNoise(noise[:, 1], noise[:, 0], nothing), normal, chance("level", level))
 
-    def _covers(self) -> str:
-        return EACH
+        def parted(cells: FloatArray) -> tuple[FloatArray, FloatArray]:
+            groups = _grouped(self.table.inside(cells), self.starts)
+            return groups[..., 1, :], groups[..., 0, :]
 
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
-        return display.draw_calibration(
-            self.prob_pred, self.prob_true, self.count, privacy, shades=shaded, ax=ax, name=name
-        )
+        return self.table.share_intervals(parted, level, population=population, generator=generator)
 
-    def _columns(self) -> dict[str, FloatArray]:
-        return {"prob_pred": self.prob_pred, "prob_true": self.prob_true, "count": self.count}
-
-    def _arrays(self) -> dict[str, object]:
-        return {**self._columns(), "starts": self.starts}
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        return display.draw_calibration(self.prob_pred, self.prob_true, self.count, shades=shades, **how)
 
     @classmethod
-    def _opened(cls, opened: Opened) -> ScoreCalibration:
+    def _opened(cls, opened: display.Opened) -> ScoreCalibration:
         starts = cast("Any", opened.arrays["starts"]).astype(np.int64)
         return cls.beginning(ClassTable.from_evidence(opened.evidence, opened.privacy), starts)
-
-    def _in_short(self) -> tuple[str, ...]:
-        return (f"{len(self.count)} groups",)
-
-    def _title(self) -> str:
-        return "Calibration curve"
 
     def _summary(self) -> list[tuple[str, str]]:
         return [("groups", str(len(self.count))), ("records", f"{self.count.sum():,.0f}")]

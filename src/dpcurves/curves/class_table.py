@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -18,10 +18,12 @@ from ..arguments import Refused, chance
 from ..arrays import BoolArray, FloatArray
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Grid, Outside
-from ..inference import public_generator, upper_quantile
+from ..inference import GroupCounts, GroupNoise, public_generator, share_intervals, upper_quantiles
 from ..inference.areas import CountedAreas, area_interval
+from ..inference.bands import Band
 from ..inference.moments import absolute_sum_interval, largest_interval
 from ..inference.rates import ClassCounts, Ratio, Simulated, ratio_bands
+from ..inference.simulation import sampling_generator
 from ..summaries import auc_of_counts
 from ..summaries.two_classes import (
     LEAST_MASS,
@@ -34,21 +36,14 @@ from ..summaries.two_classes import (
 )
 from .pair_mean import ends_about
 from .question import read_grid, require_independent, written_cells
-from .result import Covered
-
-if TYPE_CHECKING:
-    from ..display import Opened
-    from ..inference import Band
-
-
-# Released counts of two classes along scores, and what all readings of one release of them have in common.
-
+from .result import Covered, Remembering
 
 BAND = "band, all at once,"
+Parted = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True, eq=False)
-class ClassTable:
+class ClassTable(Remembering):
     """Counts of negatives and positives in the cells of a public grid of scores. Scores in one cell are tied.
 
     Attributes:
@@ -95,14 +90,6 @@ class ClassTable:
         edge = int(self.grid.nearest_edge(np.array([threshold]))[0])
         return self.grid.slots - edge - int(self.grid.outside is Outside.APART)
 
-    def require_independent(self) -> None:
-        """Refuse inference about a population where units have several records, which are not independent.
-
-        Raises:
-            ValueError: they have several.
-        """
-        require_independent(self.privacy)
-
     def errors(self, *, population: bool, generator: np.random.Generator | None = None) -> FloatArray:
         """Simulated errors of the counts, (draws, 2, slots).
 
@@ -124,26 +111,27 @@ class ClassTable:
         level = chance("level", level)
         if population:
             require_independent(self.privacy)
-        if generator is not None:
-            return ratio_bands(Simulated.of(self.counts, population=population, generator=generator), ratios, level)
-        asked = (*ratios, level, population)
-        if asked not in self._bands:
-            found = self._of_population if population else self._of_records
-            self._bands[asked] = ratio_bands(found, ratios, level)
-        return self._bands[asked]
+        simulated = partial(Simulated.of, self.counts, population=population, generator=generator)
+        found = self._once(population, generator, simulated)
+        return self._once((*ratios, level, population), generator, lambda: ratio_bands(found, ratios, level))
 
-    @cached_property
-    def _bands(self) -> dict[Hashable, tuple[Band, ...]]:
-        """Those that were asked for: the same draws make the same bands."""
-        return {}
+    def share_intervals(
+        self, parted: Parted, level: float, *, population: bool, generator: np.random.Generator | None
+    ) -> FloatArray:
+        """Intervals of shares, each on its own, (shares, 2): `parted` gives parts and rests of cells (..., slots).
 
-    @cached_property
-    def _of_records(self) -> Simulated:
-        return Simulated.of(self.counts, population=False, generator=None)
-
-    @cached_property
-    def _of_population(self) -> Simulated:
-        return Simulated.of(self.counts, population=True, generator=None)
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+        """
+        level = chance("level", level)
+        if population:
+            require_independent(self.privacy)
+        noise = parted(self.errors(population=False, generator=generator))
+        part, rest = parted(self.counts.unbiased)
+        nothing = np.zeros_like(part)
+        normal = sampling_generator(generator).standard_normal(noise[0].shape) if population else None
+        groups = GroupCounts(part, rest, nothing, nothing, nothing)
+        return share_intervals(groups, GroupNoise(*noise, nothing), normal, level)
 
     @property
     def are_probabilities(self) -> bool:
@@ -181,10 +169,6 @@ class ClassTable:
         grid = read_grid(question)
         return cls(Evidence.from_json(evidence["releases"][0]).in_cells(2), grid, privacy)
 
-    def edges_at(self, groups: NDArray[np.int64]) -> FloatArray:
-        """The edges of groups of cells that begin with these cells."""
-        return np.asarray(self.grid.edges[np.append(groups, self.grid.cells)])
-
 
 class TableReading(Covered):
     """A statistic that is computed from one released table of counts of two classes, at no further loss.
@@ -214,7 +198,7 @@ class TableReading(Covered):
         return self.table.question()
 
     @classmethod
-    def _opened(cls, opened: Opened) -> Self:
+    def _opened(cls, opened: display.Opened) -> Self:
         return cls.read(ClassTable.from_evidence(opened.evidence, opened.privacy))
 
 
@@ -224,6 +208,8 @@ class BandedReading(TableReading):
     Attributes:
         BANDED: The columns that `band` gives the ends of, in its order.
     """
+
+    COVERS = BAND
 
     BANDED: ClassVar[tuple[str, ...]]
 
@@ -242,9 +228,6 @@ class BandedReading(TableReading):
         ):
             columns |= dict(zip((f"{name}_lower", f"{name}_upper"), ends, strict=True))
         return display.to_frame(columns)
-
-    def _covers(self) -> str:
-        return BAND
 
 
 # Single numbers that are read from released counts of two classes, each with its interval.
@@ -466,7 +449,10 @@ def interval_of(
     level = chance("level", level)
     _require(table, reading)
     errors = table.errors(population=population, generator=generator)
-    if not _is_held(table, reading, errors, level):
+    noise = _present(table, reading, errors)
+    noises = noise if reading.value.of else np.repeat(noise.sum(axis=1, keepdims=True), 2, axis=1)
+    least = LEAST_MASS + upper_quantiles(noises, (1 + level) / 2)
+    if not reading.value.is_known(_present(table, reading, table.counts.unbiased), least):  # noise may be all there is
         return 0.0, 1.0
     low, high = reading.value.interval(table, errors, Sure(level, population, generator))
     value = estimate_of(table, reading)
@@ -513,12 +499,3 @@ def _present(table: ClassTable, reading: Reading, cells: FloatArray) -> FloatArr
     """Records of both classes, of those that the number is read from."""
     counted = table.inside(cells) if reading.value.needs_probabilities else cells
     return np.asarray(counted.sum(axis=-1))
-
-
-def _is_held(table: ClassTable, reading: Reading, errors: FloatArray, level: float) -> bool:
-    """Tell whether the records that it needs exist, whatever the noise did but for its chance."""
-    noise = _present(table, reading, errors)
-    noises = noise if reading.value.of else np.repeat(noise.sum(axis=1, keepdims=True), 2, axis=1)
-    each = (1 + level) / 2
-    least = LEAST_MASS + np.array([upper_quantile(own, each) for own in noises.T])
-    return bool(reading.value.is_known(_present(table, reading, table.counts.unbiased), least))

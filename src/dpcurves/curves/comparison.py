@@ -16,7 +16,7 @@ from ..conversation import OPEN
 from ..display import numeral, span
 from ..inference import public_generator
 from ..inference.moments import LEVEL, Measured, difference, pvalue_of
-from ..inference.simulation import draws_for
+from ..inference.simulation import draws_for, noise_of
 from ..inference.two_samples import Null, ReleasedSample, alike, kolmogorov_smirnov, mann_whitney
 from ..inference.two_samples import TwoSampleTest as TwoSampleTest
 from ..summaries import Distribution, area_between, energy_between, largest_gap, non_decreasing
@@ -294,7 +294,7 @@ class Comparison:
         first, second = names
         ax = self.private.plot(ax=ax, level=level, name=first)
         statement = replace(self.open.privacy, trust=OPEN, notes=(), model="")
-        axes: Axes = self._of_one_size._drawn(statement, (), ax, second)
+        axes: Axes = self._of_one_size._drawn((), privacy=statement, ax=ax, name=second)
         return axes
 
     @property
@@ -328,9 +328,8 @@ def _of_histograms(private: Histogram, counted: Histogram) -> Judged:
 def _sample(histogram: Histogram, chance: np.random.Generator) -> ReleasedSample:
     law, total = histogram.evidence.sums, histogram.evidence.total
     cells: FloatArray = histogram.evidence.unbiased[0]
-    draws = min(MOST_DRAWS, draws_for(law.cells))
-    noise = np.concatenate([each[:, 0] for each, _ in law.simulate(total, draws, chance)])
-    return ReleasedSample(cells, np.maximum(cells, 0.0), noise)
+    noise = noise_of(law, total, min(MOST_DRAWS, draws_for(law.cells)), chance)
+    return ReleasedSample(cells, np.maximum(cells, 0.0), noise[:, 0])
 
 
 def _of_areas(private: ROC, counted: ROC) -> Judged:

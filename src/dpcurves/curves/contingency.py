@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, Unpack
 
 import numpy as np
 
+from .. import display
 from ..arguments import Refused, WrongKind, chance, require_kind
 from ..arrays import BoolArray, FloatArray
 from ..conversation import ALL, Cells, Evidence, Needs, PrivacyStatement, Setting, needed
@@ -19,21 +20,12 @@ from ..inference import public_generator, share_intervals, simultaneous_errors
 from ..inference.bands import means_at_once, outermost, upper_quantile, upper_quantiles
 from ..inference.groups import GroupCounts, GroupNoise, chi_squared, expected_counts, independence_p_value
 from ..inference.moments import KNOWN, known_counts, possible, whole_ends
-from ..inference.simulation import sampling_errors
+from ..inference.simulation import noise_of, sampling_errors
 from ..summaries.kernels import pairs_of
 from .histogram import JOINED, Histogram2D
 from .pair_mean import SimulatedCounts, UStatistic
 from .question import require_independent, statement_of
-from .result import Covered, notes_on_dependence
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ..display import Opened, Shade
-
-
-# Counts of pairs of declared categories, their shares, and a test of independence that accounts for the noise.
-
+from .result import Covered, Drawing, notes_on_dependence
 
 MOST_CELLS = 2**12
 DRAWS, AT_ONCE = 2000, 2**24
@@ -63,7 +55,10 @@ class Contingency(Covered):
     Data frame: a row for each pair.
     """
 
-    KIND: ClassVar[str] = "contingency"
+    KIND = "contingency"
+    TITLE = "{rows.column} by {columns.column}"
+    IN_SHORT = "{rows.column} by {columns.column}, p-value {p_value:.2g}"
+    SUMMARY = (("chi-squared", "{statistic!n}"), ("p-value, for the population", "{p_value:.2g}"))
 
     count: FloatArray
     unbiased: FloatArray
@@ -183,15 +178,17 @@ class Contingency(Covered):
     def _noise(self) -> FloatArray:
         return _noise_of(self.evidence, public_generator(None))
 
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         names = [str(each) for each in self.rows.values], [str(each) for each in self.columns.values]
         title, error = self.test, None
-        if shaded:
-            low, high = (np.reshape(end, self.count.shape) for end in shaded[-1][:2])
-            error, title = np.maximum(self.count - low, high - self.count), f"{title}\n±: {shaded[-1].words}"
+        if shades:
+            low, high = (np.reshape(end, self.count.shape) for end in shades[-1][:2])
+            error, title = np.maximum(self.count - low, high - self.count), f"{title}\n±: {shades[-1].words}"
         labels = self.rows.column, self.columns.column
-        title = title if name is None else f"{name}: {title}"
-        return draw_contingency(self.count, self.row_shares, names, labels, privacy, title=title, error=error, ax=ax)
+        title = title if how["name"] is None else f"{how['name']}: {title}"
+        return draw_contingency(
+            self.count, self.row_shares, names, labels, how["privacy"], title=title, error=error, ax=how["ax"]
+        )
 
     @property
     def test(self) -> str:
@@ -215,19 +212,10 @@ class Contingency(Covered):
         return {name: {"column": each.column, "categories": list(each.values)} for name, each in parts.items()}
 
     @classmethod
-    def _opened(cls, opened: Opened) -> Contingency:
+    def _opened(cls, opened: display.Opened) -> Contingency:
         parts = (opened.evidence["question"][name] for name in ("row_axis", "column_axis"))
         rows, columns = (Categories(part["column"], tuple(part["categories"])) for part in parts)
         return cls.read(Evidence.from_json(opened.evidence["releases"][0]), rows, columns, opened.privacy)
-
-    def _in_short(self) -> tuple[str, ...]:
-        return f"{self.rows.column} by {self.columns.column}", f"p-value {self.p_value:.2g}"
-
-    def _title(self) -> str:
-        return f"{self.rows.column} by {self.columns.column}"
-
-    def _summary(self) -> list[tuple[str, str]]:
-        return [("chi-squared", numeral(self.statistic)), ("p-value, for the population", f"{self.p_value:.2g}")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +255,7 @@ class ContingencyQuestion:
 
 def _noise_of(evidence: Evidence, draw: np.random.Generator) -> FloatArray:
     law = evidence.sums
-    draws = max(400, min(DRAWS, AT_ONCE // (law.rows * law.cells)))
-    return np.concatenate([cells for cells, _ in law.simulate(evidence.total, draws, draw)])
+    return noise_of(law, evidence.total, max(400, min(DRAWS, AT_ONCE // (law.rows * law.cells))), draw)
 
 
 def _errors(noise: FloatArray, level: float) -> FloatArray:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from ..arguments import Refused, WrongKind, chance, require_kind, shown
 from ..arrays import FloatArray
 from ..conversation import ALL, Cells, Evidence, Needs, PrivacyStatement, Setting, Table, needed
 from ..data import Axis, Grid, Outside
-from ..display import numeral
 from ..histograms import EstimatedTable, TableEstimator
 from ..inference import public_generator, simultaneous_errors
 from ..inference.bands import PILOT, means_at_once, outermost, scaled
@@ -24,16 +23,7 @@ from ..inference.moments import KNOWN, known_counts, possible, whole_ends
 from ..inference.simulation import draws_for, sampling_errors, sampling_generator
 from .by_category import axis_label, in_rows, in_words
 from .question import By, axes_of, read_cells, require_independent, statement_of, written_cells
-from .result import Covered, Released, notes_on_end_cells
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ..display import Opened, Shade
-
-
-# Counts of records in the cells of a grid.
-
+from .result import Covered, Drawing, Released, notes_on_end_cells
 
 Places = NDArray[np.int64] | None
 """Numbers of edges between which counts are summed; None: each cell by itself."""
@@ -63,7 +53,11 @@ class Histogram(Covered):
     ``right`` and ``count``; of declared values, ``value`` and ``count``.
     """
 
-    KIND: ClassVar[str] = "histogram"
+    KIND = "histogram"
+    TITLE = "Histogram of {label}"
+    IN_SHORT = "{label}, {count.size} cells"
+    SUMMARY = (("cells", "{count.size!n}"), ("standard error of the noise of one cell", "{error!n} records"))
+    ARRAYS = ("x", "count")
 
     x: FloatArray
     count: FloatArray
@@ -138,18 +132,10 @@ class Histogram(Covered):
         return whole_ends(_between(self.unbiased, at), self._errors_at(level, at, generator), self.privacy.most_records)
 
     def _errors_at(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
-        is_usual = at is None and generator is None
-        errors = self._errors.get(level) if is_usual else None
-        if errors is None:
-            errors = simultaneous_errors(self._noise(at, generator), level)
-        if is_usual:
-            self._errors[level] = errors
-        return errors
-
-    @cached_property
-    def _errors(self) -> dict[float, FloatArray]:
-        """Simultaneous errors of all cells, by level: pictures and tables ask for them again and again."""
-        return {}
+        """Kept for all cells: pictures and tables ask for them again and again."""
+        if at is not None:
+            return simultaneous_errors(self._noise(at, generator), level)
+        return self._once(level, generator, lambda: simultaneous_errors(self._noise(None, generator), level))
 
     def _of_population(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
         counts, likely = (_between(cells, at) for cells in (self.unbiased, np.maximum(self.unbiased, 0.0)))
@@ -171,37 +157,22 @@ class Histogram(Covered):
     def _inner(self, cells: FloatArray) -> FloatArray:
         return cells[..., 1:-1] if self.grid.outside is Outside.APART else cells
 
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
-        return display.draw_bars(
-            self.x, self.count, privacy, upwards="records per cell", label=self.label, shades=shaded, ax=ax, name=name
-        )
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        return display.draw_bars(self.x, self.count, upwards="records per cell", label=self.label, shades=shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
         if self.grid.values is not None:
             return {"value": self.grid.values, "count": self.count}
         return {"left": self.x[:-1], "right": self.x[1:], "count": self.count}
 
-    def _arrays(self) -> dict[str, FloatArray]:
-        return {"x": self.x, "count": self.count}
-
     def _question(self) -> dict[str, object]:
         return {"label": self.label, **written_cells(self.grid)}
 
     @classmethod
-    def _opened(cls, opened: Opened) -> Histogram:
+    def _opened(cls, opened: display.Opened) -> Histogram:
         question = opened.evidence["question"]
         grid = read_cells(question, opened.arrays["x"])
         return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, question["label"], opened.privacy)
-
-    def _in_short(self) -> tuple[str, ...]:
-        return (self.label, f"{len(self.count)} cells")
-
-    def _title(self) -> str:
-        return f"Histogram of {self.label}"
-
-    def _summary(self) -> list[tuple[str, str]]:
-        noise = f"{numeral(self.error)} records"
-        return [("cells", numeral(len(self.count))), ("standard error of the noise of one cell", noise)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,9 +208,6 @@ def _between(cells: FloatArray, at: Places) -> FloatArray:
     return cells if at is None else np.add.reduceat(cells, at[:-1], axis=-1)
 
 
-# Histogram of two columns, in cells of a plane.
-
-
 JOINED = "counts are estimates that join cells of like counts: they have a bias that nobody knows, and no intervals"
 CLAMPED = "cells at the ends of a grid also hold all values beyond it"
 MOST_CELLS = 2**20
@@ -265,7 +233,10 @@ class Histogram2D(Released):
     Data frame: columns ``x_left``, ``x_right``, ``y_left``, ``y_right`` and ``count``, a row for each cell.
     """
 
-    KIND: ClassVar[str] = "histogram-2d"
+    KIND = "histogram-2d"
+    TITLE = "{labels[0]} and {labels[1]}"
+    IN_SHORT = "{labels[0]}, {labels[1]}, {count.shape[0]} x {count.shape[1]} cells"
+    ARRAYS = ("x_edges", "y_edges", "count", "outside")
 
     x_edges: FloatArray
     y_edges: FloatArray
@@ -285,13 +256,8 @@ class Histogram2D(Released):
         outside = float(possible(np.array(estimated.outside), most))
         return cls(axes[0].grid.edges, axes[1].grid.edges, counts, outside, labels, privacy, evidence)
 
-    @property
-    def turns(self) -> tuple[Evidence, ...]:
-        """The releases, turn by turn."""
-        return self.evidence
-
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
-        return display.draw_plane(self.count, (self.x_edges, self.y_edges), self.labels, privacy, ax=ax, name=name)
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        return display.draw_plane(self.count, (self.x_edges, self.y_edges), self.labels, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
         left, bottom = (edges[:-1] for edges in (self.x_edges, self.y_edges))
@@ -302,14 +268,11 @@ class Histogram2D(Released):
             "y_left": np.tile(bottom, upwards), "y_right": np.tile(top, upwards), "count": self.count.ravel(),
         }  # fmt: skip
 
-    def _arrays(self) -> dict[str, object]:
-        return {"x_edges": self.x_edges, "y_edges": self.y_edges, "count": self.count, "outside": self.outside}
-
     def _question(self) -> dict[str, object]:
         return {"labels": list(self.labels)}
 
     @classmethod
-    def _opened(cls, opened: Opened) -> Histogram2D:
+    def _opened(cls, opened: display.Opened) -> Histogram2D:
         x_edges, y_edges = (np.asarray(opened.arrays[name], dtype=np.float64) for name in ("x_edges", "y_edges"))
         rows = opened.arrays["count"]
         if len(rows) != len(x_edges) - 1 or any(len(row) != len(y_edges) - 1 for row in rows):
@@ -319,15 +282,21 @@ class Histogram2D(Released):
         count, outside = np.array(rows, dtype=np.float64), float(opened.arrays["outside"])
         return cls(x_edges, y_edges, count, outside, (across, upwards), opened.privacy, evidence)
 
-    def _in_short(self) -> tuple[str, ...]:
-        return (*self.labels, f"{self.count.shape[0]} x {self.count.shape[1]} cells")
-
-    def _title(self) -> str:
-        return f"{self.labels[0]} and {self.labels[1]}"
-
     def _summary(self) -> list[tuple[str, str]]:
         cells = f"{self.count.shape[0]} x {self.count.shape[1]}"
         return [("cells", cells), ("records, about", display.numeral(float(self.count.sum() + self.outside)))]
+
+
+def require_estimator(estimator: object) -> None:
+    """Refuse what is no estimator of a table, nor None.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if estimator is not None and (isinstance(estimator, type) or not hasattr(estimator, "counts")):
+        raise WrongKind(
+            "estimator", f"one of dpcurves.histograms is needed, as in DawaEstimator(), got {shown(estimator)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,10 +333,7 @@ class Histogram2DQuestion:
         if self.x_grid.slots * self.y_grid.slots > MOST_CELLS:
             cells = self.x_grid.slots * self.y_grid.slots
             raise Refused("x_grid, y_grid", f"a plane of at most {MOST_CELLS} cells is laid out, got {cells}")
-        if self.estimator is not None and (isinstance(self.estimator, type) or not hasattr(self.estimator, "counts")):
-            raise WrongKind(
-                "estimator", f"one of dpcurves.histograms is needed, as in DawaEstimator(), got {shown(self.estimator)}"
-            )
+        require_estimator(self.estimator)
 
     def steps(self, setting: Setting) -> Needs[Histogram2D]:
         """Estimates of all cells."""

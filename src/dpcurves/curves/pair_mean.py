@@ -16,14 +16,11 @@ from ..conversation import Evidence, PrivacyStatement
 from ..data import Outside
 from ..inference.bands import interval, level_of_an_end
 from ..inference.reported_pairs import LEAST_PEOPLE, Reported
-from ..inference.simulation import draws_for, numbered_generator
+from ..inference.simulation import draws_for, noise_of, numbered_generator
 from ..summaries.kernels import Kernel, quadratic
 from ..summaries.shape import on_simplex
 from .histogram import Histogram
 from .question import require_independent
-
-# A mean over all pairs of people, with the error of noise and of cells.
-
 
 LEAST = 1e-6
 """The least deviation by noise that is told from none, in units of what cells leave open."""
@@ -91,9 +88,6 @@ def ends_about(found: float, deviations: FloatArray, level: float, population: b
     return min(low, -above), max(high, -below)
 
 
-# Released counts of cells, with their noise simulated: for statistics that are no sums of counts.
-
-
 MOST_DRAWS, VALUES = 1000, 2**22
 PLACE = 8
 """Streams of simulation beside those of other statistics."""
@@ -125,8 +119,8 @@ class SimulatedCounts:
         """Simulated noise of the counts: (draws, ...)."""
         law, size = self.evidence.sums, self.counts.size
         draws = max(400, min(MOST_DRAWS, draws_for(size), VALUES // size))
-        drawn = law.simulate(self.evidence.total, draws, numbered_generator(PLACE))
-        return np.concatenate([cells for cells, _ in drawn]).reshape(-1, *self.counts.shape)
+        drawn = noise_of(law, self.evidence.total, draws, numbered_generator(PLACE))
+        return drawn.reshape(-1, *self.counts.shape)
 
     def drawn(self, population: bool) -> FloatArray:
         """Likely counts with noise, and with that of sampling; see `UStatistic.interval`."""

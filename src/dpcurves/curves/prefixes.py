@@ -48,9 +48,6 @@ def all_edges(axis: Axis, classes: Categories | None = None) -> PrefixQuery:
     return PrefixQuery((axis,) if classes is None else (classes, axis), at=())
 
 
-# Shares of records below each edge of a grid, and how far noise may have moved them.
-
-
 MOST_KEPT = 2**22
 """Numbers of simulated noise that are kept for other curves of the same law: 32 MB."""
 
@@ -326,9 +323,6 @@ class Smoothing:
         return np.unique(np.append(np.searchsorted(ends, slots[slots > 0]), len(ends) - 1))
 
 
-# Sums of records between edges that were counted, their noise, and how samples scatter there.
-
-
 class Spans(NamedTuple):
     """Spans between counted edges, with one edge below all records and one above them.
 
@@ -371,9 +365,6 @@ class Spans(NamedTuple):
 
     def _ends(self, below: FloatArray) -> FloatArray:
         return np.asarray(below[..., self.last] - below[..., self.first])
-
-
-# Quantiles that were searched for along a grid, by halving: all counts that the searches looked at.
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, Protocol, Unpack
 
 import numpy as np
 
 from .. import display
 from ..arguments import Refused, chance, several, share
 from ..arrays import FloatArray
+from ..conversation import PrivacyStatement
 from ..inference.quantiles import paired_region
-from .result import Joined, scopes
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ..conversation import PrivacyStatement
-    from ..display import Opened
-
+from .result import Drawing, Joined, scopes
 
 PERCENTS = tuple(number / 100 for number in range(1, 100))
 
@@ -54,17 +48,17 @@ class Invertible(Protocol):
         ...
 
 
-def shares_of(p: Sequence[float]) -> FloatArray:
-    """Shares of records, rising, each once.
+def shares(name: str, given: Any) -> tuple[float, ...]:
+    """Shares of the records; `name` is what they are called where they are asked for.
 
     Raises:
-        TypeError: `p` is no list.
         ValueError: one is not between 0 and 1, or there is none.
+        TypeError: it is a single number, or one of them is none.
     """
-    found = [share("p", each) for each in several("p", p, "a list of shares, as in [0.25, 0.5],")]
+    found = tuple(share(name, each) for each in several(name, given, "a list of shares, as in [0.25, 0.5],"))
     if not found:
-        raise Refused("p", "at least one share between 0 and 1 is needed")
-    return np.unique(np.array(found, dtype=np.float64))
+        raise Refused(name, "at least one share between 0 and 1 is needed")
+    return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,7 +73,11 @@ class QuantileQuantile(Joined):
     Data frame: columns ``p``, ``first`` and ``second``.
     """
 
-    SIZE: ClassVar[tuple[float, float]] = display.SQUARE
+    SIZE = display.SQUARE
+    TITLE = "Quantiles against quantiles"
+    IN_SHORT = "{first.label} against {second.label}, {p.size} quantiles"
+    SUMMARY = (("first", "{first!r}"), ("second", "{second!r}"))
+    ENDS = ("first_lower", "first_upper", "second_lower", "second_upper")
 
     p: FloatArray
     first: Invertible
@@ -150,17 +148,14 @@ class QuantileQuantile(Joined):
             for who, asked in reversed(list(whom.items()))
         ]
 
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Any], ax: Axes | None, name: str | None) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        both = self.first.privacy, self.second.privacy
         return display.draw_quantile_quantile(
-            self.x, self.y, (self.first.privacy, self.second.privacy), labels=self._labels, shades=shaded, ax=ax,
-            name=name,
-        )  # fmt: skip
+            self.x, self.y, both, labels=self._labels, shades=shades, ax=how["ax"], name=how["name"]
+        )
 
     def _columns(self) -> dict[str, FloatArray]:
         return {"p": self.p, "first": self.x, "second": self.y}
-
-    def _named_ends(self) -> tuple[str, ...]:
-        return "first_lower", "first_upper", "second_lower", "second_upper"
 
     def _ends(self, level: float, /, *, population: bool) -> FloatArray:
         return np.concatenate([ends.T for ends in self.intervals(level, population=population)])
@@ -177,19 +172,10 @@ class QuantileQuantile(Joined):
         return "p" in stored["evidence"]["question"]
 
     @classmethod
-    def _opened(cls, opened: Opened) -> QuantileQuantile:
+    def _opened(cls, opened: display.Opened) -> QuantileQuantile:
         return cls(np.array(opened.evidence["question"]["p"], dtype=np.float64), **cls.read_members(opened))
 
     @property
     def _labels(self) -> tuple[str, str]:
         first, second = self.first.label, self.second.label
         return (first, second) if first != second else (f"first: {first}", f"second: {second}")
-
-    def _in_short(self) -> tuple[str, ...]:
-        return f"{self.first.label} against {self.second.label}", f"{len(self.p)} quantiles"
-
-    def _title(self) -> str:
-        return "Quantiles against quantiles"
-
-    def _summary(self) -> list[tuple[str, str]]:
-        return [("first", repr(self.first)), ("second", repr(self.second))]

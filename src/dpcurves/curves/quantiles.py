@@ -5,28 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, Unpack
 
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, chance, several, share
+from ..arguments import Refused, chance
 from ..arrays import FloatArray
-from ..conversation import ALL, Brackets, Needs, Setting, needed
+from ..conversation import ALL, Brackets, Evidence, Needs, PrivacyStatement, Setting, needed
 from ..data import Axis, Grid
 from ..data.grid import MOST_LAID_OUT
 from ..queries import Hint, PrefixQuery
 from .by_category import axis_label, hint_of, hinted, in_words
 from .cdf import CDF, LEVEL, CdfQuestion, quantile_rows
 from .prefixes import PrefixShares, Searched, all_edges
+from .quantile_quantile import shares as shares
 from .question import read_grid, statement_of, written_grid
-from .result import Covered
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ..conversation import Evidence, PrivacyStatement
-    from ..display import Opened, Shade
+from .result import Covered, Drawing
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,7 +39,9 @@ class Quantiles(Covered):
     its place.
     """
 
-    KIND: ClassVar[str] = "quantiles"
+    KIND = "quantiles"
+    TITLE = "Quantiles of {curve.label}"
+    IN_SHORT = "{curve.label}, {p.size} quantiles"
 
     p: FloatArray
     curve: CDF | Searched
@@ -92,13 +89,12 @@ class Quantiles(Covered):
     def _points(self) -> int:
         return len(self.curve.x)
 
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
-        return display.draw_quantiles(
-            self.p, self.x, privacy, label=self.curve.label, cells=self.cells, shades=shaded, ax=ax, name=name
-        )
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        return display.draw_quantiles(self.p, self.x, label=self.curve.label, cells=self.cells, shades=shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
-        return {"p": self.p, "x": self.x, **_columns("cell_", self.cells)}
+        lower, upper = self.cells.T
+        return {"p": self.p, "x": self.x, "cell_lower": lower, "cell_upper": upper}
 
     def _question(self) -> dict[str, object]:
         if isinstance(self.curve, Searched):
@@ -106,18 +102,12 @@ class Quantiles(Covered):
         return {"label": self.curve.label, **written_grid(self.curve.prefixes.grid)}
 
     @classmethod
-    def _opened(cls, opened: Opened) -> Quantiles:
+    def _opened(cls, opened: display.Opened) -> Quantiles:
         question, p = opened.evidence["question"], np.array(shares("p", opened.arrays["p"]))
         if "grid" in question:
             return cls(p, Searched.from_json(opened.evidence, opened.privacy))
         prefixes = PrefixShares.from_json(opened.evidence["releases"], read_grid(question))
         return cls(p, CDF.along(prefixes, question["label"], opened.privacy))
-
-    def _in_short(self) -> tuple[str, ...]:
-        return (self.curve.label, f"{len(self.p)} quantiles")
-
-    def _title(self) -> str:
-        return f"Quantiles of {self.curve.label}"
 
     def _summary(self) -> list[tuple[str, str]]:
         return quantile_rows(self.curve, self.p)
@@ -199,20 +189,3 @@ class QuantilesQuestion:
 
     def __str__(self) -> str:
         return in_words("quantiles", self.column, None) + hinted(self.hint)
-
-
-def _columns(prefix: str, ends: FloatArray) -> dict[str, FloatArray]:
-    return {f"{prefix}lower": ends[:, 0], f"{prefix}upper": ends[:, 1]}
-
-
-def shares(name: str, given: Any) -> tuple[float, ...]:
-    """Shares of the records; `name` is what they are called where they are asked for.
-
-    Raises:
-        ValueError: one is not between 0 and 1, or there is none.
-        TypeError: it is a single number, or one of them is none.
-    """
-    found = tuple(share(name, each) for each in several(name, given, "a list of shares, as in [0.25, 0.5],"))
-    if not found:
-        raise Refused(name, "at least one share between 0 and 1 is needed")
-    return found

@@ -15,9 +15,6 @@ from ..privacy import PrivacyLoss
 from ..queries import Query
 from .result import notes_on_missing
 
-# A question: it asks for noisy counts in one or more turns, and in the end computes a curve from them.
-
-
 Curve = TypeVar("Curve", covariant=True)
 
 
@@ -122,23 +119,18 @@ def keys_of(by: object) -> tuple[Categories, ...]:
         by = (by,)
     for each in by:
         require_kind("by", each, Categories, CATEGORIES)
-    if len(by) > 1:
-        _require_combinations(by)
+    if len({each.column for each in by}) < len(by):
+        raise Refused("by", "each column is named once")
+    if len(by) > 1 and (found := prod(each.slots for each in by)) > MOST_COMBINATIONS:
+        raise Refused("by", f"at most {MOST_COMBINATIONS} combinations of categories are told apart")
+    if len(by) > 1 and len(set(map(named, combined(by)))) < found:
+        raise Refused("by", "two combinations of categories print alike")
     return by
 
 
 def axes_of(by: By, *axes: Axis | Categories) -> tuple[Axis | Categories, ...]:
     """The sides of a table that has a row, or several, for each category."""
     return (*keys_of(by), *axes)
-
-
-def _require_combinations(keys: tuple[Categories, ...]) -> None:
-    if len({each.column for each in keys}) < len(keys):
-        raise Refused("by", "each column is named once")
-    if prod(each.slots for each in keys) > MOST_COMBINATIONS:
-        raise Refused("by", f"at most {MOST_COMBINATIONS} combinations of categories are told apart")
-    if len(set(map(named, combined(keys)))) < prod(each.slots for each in keys):
-        raise Refused("by", "two combinations of categories print alike")
 
 
 def combined(keys: tuple[Categories, ...]) -> list[Key]:
@@ -189,16 +181,14 @@ def labels(
     """
     of_negative, of_positive = arguments
     positive = category(of_positive, positive)
-    negative = _opposite(positive, of_negative) if negative is None else category(of_negative, negative)
+    if negative is None:
+        if positive not in _OPPOSITES:
+            raise Refused(of_negative, f"say which label is negative, where the positive one is {shown(positive)}")
+        negative = not positive if isinstance(positive, bool) else _OPPOSITES[positive]
+    negative = category(of_negative, negative)
     if positive == negative or str(positive) == str(negative):
         raise Refused(of_positive, f"the positive and the negative label are both {shown(positive)}")
     return Categories(column, (negative, positive), arguments)
-
-
-def _opposite(positive: Category, argument: str) -> Category:
-    if positive not in _OPPOSITES:
-        raise Refused(argument, f"say which label is negative, where the positive one is {shown(positive)}")
-    return not positive if isinstance(positive, bool) else _OPPOSITES[positive]
 
 
 # A grid as plain objects: however fine it is, a few numbers say where its cells lie.

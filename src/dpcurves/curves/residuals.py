@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, isnan, nan, sqrt
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
 from .. import display
-from ..arguments import Exact, Refused, WrongKind, exact, make_whole, require_kind, shown, whole
+from ..arguments import Exact, Refused, exact, make_whole, require_kind, whole
 from ..arrays import FloatArray
 from ..conversation import (
     ALL,
@@ -38,14 +38,13 @@ from ..queries import CoverageQuery, MergePartitionQuery
 from ..queries.query import FINEST_SHARE, LARGEST_LEAST
 from ..summaries.shape import on_simplex
 from .bounds import PROMISED, bound_query, bounded, promised
+from .histogram import require_estimator
 from .question import labels, statement_of
-from .result import Released, notes_on_classes, notes_on_dependence
+from .result import Drawing, Released, notes_on_classes, notes_on_dependence
 from .score_groups import OfGroups, ScoreGroups, groups_in, groups_of, noise_of_a_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from ..display import Opened
 
 
 # Bounds of residual plots: which part of the loss each gets, what it has to cover, and what noise may hide.
@@ -138,9 +137,6 @@ def records_to_spare(setting: Setting, part: Fraction, records: float) -> int:
     return int(min(HIDDEN / each, most, most * records * each / SPARED_FROM)) if each > 0 else 0
 
 
-# Residuals against predictions: a private density, and a synthetic scatter drawn from it.
-
-
 MOST_POINTS = 5000
 LEFT_OUT = 0.005
 """The share of the records within the bounds that pictures may leave out, along each axis."""
@@ -179,7 +175,14 @@ class ResidualPlot(Released):
     Data frame: columns ``predicted`` and ``residual`` of the synthetic points.
     """
 
-    KIND: ClassVar[str] = "residual-plot"
+    KIND = "residual-plot"
+    TITLE = "Residual plot"
+    IN_SHORT = "{points.shape[0]} synthetic points"
+    ARRAYS = ("x_edges", "y_edges", "density", "points", "outside")
+    SUMMARY = (
+        ("synthetic points", "{points.shape[0]!n}"), ("the bounds cover", "{covers}"),
+        ("records beyond the bounds", "about {outside:.1%}"), ("records not shown", "about {unseen:.1%}"),
+    )  # fmt: skip
 
     x_edges: FloatArray
     y_edges: FloatArray
@@ -209,19 +212,16 @@ class ResidualPlot(Released):
         edges = axes[0].grid.edges, axes[1].grid.edges
         points = scattered(density, edges, min(round(within), MOST_POINTS), None)
         labels, outside = (str(axes[0].column), str(axes[1].column)), beyond / (within + beyond)
-        curve = cls(*edges, density, points, outside, coverage, alpha, labels, privacy, evidence)
         records = within + beyond
-        return curve if alpha < DOUBTFUL * records else replace(curve, privacy=privacy.noted(curve._doubt(records)))
+        if not alpha < DOUBTFUL * records:  # noise may have made the bounds much too narrow
+            told = f"the bounds cover {promised(coverage, alpha)}" if alpha < coverage * records else HARDLY_ANY
+            privacy = privacy.noted(f"few records for so much noise: {told}; a larger epsilon tells more")
+        return cls(*edges, density, points, outside, coverage, alpha, labels, privacy, evidence)
 
     @property
     def covers(self) -> str:
         """The share of the records that both bounds cover together, and with which chance."""
         return promised(self.coverage, self.alpha)
-
-    def _doubt(self, records: float) -> str:
-        """A note where noise may have made the bounds much too narrow."""
-        promised = f"the bounds cover {self.covers}" if self.alpha < self.coverage * records else HARDLY_ANY
-        return f"few records for so much noise: {promised}; a larger epsilon tells more"
 
     @property
     def window(self) -> tuple[FloatArray, FloatArray]:
@@ -284,23 +284,12 @@ class ResidualPlot(Released):
             self.density, edges, self.labels, self.privacy, window=self.window, unseen=self.unseen, ax=ax
         )
 
-    @property
-    def turns(self) -> tuple[Evidence, ...]:
-        """The releases, turn by turn."""
-        return self.evidence
-
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
         """Draw the synthetic scatter."""
-        return display.draw_residual_points(
-            self.points, self.window, self.labels, privacy, unseen=self.unseen, ax=ax, name=name
-        )
+        return display.draw_residual_points(self.points, self.window, self.labels, unseen=self.unseen, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
         return {"predicted": self.points[:, 0], "residual": self.points[:, 1]}
-
-    def _arrays(self) -> dict[str, object]:
-        edges = {"x_edges": self.x_edges, "y_edges": self.y_edges}
-        return {**edges, "density": self.density, "points": self.points, "outside": self.outside}
 
     def _question(self) -> dict[str, object]:
         return {
@@ -310,7 +299,7 @@ class ResidualPlot(Released):
         }
 
     @classmethod
-    def _opened(cls, opened: Opened) -> ResidualPlot:
+    def _opened(cls, opened: display.Opened) -> ResidualPlot:
         x_edges, y_edges = (np.asarray(opened.arrays[name], dtype=np.float64) for name in ("x_edges", "y_edges"))
         density = _table(opened.arrays["density"], len(y_edges) - 1)
         points = _table(opened.arrays["points"], 2)
@@ -322,20 +311,6 @@ class ResidualPlot(Released):
         evidence = tuple(Evidence.from_json(turn) for turn in opened.evidence["releases"])
         outside, labels = float(opened.arrays["outside"]), (across, upwards)
         return cls(x_edges, y_edges, density, points, outside, *promise, labels, opened.privacy, evidence)
-
-    def _in_short(self) -> tuple[str, ...]:
-        return (f"{len(self.points)} synthetic points",)
-
-    def _title(self) -> str:
-        return "Residual plot"
-
-    def _summary(self) -> list[tuple[str, str]]:
-        return [
-            ("synthetic points", display.numeral(len(self.points))),
-            ("the bounds cover", self.covers),
-            ("records beyond the bounds", f"about {self.outside:.1%}"),
-            ("records not shown", f"about {self.unseen:.1%}"),
-        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,10 +357,7 @@ class ResidualPlotQuestion:
         declared(self.model)
         for name in ("predicted", "residual"):
             require_kind(name, getattr(self, name), (str, Predictor), "the name of a column, or a model,")
-        if self.estimator is not None and (isinstance(self.estimator, type) or not hasattr(self.estimator, "counts")):
-            raise WrongKind(
-                "estimator", f"one of dpcurves.histograms is needed, as in DawaEstimator(), got {shown(self.estimator)}"
-            )
+        require_estimator(self.estimator)
         if self.predicted == self.residual:
             raise Refused("residual", f"another column than that of predictions is needed, got {self.residual!r}")
         make_whole(self, cells="cells")
@@ -467,9 +439,6 @@ def _table(rows: Any, columns: int) -> FloatArray:
         raise Refused("curve", f"rows of {columns} numbers are needed") from None
 
 
-# Are residuals around zero wherever the model predicts the same? Average residuals of bins of similar predictions.
-
-
 CUTS, MERGES, COUNTS, SUMS = Fraction(3, 20), Fraction(1, 10), Fraction(3, 5), Fraction(3, 20)
 SHARES = Shares(CUTS, COUNTS, SUMS, MERGES)
 LEVEL = 0.95
@@ -491,7 +460,11 @@ class BinnedResiduals(OfGroups):
         groups: What all this was read from.
     """
 
-    KIND: ClassVar[str] = "binned-residuals"
+    KIND = "binned-residuals"
+    TITLE = "Binned residuals"
+    IN_SHORT = "{count.size} bins"
+    SUMMARY = (("bins", "{count.size}"), ("outside the envelope", "{outside:.0%}"))
+    COLUMNS = ("prob_pred", "residual", "count", "envelope")
 
     prob_pred: FloatArray
     residual: FloatArray
@@ -539,37 +512,19 @@ class BinnedResiduals(OfGroups):
 
     def plot(self, ax: Axes | None = None, *, level: float | None = LEVEL, name: str | None = None) -> Axes:
         """Draw mean residuals against mean predictions, inside their envelope (`level=None`: without one)."""
-        return self._drawn(self.privacy, self._shades(level), ax, name)
-
-    def _shades(self, level: float | None) -> tuple[Shade, ...]:
-        if level is None:
-            return ()
-        within = self.envelope_at(level)
-        return (Shade(-within, within, covering(level, "of bins of a right model,", POPULATION)),)
+        shades = []
+        if level is not None:
+            within = self.envelope_at(level)
+            shades.append(Shade(-within, within, covering(level, "of bins of a right model,", POPULATION)))
+        return self._drawn(shades, privacy=self.privacy, ax=ax, name=name)
 
     def to_frame(self, *, level: float = LEVEL) -> Any:
         """Columns ``prob_pred``, ``residual``, ``count`` and ``envelope``, which holds with chance `level`."""
         return display.to_frame({**self._columns(), "envelope": self.envelope_at(level)})
 
-    def _columns(self) -> dict[str, FloatArray]:
-        return {
-            "prob_pred": self.prob_pred, "residual": self.residual, "count": self.count, "envelope": self.envelope
-        }  # fmt: skip
-
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
         """Draw mean residuals against mean predictions."""
-        return display.draw_binned_residuals(
-            self.prob_pred, self.residual, self.count, privacy, shades=shaded, ax=ax, name=name
-        )
-
-    def _in_short(self) -> tuple[str, ...]:
-        return (f"{len(self.residual)} bins",)
-
-    def _title(self) -> str:
-        return "Binned residuals"
-
-    def _summary(self) -> list[tuple[str, str]]:
-        return [("bins", str(len(self.count))), ("outside the envelope", f"{self.outside:.0%}")]
+        return display.draw_binned_residuals(self.prob_pred, self.residual, self.count, shades=shades, **how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -619,19 +574,16 @@ class BinnedResidualsQuestion:
         """Both classes in bins that are not small."""
         classes = labels(self.label, self.pos_label, self.neg_label)
         least = self.least if self.least is not None else least_records(setting)
-        pieces = self._pieces(setting, least)
+        pieces = self.bins
+        if isinstance(setting.adjacency, ReplaceOne):
+            records = setting.adjacency.units * setting.adjacency.unit.records
+            pieces = max(2, min(self.bins, 2 * records // least))
         found = yield from needed(Groups(classes, Axis(self.score, self.grid), pieces, SHARES, least), ALL)
         privacy = statement_of(found.releases, self.model.value).noted(*notes_on_classes(found.counts, classes))
         return BinnedResiduals.read(groups_in(found, pieces, least), privacy)
 
     def __str__(self) -> str:
         return f"binned residuals of {self.score} for {self.label}"
-
-    def _pieces(self, setting: Setting, least: int) -> int:
-        if not isinstance(setting.adjacency, ReplaceOne):
-            return self.bins
-        records = setting.adjacency.units * setting.adjacency.unit.records
-        return max(2, min(self.bins, 2 * records // least))
 
 
 def least_records(setting: Setting) -> int:

@@ -6,15 +6,17 @@ import json
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from importlib import import_module
 from importlib.metadata import entry_points
 from inspect import isabstract
 from math import inf
 from pathlib import Path
+from string import Formatter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -84,43 +86,6 @@ def ends_of(intervals: Callable[..., NDArray[np.float64]], **always: Any) -> End
 def scopes(privacy: PrivacyStatement, *, population: bool = True) -> Mapping[str, bool]:
     """Whom the intervals of a curve speak of: of the population only where each unit is one record, and if wanted."""
     return SCOPES if population and privacy.rows_per_unit == 1 else ONLY_RECORDS
-
-
-def shades(whom: Mapping[str, bool], level: float | None, what: str, ends: Ends) -> tuple[Shade, ...]:
-    """The shaded bands of a picture, the wider ones first.
-
-    Args:
-        whom: Some of `SCOPES`.
-        level: The chance to cover; None: nothing is shaded.
-        what: The kind, as ``band`` or ``intervals``.
-        ends: Lower and upper ends.
-
-    Raises:
-        ValueError: the level is not between 0 and 1.
-    """
-    if level is None:
-        return ()
-    level = chance("level", level)
-    found = []
-    for name, population in whom.items():
-        lower, upper = ends(level, population=population)
-        found.append(Shade(lower, upper, covering(level, what, name)))
-    return tuple(reversed(found))
-
-
-def pictured(
-    privacy: PrivacyStatement, level: float | None, points: int, *, population: bool = True
-) -> tuple[PrivacyStatement, float | None]:
-    """The statement below a picture of so many points, and the level of what is shaded on it.
-
-    A line says so where nothing is shaded, for it would take long to simulate, or where nothing can be said of the
-    population.
-    """
-    if level is None:
-        return privacy, None
-    if points > MOST_SHADED:
-        return privacy.noted(f"no bands or intervals are drawn of more than {MOST_SHADED:,} points"), None
-    return privacy.noted(SEVERAL) if population and privacy.rows_per_unit != 1 else privacy, level
 
 
 # Notes that warn the reader of a curve, from released numbers alone.
@@ -265,9 +230,7 @@ def _levels_inside() -> int:
     return levels
 
 
-# Base of results: one line, notes, an HTML summary, a picture, a data frame and JSON.
-
-
+Made = TypeVar("Made")
 GROUP = "dpcurves.results"
 """Entry points of other packages: the kind of a result, and its class."""
 
@@ -290,18 +253,39 @@ class Result:
         return f"{type(self).__name__}({', '.join(facts)})"
 
     def _in_short(self) -> tuple[str, ...]:
-        """The middle of the one-line repr before loss and adjacency: the column, and numbers of cells, points or
-        records.
-        """
+        """The middle of the one-line repr before loss and adjacency."""
         return ()
 
 
+class _Words(Formatter):
+    """Formats whose fields are attributes of a result; ``!n`` writes a number as `numeral` does."""
+
+    def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        return getattr(args[0], str(key))
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        return numeral(value) if conversion == "n" else super().convert_field(value, conversion)
+
+
+class Drawing(TypedDict):
+    """What every picture is drawn with: the statement below it, the axes, and what the legend calls it."""
+
+    privacy: PrivacyStatement
+    ax: Axes | None
+    name: str | None
+
+
 class Released(Result, ABC):
-    """A result that defines the methods below, from which its public methods are derived.
+    """A result that declares or defines what is listed below, from which its public methods are derived.
 
     Attributes:
         KIND: The name of its form in the published schema: a file in ``display/kinds``.
         SIZE: How large the picture of its HTML summary is, in inches.
+        TITLE: The title of the HTML summary: a format, as all texts here, whose fields are attributes of the result.
+        IN_SHORT: The middle of its one line: the column, and numbers of cells, points or records.
+        SUMMARY: The rows of the HTML summary.
+        COLUMNS: The attributes that are columns of the data frame.
+        ARRAYS: The attributes that its form in JSON has; empty: the columns.
 
     >>> import dpcurves as dp
     >>> curve = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
@@ -311,6 +295,11 @@ class Released(Result, ABC):
 
     KIND: ClassVar[str]
     SIZE: ClassVar[tuple[float, float]] = display.LANDSCAPE
+    TITLE: ClassVar[str]
+    IN_SHORT: ClassVar[str] = ""
+    SUMMARY: ClassVar[tuple[tuple[str, str], ...]] = ()
+    COLUMNS: ClassVar[tuple[str, ...]] = ()
+    ARRAYS: ClassVar[tuple[str, ...]] = ()
 
     if TYPE_CHECKING:
 
@@ -324,7 +313,7 @@ class Released(Result, ABC):
             ax: The axes to draw on; None: on a new figure.
             name: What the legend calls it.
         """
-        return self._drawn(self.privacy, (), ax, name)
+        return self._drawn((), privacy=self.privacy, ax=ax, name=name)
 
     def to_frame(self) -> Any:
         """The numbers as a data frame: pandas, or what is installed in its place."""
@@ -354,9 +343,9 @@ class Released(Result, ABC):
         return {"question": dict(self._question()), "releases": [turn.to_json() for turn in self.turns]}
 
     @property
-    def turns(self) -> Sequence[Evidence]:
+    def turns(self) -> tuple[Evidence, ...]:
         """The releases, turn by turn."""
-        return (self.evidence,)
+        return self.evidence if isinstance(self.evidence, tuple) else (self.evidence,)
 
     def summary_facts(self) -> dict[str, Any]:
         """The facts of its HTML summary, as plain objects: title, one line, summary, notes, and the protected unit."""
@@ -369,21 +358,23 @@ class Released(Result, ABC):
         """The HTML summary around a picture that was drawn before."""
         return display.html_summary(self._title(), picture, self._summary(), self.privacy)
 
-    @abstractmethod
     def _title(self) -> str:
-        """The title of the HTML summary."""
+        return self._in_words(self.TITLE)
 
-    @abstractmethod
+    def _in_short(self) -> tuple[str, ...]:
+        return (self._in_words(self.IN_SHORT),) if self.IN_SHORT else ()
+
     def _summary(self) -> Sequence[tuple[str, str]]:
-        """The rows of the HTML summary."""
+        return [(name, self._in_words(words)) for name, words in self.SUMMARY]
 
-    @abstractmethod
+    def _in_words(self, words: str) -> str:
+        return _Words().vformat(words, (self,), {})
+
     def _columns(self) -> Mapping[str, Any]:
-        """The columns of the data frame."""
+        return {name: getattr(self, name) for name in self.COLUMNS}
 
     def _arrays(self) -> Mapping[str, object]:
-        """The numbers of its form in JSON: the columns, unless said otherwise."""
-        return self._columns()
+        return {name: getattr(self, name) for name in self.ARRAYS} or self._columns()
 
     @abstractmethod
     def _question(self) -> Mapping[str, object]:
@@ -395,12 +386,36 @@ class Released(Result, ABC):
         """Read it again from what was released."""
 
     @abstractmethod
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
-        """Draw its picture, with this statement below it."""
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+        """Draw its picture, with these bands or intervals."""
 
 
-class Covered(Released):
-    """A result with a band or with intervals, for these records and for the population that they were drawn from."""
+class Remembering:
+    """Bands are computed once: the usual draws are the same whenever anybody asks."""
+
+    @cached_property
+    def _kept(self) -> dict[Hashable, Any]:
+        return {}
+
+    def _once(self, asked: Hashable, generator: np.random.Generator | None, make: Callable[[], Made]) -> Made:
+        """Make it; where the draws are the usual ones, unless it was made before."""
+        if generator is not None:
+            return make()
+        if asked not in self._kept:
+            self._kept[asked] = make()
+        return cast("Made", self._kept[asked])
+
+
+class Covered(Remembering, Released):
+    """A result with a band or with intervals, for these records and for the population that they were drawn from.
+
+    Attributes:
+        COVERS: The name of the band or the intervals in legends.
+        ENDS: The columns of the ends.
+    """
+
+    COVERS: ClassVar[str] = "intervals, all at once,"
+    ENDS: ClassVar[tuple[str, ...]] = ("lower", "upper")
 
     @property
     def scopes(self) -> Mapping[str, bool]:
@@ -429,8 +444,13 @@ class Covered(Released):
             ValueError: `level` is not between 0 and 1.
         """
         whom = {who: asked for who, asked in self.scopes.items() if population or not asked}
-        privacy, level = pictured(self.privacy, level, self._points(), population=population)
-        return self._drawn(privacy, self._shaded(whom, level), ax, name)
+        privacy = self.privacy
+        if level is not None and self._points() > MOST_SHADED:  # it would take long to simulate them
+            level, words = None, f"no bands or intervals are drawn of more than {MOST_SHADED:,} points"
+            privacy = privacy.noted(words)
+        elif level is not None and population and privacy.rows_per_unit != 1:
+            privacy = privacy.noted(SEVERAL)
+        return self._drawn(self._shaded(whom, level), privacy=privacy, ax=ax, name=name)
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """The numbers as a data frame; with a `level`, also ``lower`` and ``upper`` ends.
@@ -438,19 +458,20 @@ class Covered(Released):
         The ends are for these records, or, with `population`, for the population.
         """
         ends = () if level is None else self._ends(level, population=population)
-        return display.to_frame({**self._columns(), **dict(zip(self._named_ends(), ends, strict=False))})
+        return display.to_frame({**self._columns(), **dict(zip(self.ENDS, ends, strict=False))})
 
     def _shaded(self, whom: Mapping[str, bool], level: float | None) -> Sequence[Any]:
         """The shaded bands or intervals of a picture, the wider ones first; without a level, none."""
-        return shades(whom, level, self._covers(), self._ends)
+        if level is None:
+            return ()
+        level, found = chance("level", level), list[Shade]()
+        for name, population in whom.items():
+            lower, upper = self._ends(level, population=population)
+            found.append(Shade(lower, upper, covering(level, self._covers(), name)))
+        return found[::-1]
 
     def _covers(self) -> str:
-        """The name of the band or the intervals in legends."""
-        return "intervals, all at once,"
-
-    def _named_ends(self) -> tuple[str, ...]:
-        """The columns of the ends."""
-        return "lower", "upper"
+        return self.COVERS
 
     def _points(self) -> int:
         """The approximate number of shaded points or edges: the length of the longest column."""
@@ -475,7 +496,7 @@ class Joined(Covered):
         """The results, by what they are called."""
 
     @property
-    def turns(self) -> Sequence[Evidence]:
+    def turns(self) -> tuple[()]:
         """None of its own."""
         return ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,18 +26,11 @@ from ..inference.rates import spread_out
 from ..inference.simulation import draws_for, public_generator, sampling_generator
 from ..queries import AucQuery, PrefixQuery
 from ..summaries import auc_of_steps, binormal_tpr, roc_points
+from ..summaries.two_classes import above
 from .class_table import ClassTable, TableReading
 from .prefixes import all_edges, edges_given
 from .question import labels, require_independent, statement_of
-from .result import Released, notes_on_classes, notes_on_outside, notes_on_width, scopes
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ..display import Opened
-
-
-# Counts of negatives and positives above thresholds, and their noise, for the band of a ROC curve.
+from .result import Drawing, Released, notes_on_classes, notes_on_outside, notes_on_width, scopes
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +52,7 @@ class CountsAbove:
     @cached_property
     def counts(self) -> FloatArray:
         """Unbiased, of shape ``(2, measured)``."""
-        return _from_the_top(self.evidence.unbiased)[:, self.at]
+        return above(self.evidence.unbiased)[:, self.at]
 
     def noise(self, generator: np.random.Generator | None) -> FloatArray:
         """The noise of `counts`, simulated: ``(draws, 2, measured)``."""
@@ -67,7 +60,7 @@ class CountsAbove:
         short = law.of_intervals
         at = short.cells - np.asarray(short.bounds)[::-1]
         chunks = short.simulate(total, draws_for(2 * short.cells), public_generator(generator))
-        return np.concatenate([_from_the_top(cells)[..., at] for cells, _ in chunks])
+        return np.concatenate([above(cells)[..., at] for cells, _ in chunks])
 
     def band(
         self, rates: FloatArray, level: float, *, population: bool, generator: np.random.Generator | None
@@ -111,24 +104,10 @@ class FinerCounts:
             evidence.total,
         )
 
-    def spread(self, cells: FloatArray) -> FloatArray:
-        """Spread cells of the curve evenly over the finer ones: (..., cells) to (..., finer cells)."""
-        parts = np.diff(np.append(self.starts, self.evidence.sums.cells))
-        return np.repeat(cells / parts, parts, axis=-1)
-
-    def of_cells(self, tied: BoolArray | None) -> BoolArray | None:
-        """Estimates of each cell of the curve from the finer ones."""
-        parts = np.diff(np.append(self.starts, self.evidence.sums.cells))
-        return None if tied is None else np.repeat(tied, parts)
-
-
-def _from_the_top(cells: FloatArray) -> FloatArray:
-    """Sums of the highest cells, from none to all: (..., cells) to (..., cells + 1)."""
-    none = np.zeros((*cells.shape[:-1], 1))
-    return np.concatenate([none, np.cumsum(cells[..., ::-1], axis=-1)], axis=-1)
-
-
-# Receiver operating characteristic: how well scores rank positives above negatives.
+    @property
+    def parts(self) -> NDArray[np.int64]:
+        """The number of finer cells in each cell of the curve."""
+        return np.diff(np.append(self.starts, self.evidence.sums.cells))
 
 
 LEVEL = 0.95
@@ -158,8 +137,12 @@ class ROC(TableReading):
     Data frame: columns ``fpr``, ``tpr`` and ``threshold``.
     """
 
-    KIND: ClassVar[str] = "roc"
-    SIZE: ClassVar[tuple[float, float]] = display.SQUARE
+    KIND = "roc"
+    SIZE = display.SQUARE
+    TITLE = "{title}"
+    IN_SHORT = "AUC {auc:.3f}, {table.grid.slots} cells"
+    ARRAYS = ("fpr", "tpr", "thresholds", "auc")
+    ENDS = RocBand._fields
 
     fpr: FloatArray
     tpr: FloatArray
@@ -225,8 +208,10 @@ class ROC(TableReading):
         draws = public_generator(generator)
         counted = _areas(self.evidence, shares_of(self.fpr, self.tpr), draws, self.table.tied)
         if self.within is not None:
-            shares, tied = self.within.spread(counted.shares), self.within.of_cells(self.table.tied)
-            finer = _areas(self.within.with_counts(self.evidence), shares, draws, tied)
+            parts, tied = self.within.parts, self.table.tied
+            spread = np.repeat(counted.shares / parts, parts, axis=-1)
+            each = None if tied is None else np.repeat(tied, parts)
+            finer = _areas(self.within.with_counts(self.evidence), spread, draws, each)
             counted = min(counted, finer, key=lambda each: expected_width(each, level))
         low, high = area_interval(counted, level, sampling=draws if population else None)
         return min(low, self.auc), max(high, self.auc)
@@ -246,16 +231,8 @@ class ROC(TableReading):
             ValueError: the level is not between 0 and 1, or needs more draws; or units have several records.
         """
         level = chance("level", level)
-        if generator is not None:
-            return self._band(level, population, generator)
-        if (level, population) not in self._bands:
-            self._bands[level, population] = self._band(level, population, None)
-        return RocBand(*(ends.copy() for ends in self._bands[level, population]))
-
-    @cached_property
-    def _bands(self) -> dict[tuple[float, bool], RocBand]:
-        """Those that were asked for: the same draws make the same bands."""
-        return {}
+        band = self._once((level, population), generator, lambda: self._band(level, population, generator))
+        return RocBand(*(ends.copy() for ends in band))
 
     def _band(self, level: float, population: bool, generator: np.random.Generator | None) -> RocBand:
         if population:
@@ -277,44 +254,34 @@ class ROC(TableReading):
         if level is None:
             return ()
         named = {covering(level, "band", name): self.band(level, population=asked) for name, asked in whom.items()}
-        return *self.areas(whom, level), *(_region(band, words) for words, band in reversed(named.items()))
-
-    def _named_ends(self) -> tuple[str, ...]:
-        return RocBand._fields
+        steps = ((words, band.steps()) for words, band in reversed(named.items()))
+        regions = (Region(edges, Shade(lower, upper, words)) for words, (edges, lower, upper) in steps)
+        return *self.areas(whom, level), *regions
 
     def _ends(self, level: float, /, *, population: bool) -> RocBand:
         return self.band(level, population=population)
 
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Any], ax: Axes | None, name: str | None) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return display.draw_roc(
-            self.fpr, self.tpr, self.auc, privacy, title=self.title, positive=self.positive,
-            areas=[each for each in shaded if isinstance(each, DrawnArea)],
-            regions=[each for each in shaded if isinstance(each, Region)], ax=ax, name=name,
+            self.fpr, self.tpr, self.auc, title=self.title, positive=self.positive,
+            areas=[each for each in shades if isinstance(each, DrawnArea)],
+            regions=[each for each in shades if isinstance(each, Region)], **how,
         )  # fmt: skip
 
     def _columns(self) -> dict[str, FloatArray]:
         return {"fpr": self.fpr, "tpr": self.tpr, "threshold": self.thresholds}
-
-    def _arrays(self) -> dict[str, object]:
-        return {"fpr": self.fpr, "tpr": self.tpr, "thresholds": self.thresholds, "auc": self.auc}
 
     def _question(self) -> dict[str, Any]:
         finer = {} if self.within is None else {"within": list(self.within.starts)}
         return {**self.table.question(), "title": self.title, "positive": self.positive, **finer}
 
     @classmethod
-    def _opened(cls, opened: Opened) -> ROC:
+    def _opened(cls, opened: display.Opened) -> ROC:
         question = opened.evidence["question"]
         words = {name: str(question[name]) for name in ("title", "positive") if name in question}
         finer = opened.evidence["releases"][1:]
         within = FinerCounts(Evidence.from_json(finer[0]), tuple(map(int, question["within"]))) if finer else None
         return cls.read(ClassTable.from_evidence(opened.evidence, opened.privacy), **words, within=within)
-
-    def _in_short(self) -> tuple[str, ...]:
-        return (f"AUC {self.auc:.3f}", f"{len(self.fpr) - 1} cells")
-
-    def _title(self) -> str:
-        return self.title
 
     def _summary(self) -> list[tuple[str, str]]:
         return area_rows(self.auc, self.areas(scopes(self.privacy), LEVEL))
@@ -412,14 +379,6 @@ def _areas(evidence: Evidence, shares: FloatArray, draws: np.random.Generator, t
     return CountedAreas(evidence.unbiased, shares, noise, tied)
 
 
-def _region(band: RocBand, words: str) -> Region:
-    edges, lower, upper = band.steps()
-    return Region(edges, Shade(lower, upper, words))
-
-
-# The area under a ROC curve as one number, and the binormal curve of equal variances that has this area.
-
-
 POINTS = 513
 NO_INTERVAL = (
     "the area has no interval: its noise depends on the size of the smaller class, which was not released; a ROC curve "
@@ -445,8 +404,13 @@ class SmoothAuc(Released):
     Data frame: columns ``fpr`` and ``tpr``.
     """
 
-    KIND: ClassVar[str] = "smooth-auc"
-    SIZE: ClassVar[tuple[float, float]] = display.SQUARE
+    KIND = "smooth-auc"
+    SIZE = display.SQUARE
+    TITLE = "Binormal ROC curve"
+    IN_SHORT = "AUC {auc:.3f}"
+    SUMMARY = (("AUC", "{auc:.4f}"),)
+    COLUMNS = ("fpr", "tpr")
+    ARRAYS = (*COLUMNS, "auc")
 
     fpr: FloatArray
     tpr: FloatArray
@@ -465,31 +429,16 @@ class SmoothAuc(Released):
         """True positive rates of the binormal curve at any false positive rates."""
         return binormal_tpr(np.asarray(fpr, dtype=np.float64), self.auc)
 
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
-        return display.draw_roc(self.fpr, self.tpr, self.auc, privacy, title=self._title(), ax=ax, name=name)
-
-    def _columns(self) -> dict[str, FloatArray]:
-        return {"fpr": self.fpr, "tpr": self.tpr}
-
-    def _arrays(self) -> dict[str, object]:
-        return {**self._columns(), "auc": self.auc}
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        return display.draw_roc(self.fpr, self.tpr, self.auc, title=self._title(), **how)
 
     def _question(self) -> dict[str, object]:
         return {}
 
     @classmethod
-    def _opened(cls, opened: Opened) -> SmoothAuc:
+    def _opened(cls, opened: display.Opened) -> SmoothAuc:
         (released,) = opened.evidence["releases"]
         return cls.read(Evidence.from_json(released), opened.privacy)
-
-    def _in_short(self) -> tuple[str, ...]:
-        return (f"AUC {self.auc:.3f}",)
-
-    def _title(self) -> str:
-        return "Binormal ROC curve"
-
-    def _summary(self) -> list[tuple[str, str]]:
-        return [("AUC", f"{self.auc:.4f}")]
 
 
 @dataclass(frozen=True, slots=True)

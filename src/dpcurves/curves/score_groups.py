@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, Typ
 
 import numpy as np
 
+from .. import display
 from ..arguments import Refused, require_kind, whole
 from ..arrays import FloatArray, IntArray
 from ..conversation import (
@@ -33,14 +34,10 @@ from ..data.axis import Category, Predictor
 from ..data.grid import SCORES
 from ..estimation import shrunken_estimate
 from ..inference import GroupCounts, GroupNoise
-from ..inference.simulation import draws_for, public_generator
+from ..inference.simulation import draws_for, noise_of, public_generator
 from ..privacy import PrivacyLoss
 from .question import labels, read_grid, require_independent, statement_of, written_cells
 from .result import EACH, Covered, Released, notes_on_classes
-
-if TYPE_CHECKING:
-    from ..display import Opened
-
 
 # The default number of groups of similar scores: as many as noise does not hide.
 
@@ -94,9 +91,6 @@ def groups_for(records: float, setting: Setting, numbers: Numbers) -> int:
     """
     signal = records / noise_of_a_count(setting.loss, setting)
     return next(groups for below, groups in numbers if signal < below)
-
-
-# Groups of similar scores: how many, how many of them positive, and their mean score.
 
 
 MOST_GROUPS = 1000
@@ -224,19 +218,16 @@ class MeasuredGroups(ScoreGroups):
 
     @property
     def grid(self) -> Grid:
-        """The groups as cells."""
         return self.cells
 
     @cached_property
     def released(self) -> GroupCounts:
-        """Unbiased counts and sums of the groups."""
         negative, positive = self._inside(self._counted)
         distances = self._inside(self.sums.unbiased).sum(axis=0) * self._step
         return GroupCounts(positive, negative, distances, self.grid.edges[:-1], self.grid.edges[1:])
 
     @property
     def noise_of_a_count(self) -> float:
-        """Standard deviation of the noise of the records in one group, of both classes together."""
         return sqrt(2 * self.counts.sums.nested.parts[-1].noise.variance)
 
     @property
@@ -254,7 +245,6 @@ class MeasuredGroups(ScoreGroups):
 
     @cached_property
     def noise_of_surplus(self) -> FloatArray:
-        """Variance of the noise of positives less expected ones, for each group."""
         counts, sums = (self._inside(each.sums.noise_by_source(each.total)) for each in (self.counts, self.sums))
         middle = self.released.middle
         counted = (1 - middle) * counts[:, 1] - middle * counts[:, 0]
@@ -262,9 +252,10 @@ class MeasuredGroups(ScoreGroups):
         return np.asarray((counted**2).sum(axis=0) + (summed**2).sum(axis=0))
 
     def deviations(self, generator: np.random.Generator | None) -> GroupNoise:
-        """Simulated noise of what was released."""
         chance = public_generator(generator)
-        counts, sums = (self._inside(_drawn(each, chance)) for each in (self.counts, self.sums))
+        laws = (self.counts.sums, self.counts.total), (self.sums.sums, self.sums.total)
+        drawn = (noise_of(law, total, draws_for(law.rows * law.cells), chance) for law, total in laws)
+        counts, sums = map(self._inside, drawn)
         return GroupNoise(counts[:, 1], counts[:, 0], sums.sum(axis=1) * self._step)
 
     @property
@@ -272,7 +263,6 @@ class MeasuredGroups(ScoreGroups):
         return np.diff(self.grid.edges) / (2 * HALF)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain objects, for the evidence of a curve."""
         question = {"edges": self.grid.edges.tolist(), **written_cells(self.grid)}
         return {"question": question, "releases": [self.counts.to_json(), self.sums.to_json()]}
 
@@ -310,15 +300,6 @@ def groups_of(groups: int, grid: Grid, *, name: str = "groups") -> int:
     return groups
 
 
-def _drawn(evidence: Evidence, chance: np.random.Generator) -> FloatArray:
-    law = evidence.sums
-    chunks = law.simulate(evidence.total, draws_for(law.rows * law.cells), chance)
-    return np.concatenate([cells for cells, _ in chunks])
-
-
-# Groups of similar scores, read from the counts of all cells: for who can not count again on cells that were found.
-
-
 @dataclass(frozen=True, eq=False)
 class CountedGroups(ScoreGroups):
     """Groups of about equal size, as released counts of both classes in all cells tell.
@@ -343,12 +324,10 @@ class CountedGroups(ScoreGroups):
 
     @cached_property
     def grid(self) -> Grid:
-        """The groups as cells."""
         return self.cells.cut(self.starts[1:].tolist())
 
     @cached_property
     def released(self) -> GroupCounts:
-        """Unbiased counts and sums of the groups."""
         noisy = self._grouped(self._inside(self._counted)[None])
         (positive,), (negative,), (centred,) = noisy
         return GroupCounts(positive, negative, centred, self.grid.edges[:-1], self.grid.edges[1:])
@@ -365,7 +344,6 @@ class CountedGroups(ScoreGroups):
         return np.asarray(self._simulated.surplus(self.released.middle).var(axis=0))
 
     def deviations(self, generator: np.random.Generator | None) -> GroupNoise:
-        """Simulated noise of what was released."""
         law = self.counts.sums
         draws = draws_for(law.rows * law.cells)
         chunks = law.simulate(self.counts.total, draws, public_generator(generator))
@@ -385,7 +363,6 @@ class CountedGroups(ScoreGroups):
         return GroupNoise(*(np.add.reduceat(kind, self.starts, axis=-1) for kind in kinds))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain objects, for the evidence of a curve."""
         question = {
             "edges": self.cells.edges.tolist(), **written_cells(self.cells), "groups": self.groups
         }  # fmt: skip
@@ -413,9 +390,6 @@ def groups_in(found: Grouped, groups: int, least: int = 0) -> ScoreGroups:
         filled = int(max(float(counts.unbiased.sum()), 0.0) // least) if least else groups
         return CountedGroups(found.grid, counts, max(1, min(groups, filled)))
     return MeasuredGroups(found.grid, counts, Evidence.of(found.sums))
-
-
-# Base of questions about groups of similar scores: two classes, a score, and the number of groups.
 
 
 Read = TypeVar("Read")
@@ -462,9 +436,6 @@ class GroupQuestion:
         return read(groups_in(found, groups), privacy)
 
 
-# Base of results about groups of similar scores: the released groups are their evidence.
-
-
 class OfGroups(Released):
     """A result that was read from groups of similar scores, and can be read from them again."""
 
@@ -477,7 +448,7 @@ class OfGroups(Released):
         def read(cls, groups: ScoreGroups, privacy: PrivacyStatement) -> Self: ...
 
     @property
-    def turns(self) -> Sequence[Evidence]:
+    def turns(self) -> tuple[Evidence, ...]:
         """The releases of the groups."""
         return tuple(Evidence.from_json(turn) for turn in self.evidence_json()["releases"])
 
@@ -489,12 +460,11 @@ class OfGroups(Released):
         return dict(self.groups.to_json()["question"])
 
     @classmethod
-    def _opened(cls, opened: Opened) -> Self:
+    def _opened(cls, opened: display.Opened) -> Self:
         return cls.read(groups_from_json(opened.evidence), opened.privacy)
 
 
 class CoveredGroups(OfGroups, Covered):
     """A result with an interval for each group, on its own."""
 
-    def _covers(self) -> str:
-        return EACH
+    COVERS = EACH

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from math import log
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ..data.grid import HUNDREDTHS
 from ..display import numeral
 from ..inference.moments import Measured, difference
 from ..privacy import Adjacency, PrivacyLoss
-from .by_category import ByCategory, by_words, rows_of
+from .by_category import ByCategory, by_words, parted, rows_of
 from .class_curves import Confusion, CumulativeGain, DecisionCurve, PrecisionRecall, ScoreCalibration
 from .class_table import (
     ClassTable,
@@ -35,17 +35,10 @@ from .class_table import (
     notes_on_crowding,
     readings_of,
 )
-from .question import By, Key, axes_of, columns_of, combined, keys_of, labels, named, statement_of
-from .result import EACH, notes_on_outside
+from .question import By, Key, axes_of, keys_of, labels, named, statement_of
+from .result import EACH, Drawing, notes_on_outside
 from .roc import ROC
 from .score_groups import groups_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ..conversation import PrivacyStatement
-    from ..display import Shade
-
 
 # By how much errors of one release of scores exceed those of separate questions, as measured.
 
@@ -115,9 +108,6 @@ def _times(ratios: list[float]) -> str:
     return f"{least} times" if least == most else f"{least} to {most} times"
 
 
-# The scores of a model in two classes: released once, and used for any number of curves and statistics.
-
-
 MOST_CELLS = 2**12
 """Intervals simulate the noise of both classes in each cell, some thousand times: of so many in 0.8 GB of memory."""
 
@@ -136,7 +126,9 @@ class Scores(TableReading):
         table: The released counts that all statistics are computed from.
     """
 
-    KIND: ClassVar[str] = "scores"
+    KIND = "scores"
+    TITLE = "Scores of two classes"
+    COVERS = EACH
 
     thresholds: FloatArray
     true_positives: FloatArray
@@ -243,12 +235,9 @@ class Scores(TableReading):
         ends = [self.interval(each, level, population=population, generator=generator) for each in self.readings]
         return np.array(ends)
 
-    def _covers(self) -> str:
-        return EACH
-
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         values = {each.value.words: self.value(each) for each in self.readings}
-        return display.draw_numbers(values, privacy, shades=shaded, ax=ax, name=name)
+        return display.draw_numbers(values, shades=shades, **how)
 
     def _columns(self) -> dict[str, Any]:
         return {"reading": [each.key for each in self.readings], "value": [self.value(each) for each in self.readings]}
@@ -262,9 +251,6 @@ class Scores(TableReading):
 
     def _in_short(self) -> tuple[str, ...]:
         return (f"AUC {self.value(Reading.AUC):.3f}", f"{self.table.grid.cells} cells")
-
-    def _title(self) -> str:
-        return "Scores of two classes"
 
     def _summary(self) -> list[tuple[str, str]]:
         return [(each.value.words, numeral(self.value(each))) for each in self.readings]
@@ -320,9 +306,8 @@ class ScoresQuestion:
         if self.by is None:
             noted = privacy.noted(*notes_on_outside(found.releases[-1], self.grid))
             return Scores.read(ClassTable(found.counts, self.grid, noted))
-        pairs = zip(combined(keys_of(self.by)), rows_of(found.counts, 2), strict=True)
-        scores = {name: Scores.read(ClassTable(pair, self.grid, privacy)) for name, pair in pairs}
-        return ScoresByCategory(columns_of(self.by), scores)
+        tables = (ClassTable(pair, self.grid, privacy) for pair in rows_of(found.counts, 2))
+        return parted(self.by, map(Scores.read, tables), ScoresByCategory)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """A note on the ratio of errors to those of a ROC or a calibration question with the whole loss.
@@ -341,7 +326,7 @@ class ScoresByCategory(ByCategory[Scores]):
     Formal guarantees: as for `ByCategory`: all together lose what one table cost, and their noises are independent.
     """
 
-    MEMBERS: ClassVar[str] = "scores"
+    MEMBERS = "scores"
 
     def difference(
         self,

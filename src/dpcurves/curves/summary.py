@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, isnan, nan, prod, sqrt
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -17,35 +17,14 @@ from ..conversation import Cells, Evidence, Needs, PrivacyStatement, Release, Se
 from ..data import Axis, Grid
 from ..display import numeral
 from ..inference import public_generator
-from ..inference.moments import (
-    KNOWN,
-    LARGEST_VARIANCE,
-    Moments,
-    Spread,
-    count_ends,
-    is_there,
-    known_count,
-    mean_ends,
-    mean_of,
-    sum_ends,
-    variance_ends,
-    variance_of,
-)
+from ..inference.moments import KNOWN, LARGEST_VARIANCE, Moments, ReleasedMoments, Spread
+from ..inference.simulation import noise_of
 from ..queries import SquareQuery, SumQuery
 from ..queries.query import MOST_COUNTED
-from .by_category import ByCategory, axis_label, in_words, rows_of
-from .question import By, axes_of, columns_of, combined, keys_of, require_independent, statement_of
-from .result import EACH, Covered, pictured, scopes, shades
+from .by_category import ByCategory, axis_label, in_words, parted, rows_of
+from .question import By, axes_of, keys_of, require_independent, statement_of
+from .result import EACH, Covered, Drawing
 from .score_groups import noise_of_a_count
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ..display import Opened, Shade
-
-
-# Count, sum, mean and variance of a column between public bounds, from one release.
-
 
 HALF = 2**18
 """Steps from the middle of the bounds to an end: values are rounded to the nearest step before they are added up."""
@@ -80,7 +59,9 @@ class Summary(Covered):
     Data frame: columns ``statistic`` and ``value``, a row for each of the `statistics`.
     """
 
-    KIND: ClassVar[str] = "summary"
+    KIND = "summary"
+    TITLE = "Summary of {label}"
+    COVERS = EACH
 
     count: float
     sum: float
@@ -98,19 +79,14 @@ class Summary(Covered):
         cls, turns: tuple[Evidence, ...], bounds: Grid, label: str, privacy: PrivacyStatement, statistic: str = MEAN
     ) -> Summary:
         """Compute it from counts and, where there are any, sums and sums of squares, of one row with one cell."""
-        found, middle, half = _moments(turns), (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
-        noise = _noise_of(turns, public_generator(None))
-        count = known_count(found, noise, privacy.most_records)
-        if len(turns) > 1 and not is_there(found, noise, KNOWN):
+        middle, half = (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
+        moments = _moments(turns, public_generator(None))
+        count, found = moments.known_count(privacy.most_records), moments.found
+        if len(turns) > 1 and not moments.is_there(KNOWN):
             return cls(count, nan, nan, nan, bounds.lower, bounds.upper, label, privacy, turns, statistic)
         total = float(half * found.value + middle * found.records)
-        mean, variance = float(middle + half * mean_of(found)), float(half**2 * variance_of(found))
+        mean, variance = float(middle + half * found.mean), float(half**2 * found.variance)
         return cls(count, total, mean, variance, bounds.lower, bounds.upper, label, privacy, turns, statistic)
-
-    @property
-    def turns(self) -> tuple[Evidence, ...]:
-        """The releases, turn by turn."""
-        return self.evidence
 
     @property
     def standard_deviation(self) -> float:
@@ -163,24 +139,25 @@ class Summary(Covered):
         level, draw = chance("level", level), public_generator(generator)
         if population:
             require_independent(self.privacy)
-        found, noise = _moments(self.turns), _noise_of(self.turns, draw)
+        moments = _moments(self.turns, draw)
+        found = moments.found
         student = draw.standard_t(max(float(found.records) - 1, 1.0), DRAWS) if population else None
         normal = draw.standard_normal(DRAWS) if population else None
         most = self.privacy.most_records
         total = inf if most is None else float(most)
-        counts = count_ends(found, noise, level, total, normal)
+        counts = moments.count_ends(level, total, normal)
         if len(self.turns) == 1:
             return np.array([counts])
         middle, half = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2
         step = half / (2 * HALF)
         rounded = step * min(max(float(found.records), 0.0), total)
-        mean = _scaled(mean_ends(found, noise, level, student), half, middle, step)
-        sums = _scaled(sum_ends(found, noise, level, student, middle / half, total), half, 0, rounded)
+        mean = _scaled(moments.mean_ends(level, student), half, middle, step)
+        sums = _scaled(moments.sum_ends(level, student, middle / half, total), half, 0, rounded)
         ends = [counts, _inside(sums, total * min(self.lower, 0.0), total * max(self.upper, 0.0))]
         ends.append(_inside(mean, self.lower, self.upper))
         if found.square is not None:
             spread = _spread(self.turns, draw) if population and len(self.turns) == len(ALL_FOUR) else None
-            variance = _scaled(variance_ends(found, noise, level, normal, spread), half**2, 0, 8 * half * step)
+            variance = _scaled(moments.variance_ends(level, normal, spread), half**2, 0, 8 * half * step)
             ends.append(_inside(variance, 0.0, LARGEST_VARIANCE * half**2))
         return np.array(ends)
 
@@ -208,16 +185,15 @@ class Summary(Covered):
         low, high = self.intervals(level, population=population)[place].tolist()
         return low, high
 
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         place = list(self.statistics).index(self.statistic)
         own = [
             shade._replace(lower=np.asarray(shade.lower)[[place]], upper=np.asarray(shade.upper)[[place]])
-            for shade in shaded
+            for shade in shades
         ]
-        return display.draw_means([name or "all"], [self.value], privacy, label=self.clamped, shades=own, ax=ax)
-
-    def _covers(self) -> str:
-        return EACH
+        return display.draw_means(
+            [how["name"] or "all"], [self.value], how["privacy"], label=self.clamped, shades=own, ax=how["ax"]
+        )
 
     def _columns(self) -> dict[str, list[Any]]:
         return {"statistic": list(self.statistics), "value": list(self.statistics.values())}
@@ -230,7 +206,7 @@ class Summary(Covered):
         return {"label": self.label, "lower": self.lower, "upper": self.upper, **asked}
 
     @classmethod
-    def _opened(cls, opened: Opened) -> Summary:
+    def _opened(cls, opened: display.Opened) -> Summary:
         question = opened.evidence["question"]
         turns = tuple(Evidence.from_json(release) for release in opened.evidence["releases"])
         statistic = question.get("statistic", MEAN)
@@ -244,9 +220,6 @@ class Summary(Covered):
     def _in_short(self) -> tuple[str, ...]:
         return self.label, *(f"{name} {numeral(value)}" for name, value in self.statistics.items())
 
-    def _title(self) -> str:
-        return f"Summary of {self.label}"
-
     def _summary(self) -> list[tuple[str, str]]:
         return [(name, numeral(value)) for name, value in self.statistics.items()]
 
@@ -254,50 +227,28 @@ class Summary(Covered):
 class SummaryByCategory(ByCategory[Summary]):
     """A summary for each category, in the order that was declared; pictures show one dot for each category."""
 
-    MEMBERS: ClassVar[str] = "summary"
+    MEMBERS = "summary"
+    COVERS = EACH
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        level: float | None = 0.95,
-        population: bool = True,
-        name: str | None = None,
-    ) -> Axes:
-        """Draw the number that was asked for in all categories, with intervals for these records and the `population`.
+    plot = Covered.plot
 
-        Without a `level` there are none.
-        A `name` stands before the categories.
-        """
-        whom, each = scopes(self.privacy, population=population), list(self.values())
-        privacy, level = pictured(self.privacy, level, len(each), population=population)
+    def _ends(self, level: float, /, *, population: bool) -> FloatArray:
+        return np.array([one.interval(level, population=population) for one in self.values()]).T
 
-        def ends(level: float, /, *, population: bool) -> FloatArray:
-            return np.array([one.interval(level, population=population) for one in each]).T
-
-        names, values = self._names(name), [one.value for one in each]
-        shaded = shades(whom, level, EACH, ends)
-        return display.draw_means(names, values, privacy, label=each[0].clamped, shades=shaded, ax=ax)
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        names, (first, *_), values = self._names(how["name"]), self.values(), [one.value for one in self.values()]
+        return display.draw_means(names, values, how["privacy"], label=first.clamped, shades=shades, ax=how["ax"])
 
 
-def _moments(turns: tuple[Evidence, ...]) -> Moments:
-    return _in_units([turn.unbiased[0, 0] for turn in turns[:3]])
-
-
-def _noise_of(turns: tuple[Evidence, ...], draw: np.random.Generator) -> Moments:
-    return _in_units(
-        [
-            np.concatenate([cells[:, 0, 0] for cells, _ in turn.sums.simulate(turn.total, DRAWS, draw)])
-            for turn in turns[:3]
-        ]
-    )
+def _moments(turns: tuple[Evidence, ...], draw: np.random.Generator) -> ReleasedMoments:
+    noises = [noise_of(turn.sums, turn.total, DRAWS, draw)[:, 0, 0] for turn in turns[:3]]
+    return ReleasedMoments(_in_units([turn.unbiased[0, 0] for turn in turns[:3]]), _in_units(noises))
 
 
 def _spread(turns: tuple[Evidence, ...], draw: np.random.Generator) -> Spread:
     """The scatter of squares, from counts of even cells between the bounds."""
     counts = turns[-1].unbiased[0]
-    chunks = turns[-1].sums.simulate(turns[-1].total, DRAWS, draw)
-    noise = np.concatenate([cells[:, 0] for cells, _ in chunks])
+    noise = noise_of(turns[-1].sums, turns[-1].total, DRAWS, draw)[:, 0]
     return Spread(np.linspace(-1.0, 1.0, len(counts) + 1), counts, noise, draw.standard_normal(noise.shape))
 
 
@@ -316,9 +267,6 @@ def _in_units(parts: list[Any]) -> Moments:
 
 def _scaled(ends: tuple[float, float], factor: float, shift: float, rounding: float) -> tuple[float, float]:
     return shift + factor * ends[0] - rounding, shift + factor * ends[1] + rounding
-
-
-# Questions about the count, sum, mean and variance of one column, each of which gives a summary.
 
 
 LARGEST_BOUND = 1e100
@@ -439,7 +387,11 @@ class SumQuestion(_Bounded):
     STATISTIC: ClassVar[str] = SUM
 
     def _shares(self, setting: Setting) -> tuple[Fraction, ...]:
-        counted = _share_of_count(abs(self.lower + self.upper), self.upper - self.lower, setting)
+        # Of half * distances + middle * count the variance is least. Noises of the two have standard deviations over
+        # their shares under a pure loss, and variances over them under a concentrated one.
+        middle, half = abs(self.lower + self.upper), self.upper - self.lower
+        best = 1 / (1 + (half / middle) ** (1.0 if setting.loss.epsilon is None else 2 / 3)) if middle > 0 else 0.0
+        counted = min(max(Fraction(round(best * PARTS), PARTS), LEAST_COUNT), 1 - LEAST_COUNT)
         return counted, 1 - counted
 
 
@@ -561,19 +513,5 @@ def _summed(
         cells = replace(axis, grid=Grid(axis.grid.lower, axis.grid.upper, cells=SPREAD_CELLS))
         releases.extend((yield from needed(Cells(axes_of(by, cells)), others[-1])).releases)
     turns, privacy = tuple(Evidence.of(release) for release in releases), statement_of(releases)
-    if by is None:
-        return Summary.read(turns, axis.grid, label, privacy, statistic)
-    rows = zip(combined(keys_of(by)), zip(*(rows_of(turn) for turn in turns), strict=True), strict=True)
-    summaries = {name: Summary.read(row, axis.grid, label, privacy, statistic) for name, row in rows}
-    return SummaryByCategory(columns_of(by), summaries)
-
-
-def _share_of_count(middle: float, half: float, setting: Setting) -> Fraction:
-    """Make the variance of ``half * distances + middle * count`` least.
-
-    Noises of the two have standard deviations over their shares under a pure loss, and variances over them under a
-    concentrated one.
-    """
-    power = 1.0 if setting.loss.epsilon is None else 2 / 3
-    best = 1 / (1 + (half / middle) ** power) if middle > 0 else 0.0
-    return min(max(Fraction(round(best * PARTS), PARTS), LEAST_COUNT), 1 - LEAST_COUNT)
+    rows = [turns] if by is None else zip(*map(rows_of, turns), strict=True)
+    return parted(by, [Summary.read(row, axis.grid, label, privacy, statistic) for row in rows], SummaryByCategory)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ..display import numeral, span
 from ..display.groups import draw_survival
 from ..estimation.hazards import Counts, Hazards, hazards_of_few
 from ..inference import public_generator, simultaneous_errors
-from ..inference.simulation import draws_for
+from ..inference.simulation import draws_for, noise_of
 from ..inference.survival import (
     FEWEST_AT_RISK,
     AtRisk,
@@ -37,12 +37,10 @@ from ..inference.survival import (
     survival_band,
     told_rise,
 )
-from .by_category import ByCategory, axis_label, in_words, rows_of
+from .by_category import axis_label, in_words, parted, rows_of
 from .question import (
     By,
     axes_of,
-    columns_of,
-    combined,
     declared_values,
     keys_of,
     labels,
@@ -50,16 +48,7 @@ from .question import (
     require_independent,
     statement_of,
 )
-from .result import Covered, notes_on_width, warn_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ..display import Opened, Shade
-
-
-# Records that leave in each cell of time, by an event or censored, and that are at risk until then: as released.
-
+from .result import Covered, Drawing, notes_on_width, warn_of
 
 Pair = tuple[Evidence, Evidence]
 """Counts of the censored and of events, each of one row of cells, with those outside the grid apart."""
@@ -85,7 +74,7 @@ class Leaving(NamedTuple):
     @classmethod
     def noise(cls, pair: Pair, draw: np.random.Generator) -> Self:
         """The noise of it, simulated, (draws, cells)."""
-        censored, events = (_noise(turn, draw) for turn in pair)
+        censored, events = (noise_of(turn.sums, turn.total, draws_for(turn.sums.cells), draw)[:, 0] for turn in pair)
         return cls(at_risk(events, censored), censored_inside(censored))
 
     @property
@@ -98,20 +87,9 @@ class Leaving(NamedTuple):
         """Events and censored records of each cell, (..., cells)."""
         return np.asarray(self.at_risk.events + self.censored)
 
-    def within(self, known: BoolArray) -> Leaving:
-        """In these cells alone."""
-        events, records = (each[..., known] for each in self.at_risk)
-        return Leaving(AtRisk(events, records), self.censored[..., known])
-
-    def first(self, draws: int) -> Leaving:
-        """So many draws of noise."""
-        events, records = (each[:draws] for each in self.at_risk)
-        return Leaving(AtRisk(events, records), self.censored[:draws])
-
-
-def _noise(turn: Evidence, draw: np.random.Generator) -> FloatArray:
-    cells = turn.sums.simulate(turn.total, draws_for(turn.sums.cells), draw)
-    return np.concatenate([each[:, 0] for each, _ in cells])
+    def taken(self, at: Any) -> Leaving:
+        """Some of the cells, or of the draws, by their index."""
+        return Leaving(self.at_risk.taken(at), self.censored[at])
 
 
 # Notes on survival curves with wide cells of time, and on their log-rank test, by released counts.
@@ -151,9 +129,6 @@ def notes_on_moved(groups: Sequence[Leaving], noises: Sequence[Leaving]) -> tupl
     )
 
 
-# Survival with censoring: Kaplan-Meier and Nelson-Aalen curves in bands.
-
-
 MOST_CELLS = 2**14
 QUIET = 0.05
 """Noise of a smaller standard deviation leaves counts as they are."""
@@ -180,7 +155,11 @@ class Survival(Covered):
         grid: Where the cells lie.
     """
 
-    KIND: ClassVar[str] = "survival"
+    KIND = "survival"
+    TITLE = "Survival over {label}"
+    IN_SHORT = "{label}, median {median_in_words}"
+    COLUMNS = ("x", "y", "cumulative_hazard", "at_risk")
+    COVERS = "band"
 
     label: str
     privacy: PrivacyStatement
@@ -192,14 +171,10 @@ class Survival(Covered):
         """From counts of the censored and of events, each of one row of cells, with those outside apart."""
         told, noises = Leaving.counted(evidence), Leaving.noise(evidence, public_generator(None))
         known = known_cells(told.at_risk, noises.at_risk)
-        noted = privacy.noted(*notes_on_wide_cells(told.within(known), noises.within(known)))
+        noted = privacy.noted(*notes_on_wide_cells(told.taken(known), noises.taken((..., known))))
         read = cls(label, noted, evidence, grid)
-        return replace(read, privacy=noted.noted(*read._notes_on_noise()))
-
-    def _notes_on_noise(self) -> tuple[str, ...]:
-        """A note if nothing is known of the curve at any time."""
-        lower, upper = self.band(LEVEL)
-        return notes_on_width((upper - lower)[1:], EVERYWHERE)
+        lower, upper = read.band(LEVEL)
+        return replace(read, privacy=noted.noted(*notes_on_width((upper - lower)[1:], EVERYWHERE)))
 
     @cached_property
     def x(self) -> FloatArray:
@@ -213,13 +188,13 @@ class Survival(Covered):
         Where noise is large beside the counts, hazards are shrunk to smooth or constant ones, as far as released
         counts tell no more; see `postprocess.estimation.hazards`. Bands and intervals come from the counts alone.
         """
-        share = survival(self._found, self._known) if self._few is None else self._few.share
+        share = survival(self._told.at_risk, self._known) if self._few is None else self._few.share
         return np.append(1.0, share)
 
     @cached_property
     def cumulative_hazard(self) -> FloatArray:
         """The estimate of Nelson and Aalen before each edge, of the shape of `x`."""
-        hazard = cumulative_hazard(self._found, self._known) if self._few is None else self._few.cumulative
+        hazard = cumulative_hazard(self._told.at_risk, self._known) if self._few is None else self._few.cumulative
         return np.append(0.0, hazard)
 
     @cached_property
@@ -228,7 +203,7 @@ class Survival(Covered):
 
         See `at_risk_intervals`.
         """
-        return np.append(self._found.records[:1], self._found.records)
+        return np.append(self._told.at_risk.records[:1], self._told.at_risk.records)
 
     @cached_property
     def _few(self) -> Hazards | None:
@@ -240,11 +215,6 @@ class Survival(Covered):
             return None
         records = Counts(told.at_risk.records[0], noise.at_risk.records[:, 0])
         return hazards_of_few(events, censored, records, public_generator(None))
-
-    @property
-    def turns(self) -> Sequence[Evidence]:
-        """The releases: rows of one table."""
-        return self.evidence
 
     @property
     def median_cell(self) -> tuple[float, float]:
@@ -301,9 +271,6 @@ class Survival(Covered):
         lower, upper = survival_band(orders, known, chance("level", level))
         return np.minimum(np.append(1.0, lower), self.y), np.maximum(np.append(1.0, upper), self.y)
 
-    def _ends(self, level: float, /, *, population: bool) -> tuple[FloatArray, FloatArray]:
-        return self.band(level, population=population)
-
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """The band as ends, of shape ``(cells + 1, 2)``.
 
@@ -320,8 +287,8 @@ class Survival(Covered):
             draw = public_generator(None)
             noises = Leaving.noise(self.evidence, draw)
             normal = draw.standard_normal(noises.censored.shape)  # after the noise, so that it does not depend on it
-            known = np.logical_and.accumulate(known & (self._found.records > FEWEST_AT_RISK))
-        late = self._found, noises.at_risk
+            known = np.logical_and.accumulate(known & (self._told.at_risk.records > FEWEST_AT_RISK))
+        late = self._told.at_risk, noises.at_risk
         # At a declared value times are tied, and events come first, as in the textbook: no order is open.
         both = late, late if self.grid.values is not None else (self._told.early, noises.early)
         shares = [survival(found, known) for found, _ in both]
@@ -337,16 +304,8 @@ class Survival(Covered):
         return Leaving.noise(self.evidence, public_generator(None))
 
     @property
-    def _found(self) -> AtRisk:
-        return self._told.at_risk
-
-    @property
-    def _noise(self) -> AtRisk:
-        return self._noises.at_risk
-
-    @property
     def _known(self) -> BoolArray:
-        return known_cells(self._found, self._noise)
+        return known_cells(self._told.at_risk, self._noises.at_risk)
 
     def at_risk_intervals(self, level: float) -> FloatArray:
         """Lower and upper ends of `at_risk`, all correct at once with chance `level`: shape ``(cells + 1, 2)``.
@@ -356,8 +315,8 @@ class Survival(Covered):
         Raises:
             ValueError: `level` is not between 0 and 1.
         """
-        error = simultaneous_errors([self._noise.records], chance("level", level))
-        ends = np.stack([self._found.records - error, self._found.records + error], axis=1)
+        error = simultaneous_errors([self._noises.at_risk.records], chance("level", level))
+        ends = np.stack([self._told.at_risk.records - error, self._told.at_risk.records + error], axis=1)
         return np.asarray(np.maximum(np.concatenate([ends[:1], ends]), 0.0))
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
@@ -369,37 +328,25 @@ class Survival(Covered):
         if level is None:
             return super().to_frame()
         ends = dict(zip(("at_risk_lower", "at_risk_upper"), self.at_risk_intervals(level).T, strict=True))
-        band = dict(zip(self._named_ends(), self.band(level, population=population), strict=True))
+        band = dict(zip(self.ENDS, self.band(level, population=population), strict=True))
         return display.to_frame({**self._columns(), **band, **ends})
 
-    def _covers(self) -> str:
-        return "band"
-
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
-        error = np.diff(self.at_risk_intervals(LEVEL), axis=1)[1:, 0] / 2 if shaded else None
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        error = np.diff(self.at_risk_intervals(LEVEL), axis=1)[1:, 0] / 2 if shades else None
         risk = display.AtRiskRow(self.x, self.at_risk[1:], error)
-        return draw_survival(self.x, self.y, privacy, label=self.label, at_risk=risk, shades=shaded, ax=ax, name=name)
-
-    def _columns(self) -> dict[str, FloatArray]:
-        return {"x": self.x, "y": self.y, "cumulative_hazard": self.cumulative_hazard, "at_risk": self.at_risk}
+        return draw_survival(self.x, self.y, label=self.label, at_risk=risk, shades=shades, **how)
 
     def _question(self) -> dict[str, object]:
         return {"label": self.label, **declared_values(self.grid)}
 
     @classmethod
-    def _opened(cls, opened: Opened) -> Survival:
+    def _opened(cls, opened: display.Opened) -> Survival:
         releases = [Evidence.from_json(release) for release in opened.evidence["releases"]]
         if len(releases) != 2:
             raise Refused("curve.evidence.releases", "counts of the censored and of events are needed")
         question = {**opened.evidence["question"], "outside": Outside.APART.name}
         grid = read_cells(question, opened.arrays["x"])
         return cls.read((releases[0], releases[1]), grid, question["label"], opened.privacy)
-
-    def _in_short(self) -> tuple[str, ...]:
-        return self.label, f"median {self.median_in_words}"
-
-    def _title(self) -> str:
-        return f"Survival over {self.label}"
 
     def _summary(self) -> list[tuple[str, str]]:
         words = span(*self.median_interval(0.95))
@@ -459,19 +406,10 @@ class SurvivalQuestion:
         rows, privacy = rows_of(found.counts), statement_of(found.releases)
         label = axis_label(self.time, self.measured_in)
         curves = [Survival.read(pair, axis.grid, label, privacy) for pair in zip(rows[::2], rows[1::2], strict=True)]
-        if self.by is None:
-            return curves[0]
-        return ByCategory(columns_of(self.by), dict(zip(combined(keys_of(self.by)), curves, strict=True)))
+        return parted(self.by, curves)
 
     def __str__(self) -> str:
         return in_words(f"survival by {self.event}", self.time, self.by)
-
-
-def _first(x: FloatArray, holds: BoolArray) -> float:
-    return float(x[np.argmax(holds)]) if holds.any() else inf
-
-
-# A test of whether two groups survive alike, from curves that are released.
 
 
 class LogRankTest(NamedTuple):
@@ -529,13 +467,14 @@ def log_rank_test(first: Survival, second: Survival, *, generator: np.random.Gen
     chance, pair = public_generator(generator), (first.evidence, second.evidence)
     groups, noises = [Leaving.counted(each) for each in pair], [Leaving.noise(each, chance) for each in pair]
     draws = min(len(each.censored) for each in noises)
-    noises = [each.first(draws) for each in noises]
+    noises = [each.taken(slice(draws)) for each in noises]
     known = np.logical_and(
         *(known_cells(each.at_risk, noise.at_risk) for each, noise in zip(groups, noises, strict=True))
     )
     (one, other), moved = (each.at_risk for each in groups), (noises[0].at_risk, noises[1].at_risk)
     found = log_rank((one, other), moved, known, chance)
-    noted = notes_on_moved([each.within(known) for each in groups], [each.within(known) for each in noises])
+    within: Any = ..., known
+    noted = notes_on_moved([each.taken(within) for each in groups], [each.taken(within) for each in noises])
     test = LogRankTest(found.statistic, found.pvalue, noted if known.any() else ())
     warn_of(test)
     return test

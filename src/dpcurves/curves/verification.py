@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -15,16 +15,12 @@ from ..arrays import FloatArray
 from ..conversation import ALL, Evidence, Needs, PrivacyStatement, Setting, Single, needed
 from ..data import Axis, Categories, Grid
 from ..data.axis import Category, category
+from ..display.canvas import Shade
 from ..inference.moments import above_half, chance_above_half, chance_interval, count_interval
 from ..models import Ranged
 from ..queries import SubsetQuery
 from .question import require_independent, statement_of
-from .result import EACH, Covered
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ..display import Opened, Shade
+from .result import EACH, Covered, Drawing
 
 FEW = 20
 OF_FEW = "fewer than 20 subsets: one that is confirmed or not moves the share by 5% or more"
@@ -52,7 +48,15 @@ class Verification(Covered):
     Data frame of one row: columns ``share``, ``probability`` and ``subsets``.
     """
 
-    KIND: ClassVar[str] = "verification"
+    KIND = "verification"
+    TITLE = "Verification"
+    IN_SHORT = "{share:.0%} of {subsets} subsets, probability {probability:.3g}"
+    SUMMARY = (
+        ("claim", "{claim}"), ("subsets that confirm", "{share:.0%} of {subsets}"),
+        ("chance that more than half do", "{probability:.3g}"),
+    )  # fmt: skip
+    ARRAYS = ("share", "probability", "subsets", "claim")
+    COVERS = EACH
 
     share: float
     probability: float
@@ -110,12 +114,10 @@ class Verification(Covered):
     def _released(self) -> tuple[int, int, Any]:
         return self.evidence.values[0], self.subsets, self.evidence.sums.parts[0].noise
 
-    def _covers(self) -> str:
-        return EACH
-
-    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         values = {"subsets that confirm": self.share, "chance that over half do": self.probability}
-        return display.draw_numbers(values, privacy, shades=[_with_none(each) for each in shaded], ax=ax, name=name)
+        of_share = [Shade(np.append(lower, np.nan), np.append(upper, np.nan), words) for lower, upper, words in shades]
+        return display.draw_numbers(values, shades=of_share, **how)  # the chance has no interval
 
     def _columns(self) -> dict[str, Any]:
         return {
@@ -123,36 +125,16 @@ class Verification(Covered):
             "subsets": np.array([self.subsets]),
         }  # fmt: skip
 
-    def _arrays(self) -> dict[str, object]:
-        return {"share": self.share, "probability": self.probability, "subsets": self.subsets, "claim": self.claim}
-
     def _question(self) -> dict[str, object]:
         return {"claim": self.claim, "subsets": self.subsets}
 
     @classmethod
-    def _opened(cls, opened: Opened) -> Verification:
+    def _opened(cls, opened: display.Opened) -> Verification:
         question, (released,) = opened.evidence["question"], opened.evidence["releases"]
         subsets, claim = int(question["subsets"]), str(question["claim"])
         if not subsets >= 2 or len(claim) > 10_000:
             raise Refused("curve", "it does not say how many subsets there are")
         return cls.read(Evidence.from_json(released), subsets, claim, opened.privacy)
-
-    def _in_short(self) -> tuple[str, ...]:
-        return (f"{self.share:.0%} of {self.subsets} subsets", f"probability {self.probability:.3g}")
-
-    def _title(self) -> str:
-        return "Verification"
-
-    def _summary(self) -> list[tuple[str, str]]:
-        return [
-            ("claim", self.claim), ("subsets that confirm", f"{self.share:.0%} of {self.subsets}"),
-            ("chance that more than half do", f"{self.probability:.3g}"),
-        ]  # fmt: skip
-
-
-def _with_none(shade: Shade) -> Shade:
-    """The interval of the share; the chance has none."""
-    return shade._replace(lower=np.append(shade.lower, np.nan), upper=np.append(shade.upper, np.nan))
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +209,10 @@ class VerifyQuestion:
     def _query(self) -> SubsetQuery:
         above = -inf if self.above is None else self.above
         below = inf if self.below is None else self.below
-        axes = tuple(map(_axis, (self.outcome, *self.columns)))
+        axes = tuple(
+            Axis(each.column, Grid(each.lower, each.upper, cells=1)) if isinstance(each, Ranged) else each
+            for each in (self.outcome, *self.columns)
+        )
         return SubsetQuery(axes, self.subsets, self._place(), above, below)
 
     def _place(self) -> int:
@@ -252,10 +237,6 @@ class VerifyQuestion:
 
     def __str__(self) -> str:
         return f"verification of {self._claim()} in {self.subsets} subsets"
-
-
-def _axis(column: Ranged | Categories) -> Axis | Categories:
-    return Axis(column.column, Grid(column.lower, column.upper, cells=1)) if isinstance(column, Ranged) else column
 
 
 def _named(coefficient: tuple[str, Category | None]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
-from ..laws import IntervalSums, Tier
+from ..laws import IntervalSums
 from ..laws.law import LEAST_VARIANCE
 
 # Intervals of cells that split in two, down to single cells: what may be measured, and how it is numbered.
@@ -182,7 +182,10 @@ class Dyadic(Layout):
         if cells < 1:
             raise Refused("cells", f"at least 1 is needed, got {cells}")
         size = 1 << (cells - 1).bit_length()
-        begin, end = _heap(size, cells)
+        node = np.arange(1, 2 * size)
+        height = size.bit_length() - np.frexp(node.astype(np.float64))[1].astype(np.int64)
+        first, width = np.append(0, (node << height) - size), np.append(0, np.int64(1) << height)  # node 0 is none
+        begin, end = np.minimum(first, cells), np.minimum(first + width, cells)
         halvings = tuple(_level(size, cells, depth) for depth in range(size.bit_length() - 1))
         return cls(cells, begin, end - begin, halvings, size, ends=None)
 
@@ -229,15 +232,6 @@ class Dyadic(Layout):
             level[[0, -1]] = left, right
             level = level[self.width[level] > 0]
         return np.concatenate([[first], level, [last]])
-
-
-def _heap(size: int, cells: int) -> tuple[IntArray, IntArray]:
-    """First cells and ends of the nodes of a heap. Node 0 is none."""
-    node = np.arange(1, 2 * size)
-    height = size.bit_length() - np.frexp(node.astype(np.float64))[1].astype(np.int64)
-    begin = np.append(0, (node << height) - size)
-    width = np.append(0, np.int64(1) << height)
-    return np.minimum(begin, cells), np.minimum(begin + width, cells)
 
 
 def _level(size: int, cells: int, depth: int) -> Halving:
@@ -316,7 +310,11 @@ class BoxTree:
             lower, upper = _halved(lower, upper)
             tilings.append(_ends(lower, upper, beyond))
         order = np.asarray(np.ravel_multi_index(tuple(lower.T), shape), dtype=np.int64)
-        return BoxTree(order, tuple(tilings), _layout(tilings, beyond))
+        layout = Layout.nested(tilings)
+        if beyond:  # they are an end of their own: nothing is learned from their share of all
+            first, *rest = layout.halvings
+            layout = replace(layout, halvings=(first._replace(off_end=True), *rest))
+        return BoxTree(order, tuple(tilings), layout)
 
     @property
     def depth(self) -> int:
@@ -342,15 +340,6 @@ def _halved(lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
 def _ends(lower: IntArray, upper: IntArray, beyond: int) -> IntArray:
     ends = np.append(0, np.cumsum((upper - lower).prod(axis=1)))
     return np.append(ends, ends[-1] + beyond) if beyond else ends
-
-
-def _layout(tilings: list[IntArray], beyond: int) -> Layout:
-    """The layout. Cells beyond are an end of their own: nothing is learned from their share of all."""
-    layout = Layout.nested(tilings)
-    if not beyond:
-        return layout
-    first, *rest = layout.halvings
-    return Layout(layout.cells, layout.begin, layout.width, (first._replace(off_end=True), *rest))
 
 
 # Measurements of dyadic intervals of the same cells by several releases.
@@ -395,7 +384,7 @@ def gather(layout: Layout, releases: Sequence[tuple[IntervalSums, Values]]) -> M
         ValueError: an interval is no node, values do not fit their law, or a law is over other cells or several rows.
 
     >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, Noise
+    >>> from dpcurves.laws import Family, Noise, Tier
     >>> level = Tier(range(2), Noise(Family.GAUSSIAN, Fraction(4)))
     >>> law = IntervalSums(1, 2, (level,), missing=None)
     >>> known = gather(Layout.nested([np.array([0, 2])]), [(law, [5, 1]), (law, [3, 1])])
@@ -404,28 +393,18 @@ def gather(layout: Layout, releases: Sequence[tuple[IntervalSums, Values]]) -> M
     """
     known = Measurements.nothing(layout)
     for law, values in releases:
-        _check(layout, law, values)
+        if (law.rows, law.cells) != (1, layout.cells):
+            raise Refused("law", f"one row of {layout.cells} cells is needed, got {law.rows} of {law.cells}")
+        if len(values) != law.size:
+            raise Refused("values", f"{law.size} are needed to fit the law, got {len(values)}")
         start = 0
         for level in law.levels:
             counts = np.asarray(values[start : start + len(level.starts)], dtype=np.float64)
-            _merge(known, level, counts)
+            node, variance = layout.find(level.bounds(layout.cells)), max(level.noise.variance, LEAST_VARIANCE)
+            before = known.precision[node]
+            trust = 1 / (1 + variance * before)  # of the new values
+            known.value[node] += trust * (counts - known.value[node])
+            known.fourth[node] = (1 - trust) ** 4 * known.fourth[node] + trust**4 * level.noise.fourth_cumulant
+            known.precision[node] = before + 1 / variance
             start += len(level.starts)
     return known
-
-
-def _check(layout: Layout, law: IntervalSums, values: Values) -> None:
-    if (law.rows, law.cells) != (1, layout.cells):
-        raise Refused("law", f"one row of {layout.cells} cells is needed, got {law.rows} of {law.cells}")
-    if len(values) != law.size:
-        raise Refused("values", f"{law.size} are needed to fit the law, got {len(values)}")
-
-
-def _merge(known: Measurements, level: Tier, counts: FloatArray) -> None:
-    """Into the arrays of `known`."""
-    node = known.layout.find(level.bounds(known.layout.cells))
-    variance = max(level.noise.variance, LEAST_VARIANCE)
-    before = known.precision[node]
-    trust = 1 / (1 + variance * before)  # of the new values
-    known.value[node] += trust * (counts - known.value[node])
-    known.fourth[node] = (1 - trust) ** 4 * known.fourth[node] + trust**4 * level.noise.fourth_cumulant
-    known.precision[node] = before + 1 / variance

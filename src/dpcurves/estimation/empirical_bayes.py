@@ -220,7 +220,8 @@ def _one_sided(splits: NoisySplits, variance: FloatArray, log_chance: FloatArray
         left = side * (splits.deviation - end)
         log_likelihood = odds - (left**2 / variance + np.log(variance)) / 2
         nothing.append((_together(log_likelihood, variance, variance)[0], end, end**2))
-        some.append(_beside(_half_normal(left, variance, prior, odds), end, side))
+        log_likelihood, mean, second = _half_normal(left, variance, prior, odds)  # of the leftover
+        some.append((log_likelihood, end + side * mean, end**2 + 2 * end * side * mean + second))
     return [_together(*(np.stack(each) for each in zip(*sides, strict=True))) for sides in (nothing, some)]
 
 
@@ -233,12 +234,6 @@ def _half_normal(left: FloatArray, noise: FloatArray, prior: FloatArray, odds: F
     log_likelihood = odds + log(2) + log_chance - (left**2 / spread + np.log(spread)) / 2
     expected = np.maximum(mean + scale * hazard, 0)
     return _together(log_likelihood, expected, np.maximum(scale**2 + mean * expected, expected**2))
-
-
-def _beside(leftover: MeanAndSquares, end: FloatArray, side: float) -> MeanAndSquares:
-    """From moments of a leftover to those of the deviation, which is that far from the one that leaves nothing."""
-    log_likelihood, mean, second = leftover
-    return log_likelihood, end + side * mean, end**2 + 2 * end * side * mean + second
 
 
 def _together(log_likelihood: FloatArray, mean: FloatArray, second: FloatArray) -> MeanAndSquares:
@@ -299,7 +294,12 @@ def normal_tail(at: FloatArray) -> NormalTail:
     [-0.693, -804.608]
     """
     x = np.abs(at) / np.sqrt(2)
-    scaled = _polynomial((x - _TURN) / (x + _TURN)) / (1 + 2 * x)
+    place = (x - _TURN) / (x + _TURN)
+    scaled = np.full_like(place, _COEFFICIENTS[0])
+    for coefficient in _COEFFICIENTS[1:]:
+        scaled *= place
+        scaled += coefficient
+    scaled /= 1 + 2 * x
     square = x * x
     bell = np.exp(-square)
     rest = bell * scaled / 2  # the chance beyond the point, on the side that is further out
@@ -309,23 +309,13 @@ def normal_tail(at: FloatArray) -> NormalTail:
     return NormalTail(log_chance, np.sqrt(1 / (2 * np.pi)) * density / np.where(low, scaled / 2, 1 - rest))
 
 
-def _polynomial(at: FloatArray) -> FloatArray:
-    value = np.full_like(at, _COEFFICIENTS[0])
-    for coefficient in _COEFFICIENTS[1:]:
-        value *= at
-        value += coefficient
-    return value
-
-
 # Counts drawn towards even splits where noise is larger than structure, as far as the splits themselves tell.
 #
 # Two passes over a binary tree. Upwards: least squares. Downwards: of each node, the count is split between its halves
-# as the mixture of kinds in `mixture` makes of the noisy split; how frequent a kind is, is estimated on each level,
-# from
-# all its other splits. Beside this stands the plain assumption that records lie evenly all over the grid: all splits
+# as the mixture of kinds above makes of the noisy split; how frequent a kind is, is estimated on each level, from all
+# its other splits. Beside this stands the plain assumption that records lie evenly all over the grid: all splits
 # together tell how likely that is, and the two estimates are averaged accordingly. Cells are never negative, and they
-# add
-# up to the total that was given.
+# add up to the total that was given.
 
 
 ROUGH = 0.25
@@ -588,7 +578,10 @@ def _uneven(layout: Layout, ascent: SplitAscent, total: float, law: PriorLaw | N
             of_law += judged.for_law(law, halving, weights)
         variance = _doubted(splits, moments, weights.all, rough, descent.doubt[halving.parent])
         _settle(descent, halving, splits, moments.mean, variance)
-        _classify(descent, halving, rough if halving.off_end else _rough(splits, moments))
+        if not halving.off_end:
+            large = ROUGH * splits.count**2 * splits.share * (1 - splits.share)
+            rough = (moments.square > large).astype(np.int8)
+        descent.rough[halving.left] = descent.rough[halving.right] = rough
         prior = kept
     return descent, evidence, -inf if law is None else float(of_law[0] - max(of_law[1], 0.0))
 
@@ -684,10 +677,6 @@ def _less_rough(weights: FloatArray) -> FloatArray:
     return (weights + less) / 2
 
 
-def _rough(splits: NoisySplits, moments: SplitMoments) -> NDArray[np.bool_]:
-    return moments.square > ROUGH * splits.count**2 * splits.share * (1 - splits.share)
-
-
 def _doubted(
     splits: NoisySplits, moments: SplitMoments, weights: FloatArray, rough: NDArray[np.int8], doubt: FloatArray
 ) -> FloatArray:
@@ -711,8 +700,3 @@ def _settle(descent: Descent, halving: Halving, splits: NoisySplits, mean: Float
     descent.variance[parent] = variance
     descent.doubt[left] = splits.share**2 * descent.doubt[parent] + variance
     descent.doubt[right] = (1 - splits.share) ** 2 * descent.doubt[parent] + variance
-
-
-def _classify(descent: Descent, halving: Halving, rough: NDArray[np.generic]) -> None:
-    """The class of the halves."""
-    descent.rough[halving.left] = descent.rough[halving.right] = rough

@@ -196,7 +196,9 @@ class _Model(NamedTuple):
         expected, slopes = self._expected(usual + basis @ at)
         for _ in range(STEPS):
             factor = self._factor(expected)
-            step = self._step(factor, expected, slopes @ basis, at)
+            moves = slopes @ basis
+            uphill = moves.T @ cho_solve(factor, self.found - expected) - at
+            step = np.linalg.solve(_curvature(factor, moves), uphill)
             step *= min(1.0, LONGEST / max(float(np.abs(basis @ step).max()), LONGEST))
             before, length = self._cost(factor, expected, at), 1.0
             while length > SHORTEST:
@@ -258,12 +260,6 @@ class _Model(NamedTuple):
         total[np.diag_indices(len(total))] += ROUNDING * np.trace(total)
         factor, lower = cho_factor(total, lower=True)
         return np.asarray(factor), bool(lower)
-
-    def _step(
-        self, factor: tuple[FloatArray, bool], expected: FloatArray, slopes: FloatArray, at: FloatArray
-    ) -> FloatArray:
-        uphill = slopes.T @ cho_solve(factor, self.found - expected) - at
-        return np.asarray(np.linalg.solve(_curvature(factor, slopes), uphill))
 
     def _cost(self, factor: tuple[FloatArray, bool], expected: FloatArray, at: FloatArray) -> float:
         off = self.found - expected

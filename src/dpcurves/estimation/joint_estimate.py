@@ -82,9 +82,6 @@ def shrunken_estimate(
     return law.shrunken(known, total)
 
 
-# Joint estimates from several counts of one row of cells: on intervals that halve each other, or convolved at last.
-
-
 MOST_INTERVALS = 512
 """A tiling of more intervals than these is left out: what is counted once more tells most where it is wide."""
 NEARLY_NOTHING = 1e-9

@@ -195,14 +195,16 @@ def smooth_records(told: Told, cells: int, total: float) -> SmoothRecords | None
     if cells < FEWEST_CELLS or len(told.value) < FEWEST_COUNTS or total <= 1 or told.variance.min() < EXACT:
         return None
     basis = _basis(cells)
-    inside = _overlaps(told, basis.edges)
+    shared = np.minimum(told.end[:, None], basis.edges[1:]) - np.maximum(told.begin[:, None], basis.edges[:-1])
+    inside = np.clip(shared / np.diff(basis.edges), 0, 1)  # the part of each bin in each interval
     told = told._replace(variance=np.maximum(told.variance, LEAST_NOISE * total))
     chance, variance, excess = basis.width, told.variance, 1.0
     coefficients = np.zeros(basis.functions.shape[1])
     fits: list[_Fit] = []
     even = told.value
     for turn, steps in enumerate(STEPS):
-        scatter = _scatter(inside, chance, total)
+        mean = inside @ chance
+        scatter = total * ((inside * chance) @ inside.T - np.outer(mean, mean))
         if turn == 2:
             excess = _likeliest(scatter, variance, told.value - total * inside @ chance)
             if excess > MOST_EXCESS:
@@ -253,18 +255,6 @@ def _basis(cells: int) -> _Basis:
         np.append(np.zeros(len(deviations)), number ** (2 * FADING)),
         np.diff(edges) / cells,
     )
-
-
-def _overlaps(told: Told, edges: FloatArray) -> FloatArray:
-    """The part of each bin in each interval, (intervals, bins)."""
-    shared = np.minimum(told.end[:, None], edges[1:]) - np.maximum(told.begin[:, None], edges[:-1])
-    return np.asarray(np.clip(shared / np.diff(edges), 0, 1))
-
-
-def _scatter(inside: FloatArray, chance: FloatArray, total: float) -> FloatArray:
-    """Covariances of the counts of intervals of so many records."""
-    mean = inside @ chance
-    return np.asarray(total * ((inside * chance) @ inside.T - np.outer(mean, mean)))
 
 
 def _likeliest(scatter: FloatArray, variance: FloatArray, residual: FloatArray) -> float:

@@ -120,7 +120,8 @@ def fitted(law: IntervalSums, values: FloatArray, counts: FloatArray) -> FloatAr
         return np.stack([both * (1 - positive), both * positive])
 
     def apart(line: FloatArray) -> FloatArray:
-        return np.concatenate([_scaled(each, _sums(cells_of(line), each) - each.values) for each in readings])
+        off = ((_sums(cells_of(line), each) - each.values) / np.sqrt(max(each.variance, EXACT)) for each in readings)
+        return np.concatenate([np.ravel(each) for each in off])
 
     start = float(logit(np.clip(counts[1].sum() / size, 1e-4, 1 - 1e-4)))
     return cells_of(np.asarray(fit_of(apart, [start, 0.0]).x))
@@ -160,11 +161,6 @@ def _share_of_parent(layer: Layer, node: FloatArray) -> FloatArray:
 def _sums(cells: FloatArray, reading: TreeReading) -> FloatArray:
     """Over the intervals of one level."""
     return np.asarray(np.add.reduceat(cells, reading.bounds[:-1], axis=-1))
-
-
-def _scaled(reading: TreeReading, apart: FloatArray) -> FloatArray:
-    """In standard deviations of one level, as one row."""
-    return np.asarray(apart / np.sqrt(max(reading.variance, EXACT))).ravel()
 
 
 def _rising(cells: FloatArray) -> FloatArray:

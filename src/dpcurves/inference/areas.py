@@ -11,9 +11,6 @@ from ..arrays import BoolArray, FloatArray
 from ..summaries.two_classes import LEAST_MASS, auc, auc_of_counts
 from .bands import level_of_an_end, upper_quantile, upper_quantiles
 
-# Between which ends the area under a ROC curve lies: all areas that noisy counts do not contradict.
-
-
 TRIED = 65
 HALVINGS = 26
 LEAST_CLASS = 2.0  # records that a class is taken to have where sampling is told from its counts

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import Refused, chance
-from ..arrays import FloatArray
+from ..arrays import BoolArray, FloatArray
 
 # Bands and intervals: how far the truth may be from what was released.
 #
@@ -79,9 +79,22 @@ def simultaneous_errors(deviations: Iterable[FloatArray], level: float) -> Float
         ValueError: the level is not between 0 and 1, or needs more draws.
     """
     scale, counted = scaled(iter(deviations))
-    noisy = scale > ROUNDING * scale.max(initial=0.0)
-    largest = [np.max(np.abs(chunk[:, noisy] / scale[noisy]), axis=1, initial=0.0) for chunk in counted]
-    return np.where(noisy, upper_quantile(np.concatenate(largest), level) * scale, 0.0)
+    largest = np.concatenate([largest_studentised(chunk, scale) for chunk in counted])
+    return np.where(is_noisy(scale), upper_quantile(largest, level) * scale, 0.0)
+
+
+def largest_studentised(errors: FloatArray, scale: FloatArray) -> FloatArray:
+    """The largest error of each draw, in units of the scale of its point, without a sign: (draws, points) to (draws,).
+
+    Points that are exact have none.
+    """
+    noisy = is_noisy(scale)
+    return np.asarray(np.max(np.abs(errors[:, noisy]) / scale[noisy], axis=1, initial=0.0))
+
+
+def is_noisy(scale: FloatArray) -> BoolArray:
+    """A mask of the points whose standard deviation is more than the rounding of an exact one."""
+    return np.asarray(scale > ROUNDING * scale.max(initial=0.0))
 
 
 def scaled(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[FloatArray]]:
@@ -249,14 +262,23 @@ def means_within(counted: FloatArray, spread: FloatArray, squared: float, size: 
     >>> [round(float(end), 2) for end in means_within(np.array(0.0), np.array(0.0), 4.0, 100.0)]
     [0.0, 3.85]
     """
-    first, half = 1 + squared / size, counted + squared / 2
-    root = np.sqrt(np.maximum(half**2 - first * (counted**2 - squared * spread), 0.0))
+    return roots(1 + squared / size, counted + squared / 2, counted**2 - squared * spread)
+
+
+def roots(first: FloatArray | float, half: FloatArray, rest: FloatArray) -> Band:
+    """The least and the largest x with ``first x^2 - 2 half x + rest <= 0``; the middle where there is none."""
+    root = np.sqrt(np.maximum(half**2 - first * rest, 0.0))
     return (half - root) / first, (half + root) / first
+
+
+def wider(one: Band, other: Band) -> Band:
+    """The band that holds both of these."""
+    return np.minimum(one[0], other[0]), np.maximum(one[1], other[1])
 
 
 def outermost(one: FloatArray, other: FloatArray) -> FloatArray:
     """Intervals that hold both of these, each (intervals, 2)."""
-    return np.stack([np.minimum(one[:, 0], other[:, 0]), np.maximum(one[:, 1], other[:, 1])], axis=1)
+    return np.stack(wider((one[:, 0], one[:, 1]), (other[:, 0], other[:, 1])), axis=1)
 
 
 # A band for the distribution that units were drawn from: noise and sampling, simulated together.
@@ -337,15 +359,13 @@ def population_band(
     scale, counted = scaled(iter(deviations))
     spread = scale**2 + LEVELLED / units
     judged = np.sqrt(spread + sample.likely * (1 - sample.likely) / units), np.where(scale > 0, scale, np.inf)
-    largest = [_largest(chunk, sample.scatter(len(chunk)), *judged) for chunk in counted]
+    largest = []
+    for noise in counted:
+        scattered = np.abs((noise + sample.scatter(len(noise))) / judged[0])
+        largest.append([scattered.max(axis=1), np.abs(noise / judged[1]).max(axis=1)])
     together, alone = (upper_quantile(each, level) for each in np.concatenate(largest, axis=1))
     least, most = means_within(units * found, units**2 * spread, together**2, units)
     lower, upper = np.full(curve.shape, -np.inf), np.full(curve.shape, np.inf)
     lower[measured] = np.minimum(least / units, found - alone * scale)
     upper[measured] = np.maximum(most / units, found + alone * scale)
     return monotone_hull(lower, upper)
-
-
-def _largest(noise: FloatArray, sampling: FloatArray, together: FloatArray, alone: FloatArray) -> FloatArray:
-    """The largest deviation of each draw, by noise and sampling and by noise alone: (2, draws)."""
-    return np.stack([np.abs((noise + sampling) / together).max(axis=1), np.abs(noise / alone).max(axis=1)])

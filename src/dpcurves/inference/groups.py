@@ -10,8 +10,6 @@ import numpy as np
 from ..arrays import FloatArray
 from .simulation import chance_of_as_much, samples, whole_records
 
-# Average residuals of groups of similar predictions.
-
 
 def mean_residuals(groups: GroupCounts) -> FloatArray:
     """Mean of label less prediction, (..., groups): between -upper and 1 - lower whatever the noise says.

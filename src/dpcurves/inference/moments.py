@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..laws import Family, Noise
-from .bands import interval, upper_quantile, upper_quantiles
+from .bands import interval, largest_studentised, upper_quantile, upper_quantiles
 from .groups import GroupCounts, GroupNoise
 
 # Search for the ends of an interval: the distances from an estimate at which a test begins to reject.
@@ -24,6 +24,28 @@ HALVINGS = 24
 def accepted(excess: Excess, inside: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:
     """Ends of the numbers around `inside`, from `least` to `most`, whose excess is not above 0: (..., 2)."""
     return np.stack([_end(excess, inside, least), _end(excess, inside, most)], axis=-1)
+
+
+def not_contradicted(  # noqa: PLR0917
+    contrast: Excess, errors: Excess, level: float, inside: FloatArray, least: FloatArray, most: FloatArray
+) -> FloatArray:
+    """Ends of the numbers that noisy counts do not contradict, from `least` to `most`: (..., 2).
+
+    A number is between them if its contrast, which is 0 without noise where the number is the true one, is no further
+    from 0 than its errors take it with chance `level` (Fieller 1954). So no ratio of noisy numbers needs a law.
+
+    Args:
+        contrast: Of what was released, with a number: (...).
+        errors: Simulated, of the contrast with a number: (draws, ...).
+        level: The chance of each number.
+        inside: Numbers that are held, (...).
+        least, most: Between which they lie in any case, (...).
+    """
+
+    def excess(number: FloatArray) -> FloatArray:
+        return np.asarray(np.abs(contrast(number)) - upper_quantiles(np.abs(errors(number)), level))
+
+    return accepted(excess, inside, least, most)
 
 
 def _end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArray:
@@ -47,13 +69,12 @@ FAR_OFF = 12.0
 def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
     """Confidence intervals for the share of positives of each group, at confidence `level`: (groups, 2), in [0, 1].
 
-    A share s is between the ends if ``(1 - s) * positives - s * negatives``, which is 0 without noise where s is the
-    true share, is no further from 0 than noise takes it with chance `level` (Fieller 1954). So no ratio of noisy
-    numbers needs a law, and the chance holds in small groups as in large ones; a group that may be empty has the
-    interval from 0 to 1. Of the population sampling moves that number, too: for n records by a binomial law, whose
-    quantiles are read off `normal` with a correction for its skewness (Cornish and Fisher 1938).
+    The contrast of a share s is ``(1 - s) * positives - s * negatives``: see `not_contradicted`. So the chance holds in
+    small groups as in large ones; a group that may be empty has the interval from 0 to 1. Of the population sampling
+    moves the contrast, too: for n records by a binomial law, whose quantiles are read off `normal` with a correction
+    for its skewness (Cornish and Fisher 1938).
 
-    Counts below zero are taken as zero, which never takes that number further from 0.
+    Counts below zero are taken as zero, which never takes the contrast further from 0.
 
     Args:
         groups: The released groups, (groups,).
@@ -66,13 +87,12 @@ def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray |
     """
     positive, negative = np.maximum(groups.positive, 0.0), np.maximum(groups.negative, 0.0)
     size = positive + negative
-
-    def excess(share: FloatArray) -> FloatArray:
-        moved = (1 - share) * noise.positive - share * noise.negative + _sampled(size, share, normal)
-        return np.abs((1 - share) * positive - share * negative) - upper_quantiles(np.abs(moved), level)
-
-    share = np.divide(positive, size, out=np.full(size.shape, 0.5), where=size > 0)
-    return accepted(excess, share, np.zeros_like(share), np.ones_like(share))
+    inside = np.divide(positive, size, out=np.full(size.shape, 0.5), where=size > 0)
+    return not_contradicted(
+        lambda share: (1 - share) * positive - share * negative,
+        lambda share: (1 - share) * noise.positive - share * noise.negative + _sampled(size, share, normal),
+        level, inside, np.zeros_like(inside), np.ones_like(inside),
+    )  # fmt: skip
 
 
 def positive_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
@@ -91,13 +111,12 @@ def positive_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArra
     """
     positive = np.maximum(groups.positive, 0.0)
     size = np.maximum(positive + np.maximum(groups.negative, 0.0), 1.0)
-
-    def excess(expected: FloatArray) -> FloatArray:
-        moved = noise.positive + _sampled(size, np.clip(expected / size, 0.0, 1.0), normal)
-        return np.abs(positive - expected) - upper_quantiles(np.abs(moved), level)
-
-    most = positive + np.abs(noise.positive).max(axis=0) + FAR_OFF * (np.sqrt(size) + 1)
-    return accepted(excess, positive, np.zeros_like(positive), most)
+    return not_contradicted(
+        lambda expected: positive - expected,
+        lambda expected: noise.positive + _sampled(size, np.clip(expected / size, 0.0, 1.0), normal),
+        level, positive, np.zeros_like(positive),
+        positive + np.abs(noise.positive).max(axis=0) + FAR_OFF * (np.sqrt(size) + 1),
+    )  # fmt: skip
 
 
 def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, units: float, level: float) -> FloatArray:
@@ -218,46 +237,168 @@ class Moments(NamedTuple):
     value: FloatArray
     square: FloatArray | None
 
+    @property
+    def mean(self) -> FloatArray:
+        """The mean, between -1 and 1; 0 where there seems to be no record."""
+        there = self.records > 0
+        return np.asarray(np.clip(np.divide(self.value, np.where(there, self.records, 1)) * there, -1.0, 1.0))
 
-def mean_of(found: Moments) -> FloatArray:
-    """The mean, between -1 and 1; 0 where there seems to be no record."""
-    there = found.records > 0
-    return np.asarray(np.clip(np.divide(found.value, np.where(there, found.records, 1)) * there, -1.0, 1.0))
+    @property
+    def variance(self) -> FloatArray:
+        """The variance, with divisor n - 1, of at least 2 records; not below 0. NaN where squares were not released."""
+        return np.asarray(np.clip(self.unbounded_variance, 0.0, LARGEST_VARIANCE))
+
+    @property
+    def unbounded_variance(self) -> FloatArray:
+        """The variance of what may be no records at all; below 0 where noise outweighs it."""
+        if self.square is None:
+            return np.full(np.shape(self.records), np.nan)
+        count = np.maximum(self.records, 2.0)
+        return np.asarray((self.square - self.value**2 / count) / (count - 1))
 
 
-def variance_of(found: Moments) -> FloatArray:
-    """The variance, with divisor n - 1, of at least 2 records; not below 0. NaN where squares were not released."""
-    return np.asarray(np.clip(_unbounded_variance(found), 0.0, LARGEST_VARIANCE))
+class ReleasedMoments(NamedTuple):
+    """Released sums, and between which ends the numbers lie that follow from them.
 
-
-def count_ends(found: Moments, noise: Moments, level: float, total: float, normal: FloatArray | None) -> Ends:
-    """Ends of the number of records, or of its mean over samples of this size; see `mean_intervals`.
-
-    Numbers of records are whole, and so are their ends; those of the mean contain them.
-
-    Args:
+    Attributes:
         found: What was released, without bias.
         noise: Simulated.
-        level: The chance that they cover.
-        total: How many records there are, those without a value among them; infinite: private.
-        normal: Draws of the standard normal law for sampling, (draws,); None: for these records.
     """
-    possible = min(max(float(found.records), 0.0), total)
-    low, high = interval(possible, noise.records, level)  # noise beyond what is possible makes nothing certain
-    low, high = max(float(np.ceil(low - WHOLE)), 0.0), min(float(np.floor(high + WHOLE)), total)
-    if normal is None:
+
+    found: Moments
+    noise: Moments
+
+    @property
+    def less(self) -> Moments:
+        """What was released less noise."""
+        found, noise = self
+        square = None if found.square is None or noise.square is None else found.square - noise.square
+        return Moments(found.records - noise.records, found.value - noise.value, square)
+
+    def is_there(self, level: float) -> bool:
+        """Tell whether there are more records than noise makes out of none, by far: then a mean is known at all."""
+        return float(self.found.records) > max(2.0, upper_quantile(np.abs(self.noise.records), (1 + level) / 2))
+
+    def known_count(self, total: int | None) -> float:
+        """The number of records; NaN where its interval of level `KNOWN` holds all that is possible."""
+        near = max(float(self.found.records), 0.0)
+        if total is None:
+            return near
+        lower, upper = self.count_ends(KNOWN, total, None)
+        return nan if lower <= 0 and total <= upper else min(near, float(total))
+
+    def count_ends(self, level: float, total: float, normal: FloatArray | None) -> Ends:
+        """Ends of the number of records, or of its mean over samples of this size; see `mean_intervals`.
+
+        Numbers of records are whole, and so are their ends; those of the mean contain them.
+
+        Args:
+            level: The chance that they cover.
+            total: How many records there are, those without a value among them; infinite: private.
+            normal: Draws of the standard normal law for sampling, (draws,); None: for these records.
+        """
+        found, noise = self.found.records, self.noise.records
+        possible = min(max(float(found), 0.0), total)
+        low, high = interval(possible, noise, level)  # noise beyond what is possible makes nothing certain
+        low, high = max(float(np.ceil(low - WHOLE)), 0.0), min(float(np.floor(high + WHOLE)), total)
+        if normal is None:
+            return low, high
+        ends = mean_intervals(np.atleast_1d(found), noise[:, None], normal[:, None], total, level)
+        return min(float(ends[0, 0]), low), max(float(ends[0, 1]), high)
+
+    def mean_ends(self, level: float, student: FloatArray | None) -> Ends:
+        """Ends of the mean, between -1 and 1.
+
+        The contrast of a mean m is ``value - m * count``: see `not_contradicted`. For the population, sampling moves
+        it, too: by the root of count times variance, times a draw of Student's law. The variance is taken at the upper
+        end of a one-sided interval, for which a part of the error chance is spent; where squares were not released, at
+        ``1 - m**2``, the most that values between -1 and 1 with this mean can have (Bhatia and Davis 2000). Sampling is
+        taken as for many records: of few that are very skewed the ends cover less.
+
+        Args:
+            level: The chance that they cover.
+            student: Draws of Student's law for sampling, (draws,); None: for these records.
+        """
+        if not self.is_there(level):
+            return -1.0, 1.0
+        (found, noise), (level, most) = self, self._sampled_at(level, student)
+
+        def errors(mean: FloatArray) -> FloatArray:
+            moved = noise.value - mean * noise.records
+            if student is None:
+                return moved
+            return moved + student * np.sqrt(found.records * np.minimum(most, 1 - mean**2))
+
+        low, high = not_contradicted(
+            lambda mean: found.value - mean * found.records, errors, level, found.mean, np.array(-1.0), np.array(1.0)
+        ).tolist()
         return low, high
-    ends = mean_intervals(np.atleast_1d(found.records), noise.records[:, None], normal[:, None], total, level)
-    return min(float(ends[0, 0]), low), max(float(ends[0, 1]), high)
 
+    def sum_ends(self, level: float, student: FloatArray | None, middle: float, total: float) -> Ends:
+        """Ends of ``value + middle * count``, the sum of values that were shifted by `middle` before.
 
-def known_count(found: Moments, noise: Moments, total: int | None) -> float:
-    """The number of records; NaN where its interval of level `KNOWN` holds all that is possible."""
-    near = max(float(found.records), 0.0)
-    if total is None:
-        return near
-    lower, upper = count_ends(found, noise, KNOWN, total, None)
-    return nan if lower <= 0 and total <= upper else min(near, float(total))
+        For the population, of the mean of such sums over samples of this size: `total` independent units, of which
+        those without a value add nothing; or, where that number is private, as many as Poisson's law gives, which
+        scatters most.
+
+        Args:
+            level: The chance that they cover.
+            student: Draws of Student's law for sampling, (draws,); None: for these records.
+            middle: What each value was shifted by.
+            total: How many records there are; infinite: private.
+        """
+        found, noise = self
+        estimate, moved = float(found.value + middle * found.records), noise.value + middle * noise.records
+        level, most = self._sampled_at(level, student)
+        if student is not None:
+            count, mean = max(float(found.records), 1.0), float(found.mean)
+            scatter = count * min(most, 1 - mean**2) + count * (mean + middle) ** 2
+            known = count**2 * (mean + middle) ** 2 / total if isfinite(total) else 0.0
+            moved = moved + student * np.sqrt(max(scatter - known, 0.0))
+        return interval(estimate, moved, level)
+
+    def variance_ends(self, level: float, normal: FloatArray | None, spread: Spread | None = None) -> Ends:
+        """Ends of the variance, from 0, where squares were released.
+
+        For these records: quantiles of the variance that is left when noise is taken off what was released, again and
+        again. For the population a variance v is between them if the released one is no further from it than this noise
+        and sampling take it, where squared distances from the mean, which are at most c, have a variance of ``v * (c -
+        v)`` at most, whatever their law (Bhatia and Davis 2000); or, with a `spread`, of the upper limit of their mean
+        square less ``v**2``, if that is less. A part of the error chance is spent on that limit.
+
+        Args:
+            level: The chance that they cover.
+            normal: Draws of the standard normal law for sampling, (draws,); None: for these records.
+            spread: Counts that tell how squares scatter, if any were released.
+        """
+        if not self.is_there(level):
+            return 0.0, LARGEST_VARIANCE
+        found, less = self.found, self.less
+        left, each = less.unbounded_variance, (1 + level) / 2
+        if normal is None:
+            ends = [-upper_quantile(-left, each), upper_quantile(left, each)]
+            low, high = np.clip(ends, 0.0, LARGEST_VARIANCE).tolist()
+            return low, high
+        released, count, furthest = found.unbounded_variance, float(found.records), 1 + float(np.abs(found.mean))
+        fourth = np.inf
+        if spread is not None:
+            spent = SPENT * (1 - level)
+            level, fourth = level + spent, spread.largest_fourth(less.mean, count, 1 - spent)
+
+        def errors(variance: FloatArray) -> FloatArray:
+            scatter = np.clip(fourth - variance**2, 0.0, np.maximum(variance * (furthest**2 - variance), 0.0)) / count
+            return np.asarray(released - left + normal * np.sqrt(scatter))
+
+        inside, least, most = np.clip(released, 0.0, LARGEST_VARIANCE), np.array(0.0), np.array(LARGEST_VARIANCE)
+        low, high = not_contradicted(lambda variance: released - variance, errors, level, inside, least, most).tolist()
+        return low, high
+
+    def _sampled_at(self, level: float, student: FloatArray | None) -> tuple[float, float]:
+        """The level that is left, and the variance that is taken for sampling."""
+        if student is None or self.found.square is None:
+            return level, np.inf
+        spent = SPENT * (1 - level)
+        return level + spent, upper_quantile(self.less.variance, 1 - spent)
 
 
 def whole_ends(counts: FloatArray, errors: FloatArray, total: int | None) -> FloatArray:
@@ -291,132 +432,6 @@ def known_counts(counts: FloatArray, spread: FloatArray, total: int | None, erro
         return near
     lower, upper = whole_ends(counts, errors(), total).T
     return np.where((lower <= 0) & (upper >= total), np.nan, near)
-
-
-def mean_ends(found: Moments, noise: Moments, level: float, student: FloatArray | None) -> Ends:
-    """Ends of the mean, between -1 and 1.
-
-    A mean m is between them if ``value - m * count``, which is 0 without noise where m is the true one, is no further
-    from 0 than noise takes it with chance `level` (Fieller 1954). So no ratio of noisy numbers needs a law. For the
-    population, sampling moves that number, too: by the root of count times variance, times a draw of Student's law. The
-    variance is taken at the upper end of a one-sided interval, for which a part of the error chance is spent; where
-    squares were not released, at ``1 - m**2``, the most that values between -1 and 1 with this mean can have (Bhatia
-    and Davis 2000). Sampling is taken as for many records: of few that are very skewed the ends cover less.
-
-    Args:
-        found: What was released, without bias.
-        noise: Simulated.
-        level: The chance that they cover.
-        student: Draws of Student's law for sampling, (draws,); None: for these records.
-    """
-    if not is_there(found, noise, level):
-        return -1.0, 1.0
-    level, most = _sampled_at(found, noise, level, student)
-
-    def excess(mean: FloatArray) -> FloatArray:
-        moved = noise.value - mean * noise.records
-        if student is not None:
-            moved = moved + student * np.sqrt(found.records * np.minimum(most, 1 - mean**2))
-        return np.abs(found.value - mean * found.records) - upper_quantile(np.abs(moved), level)
-
-    low, high = accepted(excess, mean_of(found), np.array(-1.0), np.array(1.0)).tolist()
-    return low, high
-
-
-def sum_ends(  # noqa: PLR0917
-    found: Moments, noise: Moments, level: float, student: FloatArray | None, middle: float, total: float
-) -> Ends:
-    """Ends of ``value + middle * count``, the sum of values that were shifted by `middle` before.
-
-    For the population, of the mean of such sums over samples of this size: `total` independent units, of which those
-    without a value add nothing; or, where that number is private, as many as Poisson's law gives, which scatters most.
-
-    Args:
-        found: What was released, without bias.
-        noise: Simulated.
-        level: The chance that they cover.
-        student: Draws of Student's law for sampling, (draws,); None: for these records.
-        middle: What each value was shifted by.
-        total: How many records there are; infinite: private.
-    """
-    estimate, moved = float(found.value + middle * found.records), noise.value + middle * noise.records
-    level, most = _sampled_at(found, noise, level, student)
-    if student is not None:
-        count = max(float(found.records), 1.0)
-        mean = float(mean_of(found))
-        scatter = count * min(most, 1 - mean**2) + count * (mean + middle) ** 2
-        known = count**2 * (mean + middle) ** 2 / total if isfinite(total) else 0.0
-        moved = moved + student * np.sqrt(max(scatter - known, 0.0))
-    return interval(estimate, moved, level)
-
-
-def variance_ends(
-    found: Moments, noise: Moments, level: float, normal: FloatArray | None, spread: Spread | None = None
-) -> Ends:
-    """Ends of the variance, from 0.
-
-    For these records: quantiles of the variance that is left when noise is taken off what was released, again and
-    again. For the population a variance v is between them if the released one is no further from it than this noise and
-    sampling take it, where squared distances from the mean, which are at most c, have a variance of ``v * (c - v)`` at
-    most, whatever their law (Bhatia and Davis 2000); or, with a `spread`, of the upper limit of their mean square less
-    ``v**2``, if that is less. A part of the error chance is spent on that limit.
-
-    Args:
-        found: The released moments, without bias, squares among them.
-        noise: Simulated.
-        level: The chance that they cover.
-        normal: Draws of the standard normal law for sampling, (draws,); None: for these records.
-        spread: Counts that tell how squares scatter, if any were released.
-    """
-    if not is_there(found, noise, level):
-        return 0.0, LARGEST_VARIANCE
-    less = _less(found, noise)
-    left = _unbounded_variance(less)
-    each = (1 + level) / 2
-    if normal is None:
-        low, high = np.clip([-upper_quantile(-left, each), upper_quantile(left, each)], 0.0, LARGEST_VARIANCE).tolist()
-        return low, high
-    released, count, furthest = _unbounded_variance(found), float(found.records), 1 + float(np.abs(mean_of(found)))
-    fourth = np.inf
-    if spread is not None:
-        spent = SPENT * (1 - level)
-        level, fourth = level + spent, spread.largest_fourth(mean_of(less), count, 1 - spent)
-
-    def excess(variance: FloatArray) -> FloatArray:
-        scatter = np.clip(fourth - variance**2, 0.0, np.maximum(variance * (furthest**2 - variance), 0.0)) / count
-        return np.abs(released - variance) - upper_quantile(np.abs(released - left + normal * np.sqrt(scatter)), level)
-
-    low, high = accepted(
-        excess, np.clip(released, 0.0, LARGEST_VARIANCE), np.array(0.0), np.array(LARGEST_VARIANCE)
-    ).tolist()
-    return low, high
-
-
-def _unbounded_variance(found: Moments) -> FloatArray:
-    """The variance of what may be no records at all; below 0 where noise outweighs it."""
-    if found.square is None:
-        return np.full(np.shape(found.records), np.nan)
-    count = np.maximum(found.records, 2.0)
-    return np.asarray((found.square - found.value**2 / count) / (count - 1))
-
-
-def is_there(found: Moments, noise: Moments, level: float) -> bool:
-    """Tell whether there are more records than noise makes out of none, by far: then a mean is known at all."""
-    return float(found.records) > max(2.0, upper_quantile(np.abs(noise.records), (1 + level) / 2))
-
-
-def _sampled_at(found: Moments, noise: Moments, level: float, student: FloatArray | None) -> tuple[float, float]:
-    """The level that is left, and the variance that is taken for sampling."""
-    if student is None or found.square is None:
-        return level, np.inf
-    spent = SPENT * (1 - level)
-    return level + spent, upper_quantile(variance_of(_less(found, noise)), 1 - spent)
-
-
-def _less(found: Moments, noise: Moments) -> Moments:
-    """The released number less noise."""
-    square = None if found.square is None or noise.square is None else found.square - noise.square
-    return Moments(found.records - noise.records, found.value - noise.value, square)
 
 
 # Intervals of a noisy count of subsets: of the count itself, and of the chance that another subset is counted.
@@ -599,7 +614,6 @@ SPENT_ON_LARGEST = 0.1
 """The part of the error chance by which numbers that are too small to be the largest are told."""
 LEAST_DRAWS = 2
 """So many draws have to lie beyond a quantile, or it is not told."""
-ROUNDING = 1e-9  # a standard deviation below this part of the largest one is the rounding of an exact number
 
 
 def largest_interval(found: FloatArray, errors: FloatArray, level: float) -> tuple[float, float]:
@@ -627,9 +641,7 @@ def largest_interval(found: FloatArray, errors: FloatArray, level: float) -> tup
     if spent * (len(errors) + 1) < LEAST_DRAWS:
         spent, half = 0.0, np.full(len(found), np.inf)
     else:
-        noisy = spread > ROUNDING * spread.max()
-        most = np.max(np.abs(errors[:, noisy]) / spread[noisy], axis=1, initial=0.0)
-        half = upper_quantile(most, 1 - spent) * spread
+        half = upper_quantile(largest_studentised(errors, spread), 1 - spent) * spread
     each = (1 + level + spent) / 2
     signed = errors * np.where(found < 0, -1.0, 1.0)
     known = size > half

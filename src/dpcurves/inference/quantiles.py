@@ -251,9 +251,6 @@ def _log_moment(part: Weighed, rate: float) -> float:
     return 2 * log(-expm1(-decay)) - log(-expm1(rate - decay)) - log(-expm1(-rate - decay))
 
 
-# Searching counts of prefixes for a quantile: an interval of thresholds is halved until it is one cell.
-
-
 class Bracket(NamedTuple):
     """The thresholds between which the crossing lies: above `low`, and not above `high`."""
 
@@ -289,9 +286,6 @@ def bisected(cells: int, reached: Callable[[int], bool | None]) -> Bracket:
     while (middle := bracket.middle) is not None and (answer := reached(middle)) is not None:
         bracket = bracket.after(answer)
     return bracket
-
-
-# A quantile from counts of prefixes that share noise, and where the true one lies.
 
 
 @dataclass(frozen=True)
@@ -402,9 +396,6 @@ class PathQuantile:
         shared = self.law.shared(threshold, self.law.cells)
         alone = levels - shared
         return Weighed(shared, 1 - self.p, noise), Weighed(alone, 1.0, noise), Weighed(alone, self.p, noise)
-
-
-# A region of the plane that holds a curve of pairs of quantiles, from intervals of both.
 
 
 def paired_region(across: FloatArray, upwards: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -15,8 +15,22 @@ from ..estimation.joint_estimate import unbiased
 from ..estimation.two_classes import two_classes
 from ..laws import NoisySums
 from ..summaries.two_classes import LEAST_MASS, from_the_top
-from .bands import GUARD, LEVELLED, ROUNDING, Band, Sample, interval, monotone_hull, seen, upper_quantile
-from .simulation import draws_for, public_generator, sampling_errors
+from ..summaries.two_classes import above as above
+from .bands import (
+    GUARD,
+    LEVELLED,
+    Band,
+    Sample,
+    interval,
+    largest_studentised,
+    monotone_hull,
+    roots,
+    seen,
+    upper_quantile,
+    upper_quantiles,
+    wider,
+)
+from .simulation import draws_for, noise_of, public_generator, sampling_errors
 
 # Noisy counts of two classes in cells of scores: what they say, and how far they may be off.
 
@@ -57,34 +71,24 @@ class ClassCounts:
         """
         if generator is None:
             return self._noise_and_sampling if population else self._noise
-        noise = self._drawn(generator)
-        return noise + self._sampled(len(noise), generator) if population else noise
+        noise = noise_of(self.law, self.total, draws_for(self.law.cells), generator)
+        if not population:
+            return noise
+        return noise + sampling_errors(self.likely, max(round(float(self.likely.sum())), 1), len(noise), generator)
 
     @cached_property
     def _noise(self) -> FloatArray:
         """The draws of the usual generator, which are the same whenever anybody asks."""
-        return self._drawn(public_generator(None))
+        return self.errors(population=False, generator=public_generator(None))
 
     @cached_property
     def _noise_and_sampling(self) -> FloatArray:
         return self.errors(population=True, generator=public_generator(None))
 
-    def _drawn(self, chance: np.random.Generator) -> FloatArray:
-        drawn = self.law.simulate(self.total, draws_for(self.law.cells), chance)
-        return np.concatenate([cells for cells, _ in drawn])
-
-    def _sampled(self, draws: int, chance: np.random.Generator) -> FloatArray:
-        size = max(round(float(self.likely.sum())), 1)
-        return sampling_errors(self.likely, size, draws, chance)
-
     def may_lack(self, errors: FloatArray, level: float) -> tuple[bool, bool]:
         """Tell of each class whether its noise, with chance ``(1 - level) / 2``, is all that was counted but a half."""
-        counted, each = self.unbiased.sum(axis=1), (1 + level) / 2
-        noises = errors.sum(axis=-1).T
-        negative, positive = (
-            float(count) < LEAST_MASS + upper_quantile(noise, each)
-            for count, noise in zip(counted, noises, strict=True)
-        )
+        least = LEAST_MASS + upper_quantiles(errors.sum(axis=-1), (1 + level) / 2)
+        negative, positive = (self.unbiased.sum(axis=1) < least).tolist()
         return negative, positive
 
     def interval(self, statistic: Statistic, errors: FloatArray, level: float) -> tuple[float, float]:
@@ -103,8 +107,7 @@ class ClassCounts:
 # Both counts of a ratio r have noise, so it is not divided: ``numerator - r * whole``, which is 0 without noise where r
 # is the true ratio, is held against its own errors (Fieller 1954), c standard deviations of it, where c is the quantile
 # of the largest of all that were asked for, which is simulated. So ratios that hold at once hold as often as is said,
-# and
-# where noise may have made the whole, every ratio is held.
+# and where noise may have made the whole, every ratio is held.
 
 
 RARE = 4.0
@@ -202,17 +205,6 @@ class Simulated:
         return cls(above(counts.unbiased), above(counts.likely), noise, errors)
 
 
-def above(cells: FloatArray) -> FloatArray:
-    """Sums over the i highest cells, from none to all: (..., cells) to (..., cells + 1).
-
-    >>> above(np.array([1.0, 2.0, 4.0])).tolist()
-    [0.0, 4.0, 6.0, 7.0]
-    """
-    sums = np.zeros((*cells.shape[:-1], cells.shape[-1] + 1))
-    np.cumsum(cells[..., ::-1], axis=-1, out=sums[..., 1:])
-    return sums
-
-
 def ratio_bands(found: Simulated, ratios: Sequence[Ratio], level: float) -> tuple[Band, ...]:
     """Ends of all these ratios at all thresholds, at once with chance `level`: (points,) each.
 
@@ -225,11 +217,7 @@ def ratio_bands(found: Simulated, ratios: Sequence[Ratio], level: float) -> tupl
     bands = _within(contrasts, level)
     if found.errors is None:
         return bands
-    wider = _within([_Contrast.of(ratio, found, found.errors) for ratio in ratios], level)
-    return tuple(
-        (np.minimum(low, lower), np.maximum(high, upper))
-        for (low, high), (lower, upper) in zip(bands, wider, strict=True)
-    )
+    return tuple(map(wider, bands, _within([_Contrast.of(ratio, found, found.errors) for ratio in ratios], level)))
 
 
 def _within(contrasts: Sequence[_Contrast], level: float) -> tuple[Band, ...]:
@@ -278,13 +266,9 @@ class _Contrast:
         first = self.whole**2 - squared * self.variance.square
         half = self.numerator * self.whole + squared * self.variance.slope / 2
         rest = self.numerator**2 - squared * self.variance.level
-        root = np.sqrt(np.maximum(half**2 - first * rest, 0.0))
         known = (self.whole**2 > squared * self.noise) & (self.whole >= LEAST_MASS) & (first > 0)
-        divisor = np.where(known, first, 1.0)
-        return (
-            np.where(known, np.clip((half - root) / divisor, least, most), least),
-            np.where(known, np.clip((half + root) / divisor, least, most), most),
-        )
+        low, high = np.clip(roots(np.where(known, first, 1.0), half, rest), least, most)
+        return np.where(known, low, least), np.where(known, high, most)
 
 
 def from_none_to_all(band: Band) -> Band:
@@ -296,13 +280,8 @@ def from_none_to_all(band: Band) -> Band:
 
 # Between which rates all points of a ROC curve lie at once: both coordinates of each are shares with noisy totals.
 #
-# A rate is a count above a threshold over the count of its class, both with noise. The noise of ``count - rate *
-# total``
-# is known where the rate is, and has mean zero. So a rate is held if this contrast is within c of its standard
-# deviations
-# (Fieller 1954: no ratio is linearised, and a class that noise may have made leaves its rates open), where c is the
-# quantile of the largest of all contrasts of both classes, which is simulated. Sampling is one more error of the
-# contrast: of a class of given size it is that of the class's own distribution function.
+# Ratios as above, of both classes together: a class that noise may have made leaves its rates open. Sampling is one
+# more error of the contrast: of a class of given size it is that of the class's own distribution function.
 
 
 class RocBand(NamedTuple):
@@ -352,8 +331,15 @@ def roc_band(counts: FloatArray, noise: FloatArray, rates: FloatArray, level: fl
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
     """
-    most = upper_quantile(_largest(noise, rates), level)
-    return _boxed([_rates_within(*each, most) for each in zip(counts, noise.swapaxes(0, 1), strict=True)])
+    negative, positive = _of_records(counts, noise, rates, level)
+    return RocBand(*negative, *positive)
+
+
+def _of_records(counts: FloatArray, noise: FloatArray, rates: FloatArray, level: float) -> list[Band]:
+    contrasts = (own - rate * own[:, -1:] for own, rate in zip(noise.swapaxes(0, 1), rates, strict=True))
+    largest = [largest_studentised(each, np.sqrt(np.mean(each**2, axis=0))) for each in contrasts]
+    most = upper_quantile(np.max(largest, axis=0), level)
+    return [_rates_within(*each, most) for each in zip(counts, noise.swapaxes(0, 1), strict=True)]
 
 
 def population_roc_band(
@@ -381,27 +367,10 @@ def population_roc_band(
         judged = np.sqrt(np.mean(contrast**2, axis=0) + size * (sample.likely * (1 - sample.likely) + LEVELLED))
         errors = contrast + size * sample.scatter(len(noise))
         np.maximum(largest, np.abs(errors / judged).max(axis=-1, initial=0.0), out=largest)
-    most, records = upper_quantile(largest, level), roc_band(counts, noise, rates, level)
+    most, records = upper_quantile(largest, level), _of_records(counts, noise, rates, level)
     classes = zip(counts, noise.swapaxes(0, 1), sizes, strict=True)
-    found = _boxed([_rates_within(count, own, most, size) for count, own, size in classes])
-    lower = [np.minimum(*each) for each in zip(found[0::2], records[0::2], strict=True)]
-    upper = [np.maximum(*each) for each in zip(found[1::2], records[1::2], strict=True)]
-    return RocBand(lower[0], upper[0], lower[1], upper[1])
-
-
-def _largest(noise: FloatArray, rates: FloatArray) -> FloatArray:
-    """The largest studentised contrast of each draw, over all points of both classes, (draws,)."""
-    largest = np.zeros(len(noise))
-    for own, rate in zip(noise.swapaxes(0, 1), rates, strict=True):
-        np.maximum(largest, _studentised(own - rate * own[:, -1:]).max(axis=-1, initial=0.0), out=largest)
-    return largest
-
-
-def _studentised(deviations: FloatArray) -> FloatArray:
-    """Without a sign, (draws, points); those that are exact have none."""
-    size = np.sqrt(np.mean(deviations**2, axis=0))
-    noisy = size > ROUNDING * size.max(initial=0.0)
-    return np.asarray(np.abs(deviations) / np.where(noisy, size, np.inf))
+    negative, positive = map(wider, [_rates_within(count, own, most, size) for count, own, size in classes], records)
+    return RocBand(*negative, *positive)
 
 
 def _rates_within(counts: FloatArray, noise: FloatArray, most: float, size: float = 0.0) -> Band:
@@ -417,9 +386,7 @@ def _rates_within(counts: FloatArray, noise: FloatArray, most: float, size: floa
         return _pinned(np.zeros(counts.shape), np.ones(counts.shape))
     square += squared * size
     middle = counts * total - squared * (np.mean(noise * of_total[:, None], axis=0) - size / 2)
-    rest = counts**2 - squared * (np.mean(noise**2, axis=0) + size * LEVELLED)
-    half = np.sqrt(np.maximum(middle**2 - square * rest, 0.0))
-    return _pinned((middle - half) / square, (middle + half) / square)
+    return _pinned(*roots(square, middle, counts**2 - squared * (np.mean(noise**2, axis=0) + size * LEVELLED)))
 
 
 def _pinned(lower: FloatArray, upper: FloatArray) -> Band:
@@ -429,19 +396,11 @@ def _pinned(lower: FloatArray, upper: FloatArray) -> Band:
     return low, high
 
 
-def _boxed(bands: list[Band]) -> RocBand:
-    (fpr_lower, fpr_upper), (tpr_lower, tpr_upper) = bands
-    return RocBand(fpr_lower, fpr_upper, tpr_lower, tpr_upper)
-
-
 def spread_out(band: RocBand, at: NDArray[np.int64], points: int) -> RocBand:
     """The band at `points` points, of which those `at` were measured: the others lie between their neighbours."""
     below = np.searchsorted(at, np.arange(points), side="right") - 1
     above = np.searchsorted(at, np.arange(points), side="left")
     return RocBand(band.fpr_lower[below], band.fpr_upper[above], band.tpr_lower[below], band.tpr_upper[above])
-
-
-# The area that a curve stays in whose points are each known to lie in a box.
 
 
 EDGES: FloatArray = np.linspace(0.0, 1.0, 201)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
+from ..laws import NoisySums
 
 # Chance for simulation over public numbers. Nothing secret may be drawn from it.
 
@@ -44,6 +45,11 @@ def sampling_generator(generator: np.random.Generator | None) -> np.random.Gener
 def numbered_generator(number: int) -> np.random.Generator:
     """A stream beside those of `public_generator` and `sampling_generator`: one for each number from 0 on."""
     return np.random.default_rng([SEED, 2 + number])
+
+
+def noise_of(law: NoisySums, total: int | None, draws: int, generator: np.random.Generator) -> FloatArray:
+    """The noise of unbiased counts, simulated: (draws, rows, cells)."""
+    return np.concatenate([cells for cells, _ in law.simulate(total, draws, generator)])
 
 
 # Samples drawn from what was released, and how often a statistic of them is as large: a parametric bootstrap.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from ..summaries.shape import non_decreasing
 from .bands import simultaneous_errors, upper_quantiles
 from .simulation import chance_of_as_much, samples, whole_records
 from .two_samples import TwoSampleTest
-
-# Kaplan-Meier and Nelson-Aalen curves from noisy counts of events and of censored records on a grid of times.
-
 
 DEVIATIONS = 4.0
 """Standard deviations of its noise that a number at risk has to exceed, or nothing is said from there on."""
@@ -29,6 +26,14 @@ class AtRisk(NamedTuple):
 
     events: FloatArray
     records: FloatArray
+
+    def taken(self, at: Any) -> AtRisk:
+        """Some of the cells, or of the draws, by their index."""
+        return AtRisk(self.events[at], self.records[at])
+
+    def plus(self, other: AtRisk) -> AtRisk:
+        """Both together."""
+        return AtRisk(self.events + other.events, self.records + other.records)
 
 
 def at_risk(events: FloatArray, censored: FloatArray) -> AtRisk:
@@ -82,7 +87,7 @@ def log_errors(found: AtRisk, noise: AtRisk, known: BoolArray, normal: FloatArra
         known: From `known_cells`.
         normal: Draws of the standard normal law for sampling, (draws, cells); None: for these records.
     """
-    told = AtRisk(found.events[known], found.records[known])
+    told = found.taken(known)
     read = np.log(_left(told.events, np.maximum(told.records, LEAST_AT_RISK)))
     records = np.maximum(told.records - noise.records[:, known], 1.0)
     left = _left(told.events - noise.events[:, known], records)
@@ -202,7 +207,7 @@ def told_rise(found: AtRisk, censored: FloatArray, noise: AtRisk, noise_of_censo
         noise_of_censored: That of `censored`.
     """
     risen = rise(found, censored)
-    moved = AtRisk(found.events + noise.events[:MOST_DRAWS], found.records + noise.records[:MOST_DRAWS])
+    moved = found.plus(noise.taken(slice(MOST_DRAWS)))
     error = rise(moved, censored + noise_of_censored[:MOST_DRAWS]) - risen
     told = (risen > LEAST_RISE) & (risen > DEVIATIONS * np.sqrt(np.mean(error**2, axis=0)))
     return float(risen.max(where=told, initial=0.0))
@@ -263,10 +268,10 @@ def log_rank(
     """
     if not known.any():
         return TwoSampleTest(0.0, 1.0)
-    first, second = (_within(each, known) for each in groups)
-    moved = [_within(each, known) for each in noises]
+    first, second = (each.taken(known) for each in groups)
+    moved = [each.taken((..., known)) for each in noises]
     found, null = excess(first, second), _alike((first, second), moved, generator)
-    scattered = excess(*(_sum(each, noise) for each, noise in zip((first, second), moved, strict=True)))
+    scattered = excess(*map(AtRisk.plus, (first, second), moved))
     noise = float(scattered.events.var())
     reached, shown = (each.events**2 / np.maximum(each.variance + noise, LEAST_VARIANCE) for each in (found, null))
     return TwoSampleTest(float(reached), chance_of_as_much(float(reached), shown))
@@ -289,7 +294,7 @@ def moved_by_censoring(
         noises: The noise of the groups, simulated, (draws, cells).
         noises_of_censored: That of the censored.
     """
-    added = tuple(_sum(each, noise) for each, noise in zip(groups, noises, strict=True))
+    added = tuple(map(AtRisk.plus, groups, noises))
     gone = tuple(each + noise for each, noise in zip(censored, noises_of_censored, strict=True))
     read, scattered = excess(*groups), excess(*added)
     move = _with_fewer(groups, censored) - read.events
@@ -306,9 +311,9 @@ def _with_fewer(groups: Sequence[AtRisk], censored: Sequence[FloatArray]) -> Flo
 
 
 def _alike(groups: tuple[AtRisk, AtRisk], noises: list[AtRisk], generator: np.random.Generator) -> Excess:
-    hazard = _hazard(_sum(*groups))
+    hazard = _hazard(groups[0].plus(groups[1]))
     drawn = [_drawn(each, hazard, len(noises[0].events), generator) for each in groups]
-    return excess(*(_sum(each, noise) for each, noise in zip(drawn, noises, strict=True)))
+    return excess(*map(AtRisk.plus, drawn, noises))
 
 
 def _drawn(group: AtRisk, hazard: FloatArray, draws: int, generator: np.random.Generator) -> AtRisk:
@@ -328,11 +333,3 @@ def _drawn(group: AtRisk, hazard: FloatArray, draws: int, generator: np.random.G
 def _hazard(group: AtRisk) -> FloatArray:
     """The chance to leave in each cell of those who are at risk, from a curve that never rises."""
     return hazards_of(survival(group, np.ones(len(group.events), dtype=np.bool_)))
-
-
-def _sum(one: AtRisk, other: AtRisk) -> AtRisk:
-    return AtRisk(one.events + other.events, one.records + other.records)
-
-
-def _within(group: AtRisk, known: BoolArray) -> AtRisk:
-    return AtRisk(group.events[..., known], group.records[..., known])

@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import FloatArray
 from ..conversation import Evidence
 from ..summaries.two_classes import LEAST_MASS
-from .simulation import public_generator
+from .simulation import noise_of, public_generator
 
 DEVIATIONS_OF_MISSING = 8
 """So many standard deviations of its noise a count of missing records has to have, or nothing is said of it."""
@@ -57,8 +57,7 @@ def outside_share(evidence: Evidence) -> float:
     [0.25, 0.0]
     """
     law = evidence.sums
-    chunks = law.simulate(evidence.total, DRAWS, public_generator(None))
-    noise = np.concatenate([cells[..., [0, -1]].sum(axis=(-2, -1)) for cells, _ in chunks])
+    noise = noise_of(law, evidence.total, DRAWS, public_generator(None))[..., [0, -1]].sum(axis=(-2, -1))
     cells = evidence.unbiased
     outside = float(cells[:, [0, -1]].sum())
     if outside <= DEVIATIONS_OF_OUTSIDE * float(np.sqrt(np.mean(noise**2))):

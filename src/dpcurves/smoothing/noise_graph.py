@@ -14,9 +14,6 @@ from ..arguments import Refused
 from ..arrays import FloatArray, IntArray, compiled
 from ..laws import IntervalSums, NoisySums
 
-# The graph of noises and steps of a curve, eliminated point by point without new edges.
-
-
 Indices = NDArray[np.int32]
 
 

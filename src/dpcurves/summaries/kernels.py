@@ -12,9 +12,6 @@ from numpy.polynomial.legendre import leggauss
 from ..arguments import Refused, WrongKind
 from ..arrays import FloatArray, IntArray
 
-# Kernels of U-statistics on cells: what two people in two cells have on average, and how far it may be from that.
-
-
 Function = Callable[[FloatArray, FloatArray], FloatArray]
 """A symmetric kernel of two values, or arrays of them."""
 POINTS = 5

@@ -65,9 +65,18 @@ def auc_of_counts(positive: FloatArray, negative: FloatArray) -> FloatArray:
     return area
 
 
+def above(cells: FloatArray) -> FloatArray:
+    """Sums over the i highest cells, from none to all: (..., cells) to (..., cells + 1).
+
+    >>> above(np.array([1.0, 2.0, 4.0])).tolist()
+    [0.0, 4.0, 6.0, 7.0]
+    """
+    return counts_to_prefixes(cells[..., ::-1])
+
+
 def from_the_top(cells: FloatArray) -> FloatArray:
     """Counts above each threshold, (cells + 1,), made non-decreasing and clipped at 0."""
-    cumulated = counts_to_prefixes(cells[::-1])
+    cumulated = above(cells)
     cumulated[1:] = non_decreasing(cumulated[1:])
     return np.maximum(cumulated, 0)
 
@@ -166,7 +175,7 @@ def precision_and_recall(cells: FloatArray) -> tuple[FloatArray, FloatArray]:
     >>> precision.tolist(), recall.round(2).tolist()
     ([1.0, 0.5, 0.6, 0.42857142857142855], [0.0, 0.67, 1.0, 1.0])
     """
-    false, true = _above(cells)
+    false, true = above(cells)
     flagged = false + true
     precision = np.divide(true, flagged, out=np.ones_like(true), where=flagged > 0)
     recall = true / true[-1] if true[-1] >= LEAST_MASS else np.full_like(true, np.nan)
@@ -181,17 +190,10 @@ def average_precision(cells: FloatArray) -> FloatArray:
     >>> round(float(average_precision(np.array([[2.0, 0.0, 2.0], [0.0, 1.0, 3.0]]))), 4)
     0.6167
     """
-    above = _above(cells)
-    false, true = np.maximum(above[..., 0, 1:], 0.0), np.maximum(above[..., 1, 1:], 0.0)
+    false, true = np.moveaxis(np.maximum(above(cells)[..., 1:], 0.0), -2, 0)
     precision = np.divide(true, false + true, out=np.zeros_like(true), where=false + true > 0)
     positive = cells[..., 1, ::-1]
     return np.asarray((positive * precision).sum(axis=-1) / np.maximum(positive.sum(axis=-1), LEAST_MASS))
-
-
-def _above(cells: FloatArray) -> FloatArray:
-    above = np.zeros((*cells.shape[:-1], cells.shape[-1] + 1))
-    np.cumsum(cells[..., ::-1], axis=-1, out=above[..., 1:])
-    return above
 
 
 # Calibration errors of predicted probabilities, from the counts of two classes in cells of them.
