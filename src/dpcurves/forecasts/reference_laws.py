@@ -9,19 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import curves
 from ..arguments import Refused, WrongKind, shown
 from ..arrays import FloatArray
-from ..curves import (
-    CDF,
-    ROC,
-    Contingency,
-    ContingencyQuestion,
-    Histogram,
-    Histogram2D,
-    Histogram2DQuestion,
-    Scores,
-    Survival,
-)
 from ..curves.question import labels
 from ..data import Grid, Outside
 
@@ -203,6 +193,15 @@ def along(grid: Grid, places: FloatArray) -> FloatArray:
 
 Table = dict[str, Any]
 Law = Callable[[Generator, int], Table]
+DRAWN_FROM = (
+    curves.CDF,
+    curves.Histogram,
+    curves.Scores,
+    curves.ROC,
+    curves.Survival,
+    curves.Contingency,
+    curves.Histogram2D,
+)
 
 
 def law_of(question: Any, curve: object, needed: str) -> tuple[Law, float]:
@@ -214,25 +213,25 @@ def law_of(question: Any, curve: object, needed: str) -> tuple[Law, float]:
         TypeError: this is no curve that says how records lie.
         ValueError: it says so of other columns than the question is about.
     """
+    read = curves.CDF, curves.Histogram, curves.Scores, curves.ROC, curves.Survival, curves.Contingency
+    if not isinstance(curve, (*read, curves.Histogram2D)):
+        raise WrongKind("like", f"{needed} is needed, got {shown(curve)}")
     match curve:
-        case CDF() if hasattr(question, "column"):
+        case curves.CDF() if hasattr(question, "column"):
             grid, shares = curve.prefixes.grid, np.diff(curve.y)
             return _of_one(question.column, shares, grid), curve.count
-        case Histogram() if hasattr(question, "column"):
+        case curves.Histogram() if hasattr(question, "column"):
             return _of_one(question.column, curve.count, curve.grid), curve.total
-        case Scores() | ROC() if hasattr(question, "score") and isinstance(question.score, str):
+        case curves.Scores() | curves.ROC() if hasattr(question, "score") and isinstance(question.score, str):
             return _of_classes(question, curve.table.counts.likely, curve.table.grid)
-        case Survival() if hasattr(question, "time") and hasattr(question, "came"):
+        case curves.Survival() if hasattr(question, "time") and hasattr(question, "came"):
             return _of_times(question, curve), float(curve.at_risk[0])
-        case Contingency() if isinstance(question, ContingencyQuestion):
+        case curves.Contingency() if isinstance(question, curves.ContingencyQuestion):
             return _of_pairs(question, curve), float(np.maximum(curve.unbiased, 0).sum())
-        case Histogram2D() if isinstance(question, Histogram2DQuestion):
+        case curves.Histogram2D() if isinstance(question, curves.Histogram2DQuestion):
             return _of_points(question, curve), float(curve.count.sum())
-        case CDF() | Histogram() | Scores() | ROC() | Survival() | Contingency() | Histogram2D():
-            rule = f"a {type(curve).__name__} does not say how the records of a {type(question).__name__} lie"
-            raise Refused("like", rule)
-        case _:
-            raise WrongKind("like", f"{needed} is needed, got {shown(curve)}")
+    rule = f"a {type(curve).__name__} does not say how the records of a {type(question).__name__} lie"
+    raise Refused("like", rule)
 
 
 def _chances(weights: FloatArray) -> FloatArray:
@@ -274,7 +273,7 @@ def _of_classes(question: Any, counts: FloatArray, grid: Grid) -> tuple[Law, flo
     return drawn, float(counts.sum())
 
 
-def _of_times(question: Any, curve: Survival) -> Law:
+def _of_times(question: Any, curve: curves.Survival) -> Law:
     """Times of events by the curve, and times until which records are watched by how many are at risk beside it."""
     names = np.array(labels(question.event, question.came, question.censored, ("censored", "came")).values)
     left = np.append(curve.at_risk[1:], 0.0) / max(float(curve.at_risk[0]), 1.0)
@@ -295,7 +294,7 @@ def _of_times(question: Any, curve: Survival) -> Law:
     return drawn
 
 
-def _of_pairs(question: ContingencyQuestion, curve: Contingency) -> Law:
+def _of_pairs(question: curves.ContingencyQuestion, curve: curves.Contingency) -> Law:
     sides, chances = (question.rows, question.columns), _chances(curve.unbiased)
     shape = curve.unbiased.shape
     if shape != (question.rows.slots, question.columns.slots):
@@ -308,7 +307,7 @@ def _of_pairs(question: ContingencyQuestion, curve: Contingency) -> Law:
     return drawn
 
 
-def _of_points(question: Histogram2DQuestion, curve: Histogram2D) -> Law:
+def _of_points(question: curves.Histogram2DQuestion, curve: curves.Histogram2D) -> Law:
     chances, across = _chances(curve.count), curve.count.shape[1]
 
     def drawn(draw: Generator, size: int) -> Table:
