@@ -408,8 +408,10 @@ def svg_text(ax: Axes) -> str:
             drawn, format="svg", metadata=SILENT[".svg"], bbox_inches="tight", pad_inches=0.05
         )
     svg = _without_preamble(drawn.getvalue())
-    mark = sha256(svg.encode()).hexdigest()[:8]
-    return _described(renamed(svg, f"p{mark}"), f"{ax.get_ylabel()} against {ax.get_xlabel()}")
+    svg = renamed(svg, f"p{sha256(svg.encode()).hexdigest()[:8]}")
+    words = escape(f"{ax.get_ylabel()} against {ax.get_xlabel()}")
+    facts = f'role="img" aria-label="{words}" style="stroke-linejoin: round; stroke-linecap: butt"'
+    return svg.replace("<svg", f"<svg {facts}", 1)
 
 
 def renamed(markup: str, prefix: str) -> str:
@@ -433,8 +435,3 @@ def _without_preamble(svg: str) -> str:
 def _in_tags(markup: str, pattern: str, replacement: str) -> str:
     """Only in tags: text may say what it likes. (In text and in attributes, angle brackets are escaped.)"""
     return re.sub(r"<[^>]*>", lambda tag: re.sub(pattern, replacement, tag[0]), markup)
-
-
-def _described(svg: str, words: str) -> str:
-    facts = f'role="img" aria-label="{escape(words)}" style="stroke-linejoin: round; stroke-linecap: butt"'
-    return svg.replace("<svg", f"<svg {facts}", 1)

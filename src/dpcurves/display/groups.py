@@ -58,24 +58,16 @@ def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> Non
     down = -BELOW_TICKS - ROW * (rows + 1)
     if name is not None:
         _write(ax, (-0.06, down), lettering(name, LONGEST), color=color, horizontalalignment="right")
-    for time, words in _told(ax, row):
+    # Ticks inside the grid, and how many are at risk from there on.
+    inside = [float(tick) for tick in ax.get_xticks() if row.edges[0] <= tick < row.edges[-1]]
+    for time in inside[:: -(-len(inside) // MOST)] if inside else [float(row.edges[0])]:
+        cell = int(np.searchsorted(row.edges, time, side="right")) - 1
+        words = numeral(round(max(float(row.records[cell]), 0.0)))
+        words += "" if row.error is None else f"±{numeral(np.ceil(row.error[cell]))}"
         _write(ax, (time, down), words, "data", color=color, horizontalalignment="center")
     ax.texts[-1].set_gid(GROUP)
     ax.xaxis.labelpad = BELOW_TICKS + ROW * (rows + 2) - 12.0
     make_room(ax, ROW * (2 if rows == 0 else 1))
-
-
-def _told(ax: Axes, row: AtRiskRow) -> list[tuple[float, str]]:
-    """Ticks inside the grid, and how many are at risk from there on."""
-    inside = [float(tick) for tick in ax.get_xticks() if row.edges[0] <= tick < row.edges[-1]]
-    times = inside[:: -(-len(inside) // MOST)] if inside else [float(row.edges[0])]
-    cells = np.searchsorted(row.edges, times, side="right") - 1
-    return [(time, _number(row, cell)) for time, cell in zip(times, cells.tolist(), strict=True)]
-
-
-def _number(row: AtRiskRow, cell: int) -> str:
-    records = numeral(round(max(float(row.records[cell]), 0.0)))
-    return records if row.error is None else f"{records}±{numeral(np.ceil(row.error[cell]))}"
 
 
 def _write(ax: Axes, place: tuple[float, float], words: str, across: str = "axes fraction", **style: Any) -> None:
