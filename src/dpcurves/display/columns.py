@@ -219,13 +219,7 @@ PER_CELL = " per cell"
 
 
 def draw_bars(
-    edges: ArrayLike,
-    heights: ArrayLike,
-    privacy: PrivacyStatement,
-    *,
-    upwards: str,
-    label: str,
-    **on: Unpack[Shaded],
+    edges: ArrayLike, heights: ArrayLike, privacy: PrivacyStatement, *, upwards: str, label: str, **on: Unpack[Shaded]
 ) -> Axes:
     """Draw counts or shares as stairs; cells of unequal width are drawn per unit of x, so that areas are the numbers.
 

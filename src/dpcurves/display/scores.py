@@ -184,11 +184,7 @@ DECISION_ROOM, DEPTH = 1.35, 0.25
 
 
 def draw_decision(
-    threshold: ArrayLike,
-    benefit: ArrayLike,
-    all_benefit: ArrayLike,
-    privacy: PrivacyStatement,
-    **on: Unpack[Shaded],
+    threshold: ArrayLike, benefit: ArrayLike, all_benefit: ArrayLike, privacy: PrivacyStatement, **on: Unpack[Shaded]
 ) -> Axes:
     """Draw net benefit against the threshold probability, with those of treating everybody and of treating nobody.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -29,21 +29,8 @@ Points = Callable[[Generator, int], tuple[FloatArray, FloatArray]]
 TIES = 40
 
 
-def _hill(draw: Generator, size: int) -> FloatArray:
-    return np.clip(draw.normal(0.5, 0.125, size), 0, 1)
-
-
 def _tail(draw: Generator, size: int) -> FloatArray:
     return np.clip(draw.lognormal(-2.3, 0.9, size), 0, 1)
-
-
-def _tied(draw: Generator, size: int) -> FloatArray:
-    return np.floor(draw.beta(2, 3, size) * TIES) / TIES
-
-
-def _narrow(draw: Generator, size: int) -> FloatArray:
-    """Nine of ten within a hundredth of the grid."""
-    return np.where(draw.random(size) < 0.9, draw.normal(0.3, 0.0025, size), draw.random(size))
 
 
 def _zeros(draw: Generator, size: int) -> FloatArray:
@@ -53,12 +40,18 @@ def _zeros(draw: Generator, size: int) -> FloatArray:
     return np.where(draw.random(size) < 1 / 3, 0.0, heaped)
 
 
-PLACES = MappingProxyType(
+PLACES: Mapping[str, Places] = MappingProxyType(
     {
-        "a hill": _hill, "a long tail": _tail, "tied values": _tied, "a narrow peak": _narrow,
+        "a hill": lambda draw, size: np.clip(draw.normal(0.5, 0.125, size), 0, 1),
+        "a long tail": _tail,
+        "tied values": lambda draw, size: np.floor(draw.beta(2, 3, size) * TIES) / TIES,
+        # Nine of ten within a hundredth of the grid.
+        "a narrow peak": lambda draw, size: np.where(
+            draw.random(size) < 0.9, draw.normal(0.3, 0.0025, size), draw.random(size)
+        ),
         "a third zero, the rest heaped": _zeros,
     }
-)  # fmt: skip
+)
 
 
 def _watched(places: Places) -> Callable[[Generator, int], tuple[FloatArray, Bits]]:
@@ -130,10 +123,6 @@ CLASSES = MappingProxyType(
 )
 
 
-def _even(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
-    return draw.random(size), draw.random(size)
-
-
 def _blobs(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
     centres, widths, own = draw.random((6, 2)), draw.uniform(0.02, 0.1, 6), draw.integers(0, 6, size)
     across, upwards = (np.clip(draw.normal(axis[own], widths[own]), 0, 1) for axis in centres.T)
@@ -145,7 +134,13 @@ def _along_a_line(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
     return across, np.clip(across + draw.normal(0, 0.05, size), 0, 1)
 
 
-POINTS = MappingProxyType({"even": _even, "six blobs": _blobs, "along a line": _along_a_line})
+POINTS: Mapping[str, Points] = MappingProxyType(
+    {
+        "even": lambda draw, size: (draw.random(size), draw.random(size)),
+        "six blobs": _blobs,
+        "along a line": _along_a_line,
+    }
+)
 
 
 def _residuals(spread: Callable[[Generator, FloatArray], FloatArray]) -> Points:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from math import nan
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import Any, TypeVar, cast
 from warnings import catch_warnings
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import curves
 from ..arrays import FloatArray
@@ -28,7 +30,6 @@ from ..trust import Central, Curator
 
 
 Curve = TypeVar("Curve")
-Counted = TypeVar("Counted")
 Axes = Sequence[Axis | Categories]
 KEY = bytes(32)
 """The key of public records: nothing about them is secret."""
@@ -52,7 +53,7 @@ def answers(
     with catch_warnings(action="ignore", category=CurveWarning):
         opened = Scored(open_records(table, unit=EACH_RECORD, key=KEY))
         try:
-            records = _CountedOnce(opened)
+            records = _counted_once(opened)
             adjacency = neighbours.among(EACH_RECORD, opened.units() if neighbours.knows_units else None)
             trust, randomness, loss = Central(), Randomness.from_seed(seed), loss.of_one_release()
             while True:
@@ -104,38 +105,18 @@ class _Reply:
         return trust.run(plan, [Curator(records, self._memories[allotment.part])], allotment, randomness)
 
 
-class _CountedOnce:
-    """A `CountSource` of public records that keeps what it counted: most answers begin with the same counts."""
+def _counted_once(records: Scored) -> CountSource:
+    """These public records, of which what was counted is kept: most answers begin with the same counts."""
+    kept = dict[Any, Any]()
 
-    def __init__(self, records: Scored) -> None:
-        self._records, self._kept = records, dict[Any, Any]()
+    def of(name: str, *asked: Any) -> Any:
+        key = name, *(tuple(each) if isinstance(each, Iterable) else each for each in asked)
+        if key not in kept:
+            kept[key] = getattr(records, name)(*asked)
+        return kept[key]
 
-    def check(self, axes: Axes) -> None:
-        self._once(("check", axes), lambda: self._records.check(axes))
-
-    def counts(self, axes: Axes) -> NDArray[np.int64]:
-        return self._once(("counts", axes), lambda: self._records.counts(axes))
-
-    def sums(self, axes: Axes, half: int) -> list[int]:
-        return self._once(("sums", axes, half), lambda: self._records.sums(axes, half))
-
-    def squares(self, axes: Axes, half: int) -> list[int]:
-        return self._once(("squares", axes, half), lambda: self._records.squares(axes, half))
-
-    def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
-        return self._once(("prefixes", axes, tuple(at)), lambda: self._records.prefixes(axes, at))
-
-    def confirmed(self, query: SubsetQuery) -> int:
-        return self._once(("confirmed", query), lambda: self._records.confirmed(query))
-
-    def units(self) -> int:
-        return self._records.units()
-
-    def _once(self, key: Any, count: Callable[[], Counted]) -> Counted:
-        if key not in self._kept:
-            self._kept[key] = count()
-        kept: Counted = self._kept[key]
-        return kept
+    counted = ("check", "counts", "sums", "squares", "prefixes", "confirmed", "units")
+    return cast("CountSource", SimpleNamespace(**{name: partial(of, name) for name in counted}))
 
 
 # Errors of curves against their records, which forecasts report. Of public records alone.
