@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from ..arguments import Refused, chosen, number, require_kind, shown, whole
 
-# The spacing of a grid's edges, and the treatment of values outside of it: public choices.
-
 
 class Spacing(Enum):
     """The spacing of a grid's edges."""
@@ -101,9 +99,6 @@ def whole_number(text: str) -> int:
     """
     power = fullmatch(r"2\^([0-9]{1,2})", text)
     return int(text) if power is None else 1 << int(power[1])
-
-
-# Public cells that records are counted into. Nothing here has seen data.
 
 
 MOST_LAID_OUT = 2**20

@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Distribution functions as pictures.
-
-
 SHARE = "share of records below"
 AT_OR_BELOW = "share of records at or below"
 
@@ -84,9 +81,6 @@ def _shares_told(picture: Picture, label: str, upwards: str) -> Axes:
     if picture.is_first:
         picture.ax.set(ylim=UNIT, xmargin=0.01)
     return picture.explain(label, upwards).signed()
-
-
-# Quantiles with their intervals, as a picture.
 
 
 QUANTILE_ROOM = -0.03, 1.09
@@ -262,9 +256,6 @@ def _draw_stairs(picture: Picture, bounds: FloatArray, heights: FloatArray) -> N
     draw_stairs(ax, heights, bounds, None, fill=False, label=title, **line)
 
 
-# A plane of cells as a heat map.
-
-
 def draw_plane(
     count: ArrayLike,
     edges: tuple[FloatArray, FloatArray],
@@ -380,9 +371,6 @@ def draw_plane_bounds(
     lines = [part for line in covers for part in wrap(lettering(line, LONGEST_LINE), LINE_WIDTH)]
     picture.plot(*corners, picture.style.dash, label="\n".join((str(picture.entry(words)), *lines)))
     return picture.explain().signed()
-
-
-# A table of two columns of categories as a heat map with its numbers.
 
 
 LONGEST_NAME = 18

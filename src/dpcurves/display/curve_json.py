@@ -144,9 +144,6 @@ def _types(names: str | list[str]) -> tuple[type, ...]:
     return tuple(kind for name in _listed(names) for kind in TYPES[name])
 
 
-# Curves as data frames.
-
-
 LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
@@ -166,9 +163,6 @@ def to_frame(columns: Mapping[str, ArrayLike]) -> Any:
         raise Refused("columns", "arrays of one length are needed")
     library: Any = next(name for name in LIBRARIES if find_spec(name) is not None)
     return nw.from_dict(arrays, backend=library).to_native()
-
-
-# Curves as JSON, and back.
 
 
 SCHEMA = 1

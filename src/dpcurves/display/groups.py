@@ -78,9 +78,6 @@ def _write(ax: Axes, place: tuple[float, float], words: str, across: str = "axes
     )  # fmt: skip
 
 
-# Survival curves as steps.
-
-
 def draw_survival(
     x: ArrayLike,
     y: ArrayLike,
@@ -109,9 +106,6 @@ def draw_survival(
     if at_risk is not None:
         write_at_risk(ax, at_risk, picture.name, color)
     return picture.signed()
-
-
-# Means of several groups, one above the other, as dots with intervals.
 
 
 MEANS_ROW = 0.32

@@ -11,9 +11,6 @@ from .canvas import renamed
 from .numerals import lettering
 from .text import SEEDED, BalanceReport, RefusalRow, footer
 
-# A curve as a fragment of a page: for notebooks, and for reports.
-
-
 STYLE = """<style>
 .dpcurves{margin:0 0 1rem;padding:1rem;border:1px solid rgba(128,128,128,.4);border-radius:8px;max-width:46rem;
  box-sizing:border-box;color:inherit;font:15px/1.5 system-ui,sans-serif;break-inside:avoid}
@@ -85,9 +82,6 @@ def _facts(privacy: PrivacyStatement) -> list[tuple[str, str]]:
         ("request", privacy.grant),
     ]
     return [(name, value) for name, value in facts if value]
-
-
-# The curves of a session as one page that needs nothing but itself.
 
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"

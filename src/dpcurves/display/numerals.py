@@ -7,9 +7,6 @@ from math import ceil, floor, isfinite, isnan, log10
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-# Names from outside, made fit to stand on a picture, a page or a terminal.
-
-
 LONGEST_LABEL = 60
 
 

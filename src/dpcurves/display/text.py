@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from ..ledger import Statement
 
 
-# The privacy line below every picture, summary and table.
-
-
 SEEDED = "SEEDED: NOT PRIVATE"
 
 
@@ -154,9 +151,6 @@ def plan_lines(plans: Sequence[Plan], units: int | None) -> Iterator[PlanLine]:
         turns = f"{turn} to {last}" if others else str(turn)
         yield PlanLine(turns, asked, str(plan.loss), f"{error:.4g}" if error else "", share, plan.made_by)
         turn = last + 1
-
-
-# Curves and accounts as tables of the command line.
 
 
 def curve_table(columns: Mapping[str, ArrayLike], *, most: int = 20) -> Group:

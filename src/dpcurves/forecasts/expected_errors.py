@@ -273,9 +273,6 @@ def kind_of(question: Any) -> ForecastKind:
     return KINDS[type(question)]
 
 
-# A forecast: the whole conversation of a question, with its noise, on public records, as often as is asked.
-
-
 Law = Callable[[np.random.Generator, int], Mapping[str, Any]]
 """Columns of so many records."""
 Progress = Callable[[int, int], object]

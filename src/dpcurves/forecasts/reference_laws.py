@@ -15,9 +15,6 @@ from ..arrays import FloatArray
 from ..curves.question import labels
 from ..data import Grid, Outside
 
-# Public laws of records that answers are rehearsed on: numbers along a grid, classes and scores, and points.
-
-
 Generator = np.random.Generator
 Places = Callable[[Generator, int], FloatArray]
 """So many places along a grid, from 0 to 1."""

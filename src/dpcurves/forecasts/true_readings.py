@@ -119,9 +119,6 @@ def _counted_once(records: Scored) -> CountSource:
     return cast("CountSource", SimpleNamespace(**{name: partial(of, name) for name in counted}))
 
 
-# Errors of curves against their records, which forecasts report. Of public records alone.
-
-
 Columns = Mapping[str, Any]
 Half = Callable[[Any, bool], float]
 """How far an interval of a curve reaches to a side, at `LEVEL`: for its records, or for the population."""

@@ -124,14 +124,9 @@ def _levels(part: str, categories: Levels) -> list[Level]:
         for left, right in forms
         for column in [sub(r"^(?:C|factor|as\.factor)\((.+?)(?:,.*)?\)$", r"\1", left).strip("` ")]
         for value in categories.get(column, ())
-        if right in _texts(value)
+        if right == str(value) or (isinstance(value, bool) and right == str(value).upper())
     }
     return list(found)
-
-
-def _texts(value: Category) -> set[str]:
-    """The text of a category behind the name of its column."""
-    return {str(value), str(value).upper()} if isinstance(value, bool) else {str(value)}
 
 
 def link_of_statsmodels(result: Any) -> Link:
@@ -260,7 +255,8 @@ def _encoded(step: Any, design: Design) -> Design:
     dropped = step.drop_idx_ if step.drop_idx_ is not None else [None] * len(step.categories_)
     for feature, values, left_out in zip(design.features, step.categories_, dropped, strict=True):
         column = _plain(feature).column
-        known = tuple(each for each in values.tolist() if each is not None and not _is_nan(each))
+        present = (each for each in values.tolist() if each is not None)
+        known = tuple(each for each in present if not (isinstance(each, float) and isnan(each)))
         categories[column] = known
         if step.handle_unknown == "ignore":
             others.add(column)
@@ -270,10 +266,6 @@ def _encoded(step: Any, design: Design) -> Design:
             if place != left_out
         ]
     return Design(tuple(features), categories, frozenset(others))
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and isnan(value)
 
 
 def _plain(feature: Feature) -> Power:
@@ -342,9 +334,6 @@ STEPS: Mapping[str, Callable[[Any, tuple[Feature, ...]], tuple[Feature, ...]]] =
         **dict.fromkeys(SCALERS, _scaled), "PolynomialFeatures": _powers, "FunctionTransformer": _function,
     }
 )  # fmt: skip
-
-
-# Scorecards: linear predictors over columns clipped to declared ranges, and over declared categories.
 
 
 MOST_TERMS = 10_000

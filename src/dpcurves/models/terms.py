@@ -14,9 +14,6 @@ from ..arguments import Refused, WrongKind, chosen, number, require_kind, severa
 from ..arrays import FloatArray
 from ..data.axis import Categories, Category
 
-# Parts of scorecards: columns with declared ranges, factors, and terms that are added up.
-
-
 HIGHEST_POWER = 16
 
 
