@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import LANDSCAPE, SEEDED, SQUARE, draw_calibration, draw_cdf, draw_roc, footer, headless_axes
-from dpcurves.display.canvas import WARNING, Footnote
+from dpcurves.display.artists import WARNING, Footnote
 
 mpl.use("Agg")
 PRIVACY = PrivacyStatement(

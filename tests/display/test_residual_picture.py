@@ -14,7 +14,7 @@ PRIVACY = PrivacyStatement(
     0.5, 0.125, "add-remove", "", 1, None, "one curator", "flat", False, "a", "public: fixed before"
 )
 EDGES = np.array([-2.0, 0.0, 2.0]), np.array([-1.0, 0.0, 0.5, 1.0])
-LABELS = ("predicted", "residual")
+LABELS = ("predicted $_{$", "residual")
 
 
 @pytest.fixture(autouse=True)

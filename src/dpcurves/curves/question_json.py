@@ -24,6 +24,7 @@ from .question import grid_from_json, grid_to_json
 ASK = "ask"
 VALUES = "values:"
 METHODS = {"grown-partition": GrownPartition, "quantile-cuts": QuantileCuts, "bisection": Bisection}
+METHOD_WORDS: dict[type[Any], str] = {kind: word for word, kind in METHODS.items()}
 
 
 @cache
@@ -35,7 +36,8 @@ def kinds() -> Mapping[str, type[Any]]:
     """
     room = import_module(__package__)
     named = (name for name in room.__all__ if name.endswith("Question") and name != "Question")
-    return {_word(name.removesuffix("Question")): getattr(room, name) for name in named}
+    words = {re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name.removesuffix("Question")).lower(): name for name in named}
+    return {word: getattr(room, name) for word, name in words.items()}
 
 
 def question_to_json(question: Any) -> dict[str, Any]:
@@ -61,7 +63,8 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
     distribution function of age
     """
     if not isinstance(stored, Mapping) or not isinstance(stored.get(ASK), str) or stored[ASK] not in kinds():
-        raise Refused(ASK, f"one of {', '.join(sorted(kinds()))} is needed, got {shown(_asked(stored))}")
+        asked = stored.get(ASK) if isinstance(stored, Mapping) else stored
+        raise Refused(ASK, f"one of {', '.join(sorted(kinds()))} is needed, got {shown(asked)}")
     return _read_fields(kinds()[stored[ASK]], {name: value for name, value in stored.items() if name != ASK})
 
 
@@ -79,18 +82,9 @@ def columns_read(name: str, stored: Any) -> tuple[Ranged | Categories, ...]:
     return _each_declared(name, stored)
 
 
-def _asked(stored: object) -> object:
-    return stored.get(ASK) if isinstance(stored, Mapping) else stored
-
-
-def _word(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
-
-
 def _written_fields(thing: Any) -> dict[str, Any]:
-    given = {field.name: getattr(thing, field.name) for field in fields(thing)}
-    usual = {field.name: field.default for field in fields(thing)}
-    return {name: _written(value) for name, value in given.items() if value != usual[name]}
+    given = ((field, getattr(thing, field.name)) for field in fields(thing))
+    return {field.name: _written(value) for field, value in given if value != field.default}
 
 
 def _written(value: Any) -> Any:
@@ -100,20 +94,11 @@ def _written(value: Any) -> Any:
     return _written_fields(value) if is_dataclass(value) else value
 
 
-def _written_categories(value: Categories) -> dict[str, Any]:
-    return {"column": value.column, "categories": list(value.values)}
-
-
-def _written_method(value: Any) -> dict[str, Any]:
-    (named,) = (word for word, kind in METHODS.items() if type(value) is kind)
-    return {named: _written_fields(value)}
-
-
 FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (Grid, grid_to_json),
     (Predictor, lambda value: value.to_object()),
-    (Categories, _written_categories),
-    (tuple(METHODS.values()), _written_method),
+    (Categories, lambda value: {"column": value.column, "categories": list(value.values)}),
+    (tuple(METHODS.values()), lambda value: {METHOD_WORDS[type(value)]: _written_fields(value)}),
     (Enum, lambda value: value.name.lower()),
     ((Fraction, Decimal), str),
     (tuple, lambda value: [_written(each) for each in value]),
@@ -126,15 +111,12 @@ def _read_fields(kind: type[Any], stored: Mapping[str, Any]) -> Any:
     needed = [name for name, field in known.items() if field.default is MISSING and name not in stored]
     if needed:
         raise Refused(needed[0], "it is needed, and is not there")
-    return kind(**{name: _read(name, value, _choices(hints[name])) for name, value in stored.items()})
+    return kind(**{name: _read(name, value, hints[name]) for name, value in stored.items()})
 
 
-def _choices(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-
-
-def _read(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
+def _read(name: str, value: Any, hint: Any) -> Any:
     """The value as the field holds it: by the kinds that it may have."""
+    choices = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
     if value is None and type(None) in choices:
         return None
     for kind, form in READERS.items():
@@ -156,9 +138,8 @@ def _grid(name: str, value: Any) -> Grid:
 
 
 def _categories(name: str, value: Any) -> Categories | tuple[Categories, ...]:
-    if isinstance(value, list):
-        return tuple(_one_column(name, each) for each in value)
-    return _one_column(name, value)
+    several = isinstance(value, list)
+    return tuple(_one_column(name, each) for each in value) if several else _one_column(name, value)
 
 
 def _one_column(name: str, value: Any) -> Categories:
@@ -177,11 +158,6 @@ def _each_declared(name: str, value: Any) -> tuple[Ranged | Categories, ...]:
     return tuple(_declared(name, each) for each in value)
 
 
-def _scores(name: str, value: Any) -> Any:
-    """A column by its name, or the model that stands for it."""
-    return value if isinstance(value, str) else predictor_of(_object(name, value))
-
-
 def _method(name: str, value: Any) -> Any:
     given = {value: {}} if isinstance(value, str) else value
     if not isinstance(given, Mapping) or len(given) != 1 or next(iter(given)) not in METHODS:
@@ -196,7 +172,7 @@ READERS: Mapping[Any, Callable[[str, Any], Any]] = MappingProxyType(
         Ranged: _declared,
         tuple[Ranged | Categories, ...]: _each_declared,
         Categories: _categories,
-        Predictor: _scores,
+        Predictor: lambda name, value: value if isinstance(value, str) else predictor_of(_object(name, value)),
         Way: _method,
     }
 )

@@ -140,9 +140,6 @@ def _key(value: Any) -> Any:
     return str(value) if np.isnan(number) else number
 
 
-# An axis of a table: a column, and the public cells that it is read in.
-
-
 Category = str | int | float | bool
 SCALARS: tuple[tuple[type, type], ...] = (
     (np.str_, str), (np.bool_, bool), (np.integer, int), (np.floating, float)

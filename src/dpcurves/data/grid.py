@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import Refused, chosen, number, require_kind, shown, whole
-
-# The spacing of a grid's edges, and the treatment of values outside of it: public choices.
 
 
 class Spacing(Enum):
@@ -103,9 +101,6 @@ def whole_number(text: str) -> int:
     return int(text) if power is None else 1 << int(power[1])
 
 
-# Public cells that records are counted into. Nothing here has seen data.
-
-
 MOST_LAID_OUT = 2**20
 """The most edges of a grid with a formula that are kept in memory at a time."""
 
@@ -168,7 +163,8 @@ class Grid:
         else:
             self._set_evenly(number("grid", lower), number("grid", upper), number("width", width), outside)
         if through is not None:
-            require_edge(number("through", through), self.edge(self._beside(number("through", through))))
+            at = number("through", through)
+            require_edge(at, self.edge(self._inner_cell_of(np.array([at])) + np.arange(2)))
 
     def _set_evenly(self, lower: float, upper: float, width: float, outside: Outside) -> None:
         """Cells of a width: by the formula, or by their edges, where the formula would round some of them otherwise."""
@@ -184,9 +180,7 @@ class Grid:
         lower, upper = number("grid", lower), number("grid", upper)
         if not (lower > 0 and isfinite(upper / lower)):
             raise Refused("grid", f"a geometric grid has bounds above zero of a finite ratio, got {lower} and {upper}")
-        grid = Grid.__new__(Grid)
-        grid._set(lower, upper, cells, Spacing.GEOMETRIC, (), outside)
-        return grid
+        return Grid.__new__(Grid)._set(lower, upper, cells, Spacing.GEOMETRIC, (), outside)
 
     @classmethod
     def logistic(cls, lower: float, upper: float, *, cells: int, outside: Outside = Outside.CLAMPED) -> Grid:
@@ -200,9 +194,7 @@ class Grid:
             raise Refused(
                 "grid", f"a logistic grid has bounds from {-MOST_LOG_ODDS} to {MOST_LOG_ODDS}, got {lower} and {upper}"
             )
-        grid = Grid.__new__(Grid)
-        grid._set(lower, upper, cells, Spacing.LOGISTIC, (), outside)
-        return grid
+        return Grid.__new__(Grid)._set(lower, upper, cells, Spacing.LOGISTIC, (), outside)
 
     @classmethod
     def spaced(cls, spacing: Spacing, lower: float, upper: float, *, cells: int) -> Grid:
@@ -211,15 +203,12 @@ class Grid:
         Raises:
             ValueError: the spacing is explicit, which is none; or see the class.
         """
-        match spacing:
-            case Spacing.LINEAR:
-                return Grid(lower, upper, cells=cells)
-            case Spacing.GEOMETRIC:
-                return cls.geometric(lower, upper, cells=cells)
-            case Spacing.LOGISTIC:
-                return cls.logistic(lower, upper, cells=cells)
-            case Spacing.EXPLICIT:
-                raise Refused("grid", "explicit edges have no formula; use from_edges")
+        made: dict[Spacing, Callable[..., Grid]] = {
+            Spacing.LINEAR: Grid, Spacing.GEOMETRIC: cls.geometric, Spacing.LOGISTIC: cls.logistic
+        }  # fmt: skip
+        if spacing not in made:
+            raise Refused("grid", "explicit edges have no formula; use from_edges")
+        return made[spacing](lower, upper, cells=cells)
 
     @classmethod
     def from_edges(cls, edges: Sequence[float], *, outside: Outside = Outside.CLAMPED) -> Grid:
@@ -230,9 +219,7 @@ class Grid:
             raise Refused("grid", "at least two edges are needed, which are numbers") from None
         if len(exact) < 2 or any(not left < right for left, right in pairwise(exact)):
             raise Refused("grid", "at least two edges are needed, each above the one before")
-        grid = Grid.__new__(Grid)
-        grid._set(exact[0], exact[-1], len(exact) - 1, Spacing.EXPLICIT, exact, outside)
-        return grid
+        return Grid.__new__(Grid)._set(exact[0], exact[-1], len(exact) - 1, Spacing.EXPLICIT, exact, outside)
 
     @classmethod
     def parse(cls, text: str) -> Grid:
@@ -259,7 +246,8 @@ class Grid:
 
     def _set(  # noqa: PLR0917
         self, lower: float, upper: float, cells: int, spacing: Spacing, explicit: tuple[float, ...], outside: Outside
-    ) -> None:
+    ) -> Grid:
+        """These cells, if they can be told apart."""
         lower, upper, cells = number("grid", lower), number("grid", upper), whole("cells", cells)
         if not (isfinite(lower) and isfinite(upper) and isfinite(upper - lower) and lower < upper):
             raise Refused("grid", f"finite bounds are needed, the lower below the upper, got {lower} and {upper}")
@@ -272,6 +260,7 @@ class Grid:
             object.__setattr__(self, name, value)
         if spacing is not Spacing.EXPLICIT and not self._rises():
             raise Refused("grid", f"{cells} cells between {lower} and {upper} are finer than doubles can tell apart")
+        return self
 
     def _rises(self) -> bool:
         """Tell whether each edge is above the one before. Of very many geometric ones, some are tried."""
@@ -415,10 +404,6 @@ class Grid:
             lowest, highest = np.where(above, middle, lowest), np.where(above, highest, np.maximum(middle - 1, lowest))
         return lowest
 
-    def _beside(self, value: float) -> NDArray[np.int64]:
-        """The numbers of the edges of the cell that a value lies in."""
-        return self._inner_cell_of(np.array([value])) + np.arange(2)
-
     def nearest_edge(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """The number of the edge that is nearest to each value, the lower one of two; beyond the grid its end.
 
@@ -463,9 +448,7 @@ class Grid:
         >>> Grid(0, 1, cells=2).with_outside(Outside.APART).slots
         4
         """
-        grid = Grid.__new__(Grid)
-        grid._set(self.lower, self.upper, self.cells, self.spacing, self.explicit, outside)
-        return grid
+        return Grid.__new__(Grid)._set(self.lower, self.upper, self.cells, self.spacing, self.explicit, outside)
 
     def laid_out(self) -> Grid:
         """Convert this grid to a list of edges, for repeated look-ups. Very fine grids stay formulas.

@@ -1,16 +1,15 @@
-"""Figures and axes, styles of lines, and bands of pictures. matplotlib is imported only when something is drawn."""
+"""Figures, styles of lines, bands and the making of pictures. matplotlib is imported only when something is drawn."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from html import escape
 from io import StringIO
 from os import PathLike
 from pathlib import Path
-from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,14 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import NotInstalled, Refused
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
-from .numerals import lettering
-from .text import footer
+from .numerals import legend_lettering, lettering
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-# Figures and axes of pictures. matplotlib is imported here, and only when something is drawn.
 
 
 LANDSCAPE = (5.6, 4.0)
@@ -85,18 +80,18 @@ class LineStyle(NamedTuple):
     dash: str
 
 
-def next_style(ax: Axes) -> LineStyle:
-    """For the next curve on `ax`: another than those before."""
+def curves_on(ax: Axes) -> int:
+    """The number of curves of ours that were drawn on `ax`."""
+    from .artists import Footnote
 
     note = Footnote.of(ax)
-    drawn = 0 if note is None else note.curves
+    return 0 if note is None else note.curves
+
+
+def next_style(ax: Axes) -> LineStyle:
+    """For the next curve on `ax`: another than those before."""
+    drawn = curves_on(ax)
     return LineStyle(PALETTE[drawn % len(PALETTE)], DASHES[drawn % len(DASHES)])
-
-
-def is_blank(ax: Axes) -> bool:
-    """Tell whether nothing of ours was drawn on `ax` yet."""
-
-    return Footnote.of(ax) is None
 
 
 def explain(ax: Axes, place: Place, size: float = 9) -> None:
@@ -186,6 +181,14 @@ def draw_stairs(
     ax.autoscale_view()
 
 
+def draw_between(
+    ax: Axes, edges: FloatArray, lower: FloatArray, upper: FloatArray, *, color: str, alpha: float, title: str | None
+) -> None:
+    """Shade what lies between two ends over each cell."""
+    cells, low, high = hull_in_blocks(edges, lower, upper)
+    draw_stairs(ax, high, cells, low, fill=True, facecolor=color, alpha=alpha, linewidth=0, label=title)
+
+
 # Shaded areas of a picture: how sure a curve is, at which level, and whom that speaks of.
 
 
@@ -211,9 +214,14 @@ class Shade(NamedTuple):
     words: str
 
     @property
-    def depth(self) -> float:
-        """The opacity: intervals for the population are wider, and drawn paler."""
-        return PALE if POPULATION in self.words else DEEP
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper ends as arrays."""
+        return np.atleast_1d(np.asarray(self.lower, float)), np.atleast_1d(np.asarray(self.upper, float))
+
+
+def depth(words: str) -> float:
+    """The opacity of a shade: intervals for the population are wider, and drawn paler."""
+    return PALE if POPULATION in words else DEEP
 
 
 def covering(level: float, what: str, whom: str) -> str:
@@ -230,135 +238,127 @@ def once(ax: Axes, words: str) -> str:
     return UNNAMED if words in ax.get_legend_handles_labels()[1] else words
 
 
-def draw_between(
-    ax: Axes, edges: FloatArray, lower: FloatArray, upper: FloatArray, *, color: str, alpha: float, title: str | None
-) -> None:
-    """Shade what lies between two ends over each cell."""
-    cells, low, high = hull_in_blocks(edges, lower, upper)
-    draw_stairs(ax, high, cells, low, fill=True, facecolor=color, alpha=alpha, linewidth=0, label=title)
-
-
-# The footer on a picture. Imported only where matplotlib is there already.
-
-
-try:
-    from matplotlib.axes import Axes
-    from matplotlib.text import Annotation
-    from matplotlib.transforms import IdentityTransform
-except ImportError:
-    raise NotInstalled("plot", NO_MATPLOTLIB) from None
-
-SIZE = 7.0
-GAP = 4.0
-LINE = 1.25 * SIZE
-LETTER = 0.5 * SIZE
-LONGEST_NOTE = 300
-NOTE_GREY = "#6b6b6b"
-WARNING = "#b3261e"
-
-
-class Footnote(Annotation):
-    """The claims of all curves on one axes. It hangs from the label of the x axis, wherever that goes.
-
-    Attributes:
-        claims: Each footer, and the names of the curves that it speaks of.
-        notes: Each note, and the names of the curves that it was made on.
-        curves: How many curves were drawn.
-    """
-
-    def __init__(self, ax: Axes) -> None:
-        below_label = (ax.transAxes, ax.xaxis.label)
-        super().__init__(
-            "", xy=(0, 0), xycoords=below_label, xytext=(0, -GAP), textcoords="offset points", annotation_clip=False,
-            verticalalignment="top", horizontalalignment="left", fontsize=SIZE, color=NOTE_GREY, parse_math=False,
-            linespacing=1.25,
-        )  # fmt: skip
-        self.claims: dict[str, list[str]] = {}
-        self.notes: dict[str, list[str]] = {}
-        self.curves = 0
-        self._letters = _letters_across(ax)
-
-    @classmethod
-    def of(cls, ax: Axes) -> Footnote | None:
-        """The one on `ax`, if any."""
-        return next((text for text in ax.texts if isinstance(text, cls)), None)
-
-    def add(self, privacy: PrivacyStatement, name: str | None) -> None:
-        """Add a curve."""
-        self.curves += 1
-        own = [] if name is None else [lettering(name)]
-        self.claims.setdefault(footer(privacy), []).extend(own)
-        for note in privacy.notes:
-            self.notes.setdefault(f"Note: {lettering(note, LONGEST_NOTE)}", []).extend(own)
-        if privacy.seeded:
-            self.set_color(WARNING)
-        self.set_text("\n".join(self._lines()))
-
-    @property
-    def height(self) -> float:
-        """In points."""
-        text = self.get_text()
-        return GAP + LINE * (text.count("\n") + 1) if text else 0.0
-
-    def _lines(self) -> list[str]:
-        return [line for paragraph in self._paragraphs() for line in wrap(paragraph, self._letters)]
-
-    def _paragraphs(self) -> list[str]:
-        claims = list(self.claims) if len(self.claims) == 1 else _named(self.claims)
-        notes = list(self.notes) if self.curves == 1 else _named(self.notes)
-        return [paragraph for text in (*claims, *notes) for paragraph in text.splitlines()]
-
-
-def _named(texts: Mapping[str, Sequence[str]]) -> list[str]:
-    return [f"{', '.join(names)}: {text}" if names else text for text, names in texts.items()]
-
-
-def sign(ax: Axes, privacy: PrivacyStatement, name: str | None) -> None:
-    """Write what `privacy` claims below `ax`, beside what stands there already."""
-    note = Footnote.of(ax)
-    if note is None:
-        note = Footnote(ax)
-        note.set_transform(IdentityTransform())
-        ax.add_artist(note)
-        note.set_clip_on(False)
-    before = note.height
-    note.add(privacy, name)
-    make_room(ax, note.height - before)
-
-
-def _letters_across(ax: Axes) -> int:
-    box = ax.get_position()
-    width, height = box.width * ax.figure.bbox.width, box.height * ax.figure.bbox.height
-    across = width if ax.get_aspect() == "auto" else min(width, height)
-    return max(24, int(across * 72 / ax.figure.dpi / LETTER))
-
-
-def make_room(ax: Axes, points: float) -> None:
-    """Shrink `ax` within its place, unless an engine lays the figure out."""
-    if ax.figure.get_layout_engine() is not None or not points:
-        return
-    box = ax.get_position(original=True)
-    room = min(points * ax.figure.dpi / 72 / ax.figure.bbox.height, 0.5 * box.height)
-    ax.set_position((box.x0, box.y0 + room, box.width, box.height - room))
-    ax.set_in_layout(True)
-
-
-# The end of each picture of a column: axes get names, numbers are written plainly, legend and statement are set.
+# The making of a picture: layers in the style of its curve; axes, legend and statement are the same for all.
 
 
 CLOSE = 0.05
+UNIT = -0.02, 1.02
+"""From below a share of 0 to above a share of 1."""
 
 
-def finish(ax: Axes, privacy: PrivacyStatement, *, across: str, upwards: str, name: str | None) -> Axes:
-    """Name the axes, by a column and by what is counted, and set what stands on every picture."""
-    from .ticks import write_plainly
+class On(TypedDict, total=False):
+    """The place of a picture, as all functions take it that draw one.
 
-    ax.set_xlabel(lettering(across), parse_math=False)
-    ax.set_ylabel(upwards, parse_math=False)
-    write_plainly(ax)
-    explain(ax, "best")
-    sign(ax, privacy, name)
-    return ax
+    Attributes:
+        ax: Where to draw; None: in a new figure.
+        name: What the legend calls what is drawn.
+    """
+
+    ax: Axes | None
+    name: str | None
+
+
+class Shaded(On, total=False):
+    """The place of a picture, and what is shaded on it.
+
+    Attributes:
+        shades: Bands or intervals, by their lower and upper ends at each point, the wider ones first.
+    """
+
+    shades: Sequence[Shade]
+
+
+class Picture:
+    """A curve on its axes: it is drawn in layers, and then explained and signed.
+
+    Attributes:
+        ax: Where to draw.
+        shades: What is shaded.
+        name: What the legend calls the curve.
+        before: How many curves were drawn there before.
+        style: Colour and dash of this one.
+    """
+
+    def __init__(
+        self,
+        size: tuple[float, float],
+        privacy: PrivacyStatement,
+        *,
+        shades: Sequence[Shade] = (),
+        ax: Axes | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.ax, self.privacy, self.shades, self.name = canvas(ax, size), privacy, shades, name
+        self.before, self.style = curves_on(self.ax), next_style(self.ax)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether nothing of ours was drawn there before."""
+        return self.before == 0
+
+    def entry(self, words: str = "") -> str | None:
+        """The legend entry of the curve: its name, and these words."""
+        name = () if self.name is None else (legend_lettering(self.name),)
+        return ": ".join((*name, *filter(None, (words,)))) or None
+
+    def band(self, edges: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str) -> None:
+        """Shade what lies between two ends over each cell."""
+        ends = (np.asarray(each, dtype=float) for each in (edges, lower, upper))
+        draw_between(self.ax, *ends, color=self.style.color, alpha=depth(words), title=once(self.ax, words))
+
+    def bars(self, at: ArrayLike, ends: tuple[ArrayLike, ArrayLike], words: str, *, width: float, alpha: float) -> None:
+        """Bars along x, as intervals are drawn."""
+        label = once(self.ax, words)
+        self.ax.hlines(at, *ends, color=self.style.color, alpha=alpha, linewidth=width, label=label)
+
+    def line(self, x: ArrayLike, y: ArrayLike, label: str | None) -> None:
+        """A line through as many points as can be seen."""
+        across, upwards = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+        seen = visible(across, upwards)
+        self.plot(across[seen], upwards[seen], self.style.dash, linewidth=1.6, label=label)
+
+    def steps(self, edges: ArrayLike, heights: ArrayLike, *, width: float) -> None:
+        """Steps, each of the height at the edge where it begins."""
+        color, dash = self.style
+        self.ax.step(edges, heights, where="post", color=color, linestyle=dash, linewidth=width, label=self.entry())
+
+    def nested(self) -> list[tuple[Shade, float]]:
+        """What is shaded, and the width of its bars: the last one lies within the others."""
+        return [(shade, 7.0) for shade in self.shades[:-1]] + [(shade, 4.0) for shade in self.shades[-1:]]
+
+    def plot(self, x: ArrayLike, y: ArrayLike, form: str = "o", **style: Any) -> None:
+        """Points or lines in the colour of the curve."""
+        self.ax.plot(x, y, form, color=self.style.color, **style)
+
+    def tell(self, words: str) -> None:
+        """A line of the legend that stands for nothing drawn."""
+        self.ax.plot([], [], " ", label=words)
+
+    def beside(self, x: float, y: float, words: str, up: float) -> None:
+        """Write so many points above a place."""
+        self.ax.annotate(words, (x, y), (0, up), textcoords="offset points", ha="center", fontsize=8)
+
+    def explain(
+        self, across: str = "", upwards: str = "", *, place: Place = "best", size: float = 9, plainly: bool = True
+    ) -> Picture:
+        """Name the axes, where they need a name, write their numbers plainly, and set the legend."""
+        from .artists import write_plainly
+
+        if across:
+            self.ax.set_xlabel(lettering(across), parse_math=False)
+        if upwards:
+            self.ax.set_ylabel(upwards, parse_math=False)
+        if plainly:
+            write_plainly(self.ax)
+        explain(self.ax, place, size)
+        return self
+
+    def signed(self) -> Axes:
+        """The axes, with the privacy statement below."""
+        from .artists import sign
+
+        sign(self.ax, self.privacy, self.name)
+        return self.ax
 
 
 def leave_room(ax: Axes, room: float) -> None:
@@ -408,8 +408,10 @@ def svg_text(ax: Axes) -> str:
             drawn, format="svg", metadata=SILENT[".svg"], bbox_inches="tight", pad_inches=0.05
         )
     svg = _without_preamble(drawn.getvalue())
-    mark = sha256(svg.encode()).hexdigest()[:8]
-    return _described(renamed(svg, f"p{mark}"), f"{ax.get_ylabel()} against {ax.get_xlabel()}")
+    svg = renamed(svg, f"p{sha256(svg.encode()).hexdigest()[:8]}")
+    words = escape(f"{ax.get_ylabel()} against {ax.get_xlabel()}")
+    facts = f'role="img" aria-label="{words}" style="stroke-linejoin: round; stroke-linecap: butt"'
+    return svg.replace("<svg", f"<svg {facts}", 1)
 
 
 def renamed(markup: str, prefix: str) -> str:
@@ -433,8 +435,3 @@ def _without_preamble(svg: str) -> str:
 def _in_tags(markup: str, pattern: str, replacement: str) -> str:
     """Only in tags: text may say what it likes. (In text and in attributes, angle brackets are escaped.)"""
     return re.sub(r"<[^>]*>", lambda tag: re.sub(pattern, replacement, tag[0]), markup)
-
-
-def _described(svg: str, words: str) -> str:
-    facts = f'role="img" aria-label="{escape(words)}" style="stroke-linejoin: round; stroke-linecap: butt"'
-    return svg.replace("<svg", f"<svg {facts}", 1)

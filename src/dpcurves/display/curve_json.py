@@ -14,7 +14,7 @@ from math import isfinite
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..arguments import Refused, WrongKind
 from ..conversation import MISSING_RULE, PrivacyStatement
@@ -113,7 +113,7 @@ def faults(value: Any, rule: Rule, place: str) -> Iterator[Fault]:
 
 def _faults_of_value(value: Any, rule: Rule, place: str) -> Iterator[Fault]:
     if "type" in rule and type(value) not in _types(rule["type"]):
-        yield place, f"{_words(rule['type'])} is needed, got {NAMES[type(value)]}"
+        yield place, f"{' or '.join(_listed(rule['type']))} is needed, got {NAMES[type(value)]}"
     if "const" in rule and (type(value), value) != (type(rule["const"]), rule["const"]):
         yield place, f"{json.dumps(rule['const'])} is needed"
     if "enum" in rule and value not in rule["enum"]:
@@ -144,16 +144,12 @@ def _faults_of_list(value: list[Any], rule: Rule, place: str) -> Iterator[Fault]
         yield from faults(entry, items, f"{place}[{number}]")
 
 
+def _listed(names: str | list[str]) -> list[str]:
+    return [names] if isinstance(names, str) else names
+
+
 def _types(names: str | list[str]) -> tuple[type, ...]:
-    listed = [names] if isinstance(names, str) else names
-    return tuple(kind for name in listed for kind in TYPES[name])
-
-
-def _words(names: str | list[str]) -> str:
-    return names if isinstance(names, str) else " or ".join(names)
-
-
-# Curves as data frames.
+    return tuple(kind for name in _listed(names) for kind in TYPES[name])
 
 
 LIBRARIES = ("pandas", "polars", "pyarrow")
@@ -175,9 +171,6 @@ def to_frame(columns: Mapping[str, ArrayLike]) -> Any:
         raise Refused("columns", "arrays of one length are needed")
     library: Any = next(name for name in LIBRARIES if find_spec(name) is not None)
     return nw.from_dict(arrays, backend=library).to_native()
-
-
-# Curves as JSON, and back.
 
 
 SCHEMA = 1
@@ -245,38 +238,25 @@ def opened(text: str, kind: str) -> Opened:
         ValueError: the text is no curve of this kind, or is damaged; one line says where.
     """
     document = _parsed(text)
-    _check_kind(document, kind)
+    found, schema = document.get("kind"), document.get("schema")
+    if found != kind:
+        raise Refused("curve.kind", f"{kind!r} is needed" + (f", got {found[:40]!r}" if isinstance(found, str) else ""))
+    if type(schema) is int and schema > SCHEMA:
+        raise Refused("curve.schema", f"{schema} is newer than {SCHEMA}, which this version reads; update dpcurves")
     check_document(document)
     _check_lengths(document)
     arrays = {name: _array(value) for name, value in document.items() if name not in ENVELOPE}
-    privacy = _privacy(document["privacy"]).noted(*document.get("notes", ()))
-    return Opened(kind, arrays, privacy, document["evidence"])
+    stored = document["privacy"]
+    known = {name: value for name, value in stored.items() if name in PrivacyStatement.__slots__}
+    numbers = {name: None if stored[name] is None else float(stored[name]) for name in ("epsilon", "rho")}
+    privacy = PrivacyStatement(**{**known, **numbers, "unit": stored["unit"] or ""})
+    return Opened(kind, arrays, privacy.noted(*document.get("notes", ())), document["evidence"])
 
 
 def privacy_object(privacy: PrivacyStatement) -> dict[str, object]:
     """The ``privacy`` object of a curve."""
-    return _mapped(
-        {
-            "epsilon": privacy.epsilon,
-            "rho": privacy.rho,
-            "adjacency": privacy.adjacency,
-            "unit": privacy.unit or None,
-            "rows_per_unit": privacy.rows_per_unit,
-            "units": privacy.units,
-            "trust": privacy.trust,
-            "mechanism": privacy.mechanism,
-            "seeded": privacy.seeded,
-            "grant": privacy.grant,
-            "missing_rule": MISSING_RULE,
-            "model": privacy.model,
-        }
-    )
-
-
-def _privacy(stored: Mapping[str, Any]) -> PrivacyStatement:
-    known = {name: value for name, value in stored.items() if name in PrivacyStatement.__slots__}
-    epsilon = None if stored["epsilon"] is None else float(stored["epsilon"])
-    return PrivacyStatement(**{**known, "epsilon": epsilon, "rho": float(stored["rho"]), "unit": stored["unit"] or ""})
+    facts = {name: getattr(privacy, name) for name in PrivacyStatement.__slots__ if name not in {"model", "notes"}}
+    return _mapped({**facts, "unit": privacy.unit or None, "missing_rule": MISSING_RULE, "model": privacy.model})
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -304,14 +284,6 @@ def _whole(text: str) -> int:
     return int(text) if len(text) <= DIGITS else _refused(text)
 
 
-def _check_kind(document: Mapping[str, Any], kind: str) -> None:
-    found, schema = document.get("kind"), document.get("schema")
-    if found != kind:
-        raise Refused("curve.kind", f"{kind!r} is needed" + (f", got {found[:40]!r}" if isinstance(found, str) else ""))
-    if type(schema) is int and schema > SCHEMA:
-        raise Refused("curve.schema", f"{schema} is newer than {SCHEMA}, which this version reads; update dpcurves")
-
-
 def _check_lengths(document: Mapping[str, Any]) -> None:
     for curve in document["curves"].values() if document["kind"] == "curves" else ():
         _check_lengths(curve)
@@ -323,19 +295,16 @@ def _check_lengths(document: Mapping[str, Any]) -> None:
 
 def _array(value: Any) -> Any:
     if isinstance(value, list) and not any(isinstance(entry, (dict, list, str)) for entry in value):
-        return _numbers(value)
+        array = np.array([np.nan if entry is None else entry for entry in value])
+        return array if array.dtype.kind in "if" else array.astype(np.float64)
     return float("nan") if value is None else value
-
-
-def _numbers(entries: list[int | float | None]) -> NDArray[Any]:
-    array = np.array([np.nan if entry is None else entry for entry in entries])
-    return array if array.dtype.kind in "if" else array.astype(np.float64)
 
 
 def _plain(value: object) -> object:
     """`value` out of JSON's own types: what is not finite is null."""
     if isinstance(value, np.ndarray):
-        return value.tolist() if value.dtype.kind in "biu" or _is_finite(value) else _plain(value.tolist())
+        is_plain = value.dtype.kind in "biu" or (value.dtype.kind == "f" and np.isfinite(value).all())
+        return value.tolist() if is_plain else _plain(value.tolist())
     if isinstance(value, np.generic):
         return _plain(value.item())
     if isinstance(value, Mapping):
@@ -356,10 +325,6 @@ def _plain_scalar(value: object) -> object:
     if isinstance(value, float):
         return float(value) if isfinite(value) else None
     raise WrongKind("curve", f"{type(value).__name__} has no form in JSON")
-
-
-def _is_finite(array: NDArray[Any]) -> bool:
-    return array.dtype.kind == "f" and bool(np.isfinite(array).all())
 
 
 def _mapped(value: Mapping[Any, object]) -> dict[str, object]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import ceil, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
-from .canvas import LANDSCAPE, Shade, canvas, explain, next_style, once
-from .numerals import MOST_LABELLED, legend_lettering, lettering, numeral, standing
+from .canvas import LANDSCAPE, UNIT, Picture, Shade, Shaded, canvas, depth, once
+from .numerals import MOST_LABELLED, lettering, numeral, standing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ class AtRiskRow(NamedTuple):
 
 def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> None:
     """Write one row more below `ax`, where there is room; before the axis is signed."""
-    from .canvas import make_room
+    from .artists import make_room
 
     figure = ax.figure.get_figure(root=True)
     if figure is None or ax.get_position().width * figure.get_size_inches()[0] < NARROW:
@@ -58,24 +58,16 @@ def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> Non
     down = -BELOW_TICKS - ROW * (rows + 1)
     if name is not None:
         _write(ax, (-0.06, down), lettering(name, LONGEST), color=color, horizontalalignment="right")
-    for time, words in _told(ax, row):
+    # Ticks inside the grid, and how many are at risk from there on.
+    inside = [float(tick) for tick in ax.get_xticks() if row.edges[0] <= tick < row.edges[-1]]
+    for time in inside[:: -(-len(inside) // MOST)] if inside else [float(row.edges[0])]:
+        cell = int(np.searchsorted(row.edges, time, side="right")) - 1
+        words = numeral(round(max(float(row.records[cell]), 0.0)))
+        words += "" if row.error is None else f"±{numeral(np.ceil(row.error[cell]))}"
         _write(ax, (time, down), words, "data", color=color, horizontalalignment="center")
     ax.texts[-1].set_gid(GROUP)
     ax.xaxis.labelpad = BELOW_TICKS + ROW * (rows + 2) - 12.0
     make_room(ax, ROW * (2 if rows == 0 else 1))
-
-
-def _told(ax: Axes, row: AtRiskRow) -> list[tuple[float, str]]:
-    """Ticks inside the grid, and how many are at risk from there on."""
-    inside = [float(tick) for tick in ax.get_xticks() if row.edges[0] <= tick < row.edges[-1]]
-    times = inside[:: -(-len(inside) // MOST)] if inside else [float(row.edges[0])]
-    cells = np.searchsorted(row.edges, times, side="right") - 1
-    return [(time, _number(row, cell)) for time, cell in zip(times, cells.tolist(), strict=True)]
-
-
-def _number(row: AtRiskRow, cell: int) -> str:
-    records = numeral(round(max(float(row.records[cell]), 0.0)))
-    return records if row.error is None else f"{records}±{numeral(np.ceil(row.error[cell]))}"
 
 
 def _write(ax: Axes, place: tuple[float, float], words: str, across: str = "axes fraction", **style: Any) -> None:
@@ -86,9 +78,6 @@ def _write(ax: Axes, place: tuple[float, float], words: str, across: str = "axes
     )  # fmt: skip
 
 
-# Survival curves as steps.
-
-
 def draw_survival(
     x: ArrayLike,
     y: ArrayLike,
@@ -96,46 +85,27 @@ def draw_survival(
     *,
     label: str,
     at_risk: AtRiskRow | None = None,
-    shades: Sequence[Shade] = (),
-    ax: Axes | None = None,
-    name: str | None = None,
+    **on: Unpack[Shaded],
 ) -> Axes:
     """Draw the share that survives as steps that go down where cells end.
 
     Args:
         x: Edges of cells.
         y: The share that survives up to each of them.
-        privacy: The privacy statement that is written below the picture.
         label: What the x axis shows.
         at_risk: Numbers that are written below the axis, where there is room.
-        shades: Bands, by their lower and upper ends at the edges.
-        ax: Where to draw; None: in a new figure.
-        name: What the legend calls the curve.
     """
-    from .canvas import sign
-    from .ticks import write_plainly
-
-    ax = canvas(ax, LANDSCAPE)
-    style, edges = next_style(ax), np.asarray(x, dtype=float)
-    for shade in shades:
-        low, high = (np.asarray(end, dtype=float) for end in shade[:2])
-        filled = ax.fill_between(edges, low, high, step="post", color=style.color, alpha=shade.depth, linewidth=0)
+    picture, edges = Picture(LANDSCAPE, privacy, **on), np.asarray(x, dtype=float)
+    ax, color = picture.ax, picture.style.color
+    for shade in picture.shades:
+        filled = ax.fill_between(edges, *shade.ends, step="post", color=color, alpha=depth(shade.words), linewidth=0)
         filled.set_label(once(ax, shade.words))
-    title = None if name is None else legend_lettering(name)
-    ax.step(edges, np.asarray(y), where="post", color=style.color, linestyle=style.dash, linewidth=1.4, label=title)
-    ax.set_ylim(-0.02, 1.02)
-    ax.margins(x=0.01)
-    ax.set_xlabel(lettering(label), parse_math=False)
-    ax.set_ylabel("share without an event")
-    write_plainly(ax)
-    explain(ax, "best")
+    picture.steps(edges, y, width=1.4)
+    ax.set(ylim=UNIT, xmargin=0.01)
+    picture.explain(label, "share without an event")
     if at_risk is not None:
-        write_at_risk(ax, at_risk, name, style.color)
-    sign(ax, privacy, name)
-    return ax
-
-
-# Means of several groups, one above the other, as dots with intervals.
+        write_at_risk(ax, at_risk, picture.name, color)
+    return picture.signed()
 
 
 MEANS_ROW = 0.32
@@ -159,35 +129,21 @@ def draw_means(
     Args:
         names: The names of the groups.
         means: The means of the groups.
-        privacy: The privacy statement that is written below the picture.
         label: What the x axis shows.
         shades: Intervals, by the lower and upper ends of each mean.
         ax: Where to draw; None: in a new figure, which is as high as the groups need.
     """
-    from .canvas import sign
-    from .ticks import write_plainly
-
-    ax = canvas(ax, (LANDSCAPE[0], max(LANDSCAPE[1], 1.5 + MEANS_ROW * len(names))))
-    style, values, rows = next_style(ax), np.asarray(means, dtype=float), np.arange(len(names))
-    width = np.zeros(len(names))
-    for number, shade in enumerate(shades, 1):
-        low, high = (np.asarray(end, dtype=float) for end in shade[:2])
-        thick = 7 if number < len(shades) else 4
-        ax.hlines(rows, low, high, color=style.color, alpha=shade.depth, linewidth=thick, label=once(ax, shade.words))
-        width = high - low
-    ax.plot(values, rows, "o", color=style.color, markersize=5)
-    labelled = zip(values.tolist(), rows, width.tolist(), strict=True) if len(rows) <= MOST_LABELLED else ()
-    for value, row, known in labelled:
-        words = standing(value, value, value, known_to=known)
-        ax.annotate(words, (value, row), (0, 6), textcoords="offset points", ha="center", fontsize=8)
-    ax.set_yticks(rows, [lettering(name, LONGEST_NAME) for name in names], parse_math=False)
-    ax.set_ylim(len(rows) - 0.4, -0.9 - LEGEND * (len(rows) + 1))
-    ax.margins(x=0.12)
-    ax.set_xlabel(lettering(label), parse_math=False)
-    write_plainly(ax)
-    explain(ax, "upper right")
-    sign(ax, privacy, None)
-    return ax
+    size = LANDSCAPE[0], max(LANDSCAPE[1], 1.5 + MEANS_ROW * len(names))
+    picture, values, rows = Picture(size, privacy, shades=shades, ax=ax), np.asarray(means, float), range(len(names))
+    for shade, thick in picture.nested():
+        picture.bars(rows, shade.ends, shade.words, width=thick, alpha=depth(shade.words))
+    picture.plot(values, rows, markersize=5)
+    low, high = shades[-1].ends if shades else (values, values)
+    for value, row, known in zip(values, rows, high - low, strict=True) if len(rows) <= MOST_LABELLED else ():
+        picture.beside(value, row, standing(*[float(value)] * 3, known_to=float(known)), 6)
+    picture.ax.set_yticks(rows, [lettering(name, LONGEST_NAME) for name in names], parse_math=False)
+    picture.ax.set(ylim=(len(rows) - 0.4, -0.9 - LEGEND * (len(rows) + 1)), xmargin=0.12)
+    return picture.explain(label, place="upper right").signed()
 
 
 # Many pictures of one kind beside each other, where one would be too crowded.
@@ -213,7 +169,7 @@ def draw_small(
         privacy: The privacy statement that is written below all of them.
         ax: The axes that the panels replace; None: in a new figure.
     """
-    from .canvas import Footnote, sign
+    from .artists import Footnote, sign
 
     across = ceil(sqrt(len(draw)))
     down = ceil(len(draw) / across)

@@ -11,9 +11,6 @@ from .canvas import renamed
 from .numerals import lettering
 from .text import SEEDED, BalanceReport, RefusalRow, footer
 
-# A curve as a fragment of a page: for notebooks, and for reports.
-
-
 STYLE = """<style>
 .dpcurves{margin:0 0 1rem;padding:1rem;border:1px solid rgba(128,128,128,.4);border-radius:8px;max-width:46rem;
  box-sizing:border-box;color:inherit;font:15px/1.5 system-ui,sans-serif;break-inside:avoid}
@@ -41,7 +38,7 @@ def html_summary(title: str, svg: str, rows: Sequence[tuple[str, str]], privacy:
         rows: Names and values to be read beside the picture.
         privacy: Who is protected, and how well.
     """
-    name = escape(lettering(title, 160))
+    name, statement = escape(lettering(title, 160)), "<br>".join(map(escape, footer(privacy).splitlines()))
     return "\n".join(
         filter(
             None,
@@ -49,7 +46,7 @@ def html_summary(title: str, svg: str, rows: Sequence[tuple[str, str]], privacy:
                 STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>",
                 WARNING if privacy.seeded else "", f'<div class="picture">{svg}</div>',
                 _table([*rows, *(("note", note) for note in privacy.notes)]),
-                f"<details><summary>{_statement(privacy)}</summary>{_table(_facts(privacy))}</details>", "</figure>",
+                f"<details><summary>{statement}</summary>{_table(_facts(privacy))}</details>", "</figure>",
             ],
         )
     )  # fmt: skip
@@ -62,10 +59,6 @@ def summary_facts(title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyS
         "statement": footer(privacy).splitlines(), "privacy": [list(row) for row in _facts(privacy)],
         "seeded": privacy.seeded,
     }  # fmt: skip
-
-
-def _statement(privacy: PrivacyStatement) -> str:
-    return "<br>".join(escape(line) for line in footer(privacy).splitlines())
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> str:
@@ -89,9 +82,6 @@ def _facts(privacy: PrivacyStatement) -> list[tuple[str, str]]:
         ("request", privacy.grant),
     ]
     return [(name, value) for name, value in facts if value]
-
-
-# The curves of a session as one page that needs nothing but itself.
 
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -149,24 +139,20 @@ def report(
         refusals: Questions that were not answered.
     """
     name = escape(lettering(title, 160))
+    paragraphs = [f"<p>{escape(' '.join(part.split()))}</p>" for part in introduction.split("\n\n") if part.strip()]
+    shown = [renamed(text.replace(STYLE, ""), f"c{number}") for number, text in enumerate(curves, 1)]
     return "\n".join(
         [
             '<!DOCTYPE html>', '<html lang="en">', "<head>", '<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">', f"<title>{name}</title>",
-            STYLE, PAGE_STYLE, "</head>", "<body>", f"<header><h1>{name}</h1>", _banner(curves),
-            _paragraphs(introduction), "</header>", "<main>", _accounts(balances), _refused(refusals), _curves(curves),
+            STYLE, PAGE_STYLE, "</head>", "<body>", f"<header><h1>{name}</h1>",
+            WARNING if any(WARNING in text for text in curves) else "", "\n".join(paragraphs), "</header>", "<main>",
+            _accounts(balances), _refused(refusals),
+            f'<section aria-label="Curves"><h2>Curves</h2>\n<div class="curves">{"".join(shown)}</div></section>',
             "</main>", "</body>", "</html>", "",
         ]
     )  # fmt: skip
-
-
-def _banner(curves: Sequence[str]) -> str:
-    return WARNING if any(WARNING in text for text in curves) else ""
-
-
-def _paragraphs(text: str) -> str:
-    return "\n".join(f"<p>{escape(' '.join(part.split()))}</p>" for part in text.split("\n\n") if part.strip())
 
 
 def _accounts(balances: Sequence[BalanceReport]) -> str:
@@ -179,13 +165,6 @@ def _accounts(balances: Sequence[BalanceReport]) -> str:
 def _account(balance: BalanceReport) -> str:
     name = _cell(balance.dataset)
     summary = _cell(f"budget {balance.budget}, spent {balance.spent}, left {balance.left}")
-    return (
-        f'<h3 class="budget">{name} <span>({summary})</span></h3>\n'
-        f'<div class="scroll" role="region" tabindex="0" aria-label="Account of {name}">\n{_charges(balance)}\n</div>'
-    )
-
-
-def _charges(balance: BalanceReport) -> str:
     rows = "\n".join(
         f'<tr><th scope="row">{_cell(charge.question)}</th><td class="price">{_cell(charge.price)}</td>'
         f'<td class="request">{_cell(charge.request)}</td><td>{_cell(charge.when)}</td></tr>'
@@ -194,8 +173,10 @@ def _charges(balance: BalanceReport) -> str:
     heads = "".join(f'<th scope="col">{word}</th>' for word in ("question", "price", "request", "when (UTC)"))
     left = f'<tr><th scope="row">left</th><td class="price" colspan="3">{_cell(balance.left)}</td></tr>'
     return (
+        f'<h3 class="budget">{name} <span>({summary})</span></h3>\n'
+        f'<div class="scroll" role="region" tabindex="0" aria-label="Account of {name}">\n'
         f'<table class="account">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n'
-        f"<tfoot>{left}</tfoot>\n</table>"
+        f"<tfoot>{left}</tfoot>\n</table>\n</div>"
     )
 
 
@@ -204,11 +185,6 @@ def _refused(refusals: Sequence[RefusalRow]) -> str:
         return ""
     rows = "\n".join(f"<dt>{_cell(each.question)}</dt><dd>{_cell(each.reason)}</dd>" for each in refusals)
     return f'<section class="refused" aria-label="Refused questions"><h2>Refused</h2>\n<dl>\n{rows}\n</dl></section>'
-
-
-def _curves(curves: Sequence[str]) -> str:
-    parts = [renamed(text.replace(STYLE, ""), f"c{number}") for number, text in enumerate(curves, 1)]
-    return f'<section aria-label="Curves"><h2>Curves</h2>\n<div class="curves">{"".join(parts)}</div></section>'
 
 
 def _cell(text: str) -> str:

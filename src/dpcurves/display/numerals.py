@@ -7,9 +7,6 @@ from math import ceil, floor, isfinite, isnan, log10
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-# Names from outside, made fit to stand on a picture, a page or a terminal.
-
-
 LONGEST_LABEL = 60
 
 
@@ -146,11 +143,8 @@ def _decimals(values: NDArray[np.float64], largest: float) -> int:
     steps = np.diff(values)
     step = float(np.median(steps)) if len(steps) and np.all(steps > 0) else largest
     enough = min(max(_after_point(largest, FIGURES), _after_point(step, 2)), _after_point(largest, MOST_FIGURES))
-    return next((digits for digits in range(enough) if _is_shown_in_full(values, digits)), enough)
-
-
-def _is_shown_in_full(values: NDArray[np.float64], digits: int) -> bool:
-    return bool(np.allclose(np.round(values, digits), values, rtol=1e-12, atol=0))
+    shown = (digits for digits in range(enough) if np.allclose(np.round(values, digits), values, rtol=1e-12, atol=0))
+    return next(shown, enough)
 
 
 def _after_point(value: float, figures: int) -> int:

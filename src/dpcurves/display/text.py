@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..arguments import Refused
 from ..conversation import OPEN, Plan, PrivacyStatement
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..ledger import Statement
-
-
-# The privacy line below every picture, summary and table.
 
 
 SEEDED = "SEEDED: NOT PRIVATE"
@@ -81,8 +78,10 @@ class BalanceReport(NamedTuple):
     def of(cls, statement: Statement) -> BalanceReport:
         """The balance that a ledger's statement tells."""
         account = statement.account
+        # Moments in UTC as people write them, without seconds: all of ISO 8601 is too wide for a table.
         charges = [
-            ChargeRow(line.purpose, str(line.price), line.request, _minute(line.when)) for line in statement.grants
+            ChargeRow(line.purpose, str(line.price), line.request, f"{line.when[:10]} {line.when[11:16]}")
+            for line in statement.grants
         ]
         spenders = [
             Spender(each.project, each.analyst or "all", str(each.limit), str(each.spent), str(each.left))
@@ -96,11 +95,6 @@ class RefusalRow(NamedTuple):
 
     question: str
     reason: str
-
-
-def _minute(when: str) -> str:
-    """A moment in UTC as people write it, without its seconds: all of ISO 8601 is too wide for a table."""
-    return f"{when[:10]} {when[11:16]}"
 
 
 # Cost and expected error of a question, turn by turn, in words.
@@ -148,24 +142,15 @@ def plan_lines(plans: Sequence[Plan], units: int | None) -> Iterator[PlanLine]:
     """
     turn = 1
     for _, same in groupby(plans, key=lambda plan: (plan.query.paid_as, plan.loss)):
-        alike = list(same)
-        yield _line(_turns(turn, len(alike)), alike[0], units)
-        turn += len(alike)
-
-
-def _turns(first: int, number: int) -> str:
-    return str(first) if number == 1 else f"{first} to {first + number - 1}"
-
-
-def _line(turns: str, plan: Plan, units: int | None) -> PlanLine:
-    # A sum is kept in steps of a lattice; a record adds `per_record_sensitivity` steps at most, and 1 to a count.
-    error = plan.error / plan.query.per_record_sensitivity
-    share = f"{error / units:.4%}" if units and error else ""
-    asked = ASKED.get(type(plan.query).__name__, "answers")
-    return PlanLine(turns, asked, str(plan.loss), f"{error:.4g}" if error else "", share, plan.made_by)
-
-
-# Curves and accounts as tables of the command line.
+        plan, *others = same
+        last = turn + len(others)
+        # A sum is kept in steps of a lattice; a record adds `per_record_sensitivity` steps at most, and 1 to a count.
+        error = plan.error / plan.query.per_record_sensitivity
+        share = f"{error / units:.4%}" if units and error else ""
+        asked = ASKED.get(type(plan.query).__name__, "answers")
+        turns = f"{turn} to {last}" if others else str(turn)
+        yield PlanLine(turns, asked, str(plan.loss), f"{error:.4g}" if error else "", share, plan.made_by)
+        turn = last + 1
 
 
 def curve_table(columns: Mapping[str, ArrayLike], *, most: int = 20) -> Group:
@@ -184,16 +169,12 @@ def curve_table(columns: Mapping[str, ArrayLike], *, most: int = 20) -> Group:
 
     arrays = {name: np.asarray(column) for name, column in columns.items()}
     rows = min((len(array) for array in arrays.values()), default=0)
-    shown, table = _even(rows, most), Table()
+    shown, table = np.unique(np.linspace(0, rows - 1, min(rows, most)).round().astype(np.int64)), Table()
     for name in arrays:
         table.add_column(Text(lettering(name)), justify="right")
     for cells in zip(*(numerals(array[shown]) for array in arrays.values()), strict=True):
         table.add_row(*map(Text, cells))
     return Group(table, *[Text(f"{most} of {rows:,} rows are shown")] * (rows > most))
-
-
-def _even(rows: int, most: int) -> NDArray[np.int64]:
-    return np.unique(np.linspace(0, rows - 1, min(rows, most)).round().astype(np.int64))
 
 
 def allowance_table(balance: BalanceReport) -> Table:

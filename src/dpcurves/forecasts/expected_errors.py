@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -13,32 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import curves
 from ..arguments import Refused, require_kind, shown, whole
 from ..arrays import FloatArray
-from ..curves import (
-    BinnedResidualsQuestion,
-    BoundsQuestion,
-    CalibrationQuestion,
-    CdfQuestion,
-    ContingencyQuestion,
-    CountQuestion,
-    Histogram2DQuestion,
-    HistogramQuestion,
-    HosmerLemeshowQuestion,
-    MeanQuestion,
-    PlaneBoundsQuestion,
-    QuantilesQuestion,
-    Question,
-    ResidualPlotQuestion,
-    RocQuestion,
-    ScoresQuestion,
-    SmoothAucQuestion,
-    SummaryQuestion,
-    SumQuestion,
-    SurvivalQuestion,
-    VarianceQuestion,
-    VerifyQuestion,
-)
 from ..curves.question import labels
 from ..data import Categories, Grid
 from ..display import numeral
@@ -82,22 +59,22 @@ class ForecastKind(NamedTuple):
     widths: int = 4
 
 
-def _numbers(question: CdfQuestion | QuantilesQuestion | HistogramQuestion, places: FloatArray) -> Table:
+def _numbers(question: Any, places: FloatArray) -> Table:
     return {question.column: along(question.grid, places)}
 
 
-def _classes(question: RocQuestion, drawn: tuple[Bits, FloatArray]) -> Table:
+def _classes(question: curves.RocQuestion, drawn: tuple[Bits, FloatArray]) -> Table:
     """Scores of a ROC curve may be of any range: their ranks are all that it tells."""
     bits, score = drawn
     return {**_labels(question, bits), _named(question.score): along(question.grid, score)}
 
 
-def _chances(question: CalibrationQuestion | BinnedResidualsQuestion, drawn: tuple[Bits, FloatArray]) -> Table:
+def _chances(question: Any, drawn: tuple[Bits, FloatArray]) -> Table:
     bits, score = drawn
     return {**_labels(question, bits), _named(question.score): score}
 
 
-def _labels(question: RocQuestion | CalibrationQuestion | BinnedResidualsQuestion, bits: Bits) -> Table:
+def _labels(question: Any, bits: Bits) -> Table:
     values = labels(question.label, question.pos_label, question.neg_label).values
     return {question.label: np.array(values)[bits]}
 
@@ -108,27 +85,23 @@ def _values(question: Any, places: FloatArray) -> Table:
     return {question.column: along(bounds, places)}
 
 
-def _times(question: SurvivalQuestion, drawn: tuple[FloatArray, Bits]) -> Table:
+def _times(question: curves.SurvivalQuestion, drawn: tuple[FloatArray, Bits]) -> Table:
     time, event = drawn
     values = labels(question.event, question.came, question.censored, ("censored", "came")).values
     return {question.time: along(question.grid, time), question.event: np.array(values)[event]}
 
 
-def _crossed(question: ContingencyQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
+def _crossed(question: curves.ContingencyQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
     sides = zip((question.rows, question.columns), drawn, strict=True)
-    return {side.column: _in_categories(side, places) for side, places in sides}
+    return {side.column: _valued(side, places) for side, places in sides}
 
 
-def _in_categories(side: Categories, places: FloatArray) -> Any:
-    return np.array(side.values)[np.minimum((places * side.slots).astype(np.int64), side.slots - 1)]
-
-
-def _points(question: Histogram2DQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
+def _points(question: curves.Histogram2DQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
     across, upwards = drawn
     return {question.x: along(question.x_grid, across), question.y: along(question.y_grid, upwards)}
 
 
-def _residuals(question: ResidualPlotQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
+def _residuals(question: curves.ResidualPlotQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
     predicted, residual = drawn
     return {
         _named(question.predicted): predicted * question.unit_predicted,
@@ -136,40 +109,43 @@ def _residuals(question: ResidualPlotQuestion, drawn: tuple[FloatArray, FloatArr
     }
 
 
-def _in_units(question: BoundsQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
+def _in_units(question: curves.BoundsQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
     _, values = drawn
     return {question.column: values * question.unit}
 
 
-def _in_units_of_both(question: PlaneBoundsQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
+def _in_units_of_both(question: curves.PlaneBoundsQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
     both = question.across, question.upwards
     return {each.column: values * each.unit for each, values in zip(both, drawn, strict=True)}
 
 
-def _with_effect(question: VerifyQuestion, drawn: Hidden) -> Table:
+def _with_effect(question: curves.VerifyQuestion, drawn: Hidden) -> Table:
     """Predictors that are independent, and an outcome that follows the claimed one as far as the effect says."""
     draw, size, effect = drawn
-    table, pulled = dict[str, Any](), np.zeros(size)
+    table, pulled, outcome = dict[str, Any](), np.zeros(size), question.outcome
     for column in question.columns:
         places = draw.random(size)
-        if isinstance(column, Ranged):
-            table[column.column], strong = column.lower + (column.upper - column.lower) * places, places
-        else:
-            table[column.column] = _in_categories(column, places)
-            strong = (table[column.column] == np.array(column.values)[-1]).astype(float)
-            if question.level is not None:
-                strong = (table[column.column] == question.level).astype(float)
-        if column.column == question.coefficient:
-            pulled = strong
+        table[column.column] = found = _valued(column, places)
+        if column.column == question.coefficient and isinstance(column, Categories):
+            level = np.array(column.values)[-1] if question.level is None else question.level
+            pulled = (found == level).astype(float)
+        elif column.column == question.coefficient:
+            pulled = places
     sign = 1.0 if question.above is not None else -1.0
-    outcome = question.outcome
     places = draw.random(size) if effect == 0 else 0.5 + effect * sign * (pulled - 0.5) / 2 + draw.normal(0, 0.2, size)
     places = np.clip(places, 0.0, 1.0)
     if isinstance(outcome, Ranged):
-        table[outcome.column] = outcome.lower + (outcome.upper - outcome.lower) * places
+        table[outcome.column] = _valued(outcome, places)
     else:
         table[outcome.column] = np.array(outcome.values)[(draw.random(size) < places).astype(np.int64)]
     return table
+
+
+def _valued(column: Ranged | Categories, places: FloatArray) -> Any:
+    """Values of a column at these places of its range, or of its categories."""
+    if isinstance(column, Ranged):
+        return column.lower + (column.upper - column.lower) * places
+    return np.array(column.values)[np.minimum((places * column.slots).astype(np.int64), column.slots - 1)]
 
 
 def _named(column: Any) -> str:
@@ -179,109 +155,104 @@ def _named(column: Any) -> str:
     return column
 
 
-def _one_number(question: type[Any], nothing: Callable[[Any, int], float]) -> ForecastKind:
-    """The kind of a question of one number between bounds."""
-    name = question.STATISTIC if hasattr(question, "STATISTIC") else "count"
-    return ForecastKind(
-        PLACES, _values, read.of_number, f"{name}, mean error", read.half_of_number, f"the {name}", nothing,
-        OF_ONE_NUMBER, MORE_WIDTHS,
-    )  # fmt: skip
-
-
 def _quarter(question: Any, size: int) -> float:
-    """A quarter: intervals of shares that are as wide as a half."""
+    """A quarter of all that is possible: intervals of shares that are as wide as a half."""
     return 0.25
-
-
-def _quarter_of_grid(question: QuantilesQuestion, size: int) -> float:
-    return (question.grid.upper - question.grid.lower) / 4
 
 
 def _quarter_of_records(question: Any, size: int) -> float:
     return size / 4
 
 
-def _quarter_of_means(question: Any, size: int) -> float:
+def _quarter_of_values(question: Any) -> float:
     return float(question.upper - question.lower) / 4
-
-
-def _quarter_of_sums(question: Any, size: int) -> float:
-    return size * _quarter_of_means(question, size)
-
-
-def _quarter_of_variances(question: Any, size: int) -> float:
-    """The largest variance is that of records at both bounds."""
-    return _quarter_of_means(question, size) ** 2
 
 
 CORNERS = "share of the records below and left of a corner of cells, mean error"
 SHORT = "records that bounds cover fewer than asked, mean"
+MISSED = "the records that may be fewer"
 OF_ONE_NUMBER = 200
 OF_ONE_AREA = 60
 OF_SLOW = 16
 MORE_WIDTHS = 16
-NUMBERS = {
-    CountQuestion: _quarter_of_records, SumQuestion: _quarter_of_sums, MeanQuestion: _quarter_of_means,
-    VarianceQuestion: _quarter_of_variances, SummaryQuestion: _quarter_of_means,
-}  # fmt: skip
+NUMBERS: Mapping[type[Any], Callable[[Any, int], float]] = {
+    curves.CountQuestion: _quarter_of_records,
+    curves.SumQuestion: lambda question, size: size * _quarter_of_values(question),
+    curves.MeanQuestion: lambda question, size: _quarter_of_values(question),
+    # The largest variance is that of records at both bounds.
+    curves.VarianceQuestion: lambda question, size: _quarter_of_values(question) ** 2,
+    curves.SummaryQuestion: lambda question, size: _quarter_of_values(question),
+}
 EACH_GROUP = "a group, on average"
 AREA = "area under the curve, mean error"
 KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
     {
-        CdfQuestion: ForecastKind(
+        curves.CdfQuestion: ForecastKind(
             PLACES, _numbers, read.of_cdf, "share of the records below an edge, root mean square",
-            read.half_of_band, "the band, at its widest", _quarter,
+            lambda curve, population: float(read.band_of(curve, population).max()), "the band, at its widest", _quarter,
         ),
-        QuantilesQuestion: ForecastKind(
+        curves.QuantilesQuestion: ForecastKind(
             PLACES, _numbers, read.of_quantiles, "share below a quantile, mean error",
-            read.half_of_quantiles, "a quantile, on average", _quarter_of_grid,
+            read.half_of_quantiles, "a quantile, on average", lambda question, size: _quarter_of_values(question.grid),
         ),
-        HistogramQuestion: ForecastKind(
+        curves.HistogramQuestion: ForecastKind(
             PLACES, _numbers, read.of_histogram, "records in a cell, root mean square",
             read.half_of_each, "a cell, all at once", _quarter_of_records,
         ),
-        BoundsQuestion: ForecastKind(
-            RESIDUALS, _in_units, read.of_bounds, SHORT, read.half_of_bounds, "the records that may be fewer",
-            _quarter_of_records, OF_ONE_AREA, MORE_WIDTHS,
+        curves.BoundsQuestion: ForecastKind(
+            RESIDUALS, _in_units, read.of_bounds, SHORT, read.missed, MISSED, _quarter_of_records, OF_ONE_AREA,
+            MORE_WIDTHS,
         ),
-        PlaneBoundsQuestion: ForecastKind(
-            RESIDUALS, _in_units_of_both, read.of_plane_bounds, SHORT, read.half_of_plane_bounds,
-            "the records that may be fewer", _quarter_of_records, OF_ONE_AREA, MORE_WIDTHS,
+        curves.PlaneBoundsQuestion: ForecastKind(
+            RESIDUALS, _in_units_of_both, read.of_plane_bounds, SHORT,
+            lambda both, whom: (read.missed(both.across, whom) + read.missed(both.upwards, whom)) / 2,
+            MISSED, _quarter_of_records, OF_ONE_AREA, MORE_WIDTHS,
         ),
-        RocQuestion: ForecastKind(
-            CLASSES, _classes, read.of_roc, AREA, read.half_of_area, "the area", _quarter, OF_ONE_AREA
+        curves.RocQuestion: ForecastKind(
+            CLASSES, _classes, read.of_roc, AREA,
+            lambda curve, population: read.half(curve.auc_interval(read.LEVEL, population=population)),
+            "the area", _quarter, OF_ONE_AREA,
         ),
-        ScoresQuestion: ForecastKind(
+        curves.ScoresQuestion: ForecastKind(
             CLASSES, _classes, read.of_scores, AREA, read.half_of_scores, "the area", _quarter, OF_SLOW
         ),
-        SmoothAucQuestion: ForecastKind(CLASSES, _classes, read.of_roc, AREA, rehearsals=OF_ONE_AREA),
-        CalibrationQuestion: ForecastKind(
+        curves.SmoothAucQuestion: ForecastKind(CLASSES, _classes, read.of_roc, AREA, rehearsals=OF_ONE_AREA),
+        curves.CalibrationQuestion: ForecastKind(
             CLASSES, _chances, read.of_calibration, "share of positives of a group, mean error",
             read.half_of_each, EACH_GROUP, _quarter,
         ),
-        HosmerLemeshowQuestion: ForecastKind(
+        curves.HosmerLemeshowQuestion: ForecastKind(
             CLASSES, _chances, read.of_positives, "positives of a group, mean error", read.half_of_each, EACH_GROUP,
             _quarter_of_records,
         ),
-        BinnedResidualsQuestion: ForecastKind(
+        curves.BinnedResidualsQuestion: ForecastKind(
             CLASSES, _chances, read.of_binned_residuals, "mean residual of a bin, mean error",
-            read.half_of_envelope, "a bin, on average", _quarter,
+            lambda curve, population: float(np.mean(curve.envelope_at(read.LEVEL))),  # it covers sampling in any case
+            "a bin, on average", _quarter,
         ),
-        SurvivalQuestion: ForecastKind(
+        curves.SurvivalQuestion: ForecastKind(
             TIMES, _times, read.of_survival, "share that survives, root mean square",
-            read.half_of_survival, "the band, on average", _quarter, OF_SLOW,
+            lambda curve, population: float(read.band_of(curve, population)[1:].mean()),
+            "the band, on average", _quarter, OF_SLOW,
         ),
-        ContingencyQuestion: ForecastKind(
+        curves.ContingencyQuestion: ForecastKind(
             PAIRS, _crossed, read.of_table, "records of a pair, root mean square",
             read.half_of_each, "a pair, all at once", _quarter_of_records, 40, MORE_WIDTHS,
         ),
-        VerifyQuestion: ForecastKind(
+        curves.VerifyQuestion: ForecastKind(
             EFFECTS, _with_effect, read.of_verification, "share of subsets that confirm, mean error",
-            read.half_of_verification, "the share", _quarter, OF_ONE_NUMBER, MORE_WIDTHS,
+            read.half_of_each, "the share", _quarter, OF_ONE_NUMBER, MORE_WIDTHS,
         ),
-        Histogram2DQuestion: ForecastKind(POINTS, _points, read.of_plane, CORNERS),
-        ResidualPlotQuestion: ForecastKind(RESIDUALS, _residuals, read.of_residual_plot, CORNERS),
-        **{each: _one_number(each, nothing) for each, nothing in NUMBERS.items()},
+        curves.Histogram2DQuestion: ForecastKind(POINTS, _points, read.of_plane, CORNERS),
+        curves.ResidualPlotQuestion: ForecastKind(RESIDUALS, _residuals, read.of_residual_plot, CORNERS),
+        **{
+            each: ForecastKind(
+                PLACES, _values, read.of_number, f"{name}, mean error", read.half_of_number, f"the {name}", nothing,
+                OF_ONE_NUMBER, MORE_WIDTHS,
+            )
+            for each, nothing in NUMBERS.items()
+            for name in [getattr(each, "STATISTIC", "count")]
+        },
     }
 )  # fmt: skip
 BY = (
@@ -310,9 +281,6 @@ def _beside(question: type[Any]) -> ForecastKind | None:
     place = f"{__package__}.{question.__module__.rpartition('.')[2]}"
     found: ForecastKind | None = getattr(import_module(place), "FORECAST", None) if find_spec(place) else None
     return found
-
-
-# A forecast: the whole conversation of a question, with its noise, on public records, as often as is asked.
 
 
 Law = Callable[[np.random.Generator, int], Mapping[str, Any]]
@@ -409,7 +377,7 @@ class Forecast:
 
 
 def forecast(
-    question: Question[Any],
+    question: curves.Question[Any],
     loss: PrivacyLoss,
     adjacency: Neighbours,
     *,
@@ -463,11 +431,20 @@ def forecast(
     draw = public_generator(generator)
     size, laws = _laws(question, kind, records, like)
     most = 1 if isinstance(like, Mapping) else min(MOST_TABLES, times)
-    asked = _Asked(question, kind, loss, adjacency, times, alone * kind.widths, progress, times * len(laws))
-    expected = [
-        asked.expected(name, _tables(law, size, draw, most), number, draw)
-        for number, (name, law) in enumerate(laws.items())
-    ]
+    expected = []
+    for before, (name, law) in enumerate(laws.items()):
+        told = list[tuple[float, float, float]]()
+        tables = [dict(law(draw, size)) for _ in range(most)]
+        for number, table in enumerate(tables):
+            _size(table)
+            answered = answers(question, table, loss, adjacency, int(draw.integers(2**31)))
+            for place, curve in enumerate(islice(answered, len(range(number, times, most)))):
+                known = kind.half is not None and place < -(-alone * kind.widths // most)
+                halves = (kind.half(curve, False), kind.half(curve, True)) if kind.half and known else (nan, nan)
+                told.append((kind.error(question, curve, table), *halves))
+                if progress is not None:
+                    progress(before * times + len(told), times * len(laws))
+        expected.append(_expected(name, np.array(told)))
     return Forecast(kind.words, size, times, tuple(expected), kind.width, kind.nothing(question, size))
 
 
@@ -494,43 +471,6 @@ def _laws(question: Any, kind: ForecastKind, records: int | None, like: Any) -> 
 def _made_up(question: Any, kind: ForecastKind, law: Callable[[np.random.Generator, int], Any]) -> Law:
     """The law of columns of a question."""
     return lambda draw, size: kind.columns(question, law(draw, size))
-
-
-def _tables(law: Law, size: int, draw: np.random.Generator, most: int) -> Iterator[Table]:
-    for _ in range(most):
-        yield dict(law(draw, size))
-
-
-class _Asked(NamedTuple):
-    """The rehearsed question."""
-
-    question: Any
-    kind: ForecastKind
-    loss: PrivacyLoss
-    adjacency: Neighbours
-    rehearsals: int
-    widths: int
-    progress: Progress | None
-    all: int
-
-    def expected(self, name: str, tables: Iterator[Table], before: int, draw: np.random.Generator) -> Expected:
-        """Errors and half widths for records of one kind; so many kinds came before."""
-        made, told = list(tables), list[tuple[float, float, float]]()
-        for number, table in enumerate(made):
-            _size(table)
-            times = len(range(number, self.rehearsals, len(made)))
-            widths = -(-self.widths // len(made))
-            for each in self._answered(table, times, widths, int(draw.integers(2**31))):
-                told.append(each)
-                if self.progress is not None:
-                    self.progress(before * self.rehearsals + len(told), self.all)
-        return _expected(name, np.array(told))
-
-    def _answered(self, table: Table, times: int, widths: int, seed: int) -> Iterator[tuple[float, float, float]]:
-        half, told = self.kind.half, answers(self.question, table, self.loss, self.adjacency, seed)
-        for number, curve in enumerate(islice(told, times)):
-            halves = (nan, nan) if half is None or number >= widths else (half(curve, False), half(curve, True))
-            yield self.kind.error(self.question, curve, table), *halves
 
 
 def _expected(name: str, told: FloatArray) -> Expected:

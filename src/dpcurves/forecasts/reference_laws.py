@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import curves
 from ..arguments import Refused, WrongKind, shown
 from ..arrays import FloatArray
-from ..curves import (
-    CDF,
-    ROC,
-    Contingency,
-    ContingencyQuestion,
-    Histogram,
-    Histogram2D,
-    Histogram2DQuestion,
-    Scores,
-    Survival,
-)
 from ..curves.question import labels
 from ..data import Grid, Outside
-
-# Public laws of records that answers are rehearsed on: numbers along a grid, classes and scores, and points.
-
 
 Generator = np.random.Generator
 Places = Callable[[Generator, int], FloatArray]
@@ -39,21 +26,8 @@ Points = Callable[[Generator, int], tuple[FloatArray, FloatArray]]
 TIES = 40
 
 
-def _hill(draw: Generator, size: int) -> FloatArray:
-    return np.clip(draw.normal(0.5, 0.125, size), 0, 1)
-
-
 def _tail(draw: Generator, size: int) -> FloatArray:
     return np.clip(draw.lognormal(-2.3, 0.9, size), 0, 1)
-
-
-def _tied(draw: Generator, size: int) -> FloatArray:
-    return np.floor(draw.beta(2, 3, size) * TIES) / TIES
-
-
-def _narrow(draw: Generator, size: int) -> FloatArray:
-    """Nine of ten within a hundredth of the grid."""
-    return np.where(draw.random(size) < 0.9, draw.normal(0.3, 0.0025, size), draw.random(size))
 
 
 def _zeros(draw: Generator, size: int) -> FloatArray:
@@ -63,12 +37,18 @@ def _zeros(draw: Generator, size: int) -> FloatArray:
     return np.where(draw.random(size) < 1 / 3, 0.0, heaped)
 
 
-PLACES = MappingProxyType(
+PLACES: Mapping[str, Places] = MappingProxyType(
     {
-        "a hill": _hill, "a long tail": _tail, "tied values": _tied, "a narrow peak": _narrow,
+        "a hill": lambda draw, size: np.clip(draw.normal(0.5, 0.125, size), 0, 1),
+        "a long tail": _tail,
+        "tied values": lambda draw, size: np.floor(draw.beta(2, 3, size) * TIES) / TIES,
+        # Nine of ten within a hundredth of the grid.
+        "a narrow peak": lambda draw, size: np.where(
+            draw.random(size) < 0.9, draw.normal(0.3, 0.0025, size), draw.random(size)
+        ),
         "a third zero, the rest heaped": _zeros,
     }
-)  # fmt: skip
+)
 
 
 def _watched(places: Places) -> Callable[[Generator, int], tuple[FloatArray, Bits]]:
@@ -140,10 +120,6 @@ CLASSES = MappingProxyType(
 )
 
 
-def _even(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
-    return draw.random(size), draw.random(size)
-
-
 def _blobs(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
     centres, widths, own = draw.random((6, 2)), draw.uniform(0.02, 0.1, 6), draw.integers(0, 6, size)
     across, upwards = (np.clip(draw.normal(axis[own], widths[own]), 0, 1) for axis in centres.T)
@@ -155,7 +131,13 @@ def _along_a_line(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
     return across, np.clip(across + draw.normal(0, 0.05, size), 0, 1)
 
 
-POINTS = MappingProxyType({"even": _even, "six blobs": _blobs, "along a line": _along_a_line})
+POINTS: Mapping[str, Points] = MappingProxyType(
+    {
+        "even": lambda draw, size: (draw.random(size), draw.random(size)),
+        "six blobs": _blobs,
+        "along a line": _along_a_line,
+    }
+)
 
 
 def _residuals(spread: Callable[[Generator, FloatArray], FloatArray]) -> Points:
@@ -203,6 +185,15 @@ def along(grid: Grid, places: FloatArray) -> FloatArray:
 
 Table = dict[str, Any]
 Law = Callable[[Generator, int], Table]
+DRAWN_FROM = (
+    curves.CDF,
+    curves.Histogram,
+    curves.Scores,
+    curves.ROC,
+    curves.Survival,
+    curves.Contingency,
+    curves.Histogram2D,
+)
 
 
 def law_of(question: Any, curve: object, needed: str) -> tuple[Law, float]:
@@ -214,25 +205,25 @@ def law_of(question: Any, curve: object, needed: str) -> tuple[Law, float]:
         TypeError: this is no curve that says how records lie.
         ValueError: it says so of other columns than the question is about.
     """
+    read = curves.CDF, curves.Histogram, curves.Scores, curves.ROC, curves.Survival, curves.Contingency
+    if not isinstance(curve, (*read, curves.Histogram2D)):
+        raise WrongKind("like", f"{needed} is needed, got {shown(curve)}")
     match curve:
-        case CDF() if hasattr(question, "column"):
+        case curves.CDF() if hasattr(question, "column"):
             grid, shares = curve.prefixes.grid, np.diff(curve.y)
             return _of_one(question.column, shares, grid), curve.count
-        case Histogram() if hasattr(question, "column"):
+        case curves.Histogram() if hasattr(question, "column"):
             return _of_one(question.column, curve.count, curve.grid), curve.total
-        case Scores() | ROC() if hasattr(question, "score") and isinstance(question.score, str):
+        case curves.Scores() | curves.ROC() if hasattr(question, "score") and isinstance(question.score, str):
             return _of_classes(question, curve.table.counts.likely, curve.table.grid)
-        case Survival() if hasattr(question, "time") and hasattr(question, "came"):
+        case curves.Survival() if hasattr(question, "time") and hasattr(question, "came"):
             return _of_times(question, curve), float(curve.at_risk[0])
-        case Contingency() if isinstance(question, ContingencyQuestion):
+        case curves.Contingency() if isinstance(question, curves.ContingencyQuestion):
             return _of_pairs(question, curve), float(np.maximum(curve.unbiased, 0).sum())
-        case Histogram2D() if isinstance(question, Histogram2DQuestion):
+        case curves.Histogram2D() if isinstance(question, curves.Histogram2DQuestion):
             return _of_points(question, curve), float(curve.count.sum())
-        case CDF() | Histogram() | Scores() | ROC() | Survival() | Contingency() | Histogram2D():
-            rule = f"a {type(curve).__name__} does not say how the records of a {type(question).__name__} lie"
-            raise Refused("like", rule)
-        case _:
-            raise WrongKind("like", f"{needed} is needed, got {shown(curve)}")
+    rule = f"a {type(curve).__name__} does not say how the records of a {type(question).__name__} lie"
+    raise Refused("like", rule)
 
 
 def _chances(weights: FloatArray) -> FloatArray:
@@ -274,7 +265,7 @@ def _of_classes(question: Any, counts: FloatArray, grid: Grid) -> tuple[Law, flo
     return drawn, float(counts.sum())
 
 
-def _of_times(question: Any, curve: Survival) -> Law:
+def _of_times(question: Any, curve: curves.Survival) -> Law:
     """Times of events by the curve, and times until which records are watched by how many are at risk beside it."""
     names = np.array(labels(question.event, question.came, question.censored, ("censored", "came")).values)
     left = np.append(curve.at_risk[1:], 0.0) / max(float(curve.at_risk[0]), 1.0)
@@ -295,7 +286,7 @@ def _of_times(question: Any, curve: Survival) -> Law:
     return drawn
 
 
-def _of_pairs(question: ContingencyQuestion, curve: Contingency) -> Law:
+def _of_pairs(question: curves.ContingencyQuestion, curve: curves.Contingency) -> Law:
     sides, chances = (question.rows, question.columns), _chances(curve.unbiased)
     shape = curve.unbiased.shape
     if shape != (question.rows.slots, question.columns.slots):
@@ -308,7 +299,7 @@ def _of_pairs(question: ContingencyQuestion, curve: Contingency) -> Law:
     return drawn
 
 
-def _of_points(question: Histogram2DQuestion, curve: Histogram2D) -> Law:
+def _of_points(question: curves.Histogram2DQuestion, curve: curves.Histogram2D) -> Law:
     chances, across = _chances(curve.count), curve.count.shape[1]
 
     def drawn(draw: Generator, size: int) -> Table:

@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from math import nan
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import Any, TypeVar, cast
 from warnings import catch_warnings
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
+from .. import curves
 from ..arrays import FloatArray
 from ..conversation import Release, Step
-from ..curves import (
-    CDF,
-    ROC,
-    BinnedResiduals,
-    Bounds,
-    BoundsQuestion,
-    Calibration,
-    Contingency,
-    Histogram,
-    Histogram2D,
-    HosmerLemeshow,
-    PlaneBounds,
-    Quantiles,
-    Question,
-    Reading,
-    ResidualPlot,
-    Scores,
-    SmoothAuc,
-    Summary,
-    Survival,
-    Verification,
-    VerifyQuestion,
-)
 from ..curves.result import CurveWarning
 from ..data import Axis, Categories, Grid, Outside
 from ..ledger import Allotment, QuestionBudget
@@ -50,14 +30,13 @@ from ..trust import Central, Curator
 
 
 Curve = TypeVar("Curve")
-Counted = TypeVar("Counted")
 Axes = Sequence[Axis | Categories]
 KEY = bytes(32)
 """The key of public records: nothing about them is secret."""
 
 
 def answers(
-    question: Question[Curve],
+    question: curves.Question[Curve],
     table: Mapping[str, Any],
     loss: PrivacyLoss,
     neighbours: Neighbours,
@@ -74,7 +53,7 @@ def answers(
     with catch_warnings(action="ignore", category=CurveWarning):
         opened = Scored(open_records(table, unit=EACH_RECORD, key=KEY))
         try:
-            records = _CountedOnce(opened)
+            records = _counted_once(opened)
             adjacency = neighbours.among(EACH_RECORD, opened.units() if neighbours.knows_units else None)
             trust, randomness, loss = Central(), Randomness.from_seed(seed), loss.of_one_release()
             while True:
@@ -85,11 +64,11 @@ def answers(
             opened.close()
 
 
-_CONFIRMED: list[tuple[VerifyQuestion, Mapping[str, Any], int]] = []
+_CONFIRMED: list[tuple[curves.VerifyQuestion, Mapping[str, Any], int]] = []
 """The last table whose subsets were judged: all answers about it have one truth, which takes many fits."""
 
 
-def confirmed(question: VerifyQuestion, table: Mapping[str, Any]) -> int:
+def confirmed(question: curves.VerifyQuestion, table: Mapping[str, Any]) -> int:
     """In how many subsets public records confirm a claim: the subsets are those of `answers`."""
     for asked, of, count in _CONFIRMED:
         if asked == question and of is table:
@@ -126,41 +105,18 @@ class _Reply:
         return trust.run(plan, [Curator(records, self._memories[allotment.part])], allotment, randomness)
 
 
-class _CountedOnce:
-    """A `CountSource` of public records that keeps what it counted: most answers begin with the same counts."""
+def _counted_once(records: Scored) -> CountSource:
+    """These public records, of which what was counted is kept: most answers begin with the same counts."""
+    kept = dict[Any, Any]()
 
-    def __init__(self, records: Scored) -> None:
-        self._records, self._kept = records, dict[Any, Any]()
+    def of(name: str, *asked: Any) -> Any:
+        key = name, *(tuple(each) if isinstance(each, Iterable) else each for each in asked)
+        if key not in kept:
+            kept[key] = getattr(records, name)(*asked)
+        return kept[key]
 
-    def check(self, axes: Axes) -> None:
-        self._once(("check", axes), lambda: self._records.check(axes))
-
-    def counts(self, axes: Axes) -> NDArray[np.int64]:
-        return self._once(("counts", axes), lambda: self._records.counts(axes))
-
-    def sums(self, axes: Axes, half: int) -> list[int]:
-        return self._once(("sums", axes, half), lambda: self._records.sums(axes, half))
-
-    def squares(self, axes: Axes, half: int) -> list[int]:
-        return self._once(("squares", axes, half), lambda: self._records.squares(axes, half))
-
-    def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
-        return self._once(("prefixes", axes, tuple(at)), lambda: self._records.prefixes(axes, at))
-
-    def confirmed(self, query: SubsetQuery) -> int:
-        return self._once(("confirmed", query), lambda: self._records.confirmed(query))
-
-    def units(self) -> int:
-        return self._records.units()
-
-    def _once(self, key: Any, count: Callable[[], Counted]) -> Counted:
-        if key not in self._kept:
-            self._kept[key] = count()
-        kept: Counted = self._kept[key]
-        return kept
-
-
-# Errors of curves against their records, which forecasts report. Of public records alone.
+    counted = ("check", "counts", "sums", "squares", "prefixes", "confirmed", "units")
+    return cast("CountSource", SimpleNamespace(**{name: partial(of, name) for name in counted}))
 
 
 Columns = Mapping[str, Any]
@@ -170,13 +126,13 @@ LEVEL = 0.95
 """The level of intervals that are printed."""
 
 
-def of_cdf(question: Any, curve: CDF, records: Columns) -> float:
+def of_cdf(question: Any, curve: curves.CDF, records: Columns) -> float:
     """Root mean square over edges, in shares of the records."""
     below = _shares_below(_numbers(records, question.column), curve.x, question.grid)
     return float(np.sqrt(np.mean((curve.y - below) ** 2)))
 
 
-def of_quantiles(question: Any, curve: Quantiles, records: Columns) -> float:
+def of_quantiles(question: Any, curve: curves.Quantiles, records: Columns) -> float:
     """Mean absolute error in rank: the share of the records below a quantile, less the one asked for."""
     values = _numbers(records, question.column)
     edges = _edges_about(curve.x, question.grid)
@@ -184,13 +140,13 @@ def of_quantiles(question: Any, curve: Quantiles, records: Columns) -> float:
     return float(np.mean(np.abs(np.interp(curve.x, edges, below) - curve.p)))
 
 
-def of_histogram(question: Any, curve: Histogram, records: Columns) -> float:
+def of_histogram(question: Any, curve: curves.Histogram, records: Columns) -> float:
     """Root mean square over cells, in records."""
     truth = np.diff(_below(_numbers(records, question.column), curve.x, question.grid))
     return float(np.sqrt(np.mean((np.maximum(curve.unbiased, 0.0) - truth) ** 2)))
 
 
-def of_bounds(question: BoundsQuestion, found: Bounds, records: Columns) -> float:
+def of_bounds(question: curves.BoundsQuestion, found: curves.Bounds, records: Columns) -> float:
     """By how many records the interval covers fewer than the share that was asked for; 0 where it covers enough."""
     values = _numbers(records, question.column)
     values = values[~np.isnan(values)]
@@ -198,44 +154,44 @@ def of_bounds(question: BoundsQuestion, found: Bounds, records: Columns) -> floa
     return max(float(found.coverage * len(values)) - covered, 0.0)
 
 
-def of_plane_bounds(question: Any, found: PlaneBounds, records: Columns) -> float:
+def of_plane_bounds(question: Any, found: curves.PlaneBounds, records: Columns) -> float:
     """The mean of both columns."""
     both = (question.across, found.across), (question.upwards, found.upwards)
     return float(np.mean([of_bounds(asked, each, records) for asked, each in both]))
 
 
-def of_verification(question: VerifyQuestion, found: Verification, records: Columns) -> float:
+def of_verification(question: curves.VerifyQuestion, found: curves.Verification, records: Columns) -> float:
     """Absolute error of the share of these subsets that confirm the claim: the released count less its noise."""
     exact = confirmed(question, records) / question.subsets
     return abs(found.share - exact)
 
 
-def of_roc(question: Any, curve: ROC | SmoothAuc, records: Columns) -> float:
+def of_roc(question: Any, curve: curves.ROC | curves.SmoothAuc, records: Columns) -> float:
     """Absolute error of the area under the curve, against the exact scores."""
     score, positive = _scores(question, records)
     return abs(curve.auc - _area(score, positive))
 
 
-def of_calibration(question: Any, curve: Calibration, records: Columns) -> float:
+def of_calibration(question: Any, curve: curves.Calibration, records: Columns) -> float:
     """Mean absolute error of the shares of positives, each group with the weight of its records."""
     score, positive = _scores(question, records)
     return _mean_error(curve.edges, score, positive.astype(np.float64), curve.prob_true)
 
 
-def of_binned_residuals(question: Any, curve: BinnedResiduals, records: Columns) -> float:
+def of_binned_residuals(question: Any, curve: curves.BinnedResiduals, records: Columns) -> float:
     """Mean absolute error of the mean residuals, each bin with the weight of its records."""
     score, positive = _scores(question, records)
     return _mean_error(curve.edges, score, positive - score, curve.residual)
 
 
-def of_scores(question: Any, scores: Scores, records: Columns) -> float:
+def of_scores(question: Any, scores: curves.Scores, records: Columns) -> float:
     """Absolute error of the area under the curve, against the exact scores; of what is not known, half its interval."""
     score, positive = _scores(question, records)
-    area = scores.value(Reading.AUC)
+    area = scores.value(curves.Reading.AUC)
     return half_of_scores(scores, False) if np.isnan(area) else abs(area - _area(score, positive))
 
 
-def of_positives(question: Any, groups: HosmerLemeshow, records: Columns) -> float:
+def of_positives(question: Any, groups: curves.HosmerLemeshow, records: Columns) -> float:
     """Mean absolute error of the positives of a group."""
     score, positive = _scores(question, records)
     inside = (score >= groups.edges[0]) & (score <= groups.edges[-1])
@@ -244,7 +200,7 @@ def of_positives(question: Any, groups: HosmerLemeshow, records: Columns) -> flo
     return float(np.mean(np.abs(groups.groups.released.positive - truth)))
 
 
-def of_number(question: Any, summary: Summary, records: Columns) -> float:
+def of_number(question: Any, summary: curves.Summary, records: Columns) -> float:
     """Absolute error of the number, of values cut off at the bounds; of what is not known, half of its interval."""
     values = _numbers(records, question.column)
     values = np.clip(values, getattr(question, "lower", None), getattr(question, "upper", None))
@@ -254,7 +210,7 @@ def of_number(question: Any, summary: Summary, records: Columns) -> float:
     return half_of_number(summary, False) if np.isnan(error) else error
 
 
-def of_survival(question: Any, curve: Survival, records: Columns) -> float:
+def of_survival(question: Any, curve: curves.Survival, records: Columns) -> float:
     """Root mean square over edges, beside Kaplan and Meier's estimate from exact times."""
     time, event = _numbers(records, question.time), np.asarray(records[question.event]) == question.came
     known, place = np.unique(time, return_inverse=True)
@@ -264,7 +220,7 @@ def of_survival(question: Any, curve: Survival, records: Columns) -> float:
     return float(np.sqrt(np.mean((curve.y - truth) ** 2)))
 
 
-def of_table(question: Any, table: Contingency, records: Columns) -> float:
+def of_table(question: Any, table: curves.Contingency, records: Columns) -> float:
     """Root mean square over pairs of categories, in records."""
     sides = (question.rows, question.columns)
     places = [np.array([list(side.values).index(each) for each in records[side.column].tolist()]) for side in sides]
@@ -273,70 +229,44 @@ def of_table(question: Any, table: Contingency, records: Columns) -> float:
     return float(np.sqrt(np.mean((np.maximum(table.unbiased, 0.0) - truth) ** 2)))
 
 
-def half_of_band(curve: CDF, population: bool) -> float:
-    """Half of the band where it is widest."""
-    lower, upper = curve.band(LEVEL, population=population)
-    return float((upper - lower).max()) / 2
+def half(ends: ArrayLike) -> float:
+    """Half of an interval, or of several on average."""
+    return float(np.diff(ends, axis=-1).mean()) / 2
 
 
-def half_of_survival(curve: Survival, population: bool) -> float:
-    """Half of the band, on average over edges."""
-    lower, upper = curve.band(LEVEL, population=population)
-    return float((upper - lower)[1:].mean()) / 2
-
-
-def half_of_quantiles(quantiles: Quantiles, population: bool) -> float:
-    """Half of the intervals on average, within the grid."""
-    ends = quantiles.intervals(LEVEL, population=population)
-    x = quantiles.curve.x
-    return float(np.diff(np.clip(ends, x[0], x[-1]), axis=-1).mean()) / 2
-
-
-def half_of_each(curve: Histogram | Calibration | HosmerLemeshow | Contingency, population: bool) -> float:
-    """Half of the intervals on average."""
-    return float(np.diff(curve.intervals(LEVEL, population=population), axis=-1).mean()) / 2
-
-
-def half_of_envelope(curve: BinnedResiduals, population: bool) -> float:
-    """The envelope on average: it covers sampling in any case."""
-    return float(np.mean(curve.envelope_at(LEVEL)))
-
-
-def half_of_number(summary: Summary, population: bool) -> float:
+def half_of_number(summary: curves.Summary, population: bool) -> float:
     """Half of the interval of the number that was asked for."""
-    low, high = summary.interval(LEVEL, population=population)
-    return (high - low) / 2
+    return half(summary.interval(LEVEL, population=population))
 
 
-def half_of_area(curve: ROC, population: bool) -> float:
+def half_of_scores(scores: curves.Scores, population: bool) -> float:
     """Half of the interval of the area."""
-    low, high = curve.auc_interval(LEVEL, population=population)
-    return (high - low) / 2
+    return half(scores.interval(curves.Reading.AUC, LEVEL, population=population))
 
 
-def half_of_bounds(found: Bounds, population: bool) -> float:
+def half_of_each(curve: Any, population: bool) -> float:
+    """Half of the intervals on average."""
+    return half(curve.intervals(LEVEL, population=population))
+
+
+def half_of_quantiles(quantiles: curves.Quantiles, population: bool) -> float:
+    """Half of the intervals on average, within the grid."""
+    x = quantiles.curve.x
+    return half(np.clip(quantiles.intervals(LEVEL, population=population), x[0], x[-1]))
+
+
+def band_of(curve: curves.CDF | curves.Survival, population: bool) -> FloatArray:
+    """Half of the band at each edge."""
+    lower, upper = curve.band(LEVEL, population=population)
+    return np.asarray(upper - lower) / 2
+
+
+def missed(found: curves.Bounds, population: bool) -> float:
     """The number of records that the interval may miss; nothing is said of a population."""
     return nan if population else found.alpha
 
 
-def half_of_plane_bounds(found: PlaneBounds, population: bool) -> float:
-    """The mean of both columns."""
-    return float(np.mean([half_of_bounds(each, population) for each in (found.across, found.upwards)]))
-
-
-def half_of_verification(found: Verification, population: bool) -> float:
-    """Half of the interval of the share."""
-    low, high = found.interval(LEVEL, population=population)
-    return (high - low) / 2
-
-
-def half_of_scores(scores: Scores, population: bool) -> float:
-    """Half of the interval of the area."""
-    low, high = scores.interval(Reading.AUC, LEVEL, population=population)
-    return (high - low) / 2
-
-
-def of_plane(question: Any, curve: Histogram2D, records: Columns) -> float:
+def of_plane(question: Any, curve: curves.Histogram2D, records: Columns) -> float:
     """Mean absolute error of the shares below and left of the corners of cells."""
     across = _within(_numbers(records, question.x), question.x_grid)
     upwards = _within(_numbers(records, question.y), question.y_grid)
@@ -344,7 +274,7 @@ def of_plane(question: Any, curve: Histogram2D, records: Columns) -> float:
     return _mean_at_corners(curve.count / max(float(curve.count.sum()), 1.0), truth / len(across))
 
 
-def of_residual_plot(question: Any, curve: ResidualPlot, records: Columns) -> float:
+def of_residual_plot(question: Any, curve: curves.ResidualPlot, records: Columns) -> float:
     """Mean absolute error of the shares below and left of the corners of cells, within the bounds that were found."""
     predicted, residual = (_numbers(records, name) for name in (question.predicted, question.residual))
     truth, _, _ = np.histogram2d(predicted, residual, bins=[curve.x_edges, curve.y_edges])

@@ -4,7 +4,7 @@ statsmodels."""
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan
 from pathlib import Path
@@ -69,12 +69,17 @@ def read_formula(coefficients: Mapping[Any, Any], ranges: Ranges, categories: Le
         else:
             factors = tuple(_factor(part, ranges, categories) for part in _parts(str(name)))
             terms.append(Term(_number(value, str(name)), factors))
-    used = dict.fromkeys(factor.column for term in terms for factor in term.factors)
-    columns = tuple(
-        Categories(name, tuple(categories[name])) if name in categories else Ranged(name, *ranges[name])
-        for name in used
-    )
-    return intercept, columns, tuple(terms)
+    return intercept, _declared(terms, ranges, categories), tuple(terms)
+
+
+def _declared(terms: Iterable[Term], ranges: Ranges, categories: Levels) -> tuple[Ranged | Categories, ...]:
+    """The columns of these terms, as they stand in them."""
+    found: list[Ranged | Categories] = []
+    for name in dict.fromkeys(factor.column for term in terms for factor in term.factors):
+        if name not in categories and name not in ranges:
+            raise Refused("ranges", f"declare the range of {name!r}, as in ranges={{{name!r}: (lower, upper)}}", name)
+        found.append(Categories(name, tuple(categories[name])) if name in categories else Ranged(name, *ranges[name]))
+    return tuple(found)
 
 
 def _parts(name: str) -> list[str]:
@@ -119,14 +124,9 @@ def _levels(part: str, categories: Levels) -> list[Level]:
         for left, right in forms
         for column in [sub(r"^(?:C|factor|as\.factor)\((.+?)(?:,.*)?\)$", r"\1", left).strip("` ")]
         for value in categories.get(column, ())
-        if right in _texts(value)
+        if right == str(value) or (isinstance(value, bool) and right == str(value).upper())
     }
     return list(found)
-
-
-def _texts(value: Category) -> set[str]:
-    """The text of a category behind the name of its column."""
-    return {str(value), str(value).upper()} if isinstance(value, bool) else {str(value)}
 
 
 def link_of_statsmodels(result: Any) -> Link:
@@ -156,7 +156,7 @@ PLAIN = {
     "LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "BayesianRidge",
     "HuberRegressor", "QuantileRegressor", "TheilSenRegressor",
 }  # fmt: skip
-Parts = tuple[float, tuple[Ranged | Categories, ...], tuple[Term, ...], Link, tuple[str, ...]]
+Parts = tuple[*FormulaParts, Link, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class Design:
     others: frozenset[str]
 
 
-def read_sklearn(model: Any, ranges: Mapping[str, tuple[float, float]]) -> Parts:
+def read_sklearn(model: Any, ranges: Ranges) -> Parts:
     """Intercept, columns, terms, link and other columns of a fitted model.
 
     Raises:
@@ -186,27 +186,11 @@ def read_sklearn(model: Any, ranges: Mapping[str, tuple[float, float]]) -> Parts
     if len(coefficients) != len(design.features):
         raise Refused("model", f"it has {len(coefficients)} coefficients for {len(design.features)} columns")
     scaled = [_times(feature, each) for each, feature in zip(coefficients, design.features, strict=True)]
-    intercept, terms = _collected(intercept, scaled)
-    used = dict.fromkeys(factor.column for term in terms for factor in term.factors)
-    columns = tuple(_declared(name, ranges, design.categories) for name in used)
-    return intercept, columns, terms, _link(last), tuple(sorted(design.others & used.keys()))
-
-
-def _declared(
-    name: str, ranges: Mapping[str, tuple[float, float]], categories: Mapping[str, tuple[Any, ...]]
-) -> Ranged | Categories:
-    if name in categories:
-        return Categories(name, categories[name])
-    if name not in ranges:
-        raise Refused("ranges", f"declare the range of {name!r}, as in ranges={{{name!r}: (lower, upper)}}", name)
-    return Ranged(name, *ranges[name])
-
-
-def _collected(intercept: float, features: Sequence[Feature]) -> tuple[float, tuple[Term, ...]]:
-    """Constants go to the intercept, and what is multiplied by 0 goes."""
-    terms = [term for feature in features for term in feature if term.coefficient != 0]
-    constant = sum(term.coefficient for term in terms if not term.factors)
-    return intercept + constant, tuple(term for term in terms if term.factors)
+    added = [term for feature in scaled for term in feature if term.coefficient != 0]
+    intercept += sum(term.coefficient for term in added if not term.factors)
+    terms = tuple(term for term in added if term.factors)
+    columns = _declared(terms, ranges, design.categories)
+    return intercept, columns, terms, _link(last), tuple(sorted(design.others & {each.column for each in columns}))
 
 
 def _coefficients(last: Any) -> tuple[list[float], float]:
@@ -228,17 +212,17 @@ def _link(last: Any) -> Link:
 
 def _through(step: Any, design: Design) -> Design:
     name = type(step).__name__
-    if name == "ColumnTransformer":
-        return _columns(step, design)
     if name == "Pipeline":
         for _, inner in step.steps:
             design = _through(inner, design)
         return design
+    if name == "ColumnTransformer":
+        return _columns(step, design)
     if name == "OneHotEncoder":
         return _encoded(step, design)
-    if step == "passthrough" or name not in STEPS:
-        if step == "passthrough":
-            return design
+    if isinstance(step, str) and step == "passthrough":
+        return design
+    if name not in STEPS:
         raise Refused("model", f"{name} is not read; before a model may stand {', '.join(sorted(STEPS))}, "
                       "ColumnTransformer, OneHotEncoder and Pipeline")  # fmt: skip
     return replace(design, features=STEPS[name](step, design.features))
@@ -271,7 +255,8 @@ def _encoded(step: Any, design: Design) -> Design:
     dropped = step.drop_idx_ if step.drop_idx_ is not None else [None] * len(step.categories_)
     for feature, values, left_out in zip(design.features, step.categories_, dropped, strict=True):
         column = _plain(feature).column
-        known = tuple(each for each in values.tolist() if each is not None and not _is_nan(each))
+        present = (each for each in values.tolist() if each is not None)
+        known = tuple(each for each in present if not (isinstance(each, float) and isnan(each)))
         categories[column] = known
         if step.handle_unknown == "ignore":
             others.add(column)
@@ -281,10 +266,6 @@ def _encoded(step: Any, design: Design) -> Design:
             if place != left_out
         ]
     return Design(tuple(features), categories, frozenset(others))
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and isnan(value)
 
 
 def _plain(feature: Feature) -> Power:
@@ -307,27 +288,12 @@ def _moved(feature: Feature, centre: float, spread: float) -> Feature:
     return (*_times(feature, 1 / spread), Term(-centre / spread, ()))
 
 
-def _standardised(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
-    none = np.zeros(len(features))
-    centres = step.mean_ if step.mean_ is not None and step.with_mean else none
-    spreads = step.scale_ if step.scale_ is not None else none + 1
-    return _each_moved(features, centres, spreads)
-
-
-def _between(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
-    if step.clip:
+def _scaled(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+    if getattr(step, "clip", False):
         raise Refused("model", "a scaler that clips is not read: ranges are declared")
-    return _each_moved(features, -step.min_ / step.scale_, 1 / step.scale_)
-
-
-def _robust(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+    centres, spreads = SCALERS[type(step).__name__](step)
     none = np.zeros(len(features))
-    return _each_moved(
-        features, none if step.center_ is None else step.center_, none + 1 if step.scale_ is None else step.scale_
-    )
-
-
-def _each_moved(features: tuple[Feature, ...], centres: Any, spreads: Any) -> tuple[Feature, ...]:
+    centres, spreads = none if centres is None else centres, none + 1 if spreads is None else spreads
     return tuple(map(_moved, features, map(float, centres), map(float, spreads)))
 
 
@@ -355,15 +321,19 @@ def _function(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
     return tuple((Term(1.0, (replace(_plain(each), transform=Transform.LOG1P),)),) for each in features)
 
 
+SCALERS: Mapping[str, Callable[[Any], tuple[Any, Any]]] = MappingProxyType(
+    {
+        "StandardScaler": lambda step: (step.mean_ if step.with_mean else None, step.scale_),
+        "MinMaxScaler": lambda step: (-step.min_ / step.scale_, 1 / step.scale_),
+        "RobustScaler": lambda step: (step.center_, step.scale_),
+    }
+)
+"""What is taken off columns, and what they are divided by; None: nothing."""
 STEPS: Mapping[str, Callable[[Any, tuple[Feature, ...]], tuple[Feature, ...]]] = MappingProxyType(
     {
-        "StandardScaler": _standardised, "MinMaxScaler": _between, "RobustScaler": _robust,
-        "PolynomialFeatures": _powers, "FunctionTransformer": _function,
+        **dict.fromkeys(SCALERS, _scaled), "PolynomialFeatures": _powers, "FunctionTransformer": _function,
     }
 )  # fmt: skip
-
-
-# Scorecards: linear predictors over columns clipped to declared ranges, and over declared categories.
 
 
 MOST_TERMS = 10_000
@@ -425,29 +395,18 @@ class Scorecard(Predictor):
             raise Refused("terms", f"the sum could be beyond {LARGEST:g}; declare narrower ranges")
 
     def _require_declared(self) -> None:
-        names = [each.column for each in self.columns]
-        if len(set(names)) < len(names):
+        named = {each.column: each for each in self.columns}
+        if len(named) < len(self.columns):
             raise Refused("columns", "each is declared once")
         used = {factor.column for term in self.terms for factor in term.factors}
-        if used != set(names):
-            odd = min(used ^ set(names))
+        if used != named.keys():
+            odd = min(used ^ named.keys())
             raise Refused("columns", f"{odd!r} is {'not declared' if odd in used else 'declared, but in no term'}", odd)
         for term in self.terms:
             for factor in term.factors:
-                self._require_fit(factor)
-        kinds = {each.column: type(each) for each in self.columns}
-        if any(kinds.get(name) is not Categories for name in self.others):
+                _require_fit(factor, named[factor.column])
+        if any(not isinstance(named.get(name), Categories) for name in self.others):
             raise Refused("others", "columns of declared categories are needed")
-
-    def _require_fit(self, factor: Power | Level) -> None:
-        column = next(each for each in self.columns if each.column == factor.column)
-        if isinstance(factor, Level) != isinstance(column, Categories):
-            raise Refused("terms", f"{factor.column!r} has {'a range' if isinstance(column, Ranged) else 'categories'}")
-        if isinstance(column, Categories) and isinstance(factor, Level) and factor.category not in column.values:
-            raise Refused("terms", f"{factor.column!r} declares no category {factor.category!r}")
-        logarithm = isinstance(factor, Power) and factor.transform is Transform.LOG1P
-        if isinstance(column, Ranged) and logarithm and column.lower <= -1:
-            raise Refused("ranges", f"{factor.column!r} needs a range above -1, for its log1p is taken")
 
     def _largest(self, term: Term) -> float:
         """The largest absolute value of the term: factors are largest at an end of their range."""
@@ -470,13 +429,19 @@ class Scorecard(Predictor):
         return replace(self, link=Link.IDENTITY)
 
     def values(self, columns: Sequence[FloatArray]) -> FloatArray:
+        categories = {each.column: each.values for each in self.columns if isinstance(each, Categories)}
         read = {each.column: self._prepared(each, column) for each, column in zip(self.columns, columns, strict=True)}
         found = np.full(len(columns[0]) if columns else 0, self.intercept)
         with np.errstate(all="ignore"):
             for term in self.terms:
                 product = np.full(len(found), term.coefficient)
                 for factor in term.factors:
-                    product = product * self._factor(factor, read[factor.column])
+                    read_as = read[factor.column]
+                    if isinstance(factor, Power):
+                        product = product * factor.of(read_as)
+                    else:
+                        is_there = (read_as == categories[factor.column].index(factor.category)).astype(np.float64)
+                        product = product * np.where(np.isnan(read_as), np.nan, is_there)
                 found = found + product
         return self.link.response(found)
 
@@ -484,16 +449,6 @@ class Scorecard(Predictor):
         if isinstance(column, Ranged):
             return np.clip(values, column.lower, column.upper)
         return np.where(np.isnan(values), -1.0, values) if column.column in self.others else values
-
-    def _factor(self, factor: Power | Level, values: FloatArray) -> FloatArray:
-        if isinstance(factor, Power):
-            return factor.of(values)
-        place = next(
-            each.values.index(factor.category)
-            for each in self.columns
-            if isinstance(each, Categories) and each.column == factor.column
-        )
-        return np.where(np.isnan(values), np.nan, (values == place).astype(np.float64))
 
     def facts(self) -> dict[str, Any]:
         others = {"others": list(self.others)} if self.others else {}
@@ -519,7 +474,7 @@ class Scorecard(Predictor):
 
     @classmethod
     def from_sklearn(cls, model: Any, *, name: str, ranges: Mapping[str, tuple[float, float]]) -> Scorecard:
-        """A fitted linear model of scikit-learn, alone or behind a pipeline; see `fitted.sklearn_linear`.
+        """A fitted linear model of scikit-learn, alone or behind a pipeline.
 
         Args:
             model: Linear or logistic (two classes) regression, or a generalised linear one with a logarithmic link.
@@ -571,3 +526,14 @@ class Scorecard(Predictor):
         """
         read = read_formula(coefficients_of(table), ranges, categories or {})
         return cls(name, *read, chosen("link", link, Link))
+
+
+def _require_fit(factor: Power | Level, column: Ranged | Categories) -> None:
+    """That a factor is one of this column."""
+    if isinstance(factor, Level) != isinstance(column, Categories):
+        raise Refused("terms", f"{factor.column!r} has {'a range' if isinstance(column, Ranged) else 'categories'}")
+    if isinstance(column, Categories) and isinstance(factor, Level) and factor.category not in column.values:
+        raise Refused("terms", f"{factor.column!r} declares no category {factor.category!r}")
+    logarithm = isinstance(factor, Power) and factor.transform is Transform.LOG1P
+    if isinstance(column, Ranged) and logarithm and column.lower <= -1:
+        raise Refused("ranges", f"{factor.column!r} needs a range above -1, for its log1p is taken")

@@ -15,8 +15,6 @@ from ..data.axis import MOST_JSON, Input, Predictor
 from .linear import Scorecard
 from .trees import Trees
 
-# Residuals of a model: an outcome less its prediction, record by record.
-
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Residual(Predictor):
@@ -58,9 +56,6 @@ class Residual(Predictor):
 
     def facts(self) -> dict[str, Any]:
         return {"outcome": self.outcome, "model": self.model.to_object()}
-
-
-# Models as JSON, and back: data alone, nothing in it is run.
 
 
 KINDS: tuple[type[Scorecard | Trees], ...] = (Scorecard, Trees)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from math import exp, isfinite, isnan, log1p
 from typing import Any
@@ -13,9 +13,6 @@ import numpy as np
 from ..arguments import Refused, WrongKind, chosen, number, require_kind, several, whole
 from ..arrays import FloatArray
 from ..data.axis import Categories, Category
-
-# Parts of scorecards: columns with declared ranges, factors, and terms that are added up.
-
 
 HIGHEST_POWER = 16
 
@@ -125,9 +122,9 @@ def written(factor: Power | Level) -> dict[str, Any]:
     """A factor as plain objects."""
     if isinstance(factor, Level):
         return {"column": factor.column, "is": factor.category}
-    given = (("power", factor.power, 1), ("transform", factor.transform.value, Transform.IDENTITY.value))
-    more = (("centre", factor.centre, 0.0), ("spread", factor.spread, 1.0))
-    return {"column": factor.column, **{key: value for key, value, usual in (*given, *more) if value != usual}}
+    given = ((field, getattr(factor, field.name)) for field in fields(factor))
+    told = {field.name: value for field, value in given if value != field.default}
+    return {name: value.value if isinstance(value, Enum) else value for name, value in told.items()}
 
 
 def factor_of(stored: Any) -> Power | Level:

@@ -14,9 +14,6 @@ from ..arrays import FloatArray, IntArray, compiled
 from ..data.axis import Input, Predictor, require_name
 from .terms import Link
 
-# A decision tree of thresholds.
-
-
 LEAF = -1
 
 
@@ -132,9 +129,6 @@ def before_rounding(threshold: float) -> float:
     above = np.nextafter(below, np.float32(np.inf))
     middle = (float(below) + float(above)) / 2
     return middle if float(np.float32(middle)) <= threshold else float(np.nextafter(middle, -np.inf))
-
-
-# Sums of trees of thresholds: decision trees, random forests and boosted trees.
 
 
 MOST_NODES = 2**20

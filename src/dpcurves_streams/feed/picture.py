@@ -51,7 +51,7 @@ def draw_stream(
     """
     from matplotlib import dates
 
-    from dpcurves.display.canvas import sign
+    from dpcurves.display.artists import sign
 
     ax = canvas(ax, LANDSCAPE)
     times = np.array(starts, dtype="datetime64[us]")

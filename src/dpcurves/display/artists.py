@@ -1,0 +1,124 @@
+"""Tick labels and the footnote of a picture, as artists of matplotlib. Imported only where that is there already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from textwrap import wrap
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.text import Annotation
+from matplotlib.ticker import AutoLocator, Formatter, MaxNLocator, ScalarFormatter
+from matplotlib.transforms import IdentityTransform
+
+from ..conversation import PrivacyStatement
+from .numerals import lettering, numeral, numerals
+from .text import footer
+
+MOST_TICKS = 6
+
+
+class Plain(Formatter):
+    """Tick labels with equal decimals, thousands apart, and without a power of ten at the end of the axis."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return numeral(x)
+
+    def format_ticks(self, values: Sequence[float]) -> list[str]:
+        """Format the ticks at once."""
+        return numerals(np.asarray(values, dtype=np.float64))
+
+
+def write_plainly(ax: Axes) -> None:
+    """Both axes of `ax`, where nobody chose other words for their ticks."""
+    for axis in (ax.xaxis, ax.yaxis):
+        if isinstance(axis.get_major_formatter(), ScalarFormatter):
+            axis.set_major_formatter(Plain())
+    if isinstance(ax.xaxis.get_major_locator(), AutoLocator):
+        ax.xaxis.set_major_locator(MaxNLocator(MOST_TICKS, steps=[1, 2, 2.5, 5, 10]))  # room for long numbers
+
+
+SIZE = 7.0
+GAP = 4.0
+LINE = 1.25 * SIZE
+LETTER = 0.5 * SIZE
+LONGEST_NOTE = 300
+NOTE_GREY = "#6b6b6b"
+WARNING = "#b3261e"
+
+
+class Footnote(Annotation):
+    """The claims of all curves on one axes. It hangs from the label of the x axis, wherever that goes.
+
+    Attributes:
+        claims: Each footer, and the names of the curves that it speaks of.
+        notes: Each note, and the names of the curves that it was made on.
+        curves: How many curves were drawn.
+    """
+
+    def __init__(self, ax: Axes) -> None:
+        below_label = (ax.transAxes, ax.xaxis.label)
+        super().__init__(
+            "", xy=(0, 0), xycoords=below_label, xytext=(0, -GAP), textcoords="offset points", annotation_clip=False,
+            verticalalignment="top", horizontalalignment="left", fontsize=SIZE, color=NOTE_GREY, parse_math=False,
+            linespacing=1.25,
+        )  # fmt: skip
+        self.claims: dict[str, list[str]] = {}
+        self.notes: dict[str, list[str]] = {}
+        self.curves = 0
+        box = ax.get_position()
+        width, height = box.width * ax.figure.bbox.width, box.height * ax.figure.bbox.height
+        across = width if ax.get_aspect() == "auto" else min(width, height)
+        self._letters = max(24, int(across * 72 / ax.figure.dpi / LETTER))
+
+    @classmethod
+    def of(cls, ax: Axes) -> Footnote | None:
+        """The one on `ax`, if any."""
+        return next((text for text in ax.texts if isinstance(text, cls)), None)
+
+    def add(self, privacy: PrivacyStatement, name: str | None) -> None:
+        """Add a curve."""
+        self.curves += 1
+        own = [] if name is None else [lettering(name)]
+        self.claims.setdefault(footer(privacy), []).extend(own)
+        for note in privacy.notes:
+            self.notes.setdefault(f"Note: {lettering(note, LONGEST_NOTE)}", []).extend(own)
+        if privacy.seeded:
+            self.set_color(WARNING)
+        claims = list(self.claims) if len(self.claims) == 1 else _named(self.claims)
+        notes = list(self.notes) if self.curves == 1 else _named(self.notes)
+        paragraphs = [paragraph for text in (*claims, *notes) for paragraph in text.splitlines()]
+        self.set_text("\n".join(line for paragraph in paragraphs for line in wrap(paragraph, self._letters)))
+
+    @property
+    def height(self) -> float:
+        """In points."""
+        text = self.get_text()
+        return GAP + LINE * (text.count("\n") + 1) if text else 0.0
+
+
+def _named(texts: Mapping[str, Sequence[str]]) -> list[str]:
+    return [f"{', '.join(names)}: {text}" if names else text for text, names in texts.items()]
+
+
+def sign(ax: Axes, privacy: PrivacyStatement, name: str | None) -> None:
+    """Write what `privacy` claims below `ax`, beside what stands there already."""
+    note = Footnote.of(ax)
+    if note is None:
+        note = Footnote(ax)
+        note.set_transform(IdentityTransform())
+        ax.add_artist(note)
+        note.set_clip_on(False)
+    before = note.height
+    note.add(privacy, name)
+    make_room(ax, note.height - before)
+
+
+def make_room(ax: Axes, points: float) -> None:
+    """Shrink `ax` within its place, unless an engine lays the figure out."""
+    if ax.figure.get_layout_engine() is not None or not points:
+        return
+    box = ax.get_position(original=True)
+    room = min(points * ax.figure.dpi / 72 / ax.figure.bbox.height, 0.5 * box.height)
+    ax.set_position((box.x0, box.y0 + room, box.width, box.height - room))
+    ax.set_in_layout(True)
