@@ -13,8 +13,6 @@ from dpcurves.arrays import FloatArray
 from dpcurves.records.source import hidden
 
 # SENSITIVE. The connection to PostgreSQL: encrypted off this machine, in one moment, and silent about what fails.
-
-
 FAILED = (
     "PostgreSQL did not answer, and its snapshot is gone (what it says is not shown: it may quote a record); "
     "ask again in a new session"
@@ -231,9 +229,6 @@ def _is_here(parameters: dict[str, Any]) -> bool:
     return all(
         host in ("", "localhost", "::1") or host.startswith(("/", "@", "127.")) for host in str(hosts).split(",")
     )
-
-
-# Server settings that must hold while it counts: it must not stop because of rows, nor log a secret key.
 
 
 ROOM = "temp_file_limit"

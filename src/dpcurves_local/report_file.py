@@ -16,9 +16,6 @@ from dpcurves.arguments import Refused
 from dpcurves.arrays import BoolArray, compiled, loops_are_compiled
 from dpcurves.noise.randomness import Randomness
 
-# Names of people who were counted, in a table where each is found at once: for millions of reports.
-
-
 Numbers = NDArray[np.uint64]
 _FIRST, _MOST_AT_FIRST = 2**12, 2**22
 _AHEAD = 32
@@ -117,9 +114,6 @@ def _enter(numbers: Numbers, table: Numbers, key: np.uint64, shift: np.uint64, f
         first[row] = table[place] == 0
         table[place] = number if number != 0 else np.uint64(1)
     return seen
-
-
-# Reports as octets: what one person sends is a header and one record, a file is many of these, one behind another.
 
 
 MAGIC = b"DPLR"

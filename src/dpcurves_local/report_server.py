@@ -28,9 +28,6 @@ from .report_file import Form, Octets, octets_of
 from .task import Task
 from .trust import Tables
 
-# The file of an aggregator to whom people send their reports: what was acknowledged is on disk, each name once.
-
-
 try:
     import fcntl
 except ImportError:  # where there is no such lock
@@ -189,9 +186,6 @@ def _opened(path: Path) -> int:
     return file
 
 
-# Client that sends reports to an aggregator over HTTPS, unchanged, so that a repeat counts once.
-
-
 LARGEST = 2**20
 """Bytes of one message, unless one report has more."""
 
@@ -240,9 +234,6 @@ def _messages(form: Form, reports: bytes | memoryview) -> Iterator[tuple[bytes, 
         for start in range(0, len(records.names), most):
             rows = slice(start, start + most)
             yield form.written_all(records.names[rows], records.messages[rows]), 0
-
-
-# The aggregator over HTTPS: people read the task and send their reports. No report and no name is in any message.
 
 
 THREADS = 64

@@ -16,9 +16,6 @@ from dpcurves.laws.law import VALUES_AT_ONCE, Answered, Family, Noise, NoisySums
 
 from .responses.law import Responses
 
-# Errors of debiased tallies, drawn afresh: false reports, and levels that asked some of the people.
-
-
 MANY = 1000
 """Reports that support an answer by chance: a binomial number of so many is nearly normal, its skewness below 0.04."""
 MOST_DRAWN = 10**9
@@ -173,9 +170,6 @@ def _coarser(rows: int, answers: FloatArray, fine: Responses, coarse: Responses)
     table = answers[:, :-1].reshape(len(answers), rows, -1)
     sums = np.add.reduceat(table, np.searchsorted(fine.first, coarse.first), axis=-1)
     return np.concatenate([sums.reshape(len(answers), -1), answers[:, -1:]], axis=-1)
-
-
-# Tallies of randomised reports: what left people's hands, level by level of a tree.
 
 
 @dataclass(frozen=True, slots=True)

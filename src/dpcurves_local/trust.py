@@ -24,9 +24,8 @@ from .responses.coins import even
 from .responses.randomiser import Reports, close_together, unset_from
 from .tallied import Tallied
 
+
 # SECRET. The holder of the local model: one person, and the one value.
-
-
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Person:
     """Person in the local model, who trusts no other party. It has no repr.
@@ -36,9 +35,6 @@ class Person:
     """
 
     slot: int
-
-
-# Local model: no party but the person sees a record; each randomises one answer at home, and sends that.
 
 
 MOST_PEOPLE = 2**31

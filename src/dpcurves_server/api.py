@@ -23,9 +23,6 @@ from .store import MOST_AT_ONCE, line_of
 from .studio import until_drawn
 from .visitors import Visitor
 
-# Request bodies of the API: JSON objects of bounded depth, with texts that every database can hold.
-
-
 DEEPEST = 32
 MOST_PARTS = 200_000
 EXAMPLES = [
@@ -110,9 +107,6 @@ def _parts(thing: Any) -> list[Any]:
 
 def _is_text(text: str) -> bool:
     return "\0" not in text and not any("\ud800" <= sign <= "\udfff" for sign in text)
-
-
-# The routes of programs, under ``/api/1/``: what the gate does, as JSON. Each is told who asks.
 
 
 PREFIX = "/api/1"

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 
 # Schema check: a registered table has the columns and types that were declared. Reads the schema alone.
-
-
 PLACES = ("data", "table", "delimiter")
 """What an error is about that speaks of where the records lie, and not of what is in them."""
 
@@ -69,9 +67,6 @@ def _require(records: Records, declared: Declared) -> None:
     except Named:
         kind = "categories" if isinstance(declared, Categories) else "numbers"
     raise Refused("schema", f"the records have no column {name!r} of {kind}, as declared", name)
-
-
-# Datasets: a name, a public schema, and versions of the records, which nobody sees here.
 
 
 class Relation(Enum):

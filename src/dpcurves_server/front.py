@@ -20,9 +20,6 @@ from .gate import Gate
 from .sessions import Rate, SignedIn
 from .visitors import Visitor
 
-# Middleware in front of every route: bounded bodies, same origin, security headers.
-
-
 LARGEST = 2**22
 """Bytes of a body."""
 LARGEST_FILE = 2**25
@@ -137,8 +134,6 @@ def _policy(scope: Scope, kind: str) -> str:
 
 
 # Authentication of requests: bearer token, session cookie or anonymous; with rate limits.
-
-
 COOKIE = "__Host-dpcurves"
 CSRF_HEADER = "x-csrf-token"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -18,9 +18,6 @@ from dpcurves_parties.serving.messages import ProtocolAborted
 from .store import DATASETS, MEMBERS, PEOPLE, ROLES, SESSIONS, SUBJECTS, TOKENS, Archive, now
 from .visitors import Right, Role, Visitor, require, unknown
 
-# Passwords: hashed by Argon2id, a few at a time, and as slowly for names that nobody has.
-
-
 SHORTEST, LONGEST = 12, 1000
 AT_ONCE = 2
 """Hashes that are worked out at a time: whoever floods the door with names fills this queue, and no more memory."""
@@ -67,9 +64,6 @@ class Passwords:
     def _nobody(self) -> str:
         """The hash of a password that is nobody's."""
         return self._hasher.hash("this is no one's")
-
-
-# Accounts and their roles.
 
 
 KEEPERS = frozenset({Role.STEWARD.value, Role.AUDITOR.value})

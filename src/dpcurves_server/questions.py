@@ -28,9 +28,6 @@ from .projects import Project, Projects, project_of
 from .store import QUESTIONS, RELEASES, Archive, Store, now
 from .visitors import Right, Subject, Visitor, may, require, unknown
 
-# Questions that were asked, as they stood when the public clock struck last: one row, and lists of them.
-
-
 MOST_LISTED = 500
 WITH_RELEASES = select(QUESTIONS, RELEASES.c.published_at).outerjoin(RELEASES, RELEASES.c.id == QUESTIONS.c.id)
 """Questions, and when their releases were published."""
@@ -110,9 +107,6 @@ def listed(store: Store, *mine: ColumnElement[bool]) -> tuple[Asked, ...]:
     """Questions of this kind, the last one first, and not too many."""
     query = WITH_RELEASES.where(*mine).order_by(QUESTIONS.c.number.desc()).limit(MOST_LISTED)
     return store.read(lambda connection: tuple(map(asked_of, connection.execute(query).all())))
-
-
-# Questions: planned from public facts, asked once by whomever of a project, and waited for.
 
 
 PAID = "the project has paid this for what is looked at: nothing more is charged"
@@ -342,8 +336,6 @@ def _columns_of(axis: Any) -> list[str]:
 
 
 # Author names of questions and models, shown to visitors who may see people.
-
-
 def person_seen_by(who: Visitor, person: str, of: Subject) -> str:
     """The name of whoever asked or handed in, if it is one's own or one may see who is in the project; else nothing."""
     return person if person == who.name or may(who, Right.SEE_PEOPLE_OF_PROJECT, of) else ""

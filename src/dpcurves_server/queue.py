@@ -27,11 +27,8 @@ from .visitors import Right, Visitor, require, unknown
 # The queue of questions, as workers and the public clock see it. What is done twice is done once.
 #
 # `queued -> paid -> counted -> answered`, or `queued -> refused`. A worker that was killed leaves its question in a
-# state
-# from which any other goes on: the ledger charges a request once and has one answer for it, and a release is stored
-# once.
-
-
+# state from which any other goes on: the ledger charges a request once and has one answer for it, and a release is
+# stored once.
 STALE = 600
 """Seconds after which a claim counts no more, though nobody has seen its worker end."""
 MOST_DRAWN = 50
@@ -263,10 +260,7 @@ def _job(row: Row[Any], worker: str) -> Job:
 # Actions of a steward on queued questions: withdraw one before it is charged, or have it counted again.
 #
 # What is done is seen when the public clock strikes, and whoever does it is told the same before, whatever became of
-# it:
-# else one could learn when a worker is done, which may tell of rows.
-
-
+# it: else one could learn when a worker is done, which may tell of rows.
 TAKEN_BACK = "the steward of the dataset took it back before it was charged"
 SLOW = 60
 """Seconds after which a worker may have been stopped that has what was paid."""

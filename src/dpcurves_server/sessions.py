@@ -21,8 +21,6 @@ from .store import PEOPLE, SESSIONS, SUBJECTS, TOKENS, Archive, now
 from .visitors import Right, Subject, Visitor, require, unknown
 
 # Rate limiters: failed sign-ins and requests a minute, per client, in memory, bounded.
-
-
 MOST_KEPT = 20_000
 FREE_TRIES = 5
 LONGEST_WAIT = 300.0
@@ -86,9 +84,6 @@ class Rate:
             too_many = self._asked[who] > self.most
         if too_many:
             raise ProtocolAborted("requests", f"at most {self.most} a minute are answered; wait a minute", 429)
-
-
-# Sessions of people and tokens of their programs. Only hashes of both are stored.
 
 
 SESSION_SECONDS = 12 * 3600

@@ -21,8 +21,6 @@ from .visitors import NOTHING, Right, Subject, Visitor, require
 # The tables in which a verification server keeps who may do what, what was asked, and what was released.
 #
 # Nothing of a record stands in them. Passwords, sessions and tokens stand as hashes.
-
-
 METADATA = sql.MetaData()
 
 PEOPLE = Table(
@@ -167,9 +165,6 @@ SYNTHETIC = Table(
 )
 
 
-# Tables of a verification server in the database of its ledger.
-
-
 Result = TypeVar("Result")
 Work = Callable[[Connection], Result]
 
@@ -215,9 +210,6 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-# Persistent state of the server and its audit log: both in the database of the ledger, written in one transaction.
-
-
 class Archive(Store):
     """The server's tables, and its ledger.
 
@@ -232,9 +224,6 @@ class Archive(Store):
     def enter(self, event: Event, work: Work[Result]) -> Result:
         """Do all of `work` and enter who did it, or neither."""
         return told(lambda both: self.ledger.record(event, both), work)
-
-
-# The log of who did what, in the chain of the ledger, and whether nobody changed it.
 
 
 MOST_AT_ONCE = 1000

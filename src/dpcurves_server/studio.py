@@ -22,9 +22,6 @@ from .releases import Releases
 from .sketches import BESIDE, SKETCH, Drawn, Facts
 from .synthetic import Synthetic
 
-# A process of its own that draws sketches and comparisons, one at a time, and caches them.
-
-
 MOST_KEPT, MOST_WAITING = 64, 128
 SECONDS = 600.0
 """How long one picture may take, behind all others on a busy machine; then its process is ended, and another begins."""
@@ -153,8 +150,6 @@ def _key(facts: Facts, table: Synthetic | None) -> bytes:
 
 
 # Waiting for pictures that other processes draw. Who waits holds no thread: pages need those.
-
-
 PATIENCE, POLL = 60.0, 0.25
 """Seconds that a picture is waited for, and between polls whether it is there."""
 

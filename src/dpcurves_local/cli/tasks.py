@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from .. import Collection, SecondRound, Task
 
 
-# Pair statistics (U-statistics) read off curves of the local model: the curve each needs, and its printed line.
-
-
 WORDS = ("gini", "renyi2", "kendall", "auc")
 COVERED = ("for these records", "for the population")
 
@@ -101,9 +98,6 @@ def _read(word: str, curve: Any) -> tuple[float, Any]:
     else:
         found = curves.gini_mean_difference(curve)
     return found.value, found.interval
-
-
-# Local model of differential privacy: commands that make a task, randomise values, and aggregate the reports.
 
 
 ASSUMED = (

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from .task_parties import Parties
 
 
-# Creation of tasks of pairs: their options, document, tickets and seed.
-
-
 NEEDED = ("rbcl", "numba")
 EXTRA = "pairs of people need more packages; install dpcurves[servers,pairs]"
 
@@ -139,9 +136,6 @@ def require_extra() -> None:
 
     if any(find_spec(name) is None for name in NEEDED):
         raise Misuse("pairs", EXTRA)
-
-
-# Plans of means over pairs of people (U-statistics): the command and its options.
 
 
 LEGEND = """\

@@ -22,8 +22,6 @@ from dpcurves.arrays import compiled
 # for a round of AES takes several cycles. Whatever is left over goes one block at a time. All arrays hold the words of
 # one key, or of one number, side by side. numba keeps compiled loops till their own file changes: whoever changes the
 # emitter has to empty `__pycache__`.
-
-
 GROUPS = 4
 ROUNDS = 10
 _I64 = ir.IntType(64)
@@ -337,9 +335,6 @@ def doubling(lanes: int) -> Callable[..., None]:
     return compiled(double)
 
 
-# Loops over the leaves of keys, emitted as LLVM code. Import this only where there are AES instructions.
-
-
 def _typed_read(  # noqa: PLR0917 (numba's functions have no keywords)
     typing: Any, arrays: Any, round_keys: Any, first: Any, lanes: Any, words: Any, groups: Any
 ) -> Any:
@@ -435,10 +430,7 @@ def gathering(lanes: int, words: int) -> Callable[..., None]:
 # SHA-256 of short messages with the processor's instructions, emitted as LLVM code. Import this only where they exist.
 #
 # A message is 48 bytes and fills one block with its padding. Words of 32 bits are held four in a register; the
-# registers
-# of `GROUPS` messages are worked on side by side, for a round takes several cycles.
-
-
+# registers of `GROUPS` messages are worked on side by side, for a round takes several cycles.
 HASH_GROUPS = 2
 MESSAGE_WORDS = 6
 _DIGEST_WORDS = 4

@@ -15,8 +15,6 @@ from dpcurves.arguments import Refused
 
 from .ring import MOST_BITS, Domain, Frame, Part, Words, as_rows, by_level
 
-# SECRET. Complete keys of one server: correction words that both servers get, and seeds that it gets alone.
-
 
 class Octets(Protocol):
     """Interface of sources of uniformly random bytes."""
@@ -186,9 +184,6 @@ class ServerKeys(Generic[Public]):
     def _corrections(cls, domain: Domain, records: Words) -> Public: ...
 
 
-# Keys of comparison functions, in batches: public correction words, and the keys of each server.
-
-
 _PLAIN = 0  # of server 0; that of server 1 is one more
 
 
@@ -251,9 +246,6 @@ class ComparisonKeys(ServerKeys[PublicShare]):
     @classmethod
     def _corrections(cls, domain: Domain, records: Words) -> PublicShare:
         return PublicShare.from_records(domain, records)
-
-
-# Verifiable keys of comparison functions, in batches: public correction words, and the keys of each server.
 
 
 PROOF_WORDS = 4

@@ -25,8 +25,6 @@ from .service import PairQuestions
 from .session import PairsOf
 from .task import PairTask
 
-# Analyst of people in pairs: asks their server for the answers of pairs so far, and reads the mean.
-
 
 def ask_people(task: PairTask, ticket: Ticket, patience: float = PATIENCE) -> UStatistic:
     """The mean over the pairs that have come by now. Nothing is spent: devices have paid for what they said.
@@ -63,9 +61,6 @@ def _came(agreed: Agreement, digits: str) -> IntArray:
         raise ProtocolAborted("server", f"its answer {UNLIKE}", 502)
     came = np.unpackbits(octets, count=many, bitorder="little").astype(np.bool_)
     return np.array([meeting.people for meeting in agreed.meetings], dtype=np.int64)[came]
-
-
-# Client of an analyst of pairs: asks two servers for the single answer, and reads the mean over pairs from it.
 
 
 def ask_pairs(task: PairTask, ticket: Ticket, party: int = 0, patience: float = PATIENCE) -> UStatistic:

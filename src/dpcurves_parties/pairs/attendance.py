@@ -18,8 +18,6 @@ from .promise import Agreement
 from .relay import CLOSED
 from .task import PairTask
 
-# Client of the relay server over HTTPS, by which a person's device reaches the others; it sees sizes and places.
-
 
 @dataclass(slots=True, repr=False, eq=False)
 class Post:
@@ -137,9 +135,6 @@ def octets_of(digits: str) -> bytes:
         return bytes.fromhex(digits)
     except ValueError:
         raise ProtocolAborted("server", f"its answer {UNLIKE}", 502) from None
-
-
-# SECRET. All meetings of one person: what can be said in each by now.
 
 
 OF_SERVERS = 500

@@ -23,9 +23,6 @@ from ..crypto.two_party import Job, Owner, Talk, evaluate_one, garble_one
 from .letters import AGGREGATOR, KeyBundle, Mailbox, Place, Writer, opened_by
 from .promise import Agreed, Meeting, whole
 
-# SECRET. A file of one party alone, an SQLite database: each change is on the disk when it is over.
-
-
 _PATIENCE = 30.0
 
 
@@ -58,9 +55,6 @@ def changing(path: Path, owner: str, tables: Sequence[str]) -> Iterator[sqlite3.
     finally:
         if base is not None:
             base.close()
-
-
-# SECRET. File of one person: its secret, the meetings that it has entered, and the messages received in each.
 
 
 SECRET_SIZE = 32
@@ -244,9 +238,6 @@ def _said(talk: Talk[list[Bits]], heard: Sequence[bytes]) -> tuple[list[bytes], 
     except StopIteration as end:
         share: list[Bits] = end.value
         return said, share
-
-
-# Person in a meeting: takes letters out of a mailbox, and leaves its own there.
 
 
 SHARE = 100

@@ -28,9 +28,8 @@ from .promise import Agreement, Meeting, response_to
 from .release import of_answers
 from .task import PairTask
 
+
 # The seed that pairs of people are drawn from, once the coordinator has shown it: from then on nobody enters.
-
-
 def seeds_in(metadata: MetaData) -> Table:
     """The table of seeds, among other tables."""
     return Table(
@@ -55,9 +54,6 @@ def keep_seed(connection: Connection, task: str, seed: bytes) -> None:
     alone(connection, task)
     if shown_seed(connection, task) is None:
         connection.execute(insert(SEEDS), {"task": task, "seed": seed})
-
-
-# Storage of a relay for tasks of people in pairs: key bundles, sealed letters, and the seed once it was shown.
 
 
 METADATA = sql.MetaData()
@@ -167,9 +163,6 @@ def _letter(task: str, slot: Slot) -> sql.Select[Any]:
     meeting, writer, step = slot
     where = LETTERS.c.task == task, LETTERS.c.meeting == meeting, LETTERS.c.writer == writer, LETTERS.c.step == step
     return select(LETTERS.c.letter).where(*where)
-
-
-# SECRET, its key. One task of people in pairs at its server: carries letters, and opens the noisy answers of pairs.
 
 
 NUMBERS = 3 * 8

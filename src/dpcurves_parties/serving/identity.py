@@ -23,8 +23,6 @@ from dpcurves.ledger.key import publish
 
 from .messages import ProtocolAborted
 
-# Files that are written once and never over: what others may read, and what their owner alone may.
-
 
 class FileTaken(ProtocolAborted):
     """There is a file of this name, which is not written over."""
@@ -73,9 +71,6 @@ def _write_new(path: Path, text: str, mode: int) -> None:
 def _write(draft: Path, text: str, mode: int) -> None:
     draft.write_text(text, encoding="utf-8")
     draft.chmod(mode)
-
-
-# Self-signed server certificate and its private key. SECRET, the key.
 
 
 DAYS = 825
@@ -175,9 +170,6 @@ def _known_as(host: str) -> x509.GeneralName:
 def _pem(key: EllipticCurvePrivateKey) -> str:
     form = serialization.PrivateFormat.PKCS8
     return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()).decode()
-
-
-# SECRET. Who a server is: the key that opens what is sealed to it, and the key that proves it. Kept in one folder.
 
 
 PUBLIC, SEALING, PROOF, CERTIFICATE = "server.json", "sealing.key", "tls.key", "tls.pem"

@@ -10,8 +10,6 @@ from typing import Any
 from dpcurves.arguments import ProtocolAborted, Refused
 
 # The error that aborts a protocol before it reveals anything.
-
-
 __all__ = ["ProtocolAborted", "Trouble"]
 
 
@@ -30,8 +28,6 @@ class Trouble(ProtocolAborted):
 
 
 # Messages of one object in JSON: read with care, for anybody may have written them.
-
-
 UNLIKE = "is not of the form that was agreed on"
 
 
@@ -60,9 +56,6 @@ def opened(message: bytes, who: str) -> Mapping[str, Any]:
     if not isinstance(stored, dict):
         raise ProtocolAborted(who, "the message is cut off, or is none")
     return stored
-
-
-# Core dumps of a process that crashes, switched off.
 
 
 def leave_no_image() -> None:

@@ -23,9 +23,6 @@ from dpcurves.arguments import Refused
 from .identity import require_valid
 from .messages import ProtocolAborted, leave_no_image
 
-# A long talk with the other server, on a connection that came in where all do: each message with its length.
-
-
 PROTOCOL = "dpcurves-talk"
 """What is agreed on, by ALPN, where a connection carries a talk."""
 PATIENCE = 60.0
@@ -107,8 +104,6 @@ class Line:
 
 
 # Connection limits: a number of connections at a time, each with a time limit; the peer server is exempt.
-
-
 SECONDS = 10
 MOST_CONNECTIONS = 512
 
@@ -186,9 +181,6 @@ class Door:
     def _send_away(self, visit: Visit) -> None:
         self.forget(visit)
         visit.leave()
-
-
-# TLS server: connections of the peer server are authenticated by its certificate, and no other is.
 
 
 Talks = Callable[[Line, bytes], object]
@@ -354,9 +346,6 @@ def _with_peer(app: Any, certificate: bytes | None) -> Any:
         await app({**scope, PEER: certificate}, receive, send)
 
     return told
-
-
-# A server as a process, on one address.
 
 
 IDLE = 75

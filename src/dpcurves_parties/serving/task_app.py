@@ -17,8 +17,6 @@ from .messages import ProtocolAborted, Trouble
 from .task_document import Role, hash_of
 
 # Request and response bodies: bounded sizes, and errors of one line.
-
-
 BEGIN, SLOWEST = 10, 2**16
 """A message has so many seconds, and one for each so many bytes that it may have."""
 
@@ -83,9 +81,6 @@ async def _read(request: Request, most: int) -> bytes:
             raise ProtocolAborted("message", f"at most {most} bytes are taken", 413)
         parts.append(part)
     return b"".join(parts)
-
-
-# The app of a server that works on tasks: one service for each, and tickets that say who may ask it what.
 
 
 Service = TypeVar("Service")

@@ -20,9 +20,8 @@ from dpcurves.privacy import PrivacyLoss
 from .identity import require_new, write_public, write_secret
 from .messages import ProtocolAborted
 
+
 # Tickets: who may send reports, ask, or close a task. Servers know their hashes alone.
-
-
 class Role(Enum):
     """The permission that a ticket grants."""
 
@@ -86,9 +85,6 @@ def fresh_token() -> str:
 def hash_of(token: str) -> str:
     """The public hash of a token: tokens have 256 random bits, so nobody finds one from it."""
     return sha256(b"dpcurves token\n" + token.encode()).hexdigest()
-
-
-# Documents that say what a task is: public, never changed, and named by a hash of their text.
 
 
 class Document(ABC):
@@ -238,8 +234,6 @@ def loss_from_json(stored: Mapping[str, Any]) -> PrivacyLoss:
 
 
 # A new task, with the tickets that belong to it.
-
-
 Draft = TypeVar("Draft", bound=TaskDocument)
 
 

@@ -38,8 +38,6 @@ from .function_shares import collect, masked, thresholds
 from .shared_records import CheckedEncoding, CheckedReports, Evaluation, Reports
 from .task import Task
 
-# Comparison of digests of checked reports between the servers, before any of them counts.
-
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -86,9 +84,6 @@ def bits_of(dropped: NDArray[np.bool_]) -> bytes:
 def flags_of(bits: bytes, reports: int) -> NDArray[np.bool_]:
     """The inverse of `bits_of`."""
     return np.unpackbits(np.frombuffer(bits, np.uint8), count=reports).astype(bool)
-
-
-# SECRET. Counting at one server, alone and with the other: plainly, or only reports that both have checked.
 
 
 Post = Callable[[str, bytes], bytes]
@@ -250,9 +245,6 @@ class CheckedCounting:
         reports = self.standing.reports
         failed = ~evaluation.accepted(theirs.array()) | flags_of(theirs.dropped, reports)
         return flags_of(self.store.drop(self.task, bits_of(failed)), reports)
-
-
-# SECRET. One task at one server: takes reports, closes their set with the other server, and answers with it.
 
 
 @dataclass(repr=False)

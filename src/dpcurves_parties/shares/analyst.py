@@ -25,9 +25,6 @@ from ..serving.two_servers.owner import require_task
 from .function_shares import FunctionShares, Owners, told
 from .task import Task
 
-# Guarantee and trust assumptions of a task, in words: shown when it is made and with each answer.
-
-
 ASSUMED = "Assumed: the two servers do not collude (together they know every record), and follow the protocol"
 BELIEVED = "Not checked: owners. One dishonest owner can shift a count arbitrarily"
 CHECKED = "Checked: a report counts once, or is dropped. Not checked: whether it is true"
@@ -71,8 +68,6 @@ def _plan(task: Task) -> Plan:
 
 
 # SECRET. Owner's reading of a table: the cells of its records, as a task of counts declares them.
-
-
 def read_places(
     task: Task, table: Any, delimiter: str = ",", axes: Sequence[Axis | Categories] | None = None
 ) -> IntArray:
@@ -84,9 +79,6 @@ def read_places(
     with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
         places = records.places(task.axes if axes is None else axes)
     return task.require_few(places)
-
-
-# Client of an analyst: asks the servers for counts, and reads a curve from them. It sees answers and nothing else.
 
 
 Answer = TypeVar("Answer")

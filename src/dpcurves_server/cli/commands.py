@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from ..issuer import Issuer
 
 
-# Options for OpenID Connect: the identity provider of a verification server, and the server's client credentials.
-
-
 ID, SECRET = "DPCURVES_OIDC_CLIENT_ID", "DPCURVES_OIDC_CLIENT_SECRET"
 CLIENT_NEEDED = f"{ID} and {SECRET} are needed in the environment, or --oidc-client FILE"
 
@@ -102,8 +99,6 @@ def _stored(file: str) -> tuple[str, str]:
 
 
 # Web forms of the questions of the command line: their fields are made from the declared options.
-
-
 COLUMNS = frozenset(
     {*OF_COLUMNS, "rows", "columns", "time", "event", "x", "y", "outcome", "coefficient", "explained_by"}
 )
@@ -164,9 +159,6 @@ def _field(parameter: Parameter) -> Field:
 
 def _is_list(hint: Any) -> bool:
     return any(get_origin(each) is list for each in (hint, *getattr(hint, "__args__", ())))
-
-
-# Verification server: the command that runs it, and administrative commands for the operator of its machine.
 
 
 NEEDED = ("argon2", "authlib", "fastapi", "jinja2", "matplotlib", "python_multipart", "requests", "uvicorn")

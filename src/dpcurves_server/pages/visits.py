@@ -42,8 +42,6 @@ from ..studio import until_made
 from ..visitors import Right, Visitor, may
 
 # Templates, and how facts are worded in them. All text is escaped.
-
-
 OF_REQUESTS = re.compile(r" under the same --request-id| at --level")
 OPTION = re.compile(r"--([a-z][a-z-]*)")
 STATIC: Mapping[str, str] = {
@@ -102,8 +100,6 @@ def rendered(name: str, facts: Mapping[str, Any]) -> str:
 
 
 # Prices as people type them: a number in the currency of a dataset's account.
-
-
 def price_of(field: str, currency: Currency, text: str) -> PrivacyLoss:
     """The loss that was typed into this field.
 
@@ -119,9 +115,6 @@ def price_of(field: str, currency: Currency, text: str) -> PrivacyLoss:
         return loss_of(text, None) if currency is Currency.EPSILON else loss_of(None, text)
     except Refused as error:
         raise Refused(field, error.rule) from None
-
-
-# Request context of a page: the visitor, the form that was sent, and the response.
 
 
 SAID = {
@@ -284,8 +277,6 @@ def download(text: str | bytes, media: str, name: str = "") -> Response:
 
 
 # Forms that bring a file along: fields as other forms have them, and one file, whose name nobody reads.
-
-
 MOST_FIELDS = 20
 MOST_AT_ONCE = 2**16
 UNREADABLE = "one file and at most 20 fields are needed, as a page of this server sends them"

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from ..readings import Event, Jump, Low
 
 
-# Options that declare a stream: its tuples, its time steps, and its readings.
-
-
 REDIS = ("redis://", "rediss://", "unix://")
 READINGS = ("auto", "pegasus", "laplace", "totals")
 
@@ -220,9 +217,6 @@ def _forest(file: str) -> Forest:
     else:
         return Forest.from_json(given)
     raise Misuse("hierarchy", f"{file!r} cannot be read ({trouble})")
-
-
-# Continual counts of streams: the command, its plan, and its output.
 
 
 SHOWN_LIVE = 20

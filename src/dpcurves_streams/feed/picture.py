@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Counts of a stream over time: what was read, as lines, over what was released, as points.
-
-
 def draw_stream(
     starts: Sequence[int],
     counts: Mapping[str, FloatArray],
@@ -72,9 +69,6 @@ def draw_stream(
     ax.set_ylabel(said)
     explain(ax, "best")
     return ax
-
-
-# Readings of a stream as a picture.
 
 
 MOST_DRAWN = 8

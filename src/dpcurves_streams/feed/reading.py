@@ -19,9 +19,6 @@ from dpcurves.data.axis import Axis, Categories
 from ..readings import Aggregated, Counts, Groups, PrunedStates, TickReading, TotalReading, Totals
 from .schedule import written
 
-# The public reading of a step of a stream.
-
-
 Question = Counts | Groups | Aggregated | PrunedStates | Totals
 
 
@@ -88,9 +85,6 @@ def states_of(question: Question) -> tuple[dict[str, Any], ...]:
 
 def _named(axis: Axis | Categories, slot: int) -> Any:
     return axis.values[slot] if isinstance(axis, Categories) else float(axis.grid.edges[slot])
-
-
-# Sinks of readings: files of JSON lines that have each step once, however often a stream is followed again.
 
 
 class Sink(Protocol):

@@ -19,9 +19,6 @@ from dpcurves.data.axis import Axis, Categories
 
 from .schedule import Clock, Fields, Keys, Schedule, when
 
-# Windows of a source: exact counts of closed steps. SECRET.
-
-
 MOST = 2**60
 
 
@@ -74,8 +71,6 @@ class Windows(Protocol):
 
 
 # CONFIDENTIAL. How many tuples were not counted, and why: for the operator alone, never for readers.
-
-
 class Reason(Enum):
     """Why a tuple is not counted. Each is judged by itself, by the public schedule and by when it arrived."""
 
@@ -127,9 +122,6 @@ class Dropped:
         else:
             return
         raise Refused("confidential_log", f"it cannot be written ({trouble})")
-
-
-# SECRET. Windows that have not closed: tuples are counted into them one by one, and each is judged by itself.
 
 
 FUTURE = 10 * 60 * 1_000_000
@@ -233,9 +225,6 @@ def _name(user: Any) -> str:
         return "" if user is None else str(user)
     except Exception:
         return ""
-
-
-# Declaration of a stream for its source, which counts its windows.
 
 
 MOST_AT_ONCE = 1024

@@ -25,8 +25,6 @@ from ..queries import GroupedTickQuery
 from .hierarchy import added
 
 # Deviations of growing groups of counts from their mean, by Fenwick trees over values: a loop over SECRET counts.
-
-
 UNIT = 16
 """Deviations are rounded down to multiples of ``1 / UNIT``."""
 LARGEST = 2**16 - 1
@@ -125,9 +123,6 @@ def trees_of(plain: IntArray, size: int) -> IntArray:
         ends = np.concatenate((np.zeros((len(plain), 1), np.int64), np.cumsum(each, axis=1)), axis=1)
         trees[:, layer] = ends[:, place] - ends[:, start]
     return trees
-
-
-# Noisy counts of a stream, and which ticks form a group of like counts: Perturber and Grouper of PeGaSus.
 
 
 KIND = "groups"

@@ -35,8 +35,6 @@ from .question import (
 )
 
 # A bank of exponential smoothers, and which of them led by its unbiased risk: loops over public numbers.
-
-
 HALVINGS = 19
 RATES: FloatArray = np.append(2.0 ** (-np.arange(HALVINGS) / 2), 0.0)
 """Weights of the newest value: 1, the value itself, and less by steps of a square root of 2, to 1/512; and 0: zero."""
@@ -131,9 +129,6 @@ def follow_windows(
     return shown
 
 
-# Noisy counts as they were released, and plain sums of them, cut off at zero.
-
-
 class Plain:
     """The released counts, those below zero as zero: a baseline, or for use where estimates may not lag behind.
 
@@ -174,9 +169,6 @@ class PlainWindow:
         self._passed += 1
         sums: FloatArray = np.maximum(self._ring.sum(axis=0), 0.0)
         return sums
-
-
-# The default reading of noisy counts: the smoother that has done best so far, zero among them.
 
 
 class Auto:
@@ -265,9 +257,6 @@ class AutoWindow:
         shown = follow_windows(counts, self._variances, self.passed, self._state, self._ring)
         self.passed += len(counts)
         return shown
-
-
-# The question how many tuples are in each state at every tick, and all that is read from its one release.
 
 
 class Smoothing(Enum):
@@ -467,9 +456,6 @@ class CountsReader:
         return event.judge_sum(sums[event.width]) if isinstance(event, Low) else event.judge(self._last[-event.width :])
 
 
-# The question how many tuples are in each state, and in aggregations of states, at every tick.
-
-
 @dataclass(frozen=True, slots=True)
 class Aggregated(StreamQuestion):
     """Counts of tuples in each state and each aggregation of states at every tick; windows and events of all.
@@ -529,8 +515,6 @@ class AggregatedReader:
 
 
 # The question of a hierarchy of states that is as fine at each tick as there are tuples.
-
-
 @dataclass(frozen=True, slots=True)
 class PrunedStates(StreamQuestion):
     """Counts of tuples in each state and each aggregation at every tick, where there are many of them.

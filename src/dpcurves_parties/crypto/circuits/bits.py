@@ -11,8 +11,6 @@ from dpcurves.arguments import Refused, WrongKind, shown, whole
 from .circuit import Circuit, Gate, Kind, Number
 
 # Circuit builder: constants cost no gates, and common subexpressions are shared.
-
-
 ZERO, ONE = -1, -2
 """Wires that are known when a circuit is made. They are in no gate."""
 
@@ -101,9 +99,6 @@ class Wiring:
             self._made[gate] = self._first + len(self._gates)
             self._gates.append(gate)
         return self._made[gate]
-
-
-# Whole numbers whose bits are wires: kernels are written in them.
 
 
 def width(low: int, high: int) -> int:
@@ -393,9 +388,6 @@ def total(numbers: Iterable[Bits]) -> Bits:
     return left[0]
 
 
-# Tracing: makes the circuit of a Python function of numbers.
-
-
 MOST_BITS = 64
 Shape = int | Mapping[str, int]
 
@@ -443,9 +435,6 @@ def traced(kernel: Callable[..., object], *shapes: Shape) -> Circuit:
     if not all(isinstance(each, Bits) for each in results):
         raise WrongKind("kernel", f"it has to return a number made of its arguments, got {shown(found)}")
     return wiring.circuit([each.number for each in results])
-
-
-# Circuits as text, in the form that is called Bristol Fashion.
 
 
 _WORDS = {Kind.XOR: "XOR", Kind.AND: "AND", Kind.NOT: "INV"}

@@ -17,8 +17,6 @@ from ..keys import Octets
 from ..ring import Words
 
 # The group ristretto255 (RFC 9496), by libsodium.
-
-
 POINT_SIZE = 32
 _UNREDUCED = 64
 IDENTITY = bytes(POINT_SIZE)
@@ -93,8 +91,6 @@ def require_point(point: bytes) -> None:
 # Formal guarantees: R is uniform whatever the choice is, so the sender learns nothing, without any assumption. A
 # receiver who follows the protocol learns no key but its own, if Diffie and Hellman's problem is hard in ristretto255
 # and SHA-256 is a random oracle. A receiver who does not may choose late, and is not covered.
-
-
 _KEY_SIZE = 16
 _PURPOSE = b"dpcurves: base transfer, version 1"
 

@@ -20,8 +20,6 @@ from ..finite_coins import Response
 from ..queries import KernelForm
 
 # Functions of two people's values, as circuits: what the mean over pairs is taken of.
-
-
 MOST_BITS = 48
 MOST_OUTPUT = 62
 TRIED = 256
@@ -141,8 +139,6 @@ class Kernel:
 
 
 # Kernels that statistics are named after. Each is three lines: so is one more.
-
-
 GINI = Kernel(lambda x, y: abs(x.value - y.value), value=Unsigned(16))
 """Gini's mean difference: how far two people's values are apart."""
 
@@ -161,9 +157,6 @@ COLLISION = Kernel(lambda x, y: x.value == y.value, value=Unsigned(16))
 
 KERNELS = {"gini": GINI, "kendall": KENDALL, "auc": AUC, "collision": COLLISION}
 """By the names that the command line has for them."""
-
-
-# A kernel and its noise in one circuit: what two parties work out, and neither of them alone could.
 
 
 MOST_PLACES = 64

@@ -24,8 +24,6 @@ from .kinds import SharedTask, kind_named
 from .store import Store
 
 # HTTP application of a server: authorised requests and responses. Errors are one line; only faults are logged.
-
-
 AnyService = Collection[Any]
 LARGEST_BATCH = 2**23
 FOR_PEER = 8
@@ -139,9 +137,6 @@ def _other(service: AnyService) -> bytes:
 def _require_peer(service: AnyService, request: Request) -> None:
     if request.scope.get(PEER) != _other(service):
         raise ProtocolAborted("peer", "the other server of this task alone may ask this", 403)
-
-
-# A server as a process, on one address.
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,6 @@ from .report_set import OTHER, OVERHEAD, Listing, Report, ReportSet, Told, commo
 from .report_set import unpacked_batch as unpacked
 from .store import Decision, Frozen, Offer, Standing, Store, Stored, TaskState
 
-# SECRET. Secret from which a server derives all noise of a task, and the commitment that binds it to the secret.
-
-
 SIZE = 32
 
 
@@ -90,9 +87,6 @@ def lost(party: int) -> ProtocolAborted:
         " release; it would draw its noise again, so the task has ended and nothing is answered",
         409,
     )
-
-
-# Closing protocol of a task: server 1 freezes, server 0 decides on the set of reports, server 1 records it too.
 
 
 DECIDES, FOLLOWS = 0, 1
@@ -258,9 +252,6 @@ class Closing:
     def _require_party(self, party: int) -> None:
         if self.party != party:
             raise ProtocolAborted("peer", f"server {party} is to be asked this, not server {self.party}", AGAIN)
-
-
-# SECRET. Collection of the reports of one task at one server: storage, closing, and the single charge.
 
 
 LARGEST_QUESTION = 2**18

@@ -21,9 +21,6 @@ from ..identity import Server
 from ..messages import UNLIKE, ProtocolAborted, opened
 from ..task_document import TaskDocument, kind_of, text_of
 
-# Messages of questions and their responses: each response names the very question that it answers.
-
-
 VERSION = 3
 """Version of the protocol of two servers."""
 LONGEST_ID = 64
@@ -162,10 +159,7 @@ class Answer:
 # Tasks of two servers, whatever they compute from shares: the interface of a task, and the registry of their kinds.
 #
 # A kind of task is registered as an entry point of the group `GROUP`, under the name in the first field of its
-# documents,
-# with ``-`` for spaces: a `TaskKind`. So the servers' program knows none of them by import.
-
-
+# documents, with ``-`` for spaces: a `TaskKind`. So the servers' program knows none of them by import.
 GROUP = "dpcurves.shared_tasks"
 
 

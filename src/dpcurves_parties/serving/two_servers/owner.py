@@ -24,9 +24,6 @@ from .kinds import SharedTask, Sharing
 from .report_set import ID, NAME, Batch, Earlier, Report, place_of, public_key, sealed
 from .report_set import packed_batch as packed
 
-# SECRET. Client of an owner: reads the cells of its records, makes shares, encrypts them, and sends them.
-
-
 AT_ONCE = 1000
 
 
@@ -162,9 +159,6 @@ def require_task(ticket: Ticket, task: SharedTask) -> None:
     """
     if ticket.task != task.hash:
         raise ProtocolAborted("ticket", "it is of another task")
-
-
-# Client of the coordinator: lets both servers agree on the reports that count.
 
 
 class Closed(NamedTuple):

@@ -15,8 +15,6 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from ..messages import ProtocolAborted
 
 # Shares sealed to one server, by HPKE (RFC 9180): X25519, HKDF-SHA256, AES-128-GCM, one message each.
-
-
 OVERHEAD = 32 + 16
 """Bytes that sealing adds: a key of its own, and a tag."""
 _SUITE = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM)
@@ -53,8 +51,6 @@ def place_of(task: str, party: int, contribution: bytes, report: bytes) -> bytes
 
 
 # A batch of sealed reports on its way to one server: a header, then records of one size. Nothing may follow.
-
-
 MAGIC = b"DPCF"
 FORMAT = 2
 ID = 16
@@ -126,9 +122,6 @@ def unpacked_batch(message: bytes, task: str, party: int, size: int) -> Batch:
     starts = range(_HEADER.size, len(message), record)
     reports = [Report(message[start : start + ID], message[start + ID : start + record]) for start in starts]
     return Batch(contribution, Earlier(earlier), reports)
-
-
-# Intersection of the servers' reports: those both have, with equal public halves, count. Both compute its hash.
 
 
 DIGEST = 16

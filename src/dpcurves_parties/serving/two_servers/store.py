@@ -17,9 +17,6 @@ from ..database import ServerDatabase
 from ..messages import ProtocolAborted
 from .report_set import Earlier, Listing, ReportSet
 
-# SECRET. The tables in which one server keeps its tasks and their reports, and where a task stands.
-
-
 METADATA = sql.MetaData()
 TASKS = Table(
     "dpcurves_shared_tasks",
@@ -112,9 +109,6 @@ def _pair(written: str | None) -> tuple[str, str] | None:
 def write_of(connection: Connection, task: str, **facts: object) -> None:
     """Write facts of a task that is locked."""
     connection.execute(update(TASKS).where(TASKS.c.task == task).values(**facts))
-
-
-# SECRET. Storage of one server: the shares that owners sent, and the set that counts. As durable as its ledger.
 
 
 OTHER_CONTRIBUTION = (
