@@ -119,11 +119,7 @@ class Link:
             raise
 
     def batches(self, statement: str, rows: int, parameters: Sequence[Any] = ()) -> Iterator[list[tuple[Any, ...]]]:
-        """Rows of an answer, so many at a time.
-
-        Raises:
-            ValueError: the server did not answer, now or before.
-        """
+        """Rows of an answer, so many at a time. Raises `ValueError`: the server did not answer, now or before."""
         if self._connection.closed:
             raise Refused("data", GONE)
         with self._connection.cursor("streamed", binary=True) as cursor:
@@ -205,11 +201,7 @@ def _parsed(url: str) -> dict[str, Any]:
 
 
 def _encrypted(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Demand TLS for what leaves this machine.
-
-    Raises:
-        ValueError: less was asked for.
-    """
+    """Demand TLS for what leaves this machine. Raises `ValueError`: less was asked for."""
     if _is_here(parameters):
         return parameters
     mode = parameters.get("sslmode") or os.environ.get("PGSSLMODE") or "verify-full"

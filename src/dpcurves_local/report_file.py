@@ -304,11 +304,7 @@ def _add_weighted(told: Octets, weights: NDArray[np.uint32], found: NDArray[np.u
 
 
 def octets_of(path: str | Path) -> memoryview:
-    """The bytes of a file of reports, mapped and read on access.
-
-    Raises:
-        ValueError: the file can not be read.
-    """
+    """The bytes of a file of reports, mapped and read on access. Raises `ValueError`: the file can not be read."""
     try:
         size = Path(path).stat().st_size
         data: Any = np.memmap(path, dtype=np.uint8, mode="r") if size else b""

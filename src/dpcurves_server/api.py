@@ -40,11 +40,7 @@ class Loss(BaseModel):
     rho: Number = None
 
     def loss(self) -> PrivacyLoss:
-        """The loss.
-
-        Raises:
-            ValueError: both are given, or none, or it is no number from 1e-9 to 1e9.
-        """
+        """The loss. Raises `ValueError`: both are given, or none, or it is no number from 1e-9 to 1e9."""
         return loss_of(self.epsilon, self.rho)
 
 

@@ -131,11 +131,7 @@ class Counting:
 
 
 def _require_same(job: Job, dataset: Dataset) -> None:
-    """Refuse a row of the queue that says something else than what was asked under its request.
-
-    Raises:
-        ValueError: it does.
-    """
+    """Refuse a row of the queue that says something else than what was asked under its request. Raises `ValueError`."""
     request = request_id(job.member, dataset, job.question, job.loss)
     if (request, question_id(request, job.question)) != (job.request, job.id):
         raise Changed("question", "it is not what was asked under this request; ask again")

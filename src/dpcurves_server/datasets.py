@@ -194,11 +194,7 @@ class Datasets:
         return self._public(self._archive.enter(event, work))
 
     def all(self, who: Visitor) -> tuple[Dataset, ...]:
-        """The present version of each dataset.
-
-        Raises:
-            ProtocolAborted: they may not.
-        """
+        """The present version of each dataset. Raises `ProtocolAborted`."""
         require(who, Right.SEE_DATASETS)
         rows = self._archive.read(lambda connection: connection.execute(select(DATASETS)).all())
         latest = {row.name: row for row in sorted(rows, key=lambda row: (row.name, row.version))}

@@ -116,11 +116,7 @@ class Models:
         return self._archive.enter(Event(who.name, "handed in model", words, found.dataset), work)
 
     def get(self, who: Visitor, project: str, digest: str) -> Kept:
-        """Look up a model.
-
-        Raises:
-            ProtocolAborted: there is none, or it is not theirs to see.
-        """
+        """Look up a model. Raises `ProtocolAborted`: there is none, or it is not theirs to see."""
         of = self._required(who, project)
         found = self._archive.read(lambda connection: _find(connection, project, digest))
         if found is None:

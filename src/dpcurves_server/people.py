@@ -34,11 +34,7 @@ class Passwords:
         self._pool = ThreadPoolExecutor(AT_ONCE, "password")
 
     def made(self, password: str) -> str:
-        """The hash of a new password.
-
-        Raises:
-            ProtocolAborted: it is too short, or too long.
-        """
+        """The hash of a new password. Raises `ProtocolAborted`: it is too short, or too long."""
         if not SHORTEST <= len(password) <= LONGEST:
             raise ProtocolAborted("password", f"{SHORTEST} to {LONGEST} characters are needed")
         return self._pool.submit(self._hasher.hash, password).result()
@@ -178,11 +174,7 @@ class People:
         self._set_locked(who, name, "locked", {"locked": True})
 
     def unlock(self, who: Visitor, name: str) -> None:
-        """Let somebody in again.
-
-        Raises:
-            ProtocolAborted: they may not, or there is nobody of this name.
-        """
+        """Let somebody in again. Raises `ProtocolAborted`: they may not, or there is nobody of this name."""
         require(who, Right.KEEP_PEOPLE)
         self._set_locked(who, name, "unlocked", {"locked": False})
 
@@ -208,11 +200,7 @@ class People:
         self._archive.enter(Event(who.name, f"gave role {role.value}", name, dataset), work)
 
     def take_role(self, who: Visitor, name: str, role: Role, dataset: str = "") -> None:
-        """Take a role away.
-
-        Raises:
-            ProtocolAborted: they may not, or nobody has the name.
-        """
+        """Take a role away. Raises `ProtocolAborted`: they may not, or nobody has the name."""
         _require_names(who, role)
         _require_given(role, dataset)
 
@@ -223,11 +211,7 @@ class People:
         self._archive.enter(Event(who.name, f"took role {role.value}", name, dataset), work)
 
     def all(self, who: Visitor) -> tuple[Person, ...]:
-        """Every account, sorted by name.
-
-        Raises:
-            ProtocolAborted: they may not.
-        """
+        """Every account, sorted by name. Raises `ProtocolAborted`."""
         require(who, Right.KEEP_PEOPLE)
 
         def work(connection: Connection) -> tuple[Person, ...]:

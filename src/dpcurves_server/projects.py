@@ -111,11 +111,7 @@ class Projects:
         return tuple(_shown(who, each) for each in found if may(who, Right.SEE_PROJECT, each.subject))
 
     def get(self, who: Visitor, project: str) -> Project:
-        """Look up a project.
-
-        Raises:
-            ProtocolAborted: there is none, or none that they may see.
-        """
+        """Look up a project. Raises `ProtocolAborted`: there is none, or none that they may see."""
         return _shown(who, self._required(who, project, Right.SEE_PROJECT))
 
     def allow(
@@ -188,11 +184,7 @@ class Projects:
 
 
 def project_of(connection: Connection, name: str) -> Project:
-    """Look up a project with its members, for any visitor.
-
-    Raises:
-        ProtocolAborted: there is none.
-    """
+    """Look up a project with its members, for any visitor. Raises `ProtocolAborted`: there is none."""
     row = connection.execute(select(PROJECTS).where(PROJECTS.c.name == name)).first()
     if row is None:
         raise unknown("project")

@@ -255,11 +255,7 @@ class Questions:
         return listed(self._archive, QUESTIONS.c.project == project)
 
     def queue(self, who: Visitor, dataset: str) -> tuple[Asked, ...]:
-        """The questions of a dataset, newest first.
-
-        Raises:
-            ProtocolAborted: it is not theirs to see.
-        """
+        """The questions of a dataset, newest first. Raises `ProtocolAborted`: it is not theirs to see."""
         require(who, Right.SEE_QUEUE, Subject(dataset))
         return listed(self._archive, QUESTIONS.c.dataset == dataset)
 

@@ -71,11 +71,7 @@ class Rate:
     _lock: Lock = field(default_factory=Lock)
 
     def count(self, who: Hashable) -> None:
-        """Count a request.
-
-        Raises:
-            ProtocolAborted: there were too many in this minute.
-        """
+        """Count a request. Raises `ProtocolAborted`: there were too many in this minute."""
         with self._lock:
             minute = int(time.monotonic() // MINUTE)
             if minute != self._minute or len(self._asked) > MOST_KEPT:
@@ -195,11 +191,7 @@ class Sessions:
         self._archive.write(lambda connection: connection.execute(delete(SESSIONS).where(mine)).rowcount)
 
     def end_all(self, who: Visitor, name: str) -> None:
-        """End all sessions of somebody, or one's own.
-
-        Raises:
-            ProtocolAborted: they may not.
-        """
+        """End all sessions of somebody, or one's own. Raises `ProtocolAborted`."""
         if who.name != name or who.by_token:
             require(who, Right.KEEP_PEOPLE)
         mine = SESSIONS.c.person == name
@@ -254,11 +246,7 @@ class Tokens:
         return self._archive.read(lambda connection: _tokens(connection, who.name))
 
     def take_back(self, who: Visitor, token: str) -> None:
-        """End a token of one's own.
-
-        Raises:
-            ProtocolAborted: one has none of this name.
-        """
+        """End a token of one's own. Raises `ProtocolAborted`: one has none of this name."""
 
         def work(connection: Connection) -> None:
             mine = (TOKENS.c.id == token, TOKENS.c.person == who.name)

@@ -261,11 +261,7 @@ class Audit:
         return self.events(who, min(entries, default=1) - 1, most, dataset)
 
     def lines(self, who: Visitor) -> Iterator[str]:
-        """The whole log, each event as one line of JSON.
-
-        Raises:
-            ProtocolAborted: it is not theirs to see.
-        """
+        """The whole log, each event as one line of JSON. Raises `ProtocolAborted`: it is not theirs to see."""
         after = 0
         while events := self.events(who, after):
             for each in events:

@@ -106,11 +106,7 @@ class Studio:
         return Drawn(**answer)
 
     def _asked(self, process: subprocess.Popen[bytes], facts: Facts, table: Synthetic | None) -> Facts:
-        """Tell the process, and read what it answers.
-
-        Raises:
-            OSError, ValueError: it has ended.
-        """
+        """Tell the process, and read what it answers. Raises `OSError` or `ValueError`: it has ended."""
         sent = b"" if table is None or table.digest == self._has else table.packed
         line = json.dumps({**facts, "octets": len(sent), "has_table": table is not None})
         to, back = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)

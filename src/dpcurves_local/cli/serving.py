@@ -50,11 +50,7 @@ class Way:
     patience: Annotated[str, Option(help="How long to wait for an answer.", metavar="SECONDS")] = "60"
 
     def channel(self) -> Channel:
-        """TLS channel to the server.
-
-        Raises:
-            Misuse: the URL is invalid, or the file holds no certificate.
-        """
+        """TLS channel to the server. Raises `Misuse`: the URL is invalid, or the file holds no certificate."""
         import ssl
 
         from dpcurves_parties.serving.channel import Channel, trusting

@@ -134,11 +134,7 @@ class Wanted(Pair):
     ] = "own"
 
     def question(self, column: ColumnOptions, cells: CellOptions) -> Any:
-        """Question of the task.
-
-        Raises:
-            Misuse: there is no such curve, or it does not go with labels.
-        """
+        """Question of the task. Raises `Misuse`: there is no such curve, or it does not go with labels."""
         from dpcurves.curves import CdfQuestion, HistogramQuestion
 
         grid, name = cells.declared(), column.column
@@ -212,11 +208,7 @@ class NewFile:
     out: Annotated[str, Option(help="The file to write.", metavar="FILE")]
 
     def write(self, made: bytes) -> None:
-        """Write the file.
-
-        Raises:
-            Misuse: it can not be written.
-        """
+        """Write the file. Raises `Misuse`: it can not be written."""
         try:
             Path(self.out).write_bytes(made)
         except OSError as error:

@@ -60,11 +60,7 @@ class OfPairs:
     ] = None  # fmt: skip
 
     def trusted(self) -> Trust:
-        """Trust model: people in pairs, or two servers.
-
-        Raises:
-            Misuse: it was not given, or is another word.
-        """
+        """Trust model: people in pairs, or two servers. Raises `Misuse`: it was not given, or is another word."""
         from ..pairs import Trust
 
         if self.trust is None:
@@ -159,11 +155,7 @@ class Pairs:
     ] = None
 
     def asked(self) -> Kernel:
-        """The kernel.
-
-        Raises:
-            Misuse: there is no kernel of this name, or it reads another number of columns.
-        """
+        """The kernel. Raises `Misuse`: there is no kernel of this name, or it reads another number of columns."""
         from ..pairs.statistics import KERNELS, Unsigned
 
         if self.kernel not in KERNELS:

@@ -63,11 +63,7 @@ class Parties:
         return tuple(read_server(Path(file)) for file in files)
 
     def reports(self) -> int:
-        """Most reports that an owner may send.
-
-        Raises:
-            Misuse: the number was not given.
-        """
+        """Most reports that an owner may send. Raises `Misuse`: the number was not given."""
         if self.reports_per_owner is None:
             raise Misuse("reports-per-owner", "say how many reports one owner may send at most; there is no default")
         return whole("reports-per-owner", self.reports_per_owner)

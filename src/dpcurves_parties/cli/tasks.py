@@ -48,11 +48,7 @@ class CountedColumn:
     measured_in: Annotated[str, Option(help="Its unit of measurement, for the picture.", metavar="UNIT")] = ""
 
     def named(self) -> str:
-        """Name of the column.
-
-        Raises:
-            Misuse: no column was given.
-        """
+        """Name of the column. Raises `Misuse`: no column was given."""
         if self.column is None:
             raise Misuse("column", "name with --column what is counted, or ask pairs of people with --pairs")
         return self.column
@@ -72,11 +68,7 @@ class Classes(Split):
     ] = None
 
     def declared(self) -> Categories | None:
-        """The two classes, or the categories; None: neither.
-
-        Raises:
-            Misuse: both are given.
-        """
+        """The two classes, or the categories; None: neither. Raises `Misuse`: both are given."""
         from dpcurves.curves.question import labels
 
         by = super().declared()
@@ -186,11 +178,7 @@ def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) ->
 
 
 def require_unsaid(rule: str, given: Any, nothing: Any) -> None:
-    """Refuse options of a group that do not apply but were given.
-
-    Raises:
-        Misuse: one was given.
-    """
+    """Refuse options of a group that do not apply but were given. Raises `Misuse`."""
     usual = values_of(nothing)
     said = next((name for name, value in values_of(given).items() if value != usual[name]), None)
     if said is not None:
@@ -239,11 +227,7 @@ def close(document: TaskFile, bearer: Bearer) -> None:
 
 
 def require_extra() -> None:
-    """Refuse if the optional packages of the extra ``servers`` are missing.
-
-    Raises:
-        Misuse: a package is missing.
-    """
+    """Refuse if the optional packages of the extra ``servers`` are missing. Raises `Misuse`: a package is missing."""
     from importlib.util import find_spec
 
     if any(find_spec(name) is None for name in NEEDED):

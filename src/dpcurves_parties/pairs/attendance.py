@@ -126,11 +126,7 @@ def show_seed(task: PairTask, ticket: Ticket, seed: bytes, patience: float = PAT
 
 
 def octets_of(digits: str) -> bytes:
-    """Decode the hexadecimal digits of a server's response.
-
-    Raises:
-        ProtocolAborted: these are none.
-    """
+    """Decode the hexadecimal digits of a server's response. Raises `ProtocolAborted`: these are none."""
     try:
         return bytes.fromhex(digits)
     except ValueError:

@@ -234,11 +234,7 @@ class Relay:
         return self.store.bundle(self.task.hash, int.from_bytes(message, "little")) or b""
 
     def leave(self, person: int, message: bytes) -> bytes:
-        """Keep a letter.
-
-        Raises:
-            ProtocolAborted: its place is not this person's to write at, or it is too long.
-        """
+        """Keep a letter. Raises `ProtocolAborted`: its place is not this person's to write at, or it is too long."""
         _, slot = self._place(message[:NUMBERS])
         if slot[1] != person:
             raise ProtocolAborted("letter", "its place is another person's", 403)
@@ -289,11 +285,7 @@ class Relay:
 
     @property
     def agreement(self) -> Agreement:
-        """Agreement of the pairs drawn.
-
-        Raises:
-            ProtocolAborted: the seed was not shown yet.
-        """
+        """Agreement of the pairs drawn. Raises `ProtocolAborted`: the seed was not shown yet."""
         if self._agreed is None:
             seed = self.store.seed(self.task.hash)
             if seed is None:

@@ -52,11 +52,7 @@ class PairQuestions:
         return self.task.hash
 
     def thresholds(self, at: object) -> tuple[int, ...]:
-        """Thresholds of the question: none.
-
-        Raises:
-            ProtocolAborted: some were asked for.
-        """
+        """Thresholds of the question: none. Raises `ProtocolAborted`: some were asked for."""
         if at != []:
             raise ProtocolAborted("at", "a task of pairs has one answer, without thresholds")
         return ()

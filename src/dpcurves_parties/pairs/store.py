@@ -60,11 +60,7 @@ class PairStore:
         return Kept(RunState.NOTHING, NOTHING, b"") if row is None else Kept(RunState(row.state), row.run, row.share)
 
     def store(self, job: bytes, run: bytes, share: bytes) -> None:
-        """Keep a share, in place of one that was never confirmed.
-
-        Raises:
-            ProtocolAborted: one was.
-        """
+        """Keep a share, in place of one that was never confirmed. Raises `ProtocolAborted`: one was."""
         fresh = {"job": job, "state": RunState.STORED.value, "run": run, "share": share}
 
         def work(connection: Connection) -> None:

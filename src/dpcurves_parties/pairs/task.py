@@ -69,20 +69,12 @@ class PairEncoding:
         return [(one.tobytes(), other.tobytes()) for one, other in zip(masks, masks ^ values, strict=True)]
 
     def require(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse invalid shares.
-
-        Raises:
-            ValueError: a share has another size, or bits behind the declared ones.
-        """
+        """Refuse invalid shares. Raises `ValueError`: a share has another size, or bits behind the declared ones."""
         if bool((self._octets(shares) & ~self._used).any()):
             raise Refused("shares", f"{sum(self.widths)} bits are needed")
 
     def columns(self, shares: Sequence[bytes]) -> list[Words]:
-        """SECRET: one server's shares of each column, in order.
-
-        Raises:
-            ValueError: a share has another size.
-        """
+        """SECRET: one server's shares of each column, in order. Raises `ValueError`: a share has another size."""
         bits = np.unpackbits(self._octets(shares), axis=1, bitorder="little").astype(np.uint64)
         ends = np.cumsum(self.widths)
         return [

@@ -131,11 +131,7 @@ def _borne(token: str) -> dict[str, str]:
 
 
 def trusting(certificate: str) -> ssl.SSLContext:
-    """Believes a server's own certificate, in PEM, and nobody else.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """Believes a server's own certificate, in PEM, and nobody else. Raises `ValueError`: it is none."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN

@@ -43,11 +43,7 @@ class ServerDatabase:
         return self._told(self.database.read, work)
 
     def write(self, work: Work[Result]) -> Result:
-        """Do all of `work`, durably, or nothing.
-
-        Raises:
-            ProtocolAborted: `work` says so, or the database fails.
-        """
+        """Do all of `work`, durably, or nothing. Raises `ProtocolAborted`: `work` says so, or the database fails."""
         return self._told(self.database.write, work)
 
     def _told(self, way: Callable[[Work[Result]], Result], work: Work[Result]) -> Result:

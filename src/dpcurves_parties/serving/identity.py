@@ -41,11 +41,7 @@ def write_public(path: Path, text: str) -> None:
 
 
 def require_new(path: Path) -> None:
-    """Refuse a file that is there.
-
-    Raises:
-        ValueError: it is.
-    """
+    """Refuse a file that is there. Raises `ValueError`."""
     if path.exists():
         raise FileTaken(path)
 
@@ -122,22 +118,14 @@ class Pair:
 
 
 def require_valid(certificate: str, remedy: str) -> None:
-    """Refuse to serve with a certificate that nobody believes any more.
-
-    Raises:
-        ProtocolAborted: it has expired.
-    """
+    """Refuse to serve with a certificate that nobody believes any more. Raises `ProtocolAborted`: it has expired."""
     end = x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc
     if end <= datetime.now(UTC):
         raise ProtocolAborted("identity", f"its certificate expired on {end:%Y-%m-%d}; {remedy}")
 
 
 def host_of(url: str) -> str:
-    """The host of ``https://host:port``.
-
-    Raises:
-        ValueError: it is no such URL.
-    """
+    """The host of ``https://host:port``. Raises `ValueError`: it is no such URL."""
     parts = urlsplit(url)
     try:
         usable = parts.scheme == "https" and bool(parts.hostname) and bool(parts.port) and parts.path in ("", "/")
@@ -215,11 +203,7 @@ class Identity:
 
     @classmethod
     def found(cls, folder: Path, url: str) -> Identity:
-        """A new one, in a folder that has none.
-
-        Raises:
-            ValueError: the URL is none, or the folder takes no files.
-        """
+        """A new one, in a folder that has none. Raises `ValueError`: the URL is none, or the folder takes no files."""
         made, sealing = Pair.fresh(host_of(url)), X25519PrivateKey.generate()
         server = Server(url, sealing.public_key().public_bytes_raw().hex(), made.certificate)
         try:
@@ -233,11 +217,7 @@ class Identity:
 
     @classmethod
     def read(cls, folder: Path) -> Identity:
-        """The one in a folder.
-
-        Raises:
-            ValueError: it can not be read. Nothing of it is shown.
-        """
+        """The one in a folder. Raises `ValueError`: it can not be read. Nothing of it is shown."""
         try:
             secret = bytes.fromhex((folder / SEALING).read_text().strip())
             return cls(folder, read_server(folder / PUBLIC), X25519PrivateKey.from_private_bytes(secret))
@@ -264,11 +244,7 @@ class Identity:
 
 
 def read_server(path: Path) -> Server:
-    """The published identity of a server.
-
-    Raises:
-        ValueError: the file can not be read, or says something else.
-    """
+    """The published identity of a server. Raises `ValueError`: the file can not be read, or says something else."""
     try:
         return Server.from_json(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError):

@@ -32,11 +32,7 @@ UNLIKE = "is not of the form that was agreed on"
 
 
 def facts_of(message: bytes, who: str, **facts: type) -> Mapping[str, Any]:
-    """The object in a message that has facts of these types.
-
-    Raises:
-        ProtocolAborted: there is none.
-    """
+    """The object in a message that has facts of these types. Raises `ProtocolAborted`: there is none."""
     stored = opened(message, who)
     if any(type(stored.get(name)) is not kind for name, kind in facts.items()):
         raise ProtocolAborted(who, f"its answer {UNLIKE}", 502)

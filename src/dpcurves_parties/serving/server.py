@@ -61,11 +61,7 @@ class Line:
         Thread(target=work, args=(self,), daemon=True).start()
 
     def send(self, message: bytes) -> None:
-        """Send one message.
-
-        Raises:
-            ProtocolAborted: the other server is gone.
-        """
+        """Send one message. Raises `ProtocolAborted`: the other server is gone."""
         self._await(self._sent(message))
 
     def receive(self) -> bytes:
@@ -296,11 +292,7 @@ class Entrance:
 
 
 def listening_at(host: str, port: int) -> list[socket.socket]:
-    """Sockets for all addresses of a host.
-
-    Raises:
-        OSError: one of them can not be had.
-    """
+    """Sockets for all addresses of a host. Raises `OSError`: one of them can not be had."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     sockets = [socket.create_server(place[:2], family=family, backlog=BACKLOG) for family, _, _, _, place in found]
     for one in sockets:
@@ -361,11 +353,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Read ``host:port``.
-
-        Raises:
-            ValueError: it is none.
-        """
+        """Read ``host:port``. Raises `ValueError`: it is none."""
         try:
             parts = urlsplit(f"//{text}")
             if parts.hostname and parts.port and not parts.path:

@@ -61,11 +61,7 @@ def _tell_operator(line: str) -> None:
 
 
 async def body_of(request: Request, most: int) -> bytes:
-    """What is said in a request.
-
-    Raises:
-        ProtocolAborted: it has more than `most` bytes, or comes too slowly.
-    """
+    """What is said in a request. Raises `ProtocolAborted`: it has more than `most` bytes, or comes too slowly."""
     seconds = BEGIN + most / SLOWEST
     try:
         return await asyncio.wait_for(_read(request, most), seconds)
@@ -107,22 +103,14 @@ def task_app(standing: Handler, handlers: Mapping[str, Handler]) -> FastAPI:
 
 
 def service_of(services: Mapping[str, Service], task: str) -> Service:
-    """The one that works on this task.
-
-    Raises:
-        ProtocolAborted: there is none.
-    """
+    """The one that works on this task. Raises `ProtocolAborted`: there is none."""
     if task not in services:
         raise ProtocolAborted("task", "this server has another task, not this one", 404)
     return services[task]
 
 
 def bearer_of(task: Ticketed, request: Request, role: Role) -> int:
-    """The number of who holds a ticket of this role.
-
-    Raises:
-        ProtocolAborted: the request has none.
-    """
+    """The number of who holds a ticket of this role. Raises `ProtocolAborted`: the request has none."""
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     number = task.bearers.get((role, hash_of(token)))
     if kind != "Bearer" or number is None:

@@ -103,11 +103,7 @@ class Document(ABC):
     @classmethod
     @abstractmethod
     def from_json(cls, text: str) -> Self:
-        """The inverse of `to_json`.
-
-        Raises:
-            ValueError: it is none, or of another version.
-        """
+        """The inverse of `to_json`. Raises `ValueError`: it is none, or of another version."""
 
     @cached_property
     def hash(self) -> str:
@@ -116,19 +112,11 @@ class Document(ABC):
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """The document in a file.
-
-        Raises:
-            ValueError: it can not be read, or is none.
-        """
+        """The document in a file. Raises `ValueError`: it can not be read, or is none."""
         return cls.from_json(text_of(path))
 
     def write(self, path: str | Path) -> None:
-        """Write the document to a file.
-
-        Raises:
-            ValueError: the file can not be written.
-        """
+        """Write the document to a file. Raises `ValueError`: the file can not be written."""
         try:
             Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
         except OSError as error:
@@ -201,11 +189,7 @@ class TaskDocument(Document):
 
 
 def text_of(path: str | Path) -> str:
-    """The text of a document.
-
-    Raises:
-        ValueError: it can not be read.
-    """
+    """The text of a document. Raises `ValueError`: it can not be read."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

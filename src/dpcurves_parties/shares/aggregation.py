@@ -57,11 +57,7 @@ class Check:
 
     @classmethod
     def from_json(cls, stored: object, reports: int) -> Check:
-        """The inverse of `to_json`, for so many reports.
-
-        Raises:
-            ProtocolAborted: it is none.
-        """
+        """The inverse of `to_json`, for so many reports. Raises `ProtocolAborted`: it is none."""
         try:
             found: Mapping[str, Any] = stored if isinstance(stored, dict) else {}
             check = cls(b64decode(found["digests"], validate=True), b64decode(found["dropped"], validate=True))

@@ -79,11 +79,7 @@ class Encoding:
         prefix_sums(self.keys(0, [share]), [0, self.slots], self.engine)
 
     def require(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse what are no keys.
-
-        Raises:
-            ValueError: a share is not of this encoding and party.
-        """
+        """Refuse what are no keys. Raises `ValueError`: a share is not of this encoding and party."""
         self.keys(party, shares)
 
     def keys(self, party: int, shares: Sequence[bytes]) -> ComparisonKeys:
@@ -115,11 +111,7 @@ class CheckedEncoding(Encoding):
         return _halves(shares.public.records(), shares.seeds)
 
     def checked_keys(self, party: int, shares: Sequence[bytes]) -> CheckedKeys:
-        """SECRET: the keys in the shares of some reports, for one server.
-
-        Raises:
-            ValueError: as `Encoding.keys`.
-        """
+        """SECRET: the keys in the shares of some reports, for one server. Raises `ValueError`: as `Encoding.keys`."""
         public, seeds = _parts(shares, self.public_size)
         return CheckedKeys.joined(
             [CheckedKeys(CheckedShare.from_records(self.domain, public), SeedShare(party, seeds))]

@@ -274,11 +274,7 @@ class Share:
 
 
 def require_extra() -> None:
-    """Refuse if the optional packages of the extra ``server`` are missing.
-
-    Raises:
-        Misuse: a package is missing.
-    """
+    """Refuse if the optional packages of the extra ``server`` are missing. Raises `Misuse`: a package is missing."""
     from importlib.util import find_spec
 
     if any(find_spec(name) is None for name in NEEDED):

@@ -50,11 +50,7 @@ class OneProject:
     ] = None
 
     def remote(self) -> Remote:
-        """Client of the server that was logged in to.
-
-        Raises:
-            Misuse: nobody has logged in.
-        """
+        """Client of the server that was logged in to. Raises `Misuse`: nobody has logged in."""
         from ..remote import Remote
 
         try:

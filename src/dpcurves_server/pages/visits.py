@@ -199,11 +199,7 @@ class Visit:
 
     @property
     def who(self) -> Visitor:
-        """The signed-in account.
-
-        Raises:
-            ProtocolAborted: nobody.
-        """
+        """The signed-in account. Raises `ProtocolAborted`: nobody."""
         if self.signed is None:
             raise ProtocolAborted("sign-in", "sign in first", 401)
         return self.signed.visitor

@@ -105,11 +105,7 @@ class Steps:
     grace: Annotated[str, Option(help="How long a step waits for tuples that come late.", metavar="SPAN")] = "0s"
 
     def terms(self) -> dict[str, Any]:
-        """The options as keyword arguments.
-
-        Raises:
-            Misuse: the start or the length of a step is missing.
-        """
+        """The options as keyword arguments. Raises `Misuse`: the start or the length of a step is missing."""
         for name in ("start", "every"):
             if getattr(self, name) is None:
                 raise Misuse(name, f"say it with --{name}; it is declared, never read off the tuples")

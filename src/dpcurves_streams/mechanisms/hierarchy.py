@@ -84,11 +84,7 @@ class Perturber(Memoryless):
 
 
 def stream_only(query: Query) -> TickQuery:
-    """The query, if it is one of a stream.
-
-    Raises:
-        UnsupportedQuery: it is another one.
-    """
+    """The query, if it is one of a stream. Raises `UnsupportedQuery`: it is another one."""
     if not isinstance(query, TickQuery):
         raise UnsupportedQuery("question", f"what answers tick by tick cannot answer {type(query).__name__}")
     return query

@@ -332,11 +332,7 @@ class Bits:
 
 
 def constant(wiring: Wiring, value: int) -> Bits:
-    """A number that everybody knows.
-
-    Raises:
-        TypeError: it is no whole number.
-    """
+    """A number that everybody knows. Raises `TypeError`: it is no whole number."""
     found = whole("kernel", value)
     wires = tuple(ONE if found >> place & 1 else ZERO for place in range(width(found, found)))
     return Bits(wiring, wires, found, found)

@@ -23,11 +23,7 @@ IDENTITY = bytes(POINT_SIZE)
 
 
 def sodium() -> Any:
-    """The bindings.
-
-    Raises:
-        ImportError: they are not installed.
-    """
+    """The bindings. Raises `ImportError`: they are not installed."""
     try:
         import rbcl
     except ImportError:
@@ -48,11 +44,7 @@ def times_base(exponent: bytes) -> bytes:
 
 
 def times(exponent: bytes, point: bytes) -> bytes:
-    """A point, as many times.
-
-    Raises:
-        ProtocolAborted: it is no point, or the result is the identity.
-    """
+    """A point, as many times. Raises `ProtocolAborted`: it is no point, or the result is the identity."""
     try:
         found: bytes = sodium().crypto_scalarmult_ristretto255(exponent, point)
     except RuntimeError:
@@ -167,11 +159,7 @@ class BaseReceiver:
 
 
 def _points(answer: bytes, count: int) -> list[bytes]:
-    """The points of an answer.
-
-    Raises:
-        ProtocolAborted: there is another number of them, or one is none.
-    """
+    """The points of an answer. Raises `ProtocolAborted`: there is another number of them, or one is none."""
     if len(answer) != POINT_SIZE * count:
         raise ProtocolAborted("points", f"{count} are needed")
     points = [answer[start : start + POINT_SIZE] for start in range(0, len(answer), POINT_SIZE)]

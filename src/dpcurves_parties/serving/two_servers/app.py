@@ -41,11 +41,7 @@ class Rate:
     _asked: dict[int, int] = field(default_factory=dict)
 
     def count(self, bearer: int) -> None:
-        """Count a question of a bearer.
-
-        Raises:
-            ProtocolAborted: there were too many in this minute.
-        """
+        """Count a question of a bearer. Raises `ProtocolAborted`: there were too many in this minute."""
         minute = int(time.monotonic() // 60)
         if minute != self._minute:
             self._minute, self._asked = minute, {}

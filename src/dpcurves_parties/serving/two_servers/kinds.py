@@ -109,11 +109,7 @@ class Asked:
         )  # fmt: skip
 
     def echoed(self, message: bytes, who: str) -> Mapping[str, Any]:
-        """The object in a message, if it names this very question.
-
-        Raises:
-            ProtocolAborted: it does not.
-        """
+        """The object in a message, if it names this very question. Raises `ProtocolAborted`."""
         stored = opened(message, who)
         if any(stored.get(name) != value for name, value in self._facts().items()):
             raise ProtocolAborted(who, "it answered another question, or an earlier one", 502)
@@ -178,11 +174,7 @@ class Sharing(Protocol):
         """SECRET: shares of each record for server 0 and for server 1."""
 
     def require(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse invalid shares.
-
-        Raises:
-            ValueError: one of them is no share of this task.
-        """
+        """Refuse invalid shares. Raises `ValueError`: one of them is no share of this task."""
 
     def warm(self) -> None:
         """Compile code in advance, so that the first answer does not wait for it."""

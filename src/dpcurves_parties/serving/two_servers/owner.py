@@ -141,22 +141,14 @@ def sealed_reports(task: SharedTask, party: int, name: bytes, shares: Iterable[t
 
 
 def bearer_of(task: SharedTask, ticket: Path) -> Ticket:
-    """The ticket of an owner of this task.
-
-    Raises:
-        ValueError: the file holds none.
-    """
+    """The ticket of an owner of this task. Raises `ValueError`: the file holds none."""
     bearer = Ticket.read(ticket, Role.OWNER)
     require_task(bearer, task)
     return bearer
 
 
 def require_task(ticket: Ticket, task: SharedTask) -> None:
-    """Refuse a ticket of another task.
-
-    Raises:
-        ProtocolAborted: it is one.
-    """
+    """Refuse a ticket of another task. Raises `ProtocolAborted`."""
     if ticket.task != task.hash:
         raise ProtocolAborted("ticket", "it is of another task")
 

@@ -21,11 +21,7 @@ _SUITE = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM
 
 
 def public_key(digits: str) -> X25519PublicKey:
-    """The key that a task names.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """The key that a task names. Raises `ValueError`: it is none."""
     try:
         return X25519PublicKey.from_public_bytes(bytes.fromhex(digits))
     except ValueError:
@@ -185,11 +181,7 @@ class Told(NamedTuple):
 
     @classmethod
     def from_bytes(cls, message: bytes) -> Told:
-        """The inverse of `to_bytes`.
-
-        Raises:
-            ProtocolAborted: as `unpacked`.
-        """
+        """The inverse of `to_bytes`. Raises `ProtocolAborted`: as `unpacked`."""
         listing = unpacked(message[3 * NAME :])
         name, first, second = (message[start : start + NAME].hex() for start in range(0, 3 * NAME, NAME))
         return cls(_known(name), (_known(first), _known(second)), listing)
@@ -205,11 +197,7 @@ def packed(listing: Listing) -> bytes:
 
 
 def unpacked(message: bytes) -> dict[bytes, bytes]:
-    """The listing in a message.
-
-    Raises:
-        ProtocolAborted: it is none, or names a report twice.
-    """
+    """The listing in a message. Raises `ProtocolAborted`: it is none, or names a report twice."""
     record = ID + DIGEST
     if len(message) < 4 or len(message) != 4 + record * int.from_bytes(message[:4], "big"):
         raise ProtocolAborted("peer", "its listing of reports is cut off, or something follows it")
