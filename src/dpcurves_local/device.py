@@ -83,12 +83,9 @@ def _category(axis: Categories, value: Any) -> int:
     with suppress(Exception):  # a class of values may do anything; and a whole number may be too long to print
         known = value.item() if isinstance(value, np.generic) else value
         if isinstance(known, _CLASSES):
-            return next(place for place, category in enumerate(axis.values) if _same(known, category))
+            same = (known == each or str(known) == str(each) for each in axis.values)
+            return next(place for place, is_same in enumerate(same) if is_same)
     return axis.slots
-
-
-def _same(value: Any, category: Any) -> bool:
-    return bool(value == category) or str(value) == str(category)
 
 
 PARTS = 2**32

@@ -69,7 +69,11 @@ class KnownNames:
         """Mark the names that are new, here and in this table; from now on they are known."""
         numbers = np.ascontiguousarray(names.view(f"<u{NAME}").reshape(-1), dtype=np.uint64)
         while 4 * (self.count + len(numbers)) > 3 * (len(self._table) - 1):
-            self._grow()
+            old, zero = self._table[:-1], self._table[-1]
+            kept = old[old != 0]
+            self._table = np.zeros(2 * len(old) + 1, dtype=np.uint64)
+            self._table[-1] = zero
+            _enter(kept, self._table, self._key, self._shift, np.empty(len(kept), dtype=np.bool_))
         first = np.empty(len(numbers), dtype=np.bool_)
         _enter(numbers, self._table, self._key, self._shift, first)
         self.count += int(np.count_nonzero(first))
@@ -85,13 +89,6 @@ class KnownNames:
     def _shift(self) -> np.uint64:
         """Products are cut to as many upper bits as tell places apart."""
         return np.uint64(_WORD + 1 - (len(self._table) - 1).bit_length())
-
-    def _grow(self) -> None:
-        old, zero = self._table[:-1], self._table[-1]
-        kept = old[old != 0]
-        self._table = np.zeros(2 * len(old) + 1, dtype=np.uint64)
-        self._table[-1] = zero
-        _enter(kept, self._table, self._key, self._shift, np.empty(len(kept), dtype=np.bool_))
 
 
 @compiled

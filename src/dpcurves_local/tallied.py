@@ -158,18 +158,13 @@ def _sampling(law: Asked, draws: int, generator: np.random.Generator) -> list[Fl
         if law.whole:
             drawn -= shares * drawn.sum(axis=-1, keepdims=True)
         if finer is not None and off is not None:
-            off = _coarser(law.rows, off, finer, level)
+            table = off[:, :-1].reshape(len(off), law.rows, -1)
+            sums = np.add.reduceat(table, np.searchsorted(finer.first, level.first), axis=-1)
+            off = np.concatenate([sums.reshape(len(off), -1), off[:, -1:]], axis=-1)
             drawn += part * off
         apart.append(law.people / level.reports * drawn)
         off, people = (-drawn if off is None else off - drawn), people - level.reports
     return apart[::-1]
-
-
-def _coarser(rows: int, answers: FloatArray, fine: Responses, coarse: Responses) -> FloatArray:
-    """Sums over the answers of a coarser level, of those of a finer one; that a value is missing stays as it is."""
-    table = answers[:, :-1].reshape(len(answers), rows, -1)
-    sums = np.add.reduceat(table, np.searchsorted(fine.first, coarse.first), axis=-1)
-    return np.concatenate([sums.reshape(len(answers), -1), answers[:, -1:]], axis=-1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -268,12 +268,7 @@ class Task(Document):
         return np.zeros(len(names), dtype=np.bool_)
 
     def randomize(
-        self,
-        value: Any,
-        *,
-        person: str | None = None,
-        kept: Kept | None = None,
-        randomness: Randomness | None = None,
+        self, value: Any, *, person: str | None = None, kept: Kept | None = None, randomness: Randomness | None = None
     ) -> bytes:
         """SECRET argument. What one person sends: nothing else leaves the device.
 
@@ -291,12 +286,7 @@ class Task(Document):
         return self._sent(slot_of(self.axes, value), person, kept, randomness or Randomness.system())
 
     def randomize_table(
-        self,
-        table: Any,
-        *,
-        column: str | None = None,
-        delimiter: str = ",",
-        randomness: Randomness | None = None,
+        self, table: Any, *, column: str | None = None, delimiter: str = ",", randomness: Randomness | None = None
     ) -> bytes:
         """SECRET argument. What the people of a table send, a row each, under names that are drawn: a file of reports.
 

@@ -185,7 +185,12 @@ class Datasets:
 
         def work(connection: Connection) -> Row[Any]:
             earlier = _latest(connection, name)
-            _require_related(earlier, relation, account)
+            if (earlier is None) != (relation is Relation.FIRST):
+                rule = "the first version is FIRST; a later one says whether people are the same"
+                raise ProtocolAborted("relation", rule)
+            same_people = relation is Relation.SAME_PEOPLE
+            if earlier is not None and (earlier.account == account.dataset) != same_people:
+                raise ProtocolAborted("account", "the same people have one account, other people another one")
             version = 1 if earlier is None else earlier.version + 1
             connection.execute(insert(DATASETS), {**facts, "version": version})
             return _require_latest(connection, name)
@@ -245,15 +250,6 @@ class Datasets:
         account = self._archive.ledger.account(row.account)
         facts = (row.units, row.description, row.made_at)
         return Dataset(row.name, row.version, Relation[row.relation], account, columns, *facts)
-
-
-def _require_related(earlier: Row[Any] | None, relation: Relation, account: Account) -> None:
-    if (earlier is None) != (relation is Relation.FIRST):
-        raise ProtocolAborted("relation", "the first version is FIRST; a later one says whether people are the same")
-    if earlier is None or relation is Relation.FIRST:
-        return
-    if (earlier.account == account.dataset) != (relation is Relation.SAME_PEOPLE):
-        raise ProtocolAborted("account", "the same people have one account, other people another one")
 
 
 def _latest(connection: Connection, name: str) -> Row[Any] | None:

@@ -190,9 +190,12 @@ class People:
 
         def work(connection: Connection) -> None:
             _require_there(connection, name)
-            if role is Role.STEWARD and not _is_dataset(connection, dataset):
+            is_there = select(DATASETS.c.name).where(DATASETS.c.name == dataset)
+            if role is Role.STEWARD and connection.execute(is_there).first() is None:
                 raise unknown("dataset")
-            _require_apart({*_roles_of(connection, name), role.value})
+            roles = {*_roles_of(connection, name), role.value}
+            for keeper in sorted(KEEPERS & roles if Role.OPERATOR.value in roles else ()):
+                raise ProtocolAborted("role", f"nobody is operator and {keeper} in one account", 409)
             mine = {"person": name, "role": role.value, "dataset": dataset}
             if connection.execute(select(ROLES).filter_by(**mine)).first() is None:
                 connection.execute(insert(ROLES), mine)
@@ -274,17 +277,8 @@ def _require_given(role: Role, dataset: str) -> None:
         raise ProtocolAborted("dataset", "a steward is one of a dataset; other roles have none")
 
 
-def _require_apart(roles: set[str]) -> None:
-    for keeper in sorted(KEEPERS & roles if Role.OPERATOR.value in roles else ()):
-        raise ProtocolAborted("role", f"nobody is operator and {keeper} in one account", 409)
-
-
 def _is_there(connection: Connection, name: str) -> bool:
     return connection.execute(select(PEOPLE.c.name).where(PEOPLE.c.name == name)).first() is not None
-
-
-def _is_dataset(connection: Connection, name: str) -> bool:
-    return connection.execute(select(DATASETS.c.name).where(DATASETS.c.name == name)).first() is not None
 
 
 def _require_there(connection: Connection, name: str) -> None:

@@ -158,7 +158,9 @@ class Projects:
         """
         if self.remaining(who, project) is None:
             raise ProtocolAborted("share", "you have none yet; the steward of the dataset sets it", 409)
-        if self._archive.read(lambda connection: _open_questions(connection, project)) >= MOST_OPEN:
+        waiting = (QUESTIONS.c.project == project, QUESTIONS.c.state.in_(("queued", "paid")))
+        count = select(func.count()).select_from(QUESTIONS).where(*waiting)
+        if self._archive.read(lambda connection: int(connection.execute(count).scalar_one())) >= MOST_OPEN:
             raise ProtocolAborted("questions", f"at most {MOST_OPEN} of a project wait; ask again later", 409)
 
     @staticmethod
@@ -190,11 +192,6 @@ def project_of(connection: Connection, name: str) -> Project:
         raise unknown("project")
     people = connection.execute(select(MEMBERS.c.person).where(MEMBERS.c.project == name)).scalars()
     return Project(name, row.dataset, tuple(sorted(people)), row.description, row.made_at)
-
-
-def _open_questions(connection: Connection, project: str) -> int:
-    waiting = (QUESTIONS.c.project == project, QUESTIONS.c.state.in_(("queued", "paid")))
-    return int(connection.execute(select(func.count()).select_from(QUESTIONS).where(*waiting)).scalar_one())
 
 
 def _shown(who: Visitor, project: Project) -> Project:

@@ -305,27 +305,25 @@ def _require_declared(plans: Sequence[Plan], dataset: Dataset) -> None:
     declared = {str(each.column): each for each in dataset.columns}
     for plan in plans:
         for axis in plan.query.axes:
-            for column in _columns_of(axis):
+            for column in columns_of(axis):
                 if column not in declared:
                     raise Refused("column", f"{dataset.name!r} declares no column {column!r}"[:LONGEST_NAME], column)
             if isinstance(axis, Categories):
-                _require_categories(axis, declared[axis.column])
-
-
-def _require_categories(asked: Categories, declared: Declared) -> None:
-    """Refuse a category that is not declared; of a column of numbers, what is no number in its range."""
-    for name, each in zip(asked.named, asked.values, strict=True):
-        if not _is_declared(each, declared):
-            raise Refused(name, f"{asked.column!r} declares no category {shown(each)}"[:LONGEST_NAME], asked.column)
+                for name, each in zip(axis.named, axis.values, strict=True):
+                    if not _is_declared(each, declared[axis.column]):
+                        rule = f"{axis.column!r} declares no category {shown(each)}"[:LONGEST_NAME]
+                        raise Refused(name, rule, axis.column)
 
 
 def _is_declared(given: Category, declared: Declared) -> bool:
+    """Tell whether a category is declared; of a column of numbers, whether it is a number in its range."""
     if isinstance(declared, Categories):
         return given in declared.values or str(given) in map(str, declared.values)
     return not isinstance(given, str) and declared.lower <= given <= declared.upper
 
 
-def _columns_of(axis: Any) -> list[str]:
+def columns_of(axis: Any) -> list[str]:
+    """The columns that an axis reads: several, of a model."""
     if isinstance(axis.column, Predictor):
         return [each.column for each in axis.column.inputs]
     return [str(axis.column)]

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, delete, insert, select
 from dpcurves.ledger import Event
 from dpcurves.ledger.account import require_name
 from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.task_app import Rate as Rate
 
 from .people import Passwords, visitor_of
 from .store import PEOPLE, SESSIONS, SUBJECTS, TOKENS, Archive, now
@@ -24,7 +25,6 @@ from .visitors import Right, Subject, Visitor, require, unknown
 MOST_KEPT = 20_000
 FREE_TRIES = 5
 LONGEST_WAIT = 300.0
-MINUTE = 60.0
 
 
 @dataclass
@@ -59,27 +59,6 @@ class Patience:
         self._wrong[who] = (tries, time.monotonic() + wait)
         while len(self._wrong) > MOST_KEPT:
             self._wrong.popitem(last=False)
-
-
-@dataclass
-class Rate:
-    """So many requests a minute, of each."""
-
-    most: int
-    _minute: int = 0
-    _asked: dict[Hashable, int] = field(default_factory=dict)
-    _lock: Lock = field(default_factory=Lock)
-
-    def count(self, who: Hashable) -> None:
-        """Count a request. Raises `ProtocolAborted`: there were too many in this minute."""
-        with self._lock:
-            minute = int(time.monotonic() // MINUTE)
-            if minute != self._minute or len(self._asked) > MOST_KEPT:
-                self._minute, self._asked = minute, {}
-            self._asked[who] = self._asked.get(who, 0) + 1
-            too_many = self._asked[who] > self.most
-        if too_many:
-            raise ProtocolAborted("requests", f"at most {self.most} a minute are answered; wait a minute", 429)
 
 
 SESSION_SECONDS = 12 * 3600
@@ -141,7 +120,8 @@ class Sessions:
         """
         key = (name[:200], address)
         self._patience.count(key)
-        hashed = self._archive.read(lambda connection: _hash_of(connection, name))
+        query = select(PEOPLE.c.password).where(PEOPLE.c.name == name)
+        hashed = self._archive.read(lambda connection: connection.execute(query).scalars().first())
         fits = self._passwords.fits(hashed, password)
         visitor = self._archive.read(lambda connection: visitor_of(connection, name)) if fits else None
         if visitor is None:
@@ -276,10 +256,6 @@ class Tokens:
 def digest_of(secret: str) -> str:
     """The stored hash of a secret with enough entropy that nobody can guess it."""
     return sha256(secret.encode(errors="replace")).hexdigest()
-
-
-def _hash_of(connection: Connection, name: str) -> str | None:
-    return connection.execute(select(PEOPLE.c.password).where(PEOPLE.c.name == name)).scalars().first()
 
 
 def _tokens(connection: Connection, person: str) -> tuple[Token, ...]:

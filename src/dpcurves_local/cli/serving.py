@@ -141,11 +141,8 @@ def send(source: SourceOptions, reporter: Reporter, way: Way) -> None:
 
     server = way.channel()
     reports = octets_of(source.data) if _are_reports(source) else reporter.report(source)
-    try:
-        with filling("octets of reports are sent", len(reports)) as progress:
-            sent = sending(reports, server, progress)
-    finally:
-        server.close()
+    with server, filling("octets of reports are sent", len(reports)) as progress:
+        sent = sending(reports, server, progress)
     told = f"sent: {sent.new + sent.known} reports, {sent.new} of them new to the server"
     say(terminal(), f"{told}; {sent.refused} refused")
 

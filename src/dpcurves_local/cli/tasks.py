@@ -238,8 +238,7 @@ class Device:
         str | None, Option(help="A file that keeps the report: the next call gives the same one.", metavar="FILE")
     ] = None
     column: Annotated[
-        str | None,
-        Option(help="Where the value stands, if the file calls it otherwise than the task.", metavar="NAME"),
+        str | None, Option(help="Where the value stands, if the file calls it otherwise than the task.", metavar="NAME")
     ] = None
 
 

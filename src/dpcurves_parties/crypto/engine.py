@@ -470,7 +470,8 @@ class FastEngine:
         from .kernels import descent
 
         words = public.domain.ring.words
-        single, wide = (self._by_turn(rounds, words) for rounds in self._schedules)
+        # Round keys of children, then of values, each left and right.
+        single, wide = (each if words == 2 else each[[0, 1, 2, 2]] for each in self._schedules)
         corrections = _laid(public.seeds), _laid(public.values), _laid(public.turns)
         state.seeds, state.values = _laid(state.seeds), _laid(state.values)
         descent(self.lanes, words)(
@@ -514,10 +515,6 @@ class FastEngine:
         gathering(self.lanes, ring.words)(_laid(nodes), _laid(public.point), lanes, wide[0], single[0])
         numbers = lanes.reshape(len(nodes), self.lanes, 2 // ring.words, ring.words)
         return ring.sums(numbers.swapaxes(1, 2)).reshape(len(nodes), 2)
-
-    def _by_turn(self, rounds: Words, words: int) -> Words:
-        """Round keys of children, then of values, each left and right."""
-        return rounds if words == 2 else rounds[[0, 1, 2, 2]]
 
 
 def _packed(words: Words) -> bool:

@@ -117,11 +117,8 @@ def show_seed(task: PairTask, ticket: Ticket, seed: bytes, patience: float = PAT
         ProtocolAborted: the server can not be reached, or refuses.
     """
     (server,) = task.servers
-    channel = Channel.to(server.url, server.certificate, patience)
-    try:
+    with Channel.to(server.url, server.certificate, patience) as channel:
         told = channel.post(f"/tasks/{task.hash}/close", json.dumps({"seed": seed.hex()}).encode(), ticket.token)
-    finally:
-        channel.close()
     return int(facts_of(told, "server", entered=int)["entered"])
 
 

@@ -131,7 +131,9 @@ class Device:
         """
         if meeting.task != self.task:
             raise ProtocolAborted("meeting", "it is of another task")
-        mark = self._mark(meeting, value)
+        # Keyed, so that a value is told from others by a holder of the secret alone.
+        text = ",".join([str(whole(each, _WORD)) for each in value])
+        mark = hmac.digest(self._secret, b"value\n" + meeting.name + b"\n" + text.encode(), "sha256")
         with self._changing() as base:
             base.execute(
                 "INSERT OR IGNORE INTO meetings SELECT ?, ?, 0 WHERE (SELECT count(*) FROM meetings) < ?",
@@ -201,11 +203,6 @@ class Device:
             found = base.execute("SELECT dropped FROM meetings WHERE name = ?", (meeting.name,)).fetchone()
         if found is None or found[0]:
             raise ProtocolAborted("meeting", "it was dropped" if found else "it was not entered")
-
-    def _mark(self, meeting: Meeting, value: Sequence[int]) -> bytes:
-        """Keyed hash (HMAC) that distinguishes a value from others, only for a holder of the secret."""
-        text = ",".join([str(whole(each, _WORD)) for each in value])
-        return hmac.digest(self._secret, b"value\n" + meeting.name + b"\n" + text.encode(), "sha256")
 
     def _changing(self) -> AbstractContextManager[sqlite3.Connection]:
         return changing(self.path, "device", _TABLES)

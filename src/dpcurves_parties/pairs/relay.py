@@ -21,6 +21,7 @@ from dpcurves.ledger.database import alone, make_tables
 
 from ..serving.database import ServerDatabase
 from ..serving.messages import ProtocolAborted, opened
+from ..serving.two_servers.kinds import NotClosed
 from .device import SHARE, Collector
 from .letters import BUNDLE_SIZE, OVERHEAD, KeyBundle
 from .mechanisms import noisy_circuit
@@ -289,7 +290,7 @@ class Relay:
         if self._agreed is None:
             seed = self.store.seed(self.task.hash)
             if seed is None:
-                raise ProtocolAborted("task", "it is not closed yet: dpcurves task close", 409)
+                raise NotClosed
             self._agreed = self.task.shown(seed)
         return self._agreed
 

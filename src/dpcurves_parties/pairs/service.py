@@ -14,7 +14,6 @@ from dpcurves.arguments import Refused
 from dpcurves.conversation import Release
 from dpcurves.ledger import Allotment
 from dpcurves.noise.randomness import Randomness
-from dpcurves_parties.pairs.queries import commitment
 
 from ..serving.messages import ProtocolAborted, facts_of
 from ..serving.messages import opened as read
@@ -23,6 +22,7 @@ from ..serving.two_servers import report_set
 from ..serving.two_servers.collection import CLOSES, LARGEST_QUESTION, Collection, OfPeer, Resources
 from ..serving.two_servers.kinds import Asked, TaskKind, require_set
 from ..serving.two_servers.store import Standing
+from .queries import commitment
 from .session import Connection, End, PairSession, PairsOf, conducted, warm
 from .store import PairStore
 from .task import PairTask
@@ -88,23 +88,6 @@ class Road:
         except OSError:
             raise ProtocolAborted("peer", f"nobody answers at {self.url}", 502) from None
         return Connection.over(raw, self.context, place.hostname or "", self.patience)
-
-
-@dataclass(frozen=True, repr=False)
-class Ready:
-    """SECRET. Party of a two-party session that was paid for."""
-
-    session: PairSession
-    allotment: Allotment
-
-    def conducted(self, shelf: PairStore, end: End) -> Release:
-        """Run the computation, or open its stored result.
-
-        Raises:
-            ProtocolAborted: the talk was cut off. Nothing was told.
-        """
-        bits = conducted(self.session.talk(shelf, Randomness.system()), end)
-        return self.session.pairs.release(bits, self.allotment)
 
 
 @dataclass(repr=False)
@@ -225,8 +208,10 @@ class PairService(Collection[PairTask]):
             ready, end = self._ready(standing), self.road.opened()
             try:
                 end.send(asked.to_json(**standing.named))
-                _require_ready(end.receive())
-                self._told = ready.conducted(self.shelf, end)
+                refusal = read(end.receive(), "peer").get("error")
+                if refusal is not None:
+                    raise ProtocolAborted.heard(str(refusal), 502)
+                self._told = self._conducted(*ready, end)
             finally:
                 end.close()
 
@@ -244,13 +229,18 @@ class PairService(Collection[PairTask]):
                 line.send(json.dumps({"error": str(error)}).encode())
                 raise
             line.send(b"{}")
-            self._told = ready.conducted(self.shelf, line)
+            self._told = self._conducted(*ready, line)
 
-    def _ready(self, standing: Standing) -> Ready:
+    def _conducted(self, session: PairSession, allotment: Allotment, end: End) -> Release:
+        """Run the computation that was paid for, or open its stored result. Cut off, nothing was told."""
+        bits = conducted(session.talk(self.shelf, Randomness.system()), end)
+        return session.pairs.release(bits, allotment)
+
+    def _ready(self, standing: Standing) -> tuple[PairSession, Allotment]:
         """Charge the ledger, so that this server may take part."""
         pairs, shares = self._pairs(standing), self._shares(standing)
         session = PairSession(pairs, standing, self.party, self.task.encoding.columns(shares))
-        return Ready(session, self._charged(standing))
+        return session, self._charged(standing)
 
     def _pairs(self, standing: Standing) -> PairsOf:
         seed = self.shelf.seed(self.task.hash)
@@ -260,12 +250,6 @@ class PairService(Collection[PairTask]):
         if pairs.plan and not len(pairs.pairs):
             raise ProtocolAborted("reports", "there are no pairs of so few people", 409)
         return pairs
-
-
-def _require_ready(message: bytes) -> None:
-    refusal = read(message, "peer").get("error")
-    if refusal is not None:
-        raise ProtocolAborted.heard(str(refusal), 502)
 
 
 def _served(task: PairTask, place: Resources) -> PairService:

@@ -86,7 +86,9 @@ class Pair:
     def fresh(cls, host: str) -> Pair:
         """A new one for a host."""
         proof = generate_private_key(SECP256R1())
-        return cls(_certificate(proof, host), _pem(proof))
+        form, alone = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        key = proof.private_bytes(serialization.Encoding.PEM, form, alone).decode()
+        return cls(_certificate(proof, host), key)
 
     def write(self, certificate: Path, key: Path) -> None:
         """Into new files, that of the key for its owner alone.
@@ -153,11 +155,6 @@ def _known_as(host: str) -> x509.GeneralName:
         return x509.IPAddress(ip_address(host))
     except ValueError:
         return x509.DNSName(host)
-
-
-def _pem(key: EllipticCurvePrivateKey) -> str:
-    form = serialization.PrivateFormat.PKCS8
-    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()).decode()
 
 
 PUBLIC, SEALING, PROOF, CERTIFICATE = "server.json", "sealing.key", "tls.key", "tls.pem"

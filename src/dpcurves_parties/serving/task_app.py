@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Mapping
+import time
+from collections.abc import Callable, Coroutine, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Lock
 from traceback import extract_tb
 from typing import Any, Protocol, TypeVar
 
@@ -32,14 +35,10 @@ async def told(work: Callable[[], bytes], threads: ThreadPoolExecutor | None = N
     try:
         answer = await asyncio.get_running_loop().run_in_executor(threads, work)
         return Response(answer, media_type="application/json")
-    except ProtocolAborted as error:
-        if error.status == 500:
-            _tell_operator(error.where if isinstance(error, Trouble) else str(error))
-        raise
     except Exception as error:
-        last = extract_tb(error.__traceback__)[-1]
-        rule = f"{type(error).__name__} in {last.name}; nothing was told"
-        _tell_operator(f"server: {rule}")
+        rule = _heeded(error)
+        if isinstance(error, ProtocolAborted):
+            raise
         raise ProtocolAborted("server", rule, 500) from None
 
 
@@ -47,15 +46,23 @@ def tell_of(work: Callable[[], object]) -> None:
     """Do what nobody waits for; the operator hears of troubles."""
     try:
         work()
-    except ProtocolAborted as error:
-        if error.status == 500:
-            _tell_operator(error.where if isinstance(error, Trouble) else str(error))
     except Exception as error:
-        last = extract_tb(error.__traceback__)[-1]
-        _tell_operator(f"server: {type(error).__name__} in {last.name}; nothing was told")
+        _heeded(error)
 
 
-def _tell_operator(line: str) -> None:
+def _heeded(error: Exception) -> str:
+    """Tell the operator of a trouble; of an unforeseen error type and place alone, which are returned."""
+    if isinstance(error, ProtocolAborted):
+        if error.status == 500:
+            tell_operator(error.where if isinstance(error, Trouble) else str(error))
+        return error.rule
+    rule = f"{type(error).__name__} in {extract_tb(error.__traceback__)[-1].name}; nothing was told"
+    tell_operator(f"server: {rule}")
+    return rule
+
+
+def tell_operator(line: str) -> None:
+    """Print a line for who runs the server."""
     with suppress(OSError):  # what it goes to may be what is full
         print(f"dpcurves: {line}", file=sys.stderr, flush=True)
 
@@ -77,6 +84,39 @@ async def _read(request: Request, most: int) -> bytes:
             raise ProtocolAborted("message", f"at most {most} bytes are taken", 413)
         parts.append(part)
     return b"".join(parts)
+
+
+MOST_KEPT = 20_000
+MINUTE = 60.0
+
+
+@dataclass
+class Rate:
+    """So many requests a minute, of each who asks.
+
+    Attributes:
+        most: How many a minute.
+        what: What is refused where there are more.
+        remedy: What to do then.
+    """
+
+    most: int
+    what: str = "requests"
+    remedy: str = "wait a minute"
+    _minute: int = field(default=0, init=False)
+    _asked: dict[Hashable, int] = field(default_factory=dict, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
+
+    def count(self, who: Hashable) -> None:
+        """Count a request. Raises `ProtocolAborted`: there were too many in this minute."""
+        with self._lock:
+            minute = int(time.monotonic() // MINUTE)
+            if minute != self._minute or len(self._asked) > MOST_KEPT:
+                self._minute, self._asked = minute, {}
+            self._asked[who] = self._asked.get(who, 0) + 1
+            too_many = self._asked[who] > self.most
+        if too_many:
+            raise ProtocolAborted(self.what, f"at most {self.most} a minute are answered; {self.remedy}", 429)
 
 
 Service = TypeVar("Service")

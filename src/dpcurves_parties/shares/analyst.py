@@ -18,9 +18,9 @@ from dpcurves.records import open_records
 from dpcurves.rehearsal import pay_and_converse, rehearse
 
 from ..serving.channel import PATIENCE, Channel
-from ..serving.messages import ProtocolAborted, facts_of
+from ..serving.messages import ProtocolAborted
 from ..serving.task_document import Ticket
-from ..serving.two_servers.kinds import VERSION, Asked
+from ..serving.two_servers.kinds import Asked, closed_standing
 from ..serving.two_servers.owner import require_task
 from .function_shares import FunctionShares, Owners, told
 from .task import Task
@@ -181,20 +181,16 @@ class Analyst:
         asked = Asked.fresh(self._task, at, named)
         path = f"/tasks/{self._task.hash}/answers"
         answer = asked.answer(self._server.post(path, asked.to_json(), self._token), "server")
-        if self._set not in (None, (answer.set, answer.reports)):
-            raise ProtocolAborted("server", "it answers from another set of reports than before", 502)
-        self._set, self.dropped = (answer.set, answer.reports), answer.dropped
+        self._require_same((answer.set, answer.reports))
+        self.dropped = answer.dropped
         return answer.numbers
 
     def _adjacency(self) -> Adjacency:
-        told = self._server.get(f"/tasks/{self._task.hash}")
-        standing = facts_of(told, "server", task=str, version=int, state=str, reports=int)
-        if (standing["task"], standing["version"]) != (self._task.hash, VERSION):
-            raise ProtocolAborted("server", "it is of another task or version", 502)
-        if standing["state"] != "closed":
-            raise ProtocolAborted("task", "it is not closed yet: dpcurves task close", 409)
-        named = str(standing["set"]), standing["reports"]
+        standing = closed_standing(self._task, self._server.get(f"/tasks/{self._task.hash}"))
+        self._require_same((str(standing["set"]), standing["reports"]))
+        return self._task.adjacency(standing["reports"])
+
+    def _require_same(self, named: tuple[str, int]) -> None:
         if self._set not in (None, named):
             raise ProtocolAborted("server", "it answers from another set of reports than before", 502)
         self._set = named
-        return self._task.adjacency(standing["reports"])

@@ -125,11 +125,9 @@ def forms_of(questions: Mapping[str, Command]) -> dict[str, Form]:
     >>> print(form.question({"column": ["age"], "grid": ["0:90:9"]}, {}))
     histogram of age
     """
-    return {word: _form(word, command) for word, command in questions.items() if _asked_of_tables(command)}
-
-
-def _asked_of_tables(command: Command) -> bool:
-    return groups_of(command).get("terms") is Terms
+    return {
+        word: _form(word, command) for word, command in questions.items() if groups_of(command).get("terms") is Terms
+    }
 
 
 def _form(word: str, command: Command) -> Form:
@@ -149,16 +147,13 @@ def _form(word: str, command: Command) -> Form:
 
 def _field(parameter: Parameter) -> Field:
     option, needed = parameter.annotation.__metadata__[0], parameter.default is Parameter.empty
-    words, takes = str(option.help), str(option.metavar)
+    words, takes, hint = str(option.help), str(option.metavar), parameter.annotation.__origin__
+    several = any(get_origin(each) is list for each in (hint, *getattr(hint, "__args__", ())))
     return Field(
         parameter.name, words.replace(OF_MODELS, "@NAME").replace("a model in JSON", "a model"), takes,
-        None if needed else parameter.default, needed, _is_list(parameter.annotation.__origin__),
+        None if needed else parameter.default, needed, several,
         tuple(takes.split("|")) if "|" in takes else (), parameter.name in COLUMNS, OF_MODELS in words,
     )  # fmt: skip
-
-
-def _is_list(hint: Any) -> bool:
-    return any(get_origin(each) is list for each in (hint, *getattr(hint, "__args__", ())))
 
 
 NEEDED = ("argon2", "authlib", "fastapi", "jinja2", "matplotlib", "python_multipart", "requests", "uvicorn")
@@ -455,8 +450,6 @@ def _octets(file: str) -> bytes:
 
 
 def _columns(schema: str) -> tuple[Declared, ...]:
-    import json
-
     from ..declared_columns import columns_from_json
 
     try:

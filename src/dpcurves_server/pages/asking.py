@@ -103,7 +103,8 @@ def plan(visit: Visit) -> Response:
     except ProtocolAborted:
         raise
     except ValueError as error:
-        wrong = _wrong(error) if _is_complete(form, visit.form) else None
+        needed = (*(each.name for each in form.fields if each.needed), AMOUNT)
+        wrong = _wrong(error) if all("".join(visit.form.get(name, ())).strip() for name in needed) else None
     return visit.page("plan.html", **_plan_facts(visit, project, form, planned, wrong))
 
 
@@ -136,12 +137,6 @@ def _read(visit: Visit, project: Project, form: Form, given: Given) -> tuple[Map
     stored = question_to_json(form.question(given, visit.gate.models.named(visit.who, project.name)))
     currency = visit.gate.datasets.get(visit.who, project.dataset).account.currency
     return stored, price_of(AMOUNT, currency, "".join(given.get(AMOUNT, ())).strip())
-
-
-def _is_complete(form: Form, given: Given) -> bool:
-    return all(
-        "".join(given.get(name, ())).strip() for name in (*(each.name for each in form.fields if each.needed), AMOUNT)
-    )
 
 
 def _wrong(error: ValueError) -> Wrong:

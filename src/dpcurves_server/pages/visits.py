@@ -21,7 +21,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from starlette.datastructures import FormData, Headers
+from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from dpcurves.arguments import Named, Refused
@@ -295,19 +295,15 @@ def parts_of(headers: Headers, sent: bytes) -> tuple[str, bytes]:
 async def _parsed(headers: Headers, sent: bytes) -> tuple[str, bytes]:
     form = await MultiPartParser(headers, _streamed(sent), max_files=1, max_fields=MOST_FIELDS).parse()
     try:
-        return await _separated(form)
+        typed, file = [], b""
+        for name, value in form.multi_items():
+            if isinstance(value, str):
+                typed.append((name, value))
+            else:
+                file = await value.read()
+        return urlencode(typed), file
     finally:
         await form.close()
-
-
-async def _separated(form: FormData) -> tuple[str, bytes]:
-    typed, file = [], b""
-    for name, value in form.multi_items():
-        if isinstance(value, str):
-            typed.append((name, value))
-        else:
-            file = await value.read()
-    return urlencode(typed), file
 
 
 async def _streamed(sent: bytes) -> AsyncGenerator[bytes, None]:

@@ -72,7 +72,12 @@ class Tuples:
             raise Misuse("lines", f"csv or json is needed, got {self.lines!r}")
         if self.events.startswith(REDIS):
             self.require_plain("entries of Redis have fields")
-            return _redis(self.events)
+            from ..feed import RedisStream
+
+            server, _, stream = self.events.partition("#")
+            if not stream:
+                raise Misuse("events", "name the stream behind the server, as in redis://host:6379/0#events")
+            return RedisStream(server, stream)
         return _pipe(self) if self.events == "-" else _file(self)
 
     def require_plain(self, trouble: str) -> None:
@@ -126,8 +131,7 @@ class Asked:
     ] = "auto"
     window: Annotated[list[str] | None, Option(help="Sums over the last W steps, too.", metavar="W")] = None
     event: Annotated[
-        list[str] | None,
-        Option(help="What to look for: jump:LAG:LEAST, or low:STEPS:BELOW.", metavar="EVENT"),
+        list[str] | None, Option(help="What to look for: jump:LAG:LEAST, or low:STEPS:BELOW.", metavar="EVENT")
     ] = None
 
     def question(self) -> Question:
@@ -183,15 +187,6 @@ def _file(tuples: Tuples) -> Any:
     return CsvFile(file, tuples.delimiter)
 
 
-def _redis(url: str) -> Any:
-    from ..feed import RedisStream
-
-    server, _, stream = url.partition("#")
-    if not stream:
-        raise Misuse("events", "name the stream behind the server, as in redis://host:6379/0#events")
-    return RedisStream(server, stream)
-
-
 def _event(text: str) -> Event | Jump | Low:
     from ..readings import Jump, Low
 
@@ -230,8 +225,7 @@ class Shown:
     name: Annotated[str, Option(help="What tells this stream from others in the store.", metavar="NAME")] = "stream"
     json: Annotated[str | None, Option(help="A file of JSON lines, one a step and state.", metavar="FILE")] = None
     confidential_log: Annotated[
-        str | None,
-        Option(help="A file for how many tuples were dropped, and why: exact, so secret.", metavar="FILE"),
+        str | None, Option(help="A file for how many tuples were dropped, and why: exact, so secret.", metavar="FILE")
     ] = None
     live: Annotated[bool, Option("--live", help="Show the newest step on the terminal.")] = False
     example: Annotated[

@@ -147,12 +147,7 @@ class OpenWindows:
     __slots__ = ("_after", "_counts", "_dropped", "_fields", "_keys", "_schedule", "_size", "_used")
 
     def __init__(
-        self,
-        schedule: Schedule,
-        fields: Fields,
-        axes: Sequence[Axis | Categories],
-        dropped: Dropped,
-        after: int,
+        self, schedule: Schedule, fields: Fields, axes: Sequence[Axis | Categories], dropped: Dropped, after: int
     ) -> None:
         self._schedule, self._fields, self._dropped, self._after = schedule, fields, dropped, after
         self._keys, self._size = Keys(axes), int(np.prod([axis.slots for axis in axes]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 
 from dpcurves.arguments import Refused
-from dpcurves.arrays import BoolArray, FloatArray, IntArray
+from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.laws.law import LEAST_VARIANCE, Family, Law, Noise, optional_from_json, optional_to_json
 
 
@@ -162,7 +162,10 @@ class NodeEstimates:
         self._parents = np.array(parents, dtype=np.int64)
         variances = np.maximum(variances, LEAST_VARIANCE)
         self._counted = np.isfinite(variances)
-        self._depths = _by_depth(self._parents)
+        depth = np.zeros(len(self._parents), dtype=np.int64)
+        for node, parent in enumerate(self._parents.tolist()):
+            depth[node] = 0 if parent < 0 else depth[parent] + 1
+        self._depths = [np.flatnonzero(depth == each) for each in range(int(depth.max()) + 1)]
         self._inner = np.zeros(len(parents), dtype=np.bool_)
         self._inner[self._parents[self._parents >= 0]] = True
         from_below, parts = variances.copy(), np.zeros(len(parents))
@@ -196,14 +199,6 @@ class NodeEstimates:
             above = self._parents[nodes]
             estimates[nodes] += self._shared[nodes] * (estimates[above] - parts[above])
         return estimates
-
-
-def _by_depth(parents: IntArray) -> list[IntArray]:
-    """The nodes of each depth, from those with none above."""
-    depth = np.zeros(len(parents), dtype=np.int64)
-    for node, parent in enumerate(parents.tolist()):
-        depth[node] = 0 if parent < 0 else depth[parent] + 1
-    return [np.flatnonzero(depth == each) for each in range(int(depth.max()) + 1)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -239,7 +239,11 @@ class Pegasus:
         law, table = plan.law.required(GroupedCounts), _nodes(table, plan.query)
         counts = added(table, draws(law.noise, law.keys, randomness).tolist())
         values = np.minimum(table, LARGEST).astype(np.int64)
-        kept, workshop = _at_hand(state, int(values.max()))
+        state.require_recent()
+        workshop, largest = state.workshop, int(values.max())
+        if largest >= workshop.trees.shape[2]:
+            workshop.trees = trees_of(workshop.trees[:, PLAIN], _size(largest))
+        kept = settled(state.kept) if workshop.tick == state.tick else state.kept.copy()
         common, own = (draws(noise, law.keys, randomness)[None] for noise in (law.common, law.own))
         joined = group(values[None], law.threshold + common, own, kept, workshop.trees)
         workshop.tick = state.tick
@@ -256,15 +260,6 @@ class Pegasus:
         plain[rows[:, 0], rows[:, 1]] = rows[:, 2]
         tick = int(facts["tick"])
         return Grouped(tick, kept, Workshop(tick, trees_of(plain, _size(plain.shape[1] - 1))))
-
-
-def _at_hand(state: Grouped, largest: int) -> tuple[IntArray, Workshop]:
-    """SECRET: what `group` may change: a copy of what is kept, and trees that have room for all values."""
-    state.require_recent()
-    workshop = state.workshop
-    if largest >= workshop.trees.shape[2]:
-        workshop.trees = trees_of(workshop.trees[:, PLAIN], _size(largest))
-    return settled(state.kept) if workshop.tick == state.tick else state.kept.copy(), workshop
 
 
 def _nodes(table: ExactTable, query: Query) -> ExactTable:

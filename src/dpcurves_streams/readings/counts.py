@@ -323,7 +323,12 @@ class TickReading:
     def to_json(self, key: int) -> dict[str, Any]:
         """The reading of one key, as plain objects, to two digits behind the point; with ends of intervals."""
         if self._written is None:
-            self._written = self._to_write()
+            of_counts = (None, None) if self.noisy is None else self.interval(LEVEL)
+            found = {"count": (self.counts, *of_counts)}
+            for width, sums in self.windows.items():
+                of_sums = (None, None) if width not in self.noisy_windows else self.window_interval(width, LEVEL)
+                found[f"window:{width}"] = (sums, *of_sums)
+            self._written = found
         plain: dict[str, Any] = {}
         for name, (estimates, low, high) in self._written.items():
             plain[name] = round(float(estimates[key]), 2)
@@ -333,14 +338,6 @@ class TickReading:
         happened = {name: bool(each[key]) for name, each in self.events.items()}
         stated = {} if self.noisy is None else STATED
         return {**plain, **happened, **stated}
-
-    def _to_write(self) -> dict[str, tuple[FloatArray, FloatArray | None, FloatArray | None]]:
-        of_counts = (None, None) if self.noisy is None else self.interval(LEVEL)
-        found = {"count": (self.counts, *of_counts)}
-        for width, sums in self.windows.items():
-            of_sums = (None, None) if width not in self.noisy_windows else self.window_interval(width, LEVEL)
-            found[f"window:{width}"] = (sums, *of_sums)
-        return found
 
 
 def _known(noisy: Noisy | None) -> Noisy:
@@ -414,12 +411,7 @@ class CountsReader:
     __slots__ = ("_counts", "_keys", "_known", "_last", "_noisy_sums", "_question", "_sums", "tick")
 
     def __init__(
-        self,
-        question: StreamQuestion,
-        keys: int,
-        counts: Reader,
-        sums: Mapping[int, Reader],
-        known: Known | None,
+        self, question: StreamQuestion, keys: int, counts: Reader, sums: Mapping[int, Reader], known: Known | None
     ) -> None:
         self._question, self._counts, self._sums, self._keys, self._known = question, counts, sums, keys, known
         self._noisy_sums = (

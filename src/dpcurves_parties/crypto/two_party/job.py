@@ -204,13 +204,11 @@ class Inputs:
         size = part.stop - part.start
         for owner, width, values in zip(self.owners, self.widths, self.values, strict=True):
             if owner is Owner.COIN:
-                yield owner, width, self._coins(width, size)
+                drawn = np.frombuffer(self.randomness.octets(-(-width * size // 8)), np.uint8)
+                coins = np.unpackbits(drawn, count=width * size).astype(np.bool_).reshape(width, size)
+                yield owner, width, list(coins)
             else:
                 yield owner, width, [] if values is None else bits_of(values[part], width)
-
-    def _coins(self, width: int, size: int) -> list[Bits]:
-        drawn = np.frombuffer(self.randomness.octets(-(-width * size // 8)), np.uint8)
-        return list(np.unpackbits(drawn, count=width * size).astype(np.bool_).reshape(width, size))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -77,7 +77,14 @@ class Kernel:
         self.function, self.columns = function, tuple(values)
         self.bits = {name: each.bits for name, each in values.items()}
         self.circuit: Circuit = traced(function, self.bits, self.bits)
-        self._require_symmetric()
+        outputs = self.circuit.outputs
+        if len(outputs) != 1 or outputs[0].low >= outputs[0].high:
+            raise Refused("kernel", "it has to return one whole number, which is not the same for all pairs")
+        if not -(2**MOST_OUTPUT) < outputs[0].low <= outputs[0].high < 2**MOST_OUTPUT:
+            raise Refused("kernel", f"its values have to lie within 2**{MOST_OUTPUT}: read fewer bits")
+        one, other = self._made_up("one"), self._made_up("other")
+        if (self.evaluated(one, other) != self.evaluated(other, one)).any():
+            raise Refused("kernel", "it has to be symmetric: the same for two people in either order")
 
     def on(self, **columns: Unsigned) -> Self:
         """Read other columns by the same function, in the order in which the function's values were named.
@@ -118,16 +125,6 @@ class Kernel:
         """
         given = [person[column] for person in (one, other) for column in self.columns]
         return np.asarray(evaluated(self.circuit, *given)[0], dtype=np.int64)
-
-    def _require_symmetric(self) -> None:
-        outputs = self.circuit.outputs
-        if len(outputs) != 1 or outputs[0].low >= outputs[0].high:
-            raise Refused("kernel", "it has to return one whole number, which is not the same for all pairs")
-        if not -(2**MOST_OUTPUT) < outputs[0].low <= outputs[0].high < 2**MOST_OUTPUT:
-            raise Refused("kernel", f"its values have to lie within 2**{MOST_OUTPUT}: read fewer bits")
-        one, other = self._made_up("one"), self._made_up("other")
-        if (self.evaluated(one, other) != self.evaluated(other, one)).any():
-            raise Refused("kernel", "it has to be symmetric: the same for two people in either order")
 
     def _made_up(self, who: str) -> dict[str, Any]:
         """People whose values are small and large alike, for their numbers of bits differ."""

@@ -160,7 +160,10 @@ class Closing:
         self._require_party(DECIDES)
         with self._alone():
             if self.store.standing(self.task).state is not TaskState.CLOSED:
-                self._decide()
+                attempt = secrets.token_hex(16)
+                self.store.attempt(self.task, attempt)
+                theirs = Told.from_bytes(self.post("prepare", json.dumps({"attempt": attempt}).encode()))
+                self.store.decide(self.task, lambda ours: self._agreed(ours, theirs), attempt)
             standing, listing = self.store.listing(self.task)
             self.require_kept(standing)
             self.post("commit", Told(standing.set, standing.commitments or NOBODY, listing).to_bytes())
@@ -186,12 +189,6 @@ class Closing:
             yield
         finally:
             self._leading.release()
-
-    def _decide(self) -> None:
-        attempt = secrets.token_hex(16)
-        self.store.attempt(self.task, attempt)
-        theirs = Told.from_bytes(self.post("prepare", json.dumps({"attempt": attempt}).encode()))
-        self.store.decide(self.task, lambda ours: self._agreed(ours, theirs), attempt)
 
     def _agreed(self, ours: Listing, theirs: Told) -> Decision:
         first, second = theirs.commitments

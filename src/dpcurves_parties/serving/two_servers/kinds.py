@@ -18,7 +18,7 @@ from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves.queries import Query
 
 from ..identity import Server
-from ..messages import UNLIKE, ProtocolAborted, opened
+from ..messages import UNLIKE, ProtocolAborted, facts_of, opened
 from ..task_document import TaskDocument, kind_of, text_of
 
 VERSION = 3
@@ -120,6 +120,23 @@ class Asked:
             "version": self.version, "task": self.task, "question": self.question, "at": list(self.at),
             "nonce": self.nonce,
         }  # fmt: skip
+
+
+def closed_standing(task: SharedTask, message: bytes) -> Mapping[str, Any]:
+    """What a server told of a task that is closed. Raises `ProtocolAborted`: it is open, or of another version."""
+    told = facts_of(message, "server", task=str, version=int, state=str, reports=int)
+    if (told["task"], told["version"]) != (task.hash, VERSION):
+        raise ProtocolAborted("server", "it is of another task or version", 502)
+    if told["state"] != "closed":
+        raise NotClosed
+    return told
+
+
+class NotClosed(ProtocolAborted):
+    """The task takes reports still."""
+
+    def __init__(self) -> None:
+        super().__init__("task", "it is not closed yet: dpcurves task close", 409)
 
 
 def require_set(message: Mapping[str, Any], named: Mapping[str, object], rule: str) -> None:

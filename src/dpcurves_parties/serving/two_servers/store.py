@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
 from hashlib import sha256
@@ -282,7 +282,10 @@ class Store:
             (ids, name), commitments = decide(_listing(connection, task))
             if standing.state is TaskState.CLOSED and (standing.set, standing.commitments) != (name, commitments):
                 raise ProtocolAborted("reports", "another set of them, or other noise, was agreed on before", 409)
-            _forget_others(connection, task, frozenset(ids))
+            counted, kept = frozenset(ids), select(REPORTS.c.number, REPORTS.c.id).where(REPORTS.c.task == task)
+            others = [{"gone": row.number} for row in connection.execute(kept) if row.id not in counted]
+            if others:
+                connection.execute(delete(REPORTS).where(REPORTS.c.number == sql.bindparam("gone")), others)
             facts = {"set": name, "reports": len(ids), "commitments": " ".join(commitments)}
             write_of(connection, task, state=TaskState.CLOSED.value, attempt=None, **facts)
 
@@ -359,13 +362,6 @@ def _count(connection: Connection, task: str, owner: int, more: int) -> None:
 def _listing(connection: Connection, task: str) -> Listing:
     rows = connection.execute(select(REPORTS.c.id, REPORTS.c.digest).where(REPORTS.c.task == task))
     return {row.id: row.digest for row in rows}
-
-
-def _forget_others(connection: Connection, task: str, counted: Container[bytes]) -> None:
-    kept = select(REPORTS.c.number, REPORTS.c.id).where(REPORTS.c.task == task)
-    others = [{"gone": row.number} for row in connection.execute(kept) if row.id not in counted]
-    if others:
-        connection.execute(delete(REPORTS).where(REPORTS.c.number == sql.bindparam("gone")), others)
 
 
 def _marks(connection: Connection, task: str, size: int) -> bytes:
