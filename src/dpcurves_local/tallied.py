@@ -104,19 +104,14 @@ def _sample(people: IntArray, many: int, draws: int, generator: np.random.Genera
 def _tallies(level: Responses, answers: IntArray, generator: np.random.Generator) -> FloatArray:
     """Tallies of reports about these true answers: (draws, answers)."""
     if level.two_others == level.own_and_other == 0:
-        return _of_one_answer(level, answers, generator)
+        # Each report is one answer: the true one is kept with the chance of the gain, or any is drawn, evenly.
+        kept, even = generator.binomial(answers, float(level.gain)), np.full(answers.shape[-1], 1 / answers.shape[-1])
+        return np.asarray(kept + generator.multinomial(level.reports - kept.sum(axis=-1), even), float)
     own, other = float(level.own), float(level.other)
     others = level.reports - answers
     drawn = generator.binomial(answers, own) + generator.binomial(others, other)
     about = answers * own + others * other
     return np.asarray(about + (drawn - about) * _narrower(level, answers))
-
-
-def _of_one_answer(level: Responses, answers: IntArray, generator: np.random.Generator) -> FloatArray:
-    """Each report is one answer: the true one is kept with the chance of the gain, or any is drawn, evenly."""
-    kept = generator.binomial(answers, float(level.gain))
-    many = answers.shape[-1]
-    return np.asarray(kept + generator.multinomial(level.reports - kept.sum(axis=-1), np.full(many, 1 / many)), float)
 
 
 def _narrower(level: Responses, answers: IntArray) -> FloatArray:

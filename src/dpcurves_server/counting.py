@@ -108,7 +108,8 @@ class Counting:
                 warnings.simplefilter("ignore", CurveWarning)  # notes stand on the curve
                 curve = session.answered(job.question, grant)
         except Exception:
-            self._forget(dataset)
+            # Open the records anew next time: an engine may have been away.
+            self._sessions.pop((dataset.name, dataset.version)).close()
             self._queue.failed(job)
             raise
         self._queue.counted(job.id, curve.to_json(), curve.summary_facts())
@@ -124,7 +125,3 @@ class Counting:
                 dataset=account.dataset, units=dataset.units, delimiter=source.delimiter,
             )  # fmt: skip
         return self._sessions[key]
-
-    def _forget(self, dataset: Dataset) -> None:
-        """Open the records anew next time: an engine may have been away."""
-        self._sessions.pop((dataset.name, dataset.version)).close()

@@ -24,7 +24,7 @@ from dpcurves.shortcuts import loss_of
 
 from .datasets import Dataset, Datasets
 from .declared_columns import Declared
-from .projects import Project, Projects, project_of
+from .projects import Project, Projects, project_for
 from .store import QUESTIONS, RELEASES, Archive, Store, now
 from .visitors import Right, Subject, Visitor, may, require, unknown
 
@@ -182,8 +182,7 @@ class Questions:
             ValueError, UnsupportedQuery: it is no question, or one that can not be answered, or one of a column that
                 the dataset does not declare.
         """
-        found = self._archive.read(lambda connection: project_of(connection, project))
-        require(who, Right.ASK, found.subject)
+        found = project_for(self._archive, who, project, Right.ASK)
         dataset = self._datasets.get(who, found.dataset)
         question, loss = question_from_json(stored), loss.of_one_release()
         Currency.require_countable(loss, loss)
@@ -250,8 +249,7 @@ class Questions:
         Raises:
             ProtocolAborted: there is no such project, or it is not theirs to see.
         """
-        found = self._archive.read(lambda connection: project_of(connection, project))
-        require(who, Right.SEE_QUESTIONS, found.subject)
+        project_for(self._archive, who, project, Right.SEE_QUESTIONS)
         return listed(self._archive, QUESTIONS.c.project == project)
 
     def queue(self, who: Visitor, dataset: str) -> tuple[Asked, ...]:

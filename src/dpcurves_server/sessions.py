@@ -44,7 +44,11 @@ class Patience:
             tries, until = self._wrong.get(who, (0, 0.0))
             left = until - time.monotonic()
             if tries < FREE_TRIES or left <= 0:
-                self._enter(who, tries + 1)
+                wait = min(2.0 ** min(max(tries + 1 - FREE_TRIES, 0), 60), LONGEST_WAIT)
+                self._wrong.pop(who, None)
+                self._wrong[who] = (tries + 1, time.monotonic() + wait)
+                while len(self._wrong) > MOST_KEPT:
+                    self._wrong.popitem(last=False)
                 return
         raise ProtocolAborted("sign-in", f"too many wrong tries; try again in {left:.0f} seconds", 429)
 
@@ -52,13 +56,6 @@ class Patience:
         """Clear the failures of a client that succeeded."""
         with self._lock:
             self._wrong.pop(who, None)
-
-    def _enter(self, who: Hashable, tries: int) -> None:
-        wait = min(2.0 ** min(max(tries - FREE_TRIES, 0), 60), LONGEST_WAIT)
-        self._wrong.pop(who, None)
-        self._wrong[who] = (tries, time.monotonic() + wait)
-        while len(self._wrong) > MOST_KEPT:
-            self._wrong.popitem(last=False)
 
 
 SESSION_SECONDS = 12 * 3600

@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
-from typing import TypeVar
 
 import sqlalchemy as sql
-from sqlalchemy import BigInteger, CheckConstraint, Column, Connection, Table, Text, select
+from sqlalchemy import BigInteger, CheckConstraint, Column, Table, Text, select
 
 from dpcurves.arguments import Refused
 from dpcurves.ledger import Entered, Event, Ledger, Verified
 from dpcurves.ledger.database import EVENTS, Database, make_tables
+from dpcurves_parties.serving.database import Result, Work
 from dpcurves_parties.serving.messages import ProtocolAborted, Trouble
 
 from .visitors import NOTHING, Right, Subject, Visitor, require
@@ -92,10 +92,6 @@ SYNTHETIC = Table(
     "dpcurves_synthetic_tables", METADATA, *_keys("dataset"), _version(), *_texts("statement"),
     Column("packed", sql.LargeBinary, nullable=False), *_texts("made_at"),
 )  # fmt: skip
-
-
-Result = TypeVar("Result")
-Work = Callable[[Connection], Result]
 
 
 class Store:

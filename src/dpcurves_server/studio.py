@@ -1,4 +1,7 @@
-"""The process that draws sketches and comparisons, a cache of results, and requests that wait for pictures."""
+"""The process that draws sketches and comparisons, a cache of results, and requests that wait for pictures.
+
+It is no pool's: one that takes too long is killed and another begun, and it ends with the server, even a killed one.
+"""
 
 from __future__ import annotations
 

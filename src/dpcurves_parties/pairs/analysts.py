@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 
-from dpcurves.arrays import IntArray
 from dpcurves.conversation import ALL, Release
 from dpcurves.curves.pair_mean import UStatistic
 from dpcurves.curves.result import warn_of
@@ -18,7 +17,6 @@ from ..serving.task_document import Ticket
 from ..serving.two_servers.kinds import Asked, NotClosed, closed_standing
 from ..serving.two_servers.owner import require_task
 from .attendance import octets_of
-from .promise import Agreement
 from .readings import pair_statistic
 from .release import told
 from .service import PairQuestions
@@ -42,7 +40,12 @@ def ask_people(task: PairTask, ticket: Ticket, patience: float = PATIENCE) -> US
     answer = facts_of(message, "server", task=str, seed=str, came=str, values=list)
     if answer["task"] != task.hash or any(type(value) is not int for value in answer["values"]):
         raise ProtocolAborted("server", f"its answer {UNLIKE}", 502)
-    pairs = _came(task.shown(octets_of(answer["seed"])), answer["came"])
+    agreed = task.shown(octets_of(answer["seed"]))
+    octets, many = np.frombuffer(octets_of(answer["came"]), np.uint8), len(agreed.meetings)
+    if len(octets) != -(-many // 8):
+        raise ProtocolAborted("server", f"its answer {UNLIKE}", 502)
+    came = np.unpackbits(octets, count=many, bitorder="little").astype(np.bool_)
+    pairs = np.array([meeting.people for meeting in agreed.meetings], dtype=np.int64)[came]
     allotment = QuestionBudget.told(task.hash, task.loss.of_one_release()).pay(task.query, ALL)
     return _read(told(task.plan(task.people), pairs, answer["values"], allotment))
 
@@ -51,16 +54,6 @@ def _read(release: Release) -> UStatistic:
     found = pair_statistic(release)
     warn_of(found)
     return found
-
-
-def _came(agreed: Agreement, digits: str) -> IntArray:
-    """The pairs that came, of those that the seed has drawn."""
-    octets = np.frombuffer(octets_of(digits), np.uint8)
-    many = len(agreed.meetings)
-    if len(octets) != -(-many // 8):
-        raise ProtocolAborted("server", f"its answer {UNLIKE}", 502)
-    came = np.unpackbits(octets, count=many, bitorder="little").astype(np.bool_)
-    return np.array([meeting.people for meeting in agreed.meetings], dtype=np.int64)[came]
 
 
 def ask_pairs(task: PairTask, ticket: Ticket, party: int = 0, patience: float = PATIENCE) -> UStatistic:

@@ -33,6 +33,7 @@ from dpcurves.cli.refusal import OF_COLUMNS, Misuse, as_typed
 from dpcurves.cli.terminal import say, terminal
 
 from ..forms import Field, Form
+from ..visitors import MACHINE, Role
 
 if TYPE_CHECKING:
     from dpcurves.ledger import Account
@@ -312,8 +313,6 @@ def person(person: OnePerson, keeping: Keeping) -> None:
     Example: dpcurves server person ann --store sqlite:///server.db
     """
     gate = keeping.gate()
-    from .. import MACHINE, Role
-
     if (person.subject is None) != (person.issuer is None):
         raise Misuse("subject", "--subject and --issuer are given together")
     if all(each.name != person.name for each in gate.people.all(MACHINE)):
@@ -338,7 +337,6 @@ def dataset(source: SourceOptions, dataset: OneDataset, protected: Protected, ke
     --adjacency add-remove --store sqlite:///server.db
     """
     gate = keeping.gate()
-    from .. import MACHINE
     from ..datasets import Relation
     from ..datasets import Source as Place
 
@@ -361,8 +359,6 @@ def synthetic(table: SyntheticTable, keeping: Keeping) -> None:
     --store sqlite:///server.db
     """
     gate = keeping.gate()
-    from .. import MACHINE
-
     dataset = gate.datasets.get(MACHINE, table.dataset)
     gate.synthetic.put(MACHINE, dataset, _octets(table.file), table.statement)
     say(terminal(), f"beside {dataset.name}, version {dataset.version}: {table.file}")
@@ -374,8 +370,6 @@ def project(project: ProjectName, keeping: Keeping) -> None:
     Example: dpcurves server project delays --dataset flights --admit ann,bob --store sqlite:///server.db
     """
     gate = keeping.gate()
-    from .. import MACHINE
-
     if project.dataset is not None:
         gate.projects.make(MACHINE, project.name, project.dataset)
     for name in filter(None, project.admit.split(",")):
@@ -392,8 +386,6 @@ def allowance(share: Share, most: Price, keeping: Keeping) -> None:
     gate = keeping.gate()
     from dpcurves.ledger import Together
 
-    from .. import MACHINE
-
     together = Together.MAY_EXCEED if share.may_exceed else Together.WITHIN
     gate.projects.allow(MACHINE, share.project, most.loss(), share.analyst, together)
     say(terminal(), f"set: {share.analyst or share.project} may spend {most.loss()}")
@@ -409,8 +401,6 @@ def _seconds(name: str, text: str) -> float:
 def _account(gate: Gate, relation: Relation, name: str, protected: Protected) -> Account:
     """Account that is charged: that of the previous version if the people are the same, else a new one."""
     from dpcurves.ledger import Account
-
-    from .. import MACHINE
 
     earlier = None if relation.name == "FIRST" else gate.datasets.get(MACHINE, name)
     if earlier is not None and relation.name == "SAME_PEOPLE":

@@ -160,10 +160,6 @@ def _issuer(visit: Visit) -> str:
     return visit.site.issuer.url
 
 
-def _subject(visit: Visit) -> str:
-    return visit.typed("subject")
-
-
 def _role(visit: Visit) -> Role:
     if visit.typed("role") not in {each.value for each in Role}:
         raise ProtocolAborted("role", "operator is given here; stewards and auditors are named on the machine")
@@ -181,7 +177,9 @@ CHANGES: Mapping[str, Callable[[Visit, str], None]] = MappingProxyType(
         "lock": lambda visit, name: visit.gate.people.lock(visit.who, name),
         "unlock": lambda visit, name: visit.gate.people.unlock(visit.who, name),
         "give": lambda visit, name: visit.gate.people.give_role(visit.who, name, _role(visit), _dataset(visit)),
-        "subject": lambda visit, name: visit.gate.people.set_subject(visit.who, name, _issuer(visit), _subject(visit)),
+        "subject": lambda visit, name: visit.gate.people.set_subject(
+            visit.who, name, _issuer(visit), visit.typed("subject")
+        ),
         "take": lambda visit, name: visit.gate.people.take_role(visit.who, name, _role(visit), _dataset(visit)),
     }
 )

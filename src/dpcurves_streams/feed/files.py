@@ -209,10 +209,8 @@ class Tuples:
         rows = read_in_sql(self._source.scan(engine.connection, sorted(set(self._places))), bound, extra)
         tick = f"CASE WHEN moment < {used.start} THEN 0 ELSE (moment - {used.start}) // {used.every} + 1 END"
         placed = f"SELECT {tick} AS tick, {place_in_sql(bound)} AS place, moment, owner FROM ({rows})"
-        engine.connection.execute(f"CREATE TEMP TABLE {_PLACED} AS {_ranked(placed, used)}", self._secret())
-
-    def _secret(self) -> dict[str, str]:
-        return {} if self._used.user is None else {"secret": self._key.hex()}
+        secret = {} if used.user is None else {"secret": self._key.hex()}
+        engine.connection.execute(f"CREATE TEMP TABLE {_PLACED} AS {_ranked(placed, used)}", secret)
 
 
 def _ranked(placed: str, used: Used) -> str:

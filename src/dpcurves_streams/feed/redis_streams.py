@@ -103,20 +103,16 @@ class RedisWindows:
             self._take(windows, batch)
         while tick != schedule.ticks:
             now, newest = self._entries.now(), self._entries.newest()
-            self._drain(windows, newest)
+            while batch := self._entries.new(None):  # all entries up to this one
+                self._take(windows, batch)
+                if _order(batch[-1][0]) >= _order(newest):
+                    break
             last = schedule.closed_by(now)
             for ticks in self._intake.batches(tick + 1, last):
                 yield windows.close(ticks[-1])
             if last <= tick:
                 self._take(windows, self._entries.new(max(1, (schedule.closes(tick + 1) - now) // 1000)))
             tick = max(tick, last)
-
-    def _drain(self, windows: OpenWindows, newest: bytes) -> None:
-        """Take all entries up to this one."""
-        while batch := self._entries.new(None):
-            self._take(windows, batch)
-            if _order(batch[-1][0]) >= _order(newest):
-                return
 
     def _take(self, windows: OpenWindows, batch: Sequence[Entry]) -> None:
         if not self._entries.holds():

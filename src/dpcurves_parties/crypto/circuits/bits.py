@@ -295,17 +295,14 @@ class Bits:
         ends = [one * other for one in (self.low, self.high) for other in (many.low, many.high)]
         low, high = min(0, *ends), max(0, *ends)
         if (self.low, self.high) == (many.low, many.high) == (-1, 1):
-            return self._product_of_signs(many)
+            # Each has two bits: whether it is odd, and whether it is negative.
+            odd = self.wiring.conjunction(self.wires[0], many.wires[0])
+            negative = self.wiring.conjunction(odd, self.wiring.xor(self.wires[1], many.wires[1]))
+            return Bits(self.wiring, (odd, negative), -1, 1)
         odd = self.wires[0] if self.wires else ZERO
         kept = tuple(self.wiring.conjunction(odd, wire) for wire in many.wires)
         kept_number = Bits(self.wiring, kept, min(0, many.low), max(0, many.high))
         return kept_number if self.low >= 0 else kept_number._negated_where(self.wires[-1], low, high)
-
-    def _product_of_signs(self, other: Bits) -> Bits:
-        """The product of two signs, each with two bits: whether it is odd, and whether it is negative."""
-        odd = self.wiring.conjunction(self.wires[0], other.wires[0])
-        negative = self.wiring.conjunction(odd, self.wiring.xor(self.wires[1], other.wires[1]))
-        return Bits(self.wiring, (odd, negative), -1, 1)
 
     def _partial_products(self, many: Bits) -> Iterator[Bits]:
         for place, wire in enumerate(self.wires):

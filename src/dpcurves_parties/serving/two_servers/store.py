@@ -187,9 +187,16 @@ class Store:
 
         def work(connection: Connection) -> int:
             lock(connection, task)
-            _require_open(connection, task)
+            state = standing_of(connection, task).state
+            if state is TaskState.CLOSED:
+                raise ProtocolAborted("reports", "the task is closed; it takes no more", 409)
+            if state is TaskState.FROZEN:
+                raise Frozen
             kept = _bound(connection, task, offer)
-            new = _new(connection, task, offer.reports)
+            ids = [report.id for report in offer.reports]
+            found = select(REPORTS.c.id).where(REPORTS.c.task == task, REPORTS.c.id.in_(ids))
+            known = set(connection.execute(found).scalars())
+            new = list({report.id: report for report in offer.reports if report.id not in known}.values())
             if kept + len(new) > most:
                 raise ProtocolAborted("reports", f"at most {most} of one owner are taken; {kept} are here", 409)
             if new:
@@ -319,14 +326,6 @@ class Store:
         return self._database.read(work)
 
 
-def _require_open(connection: Connection, task: str) -> None:
-    state = standing_of(connection, task).state
-    if state is TaskState.CLOSED:
-        raise ProtocolAborted("reports", "the task is closed; it takes no more", 409)
-    if state is TaskState.FROZEN:
-        raise Frozen
-
-
 def _bound(connection: Connection, task: str, offer: Offer) -> int:
     """Number of the owner's reports here, once its ticket is bound to this contribution alone."""
     ours = CONTRIBUTIONS.c.task == task, CONTRIBUTIONS.c.owner == offer.owner
@@ -343,13 +342,6 @@ def _bound(connection: Connection, task: str, offer: Offer) -> int:
     _count(connection, task, offer.owner, -row.reports)
     connection.execute(update(CONTRIBUTIONS).where(*ours).values(contribution=offer.contribution))
     return 0
-
-
-def _new(connection: Connection, task: str, reports: Sequence[Stored]) -> list[Stored]:
-    ids = [report.id for report in reports]
-    found = select(REPORTS.c.id).where(REPORTS.c.task == task, REPORTS.c.id.in_(ids))
-    known = set(connection.execute(found).scalars())
-    return list({report.id: report for report in reports if report.id not in known}.values())
 
 
 def _count(connection: Connection, task: str, owner: int, more: int) -> None:
