@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from threading import Lock
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +17,7 @@ from sqlalchemy import Column, Connection, MetaData, Table, func, insert, select
 
 from dpcurves.conversation import ALL
 from dpcurves.ledger import QuestionBudget
-from dpcurves.ledger.database import alone, make_tables
+from dpcurves.ledger.database import alone
 
 from ..serving.database import ServerDatabase
 from ..serving.messages import ProtocolAborted, opened
@@ -83,8 +83,7 @@ class RelayStore:
     """Key bundles and letters of all tasks, in the database at a URL: what was acknowledged is on its disk."""
 
     def __init__(self, url: str) -> None:
-        self._database = ServerDatabase(url, "relay")
-        self._database.write(partial(make_tables, tables=METADATA))
+        self._database = ServerDatabase(url, "relay", METADATA)
 
     def seed(self, task: str) -> bytes | None:
         """The seed of pairs; None: it was not shown yet."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from traceback import extract_tb
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
@@ -119,7 +119,6 @@ class Rate:
             raise ProtocolAborted(self.what, f"at most {self.most} a minute are answered; {self.remedy}", 429)
 
 
-Service = TypeVar("Service")
 Handler = Callable[..., Coroutine[Any, Any, Response]]
 
 
@@ -132,6 +131,22 @@ class Ticketed(Protocol):
         ...
 
 
+class TaskService(Protocol):
+    """The service of one task, as far as those of all kinds are alike."""
+
+    @property
+    def task(self) -> Ticketed: ...
+
+    def standing(self) -> bytes: ...
+
+    def close(self, message: bytes, /) -> bytes: ...
+
+    def answer(self, message: bytes, /) -> bytes: ...
+
+
+Service = TypeVar("Service", bound=TaskService)
+
+
 def task_app(standing: Handler, handlers: Mapping[str, Handler]) -> FastAPI:
     """Answer ``GET /tasks/NAME``, and ``POST`` below it by these handlers; errors are one line."""
     app = FastAPI(title="dpcurves aggregator", openapi_url=None, docs_url=None, redoc_url=None)
@@ -142,11 +157,43 @@ def task_app(standing: Handler, handlers: Mapping[str, Handler]) -> FastAPI:
     return app
 
 
-def service_of(services: Mapping[str, Service], task: str) -> Service:
-    """The one that works on this task. Raises `ProtocolAborted`: there is none."""
-    if task not in services:
-        raise ProtocolAborted("task", "this server has another task, not this one", 404)
-    return services[task]
+class Front(Generic[Service]):
+    """Router of what is asked of any task: authorises requests, and forwards each to the service of the task.
+
+    Args:
+        services: A service for each task.
+        largest: Bytes of a question, or of what closes a task.
+    """
+
+    def __init__(self, services: Mapping[str, Service], largest: int) -> None:
+        self._services, self._largest = services, largest
+
+    async def standing(self, task: str) -> Response:
+        """Respond to anybody with the state of the task."""
+        return await told(self.service(task).standing)
+
+    async def close(self, task: str, request: Request) -> Response:
+        """Close the task for the coordinator."""
+        service = self.service(task)
+        bearer_of(service.task, request, Role.COORDINATOR)
+        message = await body_of(request, self._largest)
+        return await told(lambda: service.close(message))
+
+    async def answers(self, task: str, request: Request) -> Response:
+        """Respond to an analyst's question."""
+        service = self.service(task)
+        self.count(task, bearer_of(service.task, request, Role.ANALYST))
+        message = await body_of(request, self._largest)
+        return await told(lambda: service.answer(message))
+
+    def count(self, task: str, analyst: int) -> None:
+        """Count a question. Raises `ProtocolAborted`: there were too many."""
+
+    def service(self, task: str) -> Service:
+        """The one that works on this task. Raises `ProtocolAborted`: there is none."""
+        if task not in self._services:
+            raise ProtocolAborted("task", "this server has another task, not this one", 404)
+        return self._services[task]
 
 
 def bearer_of(task: Ticketed, request: Request, role: Role) -> int:

@@ -28,13 +28,8 @@ def first_managed(visit: Visit) -> Response:
     return to("manage", min(visit.who.stewards))
 
 
-def manage(visit: Visit) -> Response:
-    """Budget, queue and log of a dataset, for who manages it."""
-    return _manage(visit)
-
-
-def _manage(visit: Visit, wrong: str = "", said_of_table: str = "") -> Response:
-    """That page, perhaps with what is wrong with a table that was sent, and what was said of that."""
+def manage(visit: Visit, wrong: str = "", said_of_table: str = "") -> Response:
+    """Budget, queue and log of a dataset, for who manages it; perhaps with what is wrong with a table that was sent."""
     who, gate, name = visit.who, visit.gate, visit.parts["dataset"]
     statement = gate.datasets.statement(who, name)
     projects = [each for each in gate.projects.all(who) if each.dataset == name]
@@ -103,13 +98,8 @@ def put_table(visit: Visit) -> Response:
     except ProtocolAborted:
         raise
     except ValueError as error:
-        return _manage(visit, str(error), visit.typed("statement"))
+        return manage(visit, str(error), visit.typed("statement"))
     return to("manage", dataset.name, said="put")
-
-
-def audit(visit: Visit) -> Response:
-    """The log, and what all datasets have spent."""
-    return _audit(visit)
 
 
 def verify(visit: Visit) -> Response:
@@ -121,8 +111,8 @@ def verify(visit: Visit) -> Response:
     except ProtocolAborted:
         raise
     except ValueError as error:
-        return _audit(visit, changed=str(error), head=head)
-    return _audit(visit, verified=[("Entries", f"{found.entries:,}"), ("Head", found.head)], head=head)
+        return audit(visit, changed=str(error), head=head)
+    return audit(visit, verified=[("Entries", f"{found.entries:,}"), ("Head", found.head)], head=head)
 
 
 def log(visit: Visit) -> Response:
@@ -195,7 +185,8 @@ def _parted(shares: list[AllowanceBalance]) -> dict[str, object]:
     return {"whole": whole, "analysts": [each for each in shares if each.analyst is not None]}
 
 
-def _audit(visit: Visit, **facts: Any) -> Response:
+def audit(visit: Visit, **facts: Any) -> Response:
+    """The log, and what all datasets have spent."""
     after = (visit.query.get("after") or ["0"])[0]
     start = int(after) if after.isascii() and after.isdigit() and len(after) < 18 else 0
     events = visit.gate.audit.events(visit.who, start, LOG_LINES)

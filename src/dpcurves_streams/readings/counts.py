@@ -222,7 +222,7 @@ class Auto:
         return shown
 
 
-class AutoWindow:
+class AutoWindow(Auto):
     """Estimate sums over the last ticks from the same noisy counts, by the smoother that is best for sums.
 
     The method is that of `Auto`: the candidates are the raw sum, sums of smoothed counts and zero, each with an
@@ -237,23 +237,16 @@ class AutoWindow:
         ValueError: the variance is negative or not finite, or there is no count, or no tick in a window.
     """
 
-    __slots__ = ("_ring", "_state", "_variances", "passed")
+    __slots__ = ("_ring",)
 
     def __init__(self, variance: float | FloatArray, width: int, keys: int = 1) -> None:
-        self._variances = require_variances(variance, keys)
+        super().__init__(variance, keys)
         if whole("width", width) < 1:
             raise Refused("width", f"at least 1 tick is needed, got {width}")
         self._state = np.zeros((keys, 6, len(RATES)))
         self._ring = np.zeros((width, keys, len(RATES)))
-        self.passed = 0
-
-    def read(self, counts: Sequence[float]) -> FloatArray:
-        """Estimates of the sums of the newest windows, (keys,)."""
-        (shown,) = self.read_all(row(counts, len(self._state)))
-        return np.asarray(shown)
 
     def read_all(self, counts: FloatArray) -> FloatArray:
-        """Estimates for several ticks at once, (ticks, keys)."""
         shown = follow_windows(counts, self._variances, self.passed, self._state, self._ring)
         self.passed += len(counts)
         return shown

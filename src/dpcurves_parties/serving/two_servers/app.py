@@ -16,7 +16,8 @@ from ..channel import PATIENCE
 from ..identity import Identity
 from ..messages import ProtocolAborted, opened
 from ..server import PEER, USUAL, Address, Door, Limits, Line, proving, serve
-from ..task_app import Handler, Rate, bearer_of, body_of, service_of, task_app, tell_of, told
+from ..task_app import Front as TaskFront
+from ..task_app import Handler, Rate, bearer_of, body_of, task_app, tell_of, told
 from ..task_document import Role
 from .collection import LARGEST_QUESTION, Collection, Resources
 from .kinds import SharedTask, kind_named
@@ -40,45 +41,29 @@ def create_app(services: Mapping[str, AnyService]) -> FastAPI:
     return task_app(front.standing, handlers)
 
 
-class Front:
+class Front(TaskFront[AnyService]):
     """Router: authorises requests, and forwards each to the service of the task."""
 
     def __init__(self, services: Mapping[str, AnyService]) -> None:
-        self._services, self._rates = (
-            services,
-            {task: Rate(PER_MINUTE, "question", "ask again in a minute") for task in services},
-        )
+        super().__init__(services, LARGEST_QUESTION)
+        self._rates = {task: Rate(PER_MINUTE, "question", "ask again in a minute") for task in services}
         # Answers wait for the other server, so its threads are no analyst's: else both servers could wait for each
         # other.
         self._others = ThreadPoolExecutor(FOR_PEER, "peer")
 
-    async def standing(self, task: str) -> Response:
-        """Respond to anybody with the state of the task."""
-        return await told(self._service(task).standing)
-
     async def reports(self, task: str, request: Request) -> Response:
         """Accept a batch from an owner."""
-        service = self._service(task)
+        service = self.service(task)
         owner, message = bearer_of(service.task, request, Role.OWNER), await body_of(request, LARGEST_BATCH)
         return await told(lambda: service.receive(owner, message))
 
-    async def close(self, task: str, request: Request) -> Response:
-        """Close the task for the coordinator."""
-        service = self._service(task)
-        bearer_of(service.task, request, Role.COORDINATOR)
-        message = await body_of(request, LARGEST_QUESTION)
-        return await told(lambda: service.close(message))
-
-    async def answers(self, task: str, request: Request) -> Response:
-        """Respond to an analyst's question."""
-        service = self._service(task)
-        self._rates[task].count(bearer_of(service.task, request, Role.ANALYST))
-        message = await body_of(request, LARGEST_QUESTION)
-        return await told(lambda: service.answer(message))
+    def count(self, task: str, analyst: int) -> None:
+        """Count a question. Raises `ProtocolAborted`: there were too many."""
+        self._rates[task].count(analyst)
 
     async def of_peer(self, task: str, what: str, request: Request) -> Response:
         """Respond to the other server."""
-        service = self._service(task)
+        service = self.service(task)
         if request.scope.get(PEER) != _other(service):
             raise ProtocolAborted("peer", "the other server of this task alone may ask this", 403)
         if what not in service.OF_PEER:
@@ -86,9 +71,6 @@ class Front:
         work, most = service.OF_PEER[what]
         message = await body_of(request, most)
         return await told(lambda: work(service, message), self._others)
-
-    def _service(self, task: str) -> AnyService:
-        return service_of(self._services, task)
 
 
 def sessions_of(services: Mapping[str, AnyService]) -> Callable[[Line, bytes], None]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
 import sqlalchemy as sql
 from sqlalchemy import Column, Connection, Table, delete, func, insert, select, update
 
-from dpcurves.ledger.database import alone, make_tables
+from dpcurves.ledger.database import alone
 
 from ..database import ServerDatabase
 from ..messages import ProtocolAborted
@@ -160,8 +159,7 @@ class Store:
     """Storage of the reports of all tasks of one server, in its ledger's database; `who` is its name in errors."""
 
     def __init__(self, url: str, who: str = "") -> None:
-        self._database = ServerDatabase(url, who)
-        self._database.write(partial(make_tables, tables=METADATA))
+        self._database = ServerDatabase(url, who, METADATA)
 
     def begin(self, task: str) -> None:
         """Create the row of a task, if it is new."""
