@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -22,32 +22,7 @@ MOST_DRAWN = 10**9
 """People of whom a sample is drawn without replacement; a limit of NumPy."""
 
 
-class Asked(Protocol):
-    """Attributes of `Tallied` that are needed here."""
-
-    @property
-    def rows(self) -> int: ...
-    @property
-    def people(self) -> int: ...
-    @property
-    def whole(self) -> bool: ...
-    @property
-    def about_all(self) -> bool: ...
-    @property
-    def told(self) -> tuple[Responses, ...]: ...
-    @property
-    def cell_shares(self) -> FloatArray: ...
-    def over(self, level: Responses, cells: Any) -> Any:
-        """Sums over the answers of a level."""
-
-    def debiased_of_told(self, tallies: Sequence[FloatArray], missing: Sequence[FloatArray]) -> FloatArray:
-        """Unbiased counts of all people."""
-
-    def joined(self, counts: Sequence[FloatArray], missing: Sequence[FloatArray]) -> FloatArray:
-        """Counts of all levels, and the best count of missing values."""
-
-
-def drawn_errors(law: Asked, draws: int, generator: np.random.Generator) -> FloatArray:
+def drawn_errors(law: Tallied, draws: int, generator: np.random.Generator) -> FloatArray:
     """Errors of `Tallied.debiased`, given the shares that the law knows: (draws, values).
 
     Where few reports are false, their numbers are binomial and far from normal: the whole release is drawn afresh then.
@@ -58,7 +33,7 @@ def drawn_errors(law: Asked, draws: int, generator: np.random.Generator) -> Floa
     return drawn(law, draws, generator)
 
 
-def _of_people(law: Asked, draws: int, generator: np.random.Generator) -> FloatArray:
+def _of_people(law: Tallied, draws: int, generator: np.random.Generator) -> FloatArray:
     """Errors of releases about as many people in each cell as is likely: levels ask some, and reports are drawn."""
     people = apportioned(law.people, law.cell_shares)
     tallies, last = [], []
@@ -81,7 +56,7 @@ def apportioned(people: int, shares: FloatArray) -> IntArray:
     return np.asarray(np.diff(np.floor(ends + 0.5), prepend=0)).astype(np.int64)
 
 
-def _asked(law: Asked, people: IntArray, draws: int, generator: np.random.Generator) -> list[IntArray]:
+def _asked(law: Tallied, people: IntArray, draws: int, generator: np.random.Generator) -> list[IntArray]:
     """The number of people of each cell that every level asked, (draws, cells): samples without replacement, or all."""
     if law.about_all:
         return [np.repeat(people[None], draws, axis=0) for _ in law.told]
@@ -121,7 +96,7 @@ def _narrower(level: Responses, answers: IntArray) -> FloatArray:
     return np.asarray(np.sqrt(np.maximum(together, 0.0) / alone))
 
 
-def _normal(law: Asked, draws: int, generator: np.random.Generator) -> FloatArray:
+def _normal(law: Tallied, draws: int, generator: np.random.Generator) -> FloatArray:
     """Errors of normal laws with the exact covariances of false reports and of samples without replacement."""
     sampled = _sampling(law, draws, generator)
     counts, apart = [], []
@@ -136,7 +111,7 @@ def _normal(law: Asked, draws: int, generator: np.random.Generator) -> FloatArra
     return law.joined(counts, apart)
 
 
-def _sampling(law: Asked, draws: int, generator: np.random.Generator) -> list[FloatArray]:
+def _sampling(law: Tallied, draws: int, generator: np.random.Generator) -> list[FloatArray]:
     """Deviations of the answers of each level from those of all people, as counts of all: none if all were asked.
 
     Each level asked some of those whom finer levels left, a sample without replacement. Where n of m people are drawn,

@@ -84,7 +84,7 @@ class PairLaw(Law):
         """The law of what `to_json` wrote."""
         told = stored[cls.KEY]
         facts: dict[str, Any] = {name: int(told[name]) for name in _COUNTED}
-        return cls(**facts, **{name: Fraction(told[name]) for name in ("step", *cls.OWN)})
+        return cls(**facts | {name: Fraction(told[name]) for name in ("step", *cls.OWN)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 
 from .messages import ProtocolAborted, Trouble
-from .task_document import Role, hash_of
+from .task_document import Role, TaskDocument, hash_of
 
 # Request and response bodies: bounded sizes, and errors of one line.
 BEGIN, SLOWEST = 10, 2**16
@@ -122,20 +122,11 @@ class Rate:
 Handler = Callable[..., Coroutine[Any, Any, Response]]
 
 
-class Ticketed(Protocol):
-    """A task, as far as it says whose tickets are good."""
-
-    @property
-    def bearers(self) -> Mapping[tuple[Role, str], int]:
-        """The numbers of bearers, by role and hash of token."""
-        ...
-
-
 class TaskService(Protocol):
     """The service of one task, as far as those of all kinds are alike."""
 
     @property
-    def task(self) -> Ticketed: ...
+    def task(self) -> TaskDocument: ...
 
     def standing(self) -> bytes: ...
 
@@ -196,7 +187,7 @@ class Front(Generic[Service]):
         return self._services[task]
 
 
-def bearer_of(task: Ticketed, request: Request, role: Role) -> int:
+def bearer_of(task: TaskDocument, request: Request, role: Role) -> int:
     """The number of who holds a ticket of this role. Raises `ProtocolAborted`: the request has none."""
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     number = task.bearers.get((role, hash_of(token)))
