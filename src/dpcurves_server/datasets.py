@@ -30,22 +30,6 @@ PLACES = ("data", "table", "delimiter")
 """What an error is about that speaks of where the records lie, and not of what is in them."""
 
 
-def require_fits(data: object, delimiter: str, unit: Unit, columns: Sequence[Declared]) -> None:
-    """Refuse records without a column that is declared, or with one of another kind. Looks at no row.
-
-    What the records have instead is not said: the first line of a file without a header is somebody's.
-
-    Raises:
-        ValueError: names the first declared column that is not there, or that the records can not be opened.
-    """
-    records = _opened(data, delimiter, unit)
-    try:
-        for each in columns:
-            _require(records, each)
-    finally:
-        records.close()
-
-
 def _opened(data: object, delimiter: str, unit: Unit) -> Records:
     from dpcurves.records import open_records
 
@@ -130,12 +114,20 @@ class Source:
         return table_at(self.data, self.table)
 
     def require(self, unit: Unit, columns: Sequence[Declared]) -> None:
-        """Refuse records that lack a declared column, or the unit's. Looks at no row, and says nothing that they have.
+        """Refuse records without a column that is declared, or the unit's, or with one of another kind.
+
+        No row is looked at, and what the records have instead is not said: the first line of a file without a header is
+        somebody's.
 
         Raises:
-            ValueError: they do, or can not be opened.
+            ValueError: names the first declared column that is not there, or that the records can not be opened.
         """
-        require_fits(self.records(), self.delimiter, unit, columns)
+        records = _opened(self.records(), self.delimiter, unit)
+        try:
+            for each in columns:
+                _require(records, each)
+        finally:
+            records.close()
 
 
 class Datasets:

@@ -163,8 +163,9 @@ class Front:
         Raises:
             ProtocolAborted: nobody is recognised, or they ask too often.
         """
-        token = token_of(request)
-        found = self.gate.tokens.find(token) if token is not None else self._by_session(request)
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        bears = kind.lower() == "bearer" and token
+        found = self.gate.tokens.find(token) if bears else self._by_session(request)
         if found is None:
             self.strangers.count(address_of(request))
             raise ProtocolAborted("sign-in", "a token is needed: Authorization: Bearer ...", 401)
@@ -194,12 +195,6 @@ class Front:
         if request.method not in SAFE and not compare_digest(given.encode(), found.csrf.encode()):
             raise ProtocolAborted("session", f"the header {CSRF_HEADER} of this session is needed", 403)
         return found.visitor
-
-
-def token_of(request: Request) -> str | None:
-    """The token that a request bears; None: it bears none."""
-    kind, _, token = request.headers.get("authorization", "").partition(" ")
-    return token if kind.lower() == "bearer" and token else None
 
 
 def address_of(request: Request) -> str:

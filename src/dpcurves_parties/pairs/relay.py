@@ -238,7 +238,8 @@ class Relay:
         _, slot = self._place(message[:NUMBERS])
         if slot[1] != person:
             raise ProtocolAborted("letter", "its place is another person's", 403)
-        largest = OVERHEAD + (self.largest_share if slot[2] == SHARE else self.largest_message)
+        share = -(-self.task.promise.response.width // 8)
+        largest = OVERHEAD + (share if slot[2] == SHARE else self.largest_message)
         if not OVERHEAD < len(message) - NUMBERS <= largest:
             raise ProtocolAborted("letter", f"it has at most {largest} bytes", 413)
         if self.store.bundle(self.task.hash, person) is None:
@@ -298,11 +299,6 @@ class Relay:
         """Bytes that a message between two people may have: tables and transfers, with room for what frames them."""
         circuit = noisy_circuit(self.task.kernel, self.task.promise.response)
         return 1024 + 32 * circuit.ands + 64 * sum(circuit.inputs)
-
-    @property
-    def largest_share(self) -> int:
-        """Bytes of a share of an answer."""
-        return -(-self.task.promise.response.width // 8)
 
     def _place(self, message: bytes) -> tuple[Meeting, Slot]:
         if len(message) != NUMBERS:

@@ -77,11 +77,6 @@ class Ticket:
         return ticket
 
 
-def fresh_token() -> str:
-    """A new token that nobody has seen."""
-    return secrets.token_hex(32)
-
-
 def hash_of(token: str) -> str:
     """The public hash of a token: tokens have 256 random bits, so nobody finds one from it."""
     return sha256(b"dpcurves token\n" + token.encode()).hexdigest()
@@ -142,10 +137,6 @@ class TaskDocument(Document):
     def bearers(self) -> Mapping[tuple[Role, str], int]:
         """The number of who holds a ticket, by its role and the hash of its token."""
         return {(role, name): number for role in Role for number, name in enumerate(self.tokens.get(role, ()))}
-
-    def taken_by(self, tokens: Mapping[Role, tuple[str, ...]]) -> Self:
-        """A task of the same facts for the bearers of these tokens."""
-        return self.of_facts(self.facts(), tokens)
 
     @abstractmethod
     def facts(self) -> Mapping[str, Any]:
@@ -229,8 +220,9 @@ def found(draft: Draft, numbers: Mapping[Role, int], document: Path, tickets: Pa
     """
     if any(number < 1 for number in numbers.values()):
         raise Refused("owners, analysts", "at least one of each is needed")
-    tokens = {role: [fresh_token() for _ in range(numbers[role])] for role in Role}
-    task = draft.taken_by({role: tuple(hash_of(token) for token in tokens[role]) for role in Role})
+    tokens = {role: [secrets.token_hex(32) for _ in range(numbers[role])] for role in Role}
+    hashes = {role: tuple(hash_of(token) for token in tokens[role]) for role in Role}
+    task = draft.of_facts(draft.facts(), hashes)
     try:
         tickets.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:

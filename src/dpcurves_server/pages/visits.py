@@ -94,11 +94,6 @@ def sentence(words: str) -> str:
     return words.upper() if words == "auc" else words[:1].upper() + words[1:]
 
 
-def rendered(name: str, facts: Mapping[str, Any]) -> str:
-    """A page."""
-    return templates().get_template(name).render(facts)
-
-
 # Prices as people type them: a number in the currency of a dataset's account.
 def price_of(field: str, currency: Currency, text: str) -> PrivacyLoss:
     """The loss that was typed into this field.
@@ -228,7 +223,7 @@ class Visit:
             "places": [] if signed is None else self._places(signed.visitor),
             "said": None if words is None else {"kind": "good", "words": words}, "oidc": self.site.elsewhere,
         }  # fmt: skip
-        return HTMLResponse(rendered(template, {**common, **facts}), status)
+        return HTMLResponse(templates().get_template(template).render({**common, **facts}), status)
 
     def _places(self, who: Visitor) -> list[Place]:
         found = [

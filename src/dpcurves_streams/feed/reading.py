@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from types import TracebackType
-from typing import Any, BinaryIO, Protocol, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 
@@ -85,14 +85,6 @@ def states_of(question: Question) -> tuple[dict[str, Any], ...]:
 
 def _named(axis: Axis | Categories, slot: int) -> Any:
     return axis.values[slot] if isinstance(axis, Categories) else float(axis.grid.edges[slot])
-
-
-class Sink(Protocol):
-    """Something that readings are written to, in each run from the first step on; none is there twice."""
-
-    def write(self, reading: StepReading) -> None:
-        """Write one step, unless it is there."""
-        ...
 
 
 class JsonLinesFile:
