@@ -19,7 +19,7 @@ from ..serving.messages import ProtocolAborted, facts_of
 from ..serving.messages import opened as read
 from ..serving.server import PROTOCOL
 from ..serving.two_servers import report_set
-from ..serving.two_servers.collection import CLOSES, LARGEST_QUESTION, Collection, OfPeer, Resources
+from ..serving.two_servers.collection import CLOSES, LARGEST_QUESTION, Collection, OfPeer
 from ..serving.two_servers.kinds import Asked, TaskKind, require_set
 from ..serving.two_servers.store import Standing
 from .queries import commitment
@@ -112,9 +112,14 @@ class PairService(Collection[PairTask]):
         "lead": (lambda service, message: service.lead(message), LARGEST_QUESTION),
     })  # fmt: skip
 
-    shelf: PairStore = field(kw_only=True)
-    road: Road = field(kw_only=True)
     _told: Release | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        url, talking = self.place.other(self.task)
+        talking.set_alpn_protocols([PROTOCOL])
+        self.shelf = PairStore(self.place.url, f"server {self.party}")
+        self.road = Road(url, talking, self.place.patience)
 
     @property
     def drawn_as(self) -> str:
@@ -252,13 +257,5 @@ class PairService(Collection[PairTask]):
         return pairs
 
 
-def _served(task: PairTask, place: Resources) -> PairService:
-    url, talking = place.other(task)
-    talking.set_alpn_protocols([PROTOCOL])
-    own = place.party, place.identity, place.store, place.ledger, place.channel(task)
-    shelf = PairStore(place.url, f"server {place.party}")
-    return PairService(task, *own, shelf=shelf, road=Road(url, talking, place.patience))
-
-
-PAIRS = TaskKind(PairTask, _served)
+PAIRS = TaskKind(PairTask, PairService)
 """Tasks of pairs, registered as an entry point."""

@@ -28,7 +28,6 @@ from ..serving.two_servers.collection import (
     LARGEST_QUESTION,
     Collection,
     OfPeer,
-    Resources,
     derived,
 )
 from ..serving.two_servers.kinds import Answer, Asked, TaskKind, require_set
@@ -338,9 +337,5 @@ class TaskService(Collection[Task]):
         return CheckedCounting(self.task.hash, reports, allotment, standing, self.store)
 
 
-def _served(task: Task, place: Resources) -> TaskService:
-    return TaskService(task, place.party, place.identity, place.store, place.ledger, place.channel(task))
-
-
-COUNTS = TaskKind(Task, _served)
+COUNTS = TaskKind(Task, TaskService)
 """Tasks that count, registered as an entry point."""

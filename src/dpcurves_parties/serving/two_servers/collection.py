@@ -307,10 +307,7 @@ class Collection(ABC, Generic[Of]):
 
     Attributes:
         task: The task.
-        party: 0 or 1.
-        identity: Opens what was sealed to this server.
-        store: Storage of reports.
-        ledger: Ledger that is charged.
+        place: Resources of this server.
         peer: The way to the other server.
         OF_PEER: Requests that only the other server may make.
     """
@@ -318,14 +315,12 @@ class Collection(ABC, Generic[Of]):
     OF_PEER: ClassVar[OfPeer] = CLOSES
 
     task: Of
-    party: int
-    identity: Identity
-    store: Store
-    ledger: Ledger
-    peer: Channel
+    place: Resources
     _lock: Lock = field(default_factory=Lock, init=False)
 
     def __post_init__(self) -> None:
+        place, self.peer = self.place, self.place.channel(self.task)
+        self.party, self.identity, self.store, self.ledger = place.party, place.identity, place.store, place.ledger
         self.ledger.create(self.task.account)
         self.store.begin(self.task.hash)
         self._noise = NoiseSecret.of(self.identity, self.ledger, self.task.dataset, self.party, self.drawn_as)
