@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,8 @@ from dpcurves.cli.option_groups import chosen, numbers, whole
 from dpcurves.cli.options import Price
 from dpcurves.cli.refusal import Misuse
 from dpcurves.cli.terminal import say, terminal
+
+from .task_parties import require_packages
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,8 +28,9 @@ if TYPE_CHECKING:
     from .task_parties import Parties
 
 
-NEEDED = ("rbcl", "numba")
 EXTRA = "pairs of people need more packages; install dpcurves[servers,pairs]"
+require_extra = partial(require_packages, "pairs", EXTRA, "rbcl", "numba")
+"""Refuse if the optional packages of the extras ``servers`` and ``pairs`` are missing."""
 
 
 @dataclass(frozen=True)
@@ -120,18 +124,6 @@ def create_of_pairs(of_pairs: OfPairs, price: Price, parties: Parties) -> None:
         f"written: {parties.out}, tickets in {parties.tickets}, and the seed of pairs, secret until closing: {kept}"
     )
     say(terminal(), *statement(task), written)
-
-
-def require_extra() -> None:
-    """Refuse if the optional packages of the extras ``servers`` and ``pairs`` are missing.
-
-    Raises:
-        Misuse: a package is missing.
-    """
-    from importlib.util import find_spec
-
-    if any(find_spec(name) is None for name in NEEDED):
-        raise Misuse("pairs", EXTRA)
 
 
 LEGEND = """\

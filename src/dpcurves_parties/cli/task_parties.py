@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from ..shares.function_shares import Owners
 
 
+def require_packages(argument: str, rule: str, *names: str) -> None:
+    """Refuse if one of these packages is missing. Raises `Misuse`: it is, with this rule."""
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in names):
+        raise Misuse(argument, rule)
+
+
 @dataclass(frozen=True)
 class Parties:
     """Options for the servers, owners and analysts of a new task, and for its files."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +18,7 @@ from dpcurves.cli.terminal import say, terminal, waiting
 
 from .pair_tasks import OfPairs, create_of_pairs
 from .people import close as close_people
-from .task_parties import Bearer, Parties
+from .task_parties import Bearer, Parties, require_packages
 
 if TYPE_CHECKING:
     from dpcurves.cli.option_groups import Command
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
     from ..pairs import PairTask
     from ..shares import Task
 
-NEEDED = ("fastapi", "uvicorn", "cryptography.hazmat.primitives.hpke")
 EXTRA = "two servers need more packages than one curator; install dpcurves[servers]"
+require_extra = partial(require_packages, "task", EXTRA, "fastapi", "uvicorn", "cryptography.hazmat.primitives.hpke")
+"""Refuse if the optional packages of the extra ``servers`` are missing."""
 
 
 @dataclass(frozen=True)
@@ -224,14 +226,6 @@ def close(document: TaskFile, bearer: Bearer) -> None:
         closed = close_task(task, ticket, patience=bearer.seconds, seed=seed)
     senders = f"from {closed.owners} of {len(task.tokens[Role.OWNER])} owners"
     say(terminal(), f"closed: {closed.reports} reports reached both servers, {senders}; their hash is {closed.set}")
-
-
-def require_extra() -> None:
-    """Refuse if the optional packages of the extra ``servers`` are missing. Raises `Misuse`: a package is missing."""
-    from importlib.util import find_spec
-
-    if any(find_spec(name) is None for name in NEEDED):
-        raise Misuse("task", f"{EXTRA}")
 
 
 TASK_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
