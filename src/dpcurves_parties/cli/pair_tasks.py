@@ -112,13 +112,11 @@ def create_of_pairs(of_pairs: OfPairs, price: Price, parties: Parties) -> None:
 
     from ..pairs.queries import commitment
     from ..pairs.task import SIZE, statement, write_seed
-    from ..serving.task_document import Role, found
 
     if parties.check != "nobody":
         raise Misuse("check", "it belongs to counts: of pairs, nobody checks values")
-    seed, owners = token_bytes(SIZE), whole("owners", parties.owners, least=2)
-    numbers = {Role.OWNER: owners, Role.ANALYST: whole("analysts", parties.analysts), Role.COORDINATOR: 1}
-    task = found(of_pairs.draft(price, parties, commitment(seed)), numbers, Path(parties.out), Path(parties.tickets))
+    seed = token_bytes(SIZE)
+    task = parties.found(of_pairs.draft(price, parties, commitment(seed)), least=2)
     kept = write_seed(Path(parties.tickets) / "coordinator-1", seed)
     written = (
         f"written: {parties.out}, tickets in {parties.tickets}, and the seed of pairs, secret until closing: {kept}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from typer import Option
 
@@ -13,7 +13,10 @@ from dpcurves.cli.refusal import Misuse
 
 if TYPE_CHECKING:
     from ..serving.identity import Server
+    from ..serving.task_document import TaskDocument
     from ..shares.function_shares import Owners
+
+Draft = TypeVar("Draft", bound="TaskDocument")
 
 
 def require_packages(argument: str, rule: str, *names: str) -> None:
@@ -69,6 +72,14 @@ class Parties:
             )
             raise Misuse("servers", one if number == 1 else f"{two} a0/server.json,a1/server.json")
         return tuple(read_server(Path(file)) for file in files)
+
+    def found(self, draft: Draft, least: int = 1) -> Draft:
+        """Write the document of a task, and a ticket for each who takes part: at least so many owners."""
+        from ..serving.task_document import Role, found
+
+        owners, analysts = whole("owners", self.owners, least), whole("analysts", self.analysts)
+        numbers = {Role.OWNER: owners, Role.ANALYST: analysts, Role.COORDINATOR: 1}
+        return found(draft, numbers, Path(self.out), Path(self.tickets))
 
     def reports(self) -> int:
         """Most reports that an owner may send. Raises `Misuse`: the number was not given."""

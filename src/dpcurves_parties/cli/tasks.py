@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from dpcurves.cli.option_groups import category, values_of, whole
+from dpcurves.cli.option_groups import category, values_of
 from dpcurves.cli.options import Price, Split
 from dpcurves.cli.refusal import Misuse
 from dpcurves.cli.table_options import CellOptions, TaskDocument
@@ -162,7 +162,6 @@ def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) ->
         create_of_pairs(of_pairs, price, parties)
         return
     require_unsaid("it belongs to tasks of pairs: say with --pairs in how many a person is", of_pairs, OfPairs())
-    from ..serving.task_document import Role, found
     from ..shares import Task
     from ..shares.analyst import statement
 
@@ -171,12 +170,7 @@ def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) ->
         parties.name, counts.counted.named(), counts.cells.declared(), counts.classes.declared(), price.loss(),
         parties.reports(), (first, second), {}, counts.counted.measured_in, owners=parties.checked(),
     )  # fmt: skip
-    numbers = {
-        Role.OWNER: whole("owners", parties.owners), Role.ANALYST: whole("analysts", parties.analysts),
-        Role.COORDINATOR: 1,
-    }  # fmt: skip
-    task = found(draft, numbers, Path(parties.out), Path(parties.tickets))
-    say(terminal(), *statement(task), f"written: {parties.out}, and tickets in {parties.tickets}")
+    say(terminal(), *statement(parties.found(draft)), f"written: {parties.out}, and tickets in {parties.tickets}")
 
 
 def require_unsaid(rule: str, given: Any, nothing: Any) -> None:
