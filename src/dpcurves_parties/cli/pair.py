@@ -69,7 +69,6 @@ def _send_shares(task: PairTask, source: SourceOptions, bearer: Bearer, before: 
 PAIR_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"pair": pair})
 
 
-# Command for the single answer of a task of pairs: the mean, its intervals, and its trust assumptions.
 KIND = "pair mean"
 COVERED = MappingProxyType({"for_these_records": False, "for_the_population": True})
 
