@@ -78,17 +78,13 @@ class Authority:
             return None
         from ..issuer import Client, Issuer
 
-        id, secret = self._client()
-        return Issuer(self.oidc, Client(id, secret))
-
-    def _client(self) -> tuple[str, str]:
         if self.oidc_client is None:
             found = os.environ.get(ID, ""), os.environ.get(SECRET, "")
         else:
             found = _stored(self.oidc_client)
         if not all(found):
             raise Misuse("oidc", CLIENT_NEEDED)
-        return found
+        return Issuer(self.oidc, Client(*found))
 
 
 def _stored(file: str) -> tuple[str, str]:
@@ -360,7 +356,11 @@ def synthetic(table: SyntheticTable, keeping: Keeping) -> None:
     """
     gate = keeping.gate()
     dataset = gate.datasets.get(MACHINE, table.dataset)
-    gate.synthetic.put(MACHINE, dataset, _octets(table.file), table.statement)
+    try:
+        octets = Path(table.file).read_bytes()
+    except OSError:
+        raise Misuse("synthetic", f"{table.file!r} can not be read") from None
+    gate.synthetic.put(MACHINE, dataset, octets, table.statement)
     say(terminal(), f"beside {dataset.name}, version {dataset.version}: {table.file}")
 
 
@@ -430,13 +430,6 @@ def _password() -> str:
 
         return getpass("password: ")
     return sys.stdin.readline().rstrip("\n")
-
-
-def _octets(file: str) -> bytes:
-    try:
-        return Path(file).read_bytes()
-    except OSError:
-        raise Misuse("synthetic", f"{file!r} can not be read") from None
 
 
 def _columns(schema: str) -> tuple[Declared, ...]:

@@ -77,11 +77,8 @@ class Gated:
             with delivering() as part:
                 written = deliver(part, question, curve, view, output)
                 with part():
-                    say(
-                        output.terminal(),
-                        f"mechanism: {curve.privacy.mechanism}",
-                        *(f"written: {name}" for name in written),
-                    )
+                    mechanism = f"mechanism: {curve.privacy.mechanism}"
+                    say(output.terminal(), mechanism, *(f"written: {name}" for name in written))
                 for note in curve.notes:
                     tell(note)
             say(output.terminal(), f"left: {remote.left}")
