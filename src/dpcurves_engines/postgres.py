@@ -20,8 +20,6 @@ from .postgres_link import FAILED, Link
 from .postgres_sql import BOOLEAN, NUMERIC, WHOLE, Table, require_unit
 
 # SENSITIVE. Rows of PostgreSQL that are read over the connection, then ranked and counted by DuckDB here.
-
-
 ROWS_AT_ONCE = 2**14
 
 
@@ -86,8 +84,6 @@ def _bytes(text: str, condition: str) -> str:
 
 
 # A table or view of PostgreSQL, named: where it lies, and what is looked at before a row is.
-
-
 THERE, HERE = "there", "here"
 
 

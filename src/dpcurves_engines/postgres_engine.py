@@ -22,9 +22,6 @@ from . import postgres_sql as sql
 from .postgres_link import FAILED, Link, require_no_log, require_room
 from .postgres_sql import BOOLEAN, FLOATING, NUMERIC, WHOLE, Statement, Table, Typed, column_of, require_unit
 
-# SENSITIVE. The order in which PostgreSQL uses the rows of a unit: secret, and decided by that unit's rows alone.
-
-
 MOST_COMPARED = 8
 """Columns that are sorted by themselves. Of more the sorted rows would be wide, so a digest stands for them."""
 MOST_OF_ROW = 2**28
@@ -143,8 +140,6 @@ def _parts(table: Table, place: int, columns: int) -> list[str]:
 
 
 # Conformance check of PostgreSQL: the cells of public constants, with no table involved.
-
-
 class PostgresProver:
     """Answers by the same SQL by which a table is counted."""
 
@@ -198,9 +193,6 @@ def checked_postgres(url: str) -> Checked:
         return Checked(link.name, tuple(findings(PostgresProver(link))))
     finally:
         link.close()
-
-
-# SENSITIVE. A table or view of PostgreSQL, counted there: only exact integers of a plan's table leave it.
 
 
 ROWS_AT_ONCE = 2**14

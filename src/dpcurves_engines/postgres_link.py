@@ -13,8 +13,6 @@ from dpcurves.arrays import FloatArray
 from dpcurves.records.source import hidden
 
 # SENSITIVE. The connection to PostgreSQL: encrypted off this machine, in one moment, and silent about what fails.
-
-
 FAILED = (
     "PostgreSQL did not answer, and its snapshot is gone (what it says is not shown: it may quote a record); "
     "ask again in a new session"
@@ -121,11 +119,7 @@ class Link:
             raise
 
     def batches(self, statement: str, rows: int, parameters: Sequence[Any] = ()) -> Iterator[list[tuple[Any, ...]]]:
-        """Rows of an answer, so many at a time.
-
-        Raises:
-            ValueError: the server did not answer, now or before.
-        """
+        """Rows of an answer, so many at a time. Raises `ValueError`: the server did not answer, now or before."""
         if self._connection.closed:
             raise Refused("data", GONE)
         with self._connection.cursor("streamed", binary=True) as cursor:
@@ -186,13 +180,10 @@ def _connected(url: str) -> Any:
         return connection
     except (psycopg.Error, OSError, ValueError) as error:
         said = str(error)
-    raise Refused("data", _reason(said))
-
-
-def _reason(said: str) -> str:
-    """A message of our own for a connection error of libpq, which knows no record yet, but perhaps a password."""
+    # A message of our own: that of libpq knows no record yet, but perhaps a password.
     found = (words for part, words in SAID if part.lower() in said.lower())
-    return f"PostgreSQL was not reached: {next(found, 'are host, port, database, role and TLS right?')}"
+    wrong = next(found, "are host, port, database, role and TLS right?")
+    raise Refused("data", f"PostgreSQL was not reached: {wrong}")
 
 
 def _parsed(url: str) -> dict[str, Any]:
@@ -207,11 +198,7 @@ def _parsed(url: str) -> dict[str, Any]:
 
 
 def _encrypted(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Demand TLS for what leaves this machine.
-
-    Raises:
-        ValueError: less was asked for.
-    """
+    """Demand TLS for what leaves this machine. Raises `ValueError`: less was asked for."""
     if _is_here(parameters):
         return parameters
     mode = parameters.get("sslmode") or os.environ.get("PGSSLMODE") or "verify-full"
@@ -231,9 +218,6 @@ def _is_here(parameters: dict[str, Any]) -> bool:
     return all(
         host in ("", "localhost", "::1") or host.startswith(("/", "@", "127.")) for host in str(hosts).split(",")
     )
-
-
-# Server settings that must hold while it counts: it must not stop because of rows, nor log a secret key.
 
 
 ROOM = "temp_file_limit"
@@ -269,20 +253,18 @@ def require_no_log(link: Link) -> None:
     Raises:
         ValueError: it logs statements with their parameters.
     """
-    for name in _logging(link):
+    found = {name: link.rows(_SETTING, (name,))[0][0] for name in _ASKED}
+    named = [name for name, values in LOGGING.items() if found[name] in values]
+    named += [name for name in TIMED if found[name] not in (None, "", "-1")]
+    named += [SAMPLED] * (float(found[SAMPLED] or 0) > 0) + [AFTER_ERRORS] * (found[AFTER_ERRORS] not in (None, "0"))
+    if found["log_parameter_max_length"] == "0":
+        named = [name for name in named if name not in _BY_LENGTH]
+    for name in named:
         raise Refused(
             "data",
             f"the server logs parameters ({name}), and the key that ranks rows is one: turn that off for the reader "
             "(ALTER ROLE), or give ranking='here'",
         )
-
-
-def _logging(link: Link) -> list[str]:
-    found = {name: link.rows(_SETTING, (name,))[0][0] for name in _ASKED}
-    named = [name for name, values in LOGGING.items() if found[name] in values]
-    named += [name for name in TIMED if found[name] not in (None, "", "-1")]
-    named += [SAMPLED] * (float(found[SAMPLED] or 0) > 0) + [AFTER_ERRORS] * (found[AFTER_ERRORS] not in (None, "0"))
-    return named if found["log_parameter_max_length"] != "0" else [name for name in named if name not in _BY_LENGTH]
 
 
 _ASKED = (*LOGGING, *TIMED, SAMPLED, AFTER_ERRORS, "log_parameter_max_length")

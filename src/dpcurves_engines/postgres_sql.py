@@ -25,8 +25,6 @@ from dpcurves.records.engines.slot_text import (
 from .postgres_link import Doubles, Link
 
 # PostgreSQL types, and the SQL that reads their columns. Total: no value of a row makes it fail.
-
-
 BOOLEAN, NUMERIC = 16, 1700
 WHOLE = {20, 21, 23}
 FLOATING = {700, 701}
@@ -83,9 +81,6 @@ def require_unit(column: Column) -> None:
     """
     if column.unit == NO_UNIT:
         raise Refused("unit", f"{column.name!r} is of a type that names no unit; a number, text, date or uuid does")
-
-
-# A table of PostgreSQL's catalogue: its columns by their types, as far as the reader may read them.
 
 
 KINDS = {"r": "a table", "p": "a table", "v": "a view", "m": "a view", "f": "a foreign table"}
@@ -153,9 +148,6 @@ def found_table(link: Link, name: str) -> Table:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-# The SQL of PostgreSQL that finds the cell of a row. Made of public things, which travel as parameters.
 
 
 MOST_AS_PARAMETER = 2**11

@@ -29,8 +29,6 @@ from dpcurves.records.source import hidden
 from . import spark_batches, spark_sql
 
 # The connection to Spark Connect at a URL: encrypted off this machine, of its own, and given up in a bounded time.
-
-
 SECONDS_TO_CONNECT = 20
 PAUSES, LONGEST_PAUSE = 6, 5000
 """How often, and for how many milliseconds at most, a server that went away is waited for: 20 seconds in all."""
@@ -110,9 +108,6 @@ def _policy() -> Any:
     return policy
 
 
-# SENSITIVE. Rows that Spark keeps while a session counts them: in memory, and on disk only where that is encrypted.
-
-
 ENCRYPTED = "spark.io.encryption.enabled"
 APART = "0 AS of_no_column"
 """A column more of what is kept: else Spark takes all columns of a table for the table, and tells no files of it any
@@ -164,8 +159,6 @@ def _level(session: Any) -> Any:
 
 
 # Conformance check of Spark: the cells of public rows that are sent, with no table involved.
-
-
 class SparkProver:
     """Answers by the same SQL, and the same work on batches, by which a data frame is counted."""
 
@@ -245,9 +238,6 @@ def checked_spark(url: str) -> Checked:
         return Checked(prover.name, tuple(hidden(lambda: list(findings(prover)), UNREACHED)))
     finally:
         end(session)
-
-
-# SENSITIVE. A Spark data frame, counted by Spark: only exact integers of a plan's table leave it.
 
 
 FAILED = "Spark did not answer (what it says is not shown: it may quote a record); are its session and workers up?"

@@ -26,9 +26,6 @@ from dpcurves.queries import Read
 from .tallied import Tallied
 from .task import Task
 
-# The area under a ROC curve in two rounds: one class reports its scores, the other one bit of how they compare.
-
-
 PARTS = 2**32
 """Chances are whole numbers of so many parts."""
 
@@ -150,9 +147,6 @@ def likely_shares(curve: CDF) -> FloatArray:
     shares = np.append(0.0, np.cumsum(counts)) / max(float(counts.sum()), 1.0)
     shares[-1] = 1.0
     return np.asarray(np.interp(np.arange(slots + 1), bounds, shares))
-
-
-# The choice between one round and two for the area under a ROC curve, by expected error, from public facts alone.
 
 
 @dataclass(frozen=True)

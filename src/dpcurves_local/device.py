@@ -26,9 +26,6 @@ from dpcurves.noise.randomness import Randomness
 
 from .report_file import folded
 
-# SECRET. Where one person's value lies in the table that a task counts. Whatever it is, it has a place.
-
-
 _CLASSES = (str, int, float)
 
 
@@ -86,15 +83,9 @@ def _category(axis: Categories, value: Any) -> int:
     with suppress(Exception):  # a class of values may do anything; and a whole number may be too long to print
         known = value.item() if isinstance(value, np.generic) else value
         if isinstance(known, _CLASSES):
-            return next(place for place, category in enumerate(axis.values) if _same(known, category))
+            same = (known == each or str(known) == str(each) for each in axis.values)
+            return next(place for place, is_same in enumerate(same) if is_same)
     return axis.slots
-
-
-def _same(value: Any, category: Any) -> bool:
-    return bool(value == category) or str(value) == str(category)
-
-
-# Rounding of a number to a cell on a device: to the cell that holds it, or at random to one with a near middle.
 
 
 PARTS = 2**32
@@ -172,9 +163,6 @@ class ByChance:
         drawn = np.frombuffer(randomness.octets(4 * len(fine)), dtype="<u4").astype(np.int64)
         missing = fine == self.axis.grid.cells * self._parts
         return np.where(missing, self.axis.grid.cells, cells + (drawn < chances))
-
-
-# Reports kept on a device: the first one of each task is sent again, so that no second one is made.
 
 
 TABLE = "CREATE TABLE IF NOT EXISTS kept (task TEXT, person TEXT, report BLOB NOT NULL, PRIMARY KEY (task, person))"

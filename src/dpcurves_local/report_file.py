@@ -16,9 +16,6 @@ from dpcurves.arguments import Refused
 from dpcurves.arrays import BoolArray, compiled, loops_are_compiled
 from dpcurves.noise.randomness import Randomness
 
-# Names of people who were counted, in a table where each is found at once: for millions of reports.
-
-
 Numbers = NDArray[np.uint64]
 _FIRST, _MOST_AT_FIRST = 2**12, 2**22
 _AHEAD = 32
@@ -72,7 +69,11 @@ class KnownNames:
         """Mark the names that are new, here and in this table; from now on they are known."""
         numbers = np.ascontiguousarray(names.view(f"<u{NAME}").reshape(-1), dtype=np.uint64)
         while 4 * (self.count + len(numbers)) > 3 * (len(self._table) - 1):
-            self._grow()
+            old, zero = self._table[:-1], self._table[-1]
+            kept = old[old != 0]
+            self._table = np.zeros(2 * len(old) + 1, dtype=np.uint64)
+            self._table[-1] = zero
+            _enter(kept, self._table, self._key, self._shift, np.empty(len(kept), dtype=np.bool_))
         first = np.empty(len(numbers), dtype=np.bool_)
         _enter(numbers, self._table, self._key, self._shift, first)
         self.count += int(np.count_nonzero(first))
@@ -88,13 +89,6 @@ class KnownNames:
     def _shift(self) -> np.uint64:
         """Products are cut to as many upper bits as tell places apart."""
         return np.uint64(_WORD + 1 - (len(self._table) - 1).bit_length())
-
-    def _grow(self) -> None:
-        old, zero = self._table[:-1], self._table[-1]
-        kept = old[old != 0]
-        self._table = np.zeros(2 * len(old) + 1, dtype=np.uint64)
-        self._table[-1] = zero
-        _enter(kept, self._table, self._key, self._shift, np.empty(len(kept), dtype=np.bool_))
 
 
 @compiled
@@ -117,9 +111,6 @@ def _enter(numbers: Numbers, table: Numbers, key: np.uint64, shift: np.uint64, f
         first[row] = table[place] == 0
         table[place] = number if number != 0 else np.uint64(1)
     return seen
-
-
-# Reports as octets: what one person sends is a header and one record, a file is many of these, one behind another.
 
 
 MAGIC = b"DPLR"
@@ -310,11 +301,7 @@ def _add_weighted(told: Octets, weights: NDArray[np.uint32], found: NDArray[np.u
 
 
 def octets_of(path: str | Path) -> memoryview:
-    """The bytes of a file of reports, mapped and read on access.
-
-    Raises:
-        ValueError: the file can not be read.
-    """
+    """The bytes of a file of reports, mapped and read on access. Raises `ValueError`: the file can not be read."""
     try:
         size = Path(path).stat().st_size
         data: Any = np.memmap(path, dtype=np.uint8, mode="r") if size else b""

@@ -28,9 +28,6 @@ from .report_file import Form, Octets, octets_of
 from .task import Task
 from .trust import Tables
 
-# The file of an aggregator to whom people send their reports: what was acknowledged is on disk, each name once.
-
-
 try:
     import fcntl
 except ImportError:  # where there is no such lock
@@ -153,7 +150,8 @@ class ReportStore:
         data = octets_of(self._path)
         whole = len(data) - len(data) % self._stride
         for start in range(0, whole, ROWS * self._stride):
-            self._require_rows(np.frombuffer(data[start : min(start + ROWS * self._stride, whole)], dtype=np.uint8))
+            flat = np.frombuffer(data[start : min(start + ROWS * self._stride, whole)], dtype=np.uint8)
+            self._require_heads(flat.reshape(-1, self._stride)[:, : len(self._form.alone)], self._form.alone)
         torn = np.frombuffer(data[whole:], dtype=np.uint8)[: len(self._form.alone)]
         self._require_heads(torn[None], self._form.alone[: len(torn)])
         for records in self._form.read(data[:whole]):
@@ -161,9 +159,6 @@ class ReportStore:
         del data, torn  # a file that is looked at is not cut everywhere
         os.ftruncate(self._file, whole)
         self._end = whole
-
-    def _require_rows(self, flat: Octets) -> None:
-        self._require_heads(flat.reshape(-1, self._stride)[:, : len(self._form.alone)], self._form.alone)
 
     def _require_heads(self, found: Octets, wanted: bytes) -> None:
         """Each octet is as it should be; or zero, as a machine that lost power leaves what had not reached the disk."""
@@ -187,9 +182,6 @@ def _opened(path: Path) -> int:
         finally:
             os.close(folder)
     return file
-
-
-# Client that sends reports to an aggregator over HTTPS, unchanged, so that a repeat counts once.
 
 
 LARGEST = 2**20
@@ -240,9 +232,6 @@ def _messages(form: Form, reports: bytes | memoryview) -> Iterator[tuple[bytes, 
         for start in range(0, len(records.names), most):
             rows = slice(start, start + most)
             yield form.written_all(records.names[rows], records.messages[rows]), 0
-
-
-# The aggregator over HTTPS: people read the task and send their reports. No report and no name is in any message.
 
 
 THREADS = 64

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -16,41 +16,13 @@ from dpcurves.laws.law import VALUES_AT_ONCE, Answered, Family, Noise, NoisySums
 
 from .responses.law import Responses
 
-# Errors of debiased tallies, drawn afresh: false reports, and levels that asked some of the people.
-
-
 MANY = 1000
 """Reports that support an answer by chance: a binomial number of so many is nearly normal, its skewness below 0.04."""
 MOST_DRAWN = 10**9
 """People of whom a sample is drawn without replacement; a limit of NumPy."""
 
 
-class Asked(Protocol):
-    """Attributes of `Tallied` that are needed here."""
-
-    @property
-    def rows(self) -> int: ...
-    @property
-    def people(self) -> int: ...
-    @property
-    def whole(self) -> bool: ...
-    @property
-    def about_all(self) -> bool: ...
-    @property
-    def told(self) -> tuple[Responses, ...]: ...
-    @property
-    def cell_shares(self) -> FloatArray: ...
-    def over(self, level: Responses, cells: Any) -> Any:
-        """Sums over the answers of a level."""
-
-    def debiased_of_told(self, tallies: Sequence[FloatArray], missing: Sequence[FloatArray]) -> FloatArray:
-        """Unbiased counts of all people."""
-
-    def joined(self, counts: Sequence[FloatArray], missing: Sequence[FloatArray]) -> FloatArray:
-        """Counts of all levels, and the best count of missing values."""
-
-
-def drawn_errors(law: Asked, draws: int, generator: np.random.Generator) -> FloatArray:
+def drawn_errors(law: Tallied, draws: int, generator: np.random.Generator) -> FloatArray:
     """Errors of `Tallied.debiased`, given the shares that the law knows: (draws, values).
 
     Where few reports are false, their numbers are binomial and far from normal: the whole release is drawn afresh then.
@@ -61,7 +33,7 @@ def drawn_errors(law: Asked, draws: int, generator: np.random.Generator) -> Floa
     return drawn(law, draws, generator)
 
 
-def _of_people(law: Asked, draws: int, generator: np.random.Generator) -> FloatArray:
+def _of_people(law: Tallied, draws: int, generator: np.random.Generator) -> FloatArray:
     """Errors of releases about as many people in each cell as is likely: levels ask some, and reports are drawn."""
     people = apportioned(law.people, law.cell_shares)
     tallies, last = [], []
@@ -84,7 +56,7 @@ def apportioned(people: int, shares: FloatArray) -> IntArray:
     return np.asarray(np.diff(np.floor(ends + 0.5), prepend=0)).astype(np.int64)
 
 
-def _asked(law: Asked, people: IntArray, draws: int, generator: np.random.Generator) -> list[IntArray]:
+def _asked(law: Tallied, people: IntArray, draws: int, generator: np.random.Generator) -> list[IntArray]:
     """The number of people of each cell that every level asked, (draws, cells): samples without replacement, or all."""
     if law.about_all:
         return [np.repeat(people[None], draws, axis=0) for _ in law.told]
@@ -107,19 +79,14 @@ def _sample(people: IntArray, many: int, draws: int, generator: np.random.Genera
 def _tallies(level: Responses, answers: IntArray, generator: np.random.Generator) -> FloatArray:
     """Tallies of reports about these true answers: (draws, answers)."""
     if level.two_others == level.own_and_other == 0:
-        return _of_one_answer(level, answers, generator)
+        # Each report is one answer: the true one is kept with the chance of the gain, or any is drawn, evenly.
+        kept, even = generator.binomial(answers, float(level.gain)), np.full(answers.shape[-1], 1 / answers.shape[-1])
+        return np.asarray(kept + generator.multinomial(level.reports - kept.sum(axis=-1), even), float)
     own, other = float(level.own), float(level.other)
     others = level.reports - answers
     drawn = generator.binomial(answers, own) + generator.binomial(others, other)
     about = answers * own + others * other
     return np.asarray(about + (drawn - about) * _narrower(level, answers))
-
-
-def _of_one_answer(level: Responses, answers: IntArray, generator: np.random.Generator) -> FloatArray:
-    """Each report is one answer: the true one is kept with the chance of the gain, or any is drawn, evenly."""
-    kept = generator.binomial(answers, float(level.gain))
-    many = answers.shape[-1]
-    return np.asarray(kept + generator.multinomial(level.reports - kept.sum(axis=-1), np.full(many, 1 / many)), float)
 
 
 def _narrower(level: Responses, answers: IntArray) -> FloatArray:
@@ -129,7 +96,7 @@ def _narrower(level: Responses, answers: IntArray) -> FloatArray:
     return np.asarray(np.sqrt(np.maximum(together, 0.0) / alone))
 
 
-def _normal(law: Asked, draws: int, generator: np.random.Generator) -> FloatArray:
+def _normal(law: Tallied, draws: int, generator: np.random.Generator) -> FloatArray:
     """Errors of normal laws with the exact covariances of false reports and of samples without replacement."""
     sampled = _sampling(law, draws, generator)
     counts, apart = [], []
@@ -144,7 +111,7 @@ def _normal(law: Asked, draws: int, generator: np.random.Generator) -> FloatArra
     return law.joined(counts, apart)
 
 
-def _sampling(law: Asked, draws: int, generator: np.random.Generator) -> list[FloatArray]:
+def _sampling(law: Tallied, draws: int, generator: np.random.Generator) -> list[FloatArray]:
     """Deviations of the answers of each level from those of all people, as counts of all: none if all were asked.
 
     Each level asked some of those whom finer levels left, a sample without replacement. Where n of m people are drawn,
@@ -161,21 +128,13 @@ def _sampling(law: Asked, draws: int, generator: np.random.Generator) -> list[Fl
         if law.whole:
             drawn -= shares * drawn.sum(axis=-1, keepdims=True)
         if finer is not None and off is not None:
-            off = _coarser(law.rows, off, finer, level)
+            table = off[:, :-1].reshape(len(off), law.rows, -1)
+            sums = np.add.reduceat(table, np.searchsorted(finer.first, level.first), axis=-1)
+            off = np.concatenate([sums.reshape(len(off), -1), off[:, -1:]], axis=-1)
             drawn += part * off
         apart.append(law.people / level.reports * drawn)
         off, people = (-drawn if off is None else off - drawn), people - level.reports
     return apart[::-1]
-
-
-def _coarser(rows: int, answers: FloatArray, fine: Responses, coarse: Responses) -> FloatArray:
-    """Sums over the answers of a coarser level, of those of a finer one; that a value is missing stays as it is."""
-    table = answers[:, :-1].reshape(len(answers), rows, -1)
-    sums = np.add.reduceat(table, np.searchsorted(fine.first, coarse.first), axis=-1)
-    return np.concatenate([sums.reshape(len(answers), -1), answers[:, -1:]], axis=-1)
-
-
-# Tallies of randomised reports: what left people's hands, level by level of a tree.
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,6 @@ from .tallied import Tallied
 from .trust import Local, answers_about, contributions, octets
 
 # The number of cells for reports about a kernel of pairs: more leave less open, with larger noise.
-
-
 MOST_CELLS = 2**10
 
 
@@ -83,9 +81,6 @@ def _grids(lower: float, upper: float) -> Iterator[Grid]:
     while cells <= MOST_CELLS:
         yield Grid(lower, upper, cells=cells)
         cells *= 2
-
-
-# Reports of one bit: which level it is about, and at which index, everybody can tell from the name.
 
 
 _HALF = 32
@@ -151,9 +146,6 @@ class PublicCoins:
     def _ways(self) -> list[Hadamard]:
         ways = ways_of(self.plan.law.required(Tallied), self.plan.loss)
         return [way for way in ways if isinstance(way, Hadamard)]
-
-
-# The task: all that people and the aggregator have to agree on, in one public document.
 
 
 VERSION = 1
@@ -276,12 +268,7 @@ class Task(Document):
         return np.zeros(len(names), dtype=np.bool_)
 
     def randomize(
-        self,
-        value: Any,
-        *,
-        person: str | None = None,
-        kept: Kept | None = None,
-        randomness: Randomness | None = None,
+        self, value: Any, *, person: str | None = None, kept: Kept | None = None, randomness: Randomness | None = None
     ) -> bytes:
         """SECRET argument. What one person sends: nothing else leaves the device.
 
@@ -299,12 +286,7 @@ class Task(Document):
         return self._sent(slot_of(self.axes, value), person, kept, randomness or Randomness.system())
 
     def randomize_table(
-        self,
-        table: Any,
-        *,
-        column: str | None = None,
-        delimiter: str = ",",
-        randomness: Randomness | None = None,
+        self, table: Any, *, column: str | None = None, delimiter: str = ",", randomness: Randomness | None = None
     ) -> bytes:
         """SECRET argument. What the people of a table send, a row each, under names that are drawn: a file of reports.
 

@@ -24,9 +24,8 @@ from .responses.coins import even
 from .responses.randomiser import Reports, close_together, unset_from
 from .tallied import Tallied
 
+
 # SECRET. The holder of the local model: one person, and the one value.
-
-
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Person:
     """Person in the local model, who trusts no other party. It has no repr.
@@ -36,9 +35,6 @@ class Person:
     """
 
     slot: int
-
-
-# Local model: no party but the person sees a record; each randomises one answer at home, and sends that.
 
 
 MOST_PEOPLE = 2**31
@@ -122,7 +118,8 @@ def contributions(plan: Plan, slots: IntArray, randomness: Randomness) -> Report
     if law.about_all:
         drawn = [way.draw(answers_about(law, number, slots), randomness) for number, way in enumerate(_ways(plan))]
         return np.concatenate(drawn, axis=1)
-    levels = _drawn_levels(law, len(slots), randomness)
+    ends = np.cumsum([level.reports for level in law.levels])
+    levels = np.searchsorted(ends, even(law.people, len(slots), randomness), side="right")
     messages = np.zeros((len(slots), octets(plan)), dtype=np.uint8)
     messages[:, 0] = levels
     for number, way in enumerate(_ways(plan)):
@@ -246,12 +243,6 @@ def carried_out(plan: Plan, reports: Sequence[int]) -> Plan:
 
 def _ways(plan: Plan) -> tuple[Randomiser, ...]:
     return ways_of(plan.law.required(Tallied), plan.loss)
-
-
-def _drawn_levels(law: Tallied, people: int, randomness: Randomness) -> IntArray:
-    """Each level with the chance that is its part of the people of the plan, exactly."""
-    ends = np.cumsum([level.reports for level in law.levels])
-    return np.searchsorted(ends, even(law.people, people, randomness), side="right")
 
 
 def answers_about(law: Tallied, number: int, slots: IntArray) -> IntArray:

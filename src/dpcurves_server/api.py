@@ -23,9 +23,6 @@ from .store import MOST_AT_ONCE, line_of
 from .studio import until_drawn
 from .visitors import Visitor
 
-# Request bodies of the API: JSON objects of bounded depth, with texts that every database can hold.
-
-
 DEEPEST = 32
 MOST_PARTS = 200_000
 EXAMPLES = [
@@ -43,11 +40,7 @@ class Loss(BaseModel):
     rho: Number = None
 
     def loss(self) -> PrivacyLoss:
-        """The loss.
-
-        Raises:
-            ValueError: both are given, or none, or it is no number from 1e-9 to 1e9.
-        """
+        """The loss. Raises `ValueError`: both are given, or none, or it is no number from 1e-9 to 1e9."""
         return loss_of(self.epsilon, self.rho)
 
 
@@ -110,9 +103,6 @@ def _parts(thing: Any) -> list[Any]:
 
 def _is_text(text: str) -> bool:
     return "\0" not in text and not any("\ud800" <= sign <= "\udfff" for sign in text)
-
-
-# The routes of programs, under ``/api/1/``: what the gate does, as JSON. Each is told who asks.
 
 
 PREFIX = "/api/1"

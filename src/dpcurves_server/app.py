@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from traceback import extract_tb
 
 from fastapi import FastAPI, Request, Response
@@ -16,6 +14,7 @@ from starlette.routing import BaseRoute
 from dpcurves.arguments import Named
 from dpcurves.ledger import BudgetExceeded
 from dpcurves_parties.serving.messages import ProtocolAborted, Trouble
+from dpcurves_parties.serving.task_app import tell_operator
 
 from .api import PREFIX, router_of
 from .front import Front, Shield
@@ -47,7 +46,7 @@ def create_app(front: Front, pages: Sequence[BaseRoute] = ()) -> Shield:
 async def _refused(request: Request, error: Exception) -> Response:
     status = error.status if isinstance(error, ProtocolAborted) else 409 if isinstance(error, BudgetExceeded) else 400
     if isinstance(error, Trouble):
-        _tell_operator(error.where)
+        tell_operator(error.where)
     return JSONResponse({"error": _text(str(error))}, status)
 
 
@@ -66,15 +65,10 @@ async def _unrouted(request: Request, error: Exception) -> Response:
 
 async def _unforeseen(request: Request, error: Exception) -> Response:
     last = extract_tb(error.__traceback__)[-1]
-    _tell_operator(f"{type(error).__name__} in {last.name}; nothing was told")
+    tell_operator(f"{type(error).__name__} in {last.name}; nothing was told")
     return JSONResponse({"error": UNFORESEEN}, 500)
 
 
 def _text(line: str) -> str:
     """A line that can be sent whatever stood in what it quotes."""
     return line.encode(errors="replace").decode()
-
-
-def _tell_operator(line: str) -> None:
-    with suppress(OSError):  # what it goes to may be what is full
-        print(f"dpcurves: {line}", file=sys.stderr, flush=True)

@@ -75,14 +75,21 @@ class Counting:
     def _work(self, job: Job) -> None:
         try:
             dataset = self._datasets.get(MACHINE, job.dataset, job.version)
-            _require_same(job, dataset)
+            request = request_id(job.member, dataset, job.question, job.loss)
+            if (request, question_id(request, job.question)) != (job.request, job.id):
+                raise Changed("question", "it is not what was asked under this request; ask again")
             session = self._session(dataset)
             about = f"version {job.version}"
             grant = session.charge_for(job.member, job.question, job.loss, about, lambda one: self._allowed(one, job))
         except Overtaken:
             return
         except Named as error:
-            self._not_charged(job, error)
+            if (
+                job.state is State.PAID or receipt_of(error) is not None
+            ):  # it was charged, or may have been: again, later
+                self._queue.failed(job)
+                raise
+            self._queue.refused(job, str(error) if isinstance(error, PUBLIC) else UNREADABLE)
             return
         self._queue.paid(job)
         if self._does is Does.CHARGES:
@@ -101,17 +108,11 @@ class Counting:
                 warnings.simplefilter("ignore", CurveWarning)  # notes stand on the curve
                 curve = session.answered(job.question, grant)
         except Exception:
-            self._forget(dataset)
+            # Open the records anew next time: an engine may have been away.
+            self._sessions.pop((dataset.name, dataset.version)).close()
             self._queue.failed(job)
             raise
         self._queue.counted(job.id, curve.to_json(), curve.summary_facts())
-
-    def _not_charged(self, job: Job, error: Named) -> None:
-        """Say why, where public facts tell, unless it was charged, or may have been: then it is tried again."""
-        if job.state is State.PAID or receipt_of(error) is not None:
-            self._queue.failed(job)
-            raise error
-        self._queue.refused(job, str(error) if isinstance(error, PUBLIC) else UNREADABLE)
 
     def _session(self, dataset: Dataset) -> Session:
         key = (dataset.name, dataset.version)
@@ -124,18 +125,3 @@ class Counting:
                 dataset=account.dataset, units=dataset.units, delimiter=source.delimiter,
             )  # fmt: skip
         return self._sessions[key]
-
-    def _forget(self, dataset: Dataset) -> None:
-        """Open the records anew next time: an engine may have been away."""
-        self._sessions.pop((dataset.name, dataset.version)).close()
-
-
-def _require_same(job: Job, dataset: Dataset) -> None:
-    """Refuse a row of the queue that says something else than what was asked under its request.
-
-    Raises:
-        ValueError: it does.
-    """
-    request = request_id(job.member, dataset, job.question, job.loss)
-    if (request, question_id(request, job.question)) != (job.request, job.id):
-        raise Changed("question", "it is not what was asked under this request; ask again")

@@ -26,26 +26,8 @@ if TYPE_CHECKING:
 
 
 # Schema check: a registered table has the columns and types that were declared. Reads the schema alone.
-
-
 PLACES = ("data", "table", "delimiter")
 """What an error is about that speaks of where the records lie, and not of what is in them."""
-
-
-def require_fits(data: object, delimiter: str, unit: Unit, columns: Sequence[Declared]) -> None:
-    """Refuse records without a column that is declared, or with one of another kind. Looks at no row.
-
-    What the records have instead is not said: the first line of a file without a header is somebody's.
-
-    Raises:
-        ValueError: names the first declared column that is not there, or that the records can not be opened.
-    """
-    records = _opened(data, delimiter, unit)
-    try:
-        for each in columns:
-            _require(records, each)
-    finally:
-        records.close()
 
 
 def _opened(data: object, delimiter: str, unit: Unit) -> Records:
@@ -69,9 +51,6 @@ def _require(records: Records, declared: Declared) -> None:
     except Named:
         kind = "categories" if isinstance(declared, Categories) else "numbers"
     raise Refused("schema", f"the records have no column {name!r} of {kind}, as declared", name)
-
-
-# Datasets: a name, a public schema, and versions of the records, which nobody sees here.
 
 
 class Relation(Enum):
@@ -135,12 +114,20 @@ class Source:
         return table_at(self.data, self.table)
 
     def require(self, unit: Unit, columns: Sequence[Declared]) -> None:
-        """Refuse records that lack a declared column, or the unit's. Looks at no row, and says nothing that they have.
+        """Refuse records without a column that is declared, or the unit's, or with one of another kind.
+
+        No row is looked at, and what the records have instead is not said: the first line of a file without a header is
+        somebody's.
 
         Raises:
-            ValueError: they do, or can not be opened.
+            ValueError: names the first declared column that is not there, or that the records can not be opened.
         """
-        require_fits(self.records(), self.delimiter, unit, columns)
+        records = _opened(self.records(), self.delimiter, unit)
+        try:
+            for each in columns:
+                _require(records, each)
+        finally:
+            records.close()
 
 
 class Datasets:
@@ -190,7 +177,12 @@ class Datasets:
 
         def work(connection: Connection) -> Row[Any]:
             earlier = _latest(connection, name)
-            _require_related(earlier, relation, account)
+            if (earlier is None) != (relation is Relation.FIRST):
+                rule = "the first version is FIRST; a later one says whether people are the same"
+                raise ProtocolAborted("relation", rule)
+            same_people = relation is Relation.SAME_PEOPLE
+            if earlier is not None and (earlier.account == account.dataset) != same_people:
+                raise ProtocolAborted("account", "the same people have one account, other people another one")
             version = 1 if earlier is None else earlier.version + 1
             connection.execute(insert(DATASETS), {**facts, "version": version})
             return _require_latest(connection, name)
@@ -199,11 +191,7 @@ class Datasets:
         return self._public(self._archive.enter(event, work))
 
     def all(self, who: Visitor) -> tuple[Dataset, ...]:
-        """The present version of each dataset.
-
-        Raises:
-            ProtocolAborted: they may not.
-        """
+        """The present version of each dataset. Raises `ProtocolAborted`."""
         require(who, Right.SEE_DATASETS)
         rows = self._archive.read(lambda connection: connection.execute(select(DATASETS)).all())
         latest = {row.name: row for row in sorted(rows, key=lambda row: (row.name, row.version))}
@@ -254,15 +242,6 @@ class Datasets:
         account = self._archive.ledger.account(row.account)
         facts = (row.units, row.description, row.made_at)
         return Dataset(row.name, row.version, Relation[row.relation], account, columns, *facts)
-
-
-def _require_related(earlier: Row[Any] | None, relation: Relation, account: Account) -> None:
-    if (earlier is None) != (relation is Relation.FIRST):
-        raise ProtocolAborted("relation", "the first version is FIRST; a later one says whether people are the same")
-    if earlier is None or relation is Relation.FIRST:
-        return
-    if (earlier.account == account.dataset) != (relation is Relation.SAME_PEOPLE):
-        raise ProtocolAborted("account", "the same people have one account, other people another one")
 
 
 def _latest(connection: Connection, name: str) -> Row[Any] | None:

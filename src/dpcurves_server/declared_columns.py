@@ -14,9 +14,6 @@ from dpcurves.data import Categories
 from dpcurves.inference import public_generator
 from dpcurves.models import Ranged
 
-# The public schema of a table: its columns, numbers with their ranges and categories with their values.
-
-
 Declared = Ranged | Categories
 MOST = 2000
 
@@ -41,9 +38,6 @@ def columns_from_json(stored: Any) -> tuple[Declared, ...]:
     if not 1 <= len(names) <= MOST or len(set(names)) < len(names):
         raise Refused("columns", f"1 to {MOST} columns are needed, each of its own name")
     return found
-
-
-# Dummy tables: drawn evenly from the public schema, so that they tell nothing of anybody.
 
 
 MOST_ROWS = 1_000_000

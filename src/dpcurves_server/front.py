@@ -20,9 +20,6 @@ from .gate import Gate
 from .sessions import Rate, SignedIn
 from .visitors import Visitor
 
-# Middleware in front of every route: bounded bodies, same origin, security headers.
-
-
 LARGEST = 2**22
 """Bytes of a body."""
 LARGEST_FILE = 2**25
@@ -137,8 +134,6 @@ def _policy(scope: Scope, kind: str) -> str:
 
 
 # Authentication of requests: bearer token, session cookie or anonymous; with rate limits.
-
-
 COOKIE = "__Host-dpcurves"
 CSRF_HEADER = "x-csrf-token"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -168,8 +163,9 @@ class Front:
         Raises:
             ProtocolAborted: nobody is recognised, or they ask too often.
         """
-        token = token_of(request)
-        found = self.gate.tokens.find(token) if token is not None else self._by_session(request)
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        bears = kind.lower() == "bearer" and token
+        found = self.gate.tokens.find(token) if bears else self._by_session(request)
         if found is None:
             self.strangers.count(address_of(request))
             raise ProtocolAborted("sign-in", "a token is needed: Authorization: Bearer ...", 401)
@@ -199,12 +195,6 @@ class Front:
         if request.method not in SAFE and not compare_digest(given.encode(), found.csrf.encode()):
             raise ProtocolAborted("session", f"the header {CSRF_HEADER} of this session is needed", 403)
         return found.visitor
-
-
-def token_of(request: Request) -> str | None:
-    """The token that a request bears; None: it bears none."""
-    kind, _, token = request.headers.get("authorization", "").partition(" ")
-    return token if kind.lower() == "bearer" and token else None
 
 
 def address_of(request: Request) -> str:

@@ -236,11 +236,7 @@ class Issuer:
 
 
 def _require_safe(argument: str, url: str) -> SplitResult:
-    """Refuse an address that others could listen at.
-
-    Raises:
-        ValueError: it is not https, and not on this machine.
-    """
+    """Refuse an address that others could listen at. Raises `ValueError`: it is not https, and not on this machine."""
     parts = urlsplit(url)
     is_safe = parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname or ""))
     if not is_safe or not parts.hostname or parts.username:

@@ -14,10 +14,10 @@ from dpcurves.ledger.account import LONGEST_NAME
 from dpcurves.models import predictor_from_json
 from dpcurves_parties.serving.messages import ProtocolAborted
 
-from .projects import project_of
+from .projects import project_for
 from .questions import person_seen_by
 from .store import MODELS, Archive, now
-from .visitors import Right, Subject, Visitor, require, unknown
+from .visitors import Right, Subject, Visitor, unknown
 
 MOST_KEPT = 1000
 """Models of one project."""
@@ -92,8 +92,7 @@ class Models:
             ProtocolAborted: they are not in the project, or it has too many models, or another one of this name.
             ValueError: it is no model; one line names what is wrong.
         """
-        found = self._archive.read(lambda connection: project_of(connection, project))
-        require(who, Right.ASK, found.subject)
+        found = project_for(self._archive, who, project, Right.ASK)
         model = predictor_from_json(text)
         facts = {
             "project": project, "digest": model.digest, "name": model.name, "model": model.to_json(),
@@ -116,12 +115,8 @@ class Models:
         return self._archive.enter(Event(who.name, "handed in model", words, found.dataset), work)
 
     def get(self, who: Visitor, project: str, digest: str) -> Kept:
-        """Look up a model.
-
-        Raises:
-            ProtocolAborted: there is none, or it is not theirs to see.
-        """
-        of = self._required(who, project)
+        """Look up a model. Raises `ProtocolAborted`: there is none, or it is not theirs to see."""
+        of = project_for(self._archive, who, project, Right.SEE_QUESTIONS).subject
         found = self._archive.read(lambda connection: _find(connection, project, digest))
         if found is None:
             raise unknown("model")
@@ -133,7 +128,7 @@ class Models:
         Raises:
             ProtocolAborted: there is no such project, or it is not theirs to see.
         """
-        self._required(who, project)
+        project_for(self._archive, who, project, Right.SEE_QUESTIONS)
         names = select(MODELS.c.name).where(MODELS.c.project == project).order_by(MODELS.c.made_at, MODELS.c.digest)
         found = self._archive.read(lambda connection: connection.execute(names).scalars().all())
         return ByName(self._archive, project, tuple(dict.fromkeys(map(str, found))))
@@ -144,15 +139,10 @@ class Models:
         Raises:
             ProtocolAborted: there is no such project, or it is not theirs to see.
         """
-        of = self._required(who, project)
+        of = project_for(self._archive, who, project, Right.SEE_QUESTIONS).subject
         query = select(MODELS).where(MODELS.c.project == project).order_by(MODELS.c.made_at, MODELS.c.digest)
         rows = self._archive.read(lambda connection: connection.execute(query).all())
         return tuple(_seen(who, _kept(row), of) for row in rows)
-
-    def _required(self, who: Visitor, project: str) -> Subject:
-        found = self._archive.read(lambda connection: project_of(connection, project))
-        require(who, Right.SEE_QUESTIONS, found.subject)
-        return found.subject
 
 
 def _named(project: str, name: str) -> Select[Any]:

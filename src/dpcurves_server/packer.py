@@ -51,7 +51,9 @@ def repacked(octets: bytes, columns: Sequence[Declared]) -> bytes:
         ValueError: it can not be read, or is too large, or lacks a column, or holds something else in it.
     """
     try:
-        kept = _kept(octets, columns)
+        table = _parquet(octets, columns) if octets.startswith(PARQUET) else _csv(octets, columns)
+        _require_rows(table.num_rows)
+        kept = pa.table({str(each.column): _fitting(table.column(str(each.column)), each) for each in columns})
     except (OSError, pa.ArrowException, MemoryError, UnicodeDecodeError):
         raise Refused("synthetic", NO_TABLE) from None
     drain = BytesIO()
@@ -59,12 +61,6 @@ def repacked(octets: bytes, columns: Sequence[Declared]) -> bytes:
     if drain.tell() > LARGEST:
         raise Refused("synthetic", f"packed, at most {LARGEST} octets are taken")
     return drain.getvalue()
-
-
-def _kept(octets: bytes, columns: Sequence[Declared]) -> Any:
-    table = _parquet(octets, columns) if octets.startswith(PARQUET) else _csv(octets, columns)
-    _require_rows(table.num_rows)
-    return pa.table({str(each.column): _fitting(table.column(str(each.column)), each) for each in columns})
 
 
 def _parquet(octets: bytes, columns: Sequence[Declared]) -> Any:

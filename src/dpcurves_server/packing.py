@@ -1,7 +1,7 @@
 """Synthetic tables as they come: read in a process of their own, which has little memory and little time.
 
 A file that somebody sends may be made to break whatever reads it, or to grow a millionfold. Here that ends a process
-that does nothing else.
+that does nothing else. A process of a pool would be forked, or live on, and could be given no such limits.
 """
 
 from __future__ import annotations

@@ -18,9 +18,6 @@ from dpcurves_parties.serving.messages import ProtocolAborted
 from .store import DATASETS, MEMBERS, PEOPLE, ROLES, SESSIONS, SUBJECTS, TOKENS, Archive, now
 from .visitors import Right, Role, Visitor, require, unknown
 
-# Passwords: hashed by Argon2id, a few at a time, and as slowly for names that nobody has.
-
-
 SHORTEST, LONGEST = 12, 1000
 AT_ONCE = 2
 """Hashes that are worked out at a time: whoever floods the door with names fills this queue, and no more memory."""
@@ -37,11 +34,7 @@ class Passwords:
         self._pool = ThreadPoolExecutor(AT_ONCE, "password")
 
     def made(self, password: str) -> str:
-        """The hash of a new password.
-
-        Raises:
-            ProtocolAborted: it is too short, or too long.
-        """
+        """The hash of a new password. Raises `ProtocolAborted`: it is too short, or too long."""
         if not SHORTEST <= len(password) <= LONGEST:
             raise ProtocolAborted("password", f"{SHORTEST} to {LONGEST} characters are needed")
         return self._pool.submit(self._hasher.hash, password).result()
@@ -67,9 +60,6 @@ class Passwords:
     def _nobody(self) -> str:
         """The hash of a password that is nobody's."""
         return self._hasher.hash("this is no one's")
-
-
-# Accounts and their roles.
 
 
 KEEPERS = frozenset({Role.STEWARD.value, Role.AUDITOR.value})
@@ -184,11 +174,7 @@ class People:
         self._set_locked(who, name, "locked", {"locked": True})
 
     def unlock(self, who: Visitor, name: str) -> None:
-        """Let somebody in again.
-
-        Raises:
-            ProtocolAborted: they may not, or there is nobody of this name.
-        """
+        """Let somebody in again. Raises `ProtocolAborted`: they may not, or there is nobody of this name."""
         require(who, Right.KEEP_PEOPLE)
         self._set_locked(who, name, "unlocked", {"locked": False})
 
@@ -204,9 +190,12 @@ class People:
 
         def work(connection: Connection) -> None:
             _require_there(connection, name)
-            if role is Role.STEWARD and not _is_dataset(connection, dataset):
+            is_there = select(DATASETS.c.name).where(DATASETS.c.name == dataset)
+            if role is Role.STEWARD and connection.execute(is_there).first() is None:
                 raise unknown("dataset")
-            _require_apart({*_roles_of(connection, name), role.value})
+            roles = {*_roles_of(connection, name), role.value}
+            for keeper in sorted(KEEPERS & roles if Role.OPERATOR.value in roles else ()):
+                raise ProtocolAborted("role", f"nobody is operator and {keeper} in one account", 409)
             mine = {"person": name, "role": role.value, "dataset": dataset}
             if connection.execute(select(ROLES).filter_by(**mine)).first() is None:
                 connection.execute(insert(ROLES), mine)
@@ -214,11 +203,7 @@ class People:
         self._archive.enter(Event(who.name, f"gave role {role.value}", name, dataset), work)
 
     def take_role(self, who: Visitor, name: str, role: Role, dataset: str = "") -> None:
-        """Take a role away.
-
-        Raises:
-            ProtocolAborted: they may not, or nobody has the name.
-        """
+        """Take a role away. Raises `ProtocolAborted`: they may not, or nobody has the name."""
         _require_names(who, role)
         _require_given(role, dataset)
 
@@ -229,11 +214,7 @@ class People:
         self._archive.enter(Event(who.name, f"took role {role.value}", name, dataset), work)
 
     def all(self, who: Visitor) -> tuple[Person, ...]:
-        """Every account, sorted by name.
-
-        Raises:
-            ProtocolAborted: they may not.
-        """
+        """Every account, sorted by name. Raises `ProtocolAborted`."""
         require(who, Right.KEEP_PEOPLE)
 
         def work(connection: Connection) -> tuple[Person, ...]:
@@ -296,17 +277,8 @@ def _require_given(role: Role, dataset: str) -> None:
         raise ProtocolAborted("dataset", "a steward is one of a dataset; other roles have none")
 
 
-def _require_apart(roles: set[str]) -> None:
-    for keeper in sorted(KEEPERS & roles if Role.OPERATOR.value in roles else ()):
-        raise ProtocolAborted("role", f"nobody is operator and {keeper} in one account", 409)
-
-
 def _is_there(connection: Connection, name: str) -> bool:
     return connection.execute(select(PEOPLE.c.name).where(PEOPLE.c.name == name)).first() is not None
-
-
-def _is_dataset(connection: Connection, name: str) -> bool:
-    return connection.execute(select(DATASETS.c.name).where(DATASETS.c.name == name)).first() is not None
 
 
 def _require_there(connection: Connection, name: str) -> None:

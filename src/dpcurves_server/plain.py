@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 from dpcurves.conversation import Plan
@@ -123,11 +124,8 @@ def of_statement(statement: Statement) -> dict[str, Any]:
 
 
 def _of_turn(plan: Plan) -> dict[str, Any]:
+    error = float(plan.error)
     return {
         "query": type(plan.query).__name__, "loss": of_loss(plan.loss), "made_by": plan.made_by,
-        "error": _finite(float(plan.error)),
+        "error": error if isfinite(error) else None,
     }  # fmt: skip
-
-
-def _finite(number: float) -> float | None:
-    return number if abs(number) < float("inf") else None

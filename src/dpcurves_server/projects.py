@@ -78,7 +78,7 @@ class Projects:
         Raises:
             ProtocolAborted: they are not the steward of its dataset, or there is nobody of this name.
         """
-        of = self._required(who, project, Right.KEEP_PROJECTS)
+        of = project_for(self._archive, who, project, Right.KEEP_PROJECTS)
 
         def work(connection: Connection) -> None:
             if connection.execute(select(PEOPLE.c.name).where(PEOPLE.c.name == person)).first() is None:
@@ -95,7 +95,7 @@ class Projects:
         Raises:
             ProtocolAborted: they are not the steward of its dataset.
         """
-        of = self._required(who, project, Right.KEEP_PROJECTS)
+        of = project_for(self._archive, who, project, Right.KEEP_PROJECTS)
         mine = (MEMBERS.c.project == project, MEMBERS.c.person == person)
         event = Event(who.name, "dismissed from project", f"{person}: {project}"[:200], of.dataset)
         self._archive.enter(event, lambda connection: connection.execute(delete(MEMBERS).where(*mine)).rowcount)
@@ -111,12 +111,8 @@ class Projects:
         return tuple(_shown(who, each) for each in found if may(who, Right.SEE_PROJECT, each.subject))
 
     def get(self, who: Visitor, project: str) -> Project:
-        """Look up a project.
-
-        Raises:
-            ProtocolAborted: there is none, or none that they may see.
-        """
-        return _shown(who, self._required(who, project, Right.SEE_PROJECT))
+        """Look up a project. Raises `ProtocolAborted`: there is none, or none that they may see."""
+        return _shown(who, project_for(self._archive, who, project, Right.SEE_PROJECT))
 
     def allow(
         self,
@@ -132,7 +128,7 @@ class Projects:
             ProtocolAborted: they are not the steward of its dataset, or the analyst is not in it.
             ValueError: as of `Ledger.allow`.
         """
-        of = self._required(who, project, Right.SET_BUDGETS)
+        of = project_for(self._archive, who, project, Right.SET_BUDGETS)
         if analyst is not None and analyst not in of.people:
             raise unknown("analyst")
         whom = project if analyst is None else f"{analyst}: {project}"
@@ -146,7 +142,7 @@ class Projects:
             ProtocolAborted: it is not theirs to see.
         """
         own = analyst is None or analyst == who.name
-        of = self._required(who, project, Right.SEE_OWN_BUDGET if own else Right.SEE_BUDGETS)
+        of = project_for(self._archive, who, project, Right.SEE_OWN_BUDGET if own else Right.SEE_BUDGETS)
         try:
             return self._archive.ledger.remaining(self._account(of), Member(project, analyst or who.name))
         except ValueError as error:
@@ -162,7 +158,9 @@ class Projects:
         """
         if self.remaining(who, project) is None:
             raise ProtocolAborted("share", "you have none yet; the steward of the dataset sets it", 409)
-        if self._archive.read(lambda connection: _open_questions(connection, project)) >= MOST_OPEN:
+        waiting = (QUESTIONS.c.project == project, QUESTIONS.c.state.in_(("queued", "paid")))
+        count = select(func.count()).select_from(QUESTIONS).where(*waiting)
+        if self._archive.read(lambda connection: int(connection.execute(count).scalar_one())) >= MOST_OPEN:
             raise ProtocolAborted("questions", f"at most {MOST_OPEN} of a project wait; ask again later", 409)
 
     @staticmethod
@@ -181,28 +179,21 @@ class Projects:
         query = select(DATASETS.c.account).where(DATASETS.c.name == project.dataset).order_by(newest)
         return self._archive.read(lambda connection: str(connection.execute(query).scalars().first()))
 
-    def _required(self, who: Visitor, project: str, right: Right) -> Project:
-        found = self._archive.read(lambda connection: project_of(connection, project))
-        require(who, right, found.subject)
-        return found
+
+def project_for(archive: Archive, who: Visitor, project: str, right: Right) -> Project:
+    """Look up a project for somebody who has this right. Raises `ProtocolAborted`: there is none, or they have not."""
+    found = archive.read(lambda connection: project_of(connection, project))
+    require(who, right, found.subject)
+    return found
 
 
 def project_of(connection: Connection, name: str) -> Project:
-    """Look up a project with its members, for any visitor.
-
-    Raises:
-        ProtocolAborted: there is none.
-    """
+    """Look up a project with its members, for any visitor. Raises `ProtocolAborted`: there is none."""
     row = connection.execute(select(PROJECTS).where(PROJECTS.c.name == name)).first()
     if row is None:
         raise unknown("project")
     people = connection.execute(select(MEMBERS.c.person).where(MEMBERS.c.project == name)).scalars()
     return Project(name, row.dataset, tuple(sorted(people)), row.description, row.made_at)
-
-
-def _open_questions(connection: Connection, project: str) -> int:
-    waiting = (QUESTIONS.c.project == project, QUESTIONS.c.state.in_(("queued", "paid")))
-    return int(connection.execute(select(func.count()).select_from(QUESTIONS).where(*waiting)).scalar_one())
 
 
 def _shown(who: Visitor, project: Project) -> Project:

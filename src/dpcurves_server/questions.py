@@ -24,12 +24,9 @@ from dpcurves.shortcuts import loss_of
 
 from .datasets import Dataset, Datasets
 from .declared_columns import Declared
-from .projects import Project, Projects, project_of
+from .projects import Project, Projects, project_for
 from .store import QUESTIONS, RELEASES, Archive, Store, now
 from .visitors import Right, Subject, Visitor, may, require, unknown
-
-# Questions that were asked, as they stood when the public clock struck last: one row, and lists of them.
-
 
 MOST_LISTED = 500
 WITH_RELEASES = select(QUESTIONS, RELEASES.c.published_at).outerjoin(RELEASES, RELEASES.c.id == QUESTIONS.c.id)
@@ -112,9 +109,6 @@ def listed(store: Store, *mine: ColumnElement[bool]) -> tuple[Asked, ...]:
     return store.read(lambda connection: tuple(map(asked_of, connection.execute(query).all())))
 
 
-# Questions: planned from public facts, asked once by whomever of a project, and waited for.
-
-
 PAID = "the project has paid this for what is looked at: nothing more is charged"
 
 
@@ -188,8 +182,7 @@ class Questions:
             ValueError, UnsupportedQuery: it is no question, or one that can not be answered, or one of a column that
                 the dataset does not declare.
         """
-        found = self._archive.read(lambda connection: project_of(connection, project))
-        require(who, Right.ASK, found.subject)
+        found = project_for(self._archive, who, project, Right.ASK)
         dataset = self._datasets.get(who, found.dataset)
         question, loss = question_from_json(stored), loss.of_one_release()
         Currency.require_countable(loss, loss)
@@ -256,16 +249,11 @@ class Questions:
         Raises:
             ProtocolAborted: there is no such project, or it is not theirs to see.
         """
-        found = self._archive.read(lambda connection: project_of(connection, project))
-        require(who, Right.SEE_QUESTIONS, found.subject)
+        project_for(self._archive, who, project, Right.SEE_QUESTIONS)
         return listed(self._archive, QUESTIONS.c.project == project)
 
     def queue(self, who: Visitor, dataset: str) -> tuple[Asked, ...]:
-        """The questions of a dataset, newest first.
-
-        Raises:
-            ProtocolAborted: it is not theirs to see.
-        """
+        """The questions of a dataset, newest first. Raises `ProtocolAborted`: it is not theirs to see."""
         require(who, Right.SEE_QUEUE, Subject(dataset))
         return listed(self._archive, QUESTIONS.c.dataset == dataset)
 
@@ -315,35 +303,31 @@ def _require_declared(plans: Sequence[Plan], dataset: Dataset) -> None:
     declared = {str(each.column): each for each in dataset.columns}
     for plan in plans:
         for axis in plan.query.axes:
-            for column in _columns_of(axis):
+            for column in columns_of(axis):
                 if column not in declared:
                     raise Refused("column", f"{dataset.name!r} declares no column {column!r}"[:LONGEST_NAME], column)
             if isinstance(axis, Categories):
-                _require_categories(axis, declared[axis.column])
-
-
-def _require_categories(asked: Categories, declared: Declared) -> None:
-    """Refuse a category that is not declared; of a column of numbers, what is no number in its range."""
-    for name, each in zip(asked.named, asked.values, strict=True):
-        if not _is_declared(each, declared):
-            raise Refused(name, f"{asked.column!r} declares no category {shown(each)}"[:LONGEST_NAME], asked.column)
+                for name, each in zip(axis.named, axis.values, strict=True):
+                    if not _is_declared(each, declared[axis.column]):
+                        rule = f"{axis.column!r} declares no category {shown(each)}"[:LONGEST_NAME]
+                        raise Refused(name, rule, axis.column)
 
 
 def _is_declared(given: Category, declared: Declared) -> bool:
+    """Tell whether a category is declared; of a column of numbers, whether it is a number in its range."""
     if isinstance(declared, Categories):
         return given in declared.values or str(given) in map(str, declared.values)
     return not isinstance(given, str) and declared.lower <= given <= declared.upper
 
 
-def _columns_of(axis: Any) -> list[str]:
+def columns_of(axis: Any) -> list[str]:
+    """The columns that an axis reads: several, of a model."""
     if isinstance(axis.column, Predictor):
         return [each.column for each in axis.column.inputs]
     return [str(axis.column)]
 
 
 # Author names of questions and models, shown to visitors who may see people.
-
-
 def person_seen_by(who: Visitor, person: str, of: Subject) -> str:
     """The name of whoever asked or handed in, if it is one's own or one may see who is in the project; else nothing."""
     return person if person == who.name or may(who, Right.SEE_PEOPLE_OF_PROJECT, of) else ""

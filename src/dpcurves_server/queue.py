@@ -10,7 +10,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, Update, and_, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Update, and_, insert, or_, select, update
 
 from dpcurves.arguments import Refused
 from dpcurves.curves.question_json import question_from_json
@@ -27,11 +27,8 @@ from .visitors import Right, Visitor, require, unknown
 # The queue of questions, as workers and the public clock see it. What is done twice is done once.
 #
 # `queued -> paid -> counted -> answered`, or `queued -> refused`. A worker that was killed leaves its question in a
-# state
-# from which any other goes on: the ledger charges a request once and has one answer for it, and a release is stored
-# once.
-
-
+# state from which any other goes on: the ledger charges a request once and has one answer for it, and a release is
+# stored once.
 STALE = 600
 """Seconds after which a claim counts no more, though nobody has seen its worker end."""
 MOST_DRAWN = 50
@@ -93,11 +90,11 @@ class Queue:
     def claim(self, worker: str, does: Does = Does.ALL) -> Job | None:
         """The next question for a worker, a name that no other process has: first those that wait to be paid."""
         now, states = int(time.time()), STATES[does]
-        if self._archive.read(lambda connection: _next(connection, now, states, _looked)) is None:
+        if self._archive.read(lambda connection: _next(connection, now, states)) is None:
             return None
 
         def work(connection: Connection) -> Row[Any] | None:
-            row = _next(connection, now, states, _held)
+            row = _next(connection, now, states, held=True)
             if row is not None:
                 mine = QUESTIONS.c.number == row.number
                 connection.execute(update(QUESTIONS).where(mine).values(worker=worker, claimed=now))
@@ -232,26 +229,15 @@ def _in(*states: State) -> ColumnElement[bool]:
     return QUESTIONS.c.state.in_([state.value for state in states])
 
 
-def _next(
-    connection: Connection, now: int, states: Sequence[State], way: Callable[[Select[Any]], Select[Any]]
-) -> Row[Any] | None:
-    free = _is_free(now)
+def _next(connection: Connection, now: int, states: Sequence[State], *, held: bool = False) -> Row[Any] | None:
+    """The next free question; held, it is this transaction's, and who comes at the same time has the next one."""
     for state in states:
-        query = select(QUESTIONS).where(QUESTIONS.c.state == state.value, free).order_by(QUESTIONS.c.number)
-        row = connection.execute(way(query.limit(1))).first()
+        mine = (QUESTIONS.c.state == state.value, _is_free(now))
+        query = select(QUESTIONS).where(*mine).order_by(QUESTIONS.c.number).limit(1)
+        row = connection.execute(query.with_for_update(skip_locked=True) if held else query).first()
         if row is not None:
             return row
     return None
-
-
-def _looked(query: Select[Any]) -> Select[Any]:
-    """A read: it holds nothing, and waits for nobody."""
-    return query
-
-
-def _held(query: Select[Any]) -> Select[Any]:
-    """The row is this transaction's; who comes at the same time has the next one. (SQLite has one writer anyway.)"""
-    return query.with_for_update(skip_locked=True)
 
 
 def _job(row: Row[Any], worker: str) -> Job:
@@ -263,10 +249,7 @@ def _job(row: Row[Any], worker: str) -> Job:
 # Actions of a steward on queued questions: withdraw one before it is charged, or have it counted again.
 #
 # What is done is seen when the public clock strikes, and whoever does it is told the same before, whatever became of
-# it:
-# else one could learn when a worker is done, which may tell of rows.
-
-
+# it: else one could learn when a worker is done, which may tell of rows.
 TAKEN_BACK = "the steward of the dataset took it back before it was charged"
 SLOW = 60
 """Seconds after which a worker may have been stopped that has what was paid."""

@@ -15,7 +15,7 @@ from dpcurves.ledger import Event
 from dpcurves_parties.serving.messages import ProtocolAborted
 
 from .drawing import csv_of, svg_of
-from .projects import project_of
+from .projects import project_for
 from .questions import WITH_RELEASES, Asked, State, asked_of, listed
 from .store import QUESTIONS, RELEASES, Archive, now
 from .visitors import Right, Subject, Visitor, may, require, unknown
@@ -115,8 +115,7 @@ class Releases:
         Raises:
             ProtocolAborted: there is no such project, or it is not theirs to see.
         """
-        found = self._archive.read(lambda connection: project_of(connection, project))
-        require(who, Right.SEE_RELEASES, found.subject)
+        project_for(self._archive, who, project, Right.SEE_RELEASES)
         return listed(self._archive, QUESTIONS.c.project == project, ANSWERED)
 
     def published(self, who: Visitor, dataset: str) -> tuple[Asked, ...]:

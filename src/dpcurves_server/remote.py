@@ -61,7 +61,7 @@ class Remote:
         self._token, self._patience = token, patience
         try:
             self._project = project if project is not None else self._only_project()
-            self._dataset = self._get("datasets", self._of_project()["dataset"])
+            self._dataset = self._get("datasets", self._get("projects", self._project)["dataset"])
         except BaseException:
             self.close()
             raise
@@ -164,10 +164,6 @@ class Remote:
         if len(projects) != 1:
             raise Refused("project", f"say which one is asked: {', '.join(projects) or 'you are in none'}")
         return str(projects[0])
-
-    def _of_project(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self._get("projects", self._project)
-        return found
 
     def _get(self, *parts: str) -> Any:
         return json.loads(self._channel.get(_path(*parts), self._token))

@@ -15,18 +15,16 @@ from sqlalchemy import Connection, delete, insert, select
 from dpcurves.ledger import Event
 from dpcurves.ledger.account import require_name
 from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.task_app import Rate as Rate
 
 from .people import Passwords, visitor_of
 from .store import PEOPLE, SESSIONS, SUBJECTS, TOKENS, Archive, now
 from .visitors import Right, Subject, Visitor, require, unknown
 
 # Rate limiters: failed sign-ins and requests a minute, per client, in memory, bounded.
-
-
 MOST_KEPT = 20_000
 FREE_TRIES = 5
 LONGEST_WAIT = 300.0
-MINUTE = 60.0
 
 
 @dataclass
@@ -46,7 +44,11 @@ class Patience:
             tries, until = self._wrong.get(who, (0, 0.0))
             left = until - time.monotonic()
             if tries < FREE_TRIES or left <= 0:
-                self._enter(who, tries + 1)
+                wait = min(2.0 ** min(max(tries + 1 - FREE_TRIES, 0), 60), LONGEST_WAIT)
+                self._wrong.pop(who, None)
+                self._wrong[who] = (tries + 1, time.monotonic() + wait)
+                while len(self._wrong) > MOST_KEPT:
+                    self._wrong.popitem(last=False)
                 return
         raise ProtocolAborted("sign-in", f"too many wrong tries; try again in {left:.0f} seconds", 429)
 
@@ -54,41 +56,6 @@ class Patience:
         """Clear the failures of a client that succeeded."""
         with self._lock:
             self._wrong.pop(who, None)
-
-    def _enter(self, who: Hashable, tries: int) -> None:
-        wait = min(2.0 ** min(max(tries - FREE_TRIES, 0), 60), LONGEST_WAIT)
-        self._wrong.pop(who, None)
-        self._wrong[who] = (tries, time.monotonic() + wait)
-        while len(self._wrong) > MOST_KEPT:
-            self._wrong.popitem(last=False)
-
-
-@dataclass
-class Rate:
-    """So many requests a minute, of each."""
-
-    most: int
-    _minute: int = 0
-    _asked: dict[Hashable, int] = field(default_factory=dict)
-    _lock: Lock = field(default_factory=Lock)
-
-    def count(self, who: Hashable) -> None:
-        """Count a request.
-
-        Raises:
-            ProtocolAborted: there were too many in this minute.
-        """
-        with self._lock:
-            minute = int(time.monotonic() // MINUTE)
-            if minute != self._minute or len(self._asked) > MOST_KEPT:
-                self._minute, self._asked = minute, {}
-            self._asked[who] = self._asked.get(who, 0) + 1
-            too_many = self._asked[who] > self.most
-        if too_many:
-            raise ProtocolAborted("requests", f"at most {self.most} a minute are answered; wait a minute", 429)
-
-
-# Sessions of people and tokens of their programs. Only hashes of both are stored.
 
 
 SESSION_SECONDS = 12 * 3600
@@ -150,7 +117,8 @@ class Sessions:
         """
         key = (name[:200], address)
         self._patience.count(key)
-        hashed = self._archive.read(lambda connection: _hash_of(connection, name))
+        query = select(PEOPLE.c.password).where(PEOPLE.c.name == name)
+        hashed = self._archive.read(lambda connection: connection.execute(query).scalars().first())
         fits = self._passwords.fits(hashed, password)
         visitor = self._archive.read(lambda connection: visitor_of(connection, name)) if fits else None
         if visitor is None:
@@ -200,11 +168,7 @@ class Sessions:
         self._archive.write(lambda connection: connection.execute(delete(SESSIONS).where(mine)).rowcount)
 
     def end_all(self, who: Visitor, name: str) -> None:
-        """End all sessions of somebody, or one's own.
-
-        Raises:
-            ProtocolAborted: they may not.
-        """
+        """End all sessions of somebody, or one's own. Raises `ProtocolAborted`."""
         if who.name != name or who.by_token:
             require(who, Right.KEEP_PEOPLE)
         mine = SESSIONS.c.person == name
@@ -259,11 +223,7 @@ class Tokens:
         return self._archive.read(lambda connection: _tokens(connection, who.name))
 
     def take_back(self, who: Visitor, token: str) -> None:
-        """End a token of one's own.
-
-        Raises:
-            ProtocolAborted: one has none of this name.
-        """
+        """End a token of one's own. Raises `ProtocolAborted`: one has none of this name."""
 
         def work(connection: Connection) -> None:
             mine = (TOKENS.c.id == token, TOKENS.c.person == who.name)
@@ -293,10 +253,6 @@ class Tokens:
 def digest_of(secret: str) -> str:
     """The stored hash of a secret with enough entropy that nobody can guess it."""
     return sha256(secret.encode(errors="replace")).hexdigest()
-
-
-def _hash_of(connection: Connection, name: str) -> str | None:
-    return connection.execute(select(PEOPLE.c.password).where(PEOPLE.c.name == name)).scalars().first()
 
 
 def _tokens(connection: Connection, person: str) -> tuple[Token, ...]:

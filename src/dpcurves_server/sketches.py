@@ -5,7 +5,7 @@ What they are made from is plain, so that a process makes them that has no store
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -14,11 +14,9 @@ from warnings import catch_warnings
 import numpy as np
 import pyarrow as pa
 
-from dpcurves.conversation import Plan
 from dpcurves.curves.comparison import MEASURES
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.curves.result import Covered, CurveWarning, curve_from_json
-from dpcurves.data.axis import Predictor
 from dpcurves.display import headless_axes, svg_text
 from dpcurves.ledger import Currency
 from dpcurves.noise.randomness import Randomness
@@ -29,7 +27,7 @@ from dpcurves.shortcuts import compare
 from .declared_columns import columns_from_json, columns_to_json, dummy_table
 from .drawing import DRAWING, LEVEL, svg_of
 from .plain import of_loss
-from .questions import Planned, loss_from
+from .questions import Planned, columns_of, loss_from
 from .recent import Recent
 from .releases import Answer
 from .synthetic import rows_of
@@ -63,9 +61,10 @@ class Drawn:
 def of_sketch(planned: Planned) -> Facts:
     """Inputs of the sketch of an answer: public facts alone."""
     dataset, account = planned.dataset, planned.dataset.account
+    wanted = (each for plan in planned.plans for axis in plan.query.axes for each in columns_of(axis))
     return {
         "draw": SKETCH, "question": question_to_json(planned.question), "loss": of_loss(planned.loss),
-        "columns": columns_to_json(dataset.columns), "wanted": list(dict.fromkeys(_columns(planned.plans))),
+        "columns": columns_to_json(dataset.columns), "wanted": list(dict.fromkeys(wanted)),
         "cells": max(prod(plan.query.shape) for plan in planned.plans),
         "rows": rows_of(dataset), "is_counted": dataset.units is not None, "currency": account.currency.value,
         "adjacency": account.neighbours.value, "unit": account.unit.column, "rows_per_unit": account.unit.records,
@@ -135,15 +134,14 @@ def standing_alone(svg: str) -> str:
 
 
 def _tried_on(facts: Facts, table: Any | None) -> Any:
-    found = _as_many(table.select(facts["wanted"]), facts) if table is not None else _dummy(facts)
+    if table is not None:
+        found = _as_many(table.select(facts["wanted"]), facts)
+    else:
+        found = dummy_table(columns_from_json(facts["columns"]), facts["rows"], facts["wanted"])
     unit = facts["unit"]
     if not unit or unit in found.column_names:
         return found
     return found.append_column(unit, pa.array(np.arange(found.num_rows)))  # each record is somebody's
-
-
-def _dummy(facts: Facts) -> Any:
-    return dummy_table(columns_from_json(facts["columns"]), facts["rows"], facts["wanted"])
 
 
 def _as_many(table: Any, facts: Facts) -> Any:
@@ -154,11 +152,3 @@ def _as_many(table: Any, facts: Facts) -> Any:
     if not facts["is_counted"] or not table.num_rows:
         return table
     return table.take(pa.array(np.arange(facts["rows"]) % table.num_rows))
-
-
-def _columns(plans: Sequence[Plan]) -> Iterator[str]:
-    for axis in (axis for plan in plans for axis in plan.query.axes):
-        if isinstance(axis.column, Predictor):
-            yield from (each.column for each in axis.column.inputs)
-        else:
-            yield str(axis.column)

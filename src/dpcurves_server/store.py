@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
-from typing import TypeVar
 
 import sqlalchemy as sql
-from sqlalchemy import BigInteger, CheckConstraint, Column, Connection, Table, Text, select
+from sqlalchemy import BigInteger, CheckConstraint, Column, Table, Text, select
 
 from dpcurves.arguments import Refused
 from dpcurves.ledger import Entered, Event, Ledger, Verified
 from dpcurves.ledger.database import EVENTS, Database, make_tables
+from dpcurves_parties.serving.database import Result, Work
 from dpcurves_parties.serving.messages import ProtocolAborted, Trouble
 
 from .visitors import NOTHING, Right, Subject, Visitor, require
@@ -21,157 +21,77 @@ from .visitors import NOTHING, Right, Subject, Visitor, require
 # The tables in which a verification server keeps who may do what, what was asked, and what was released.
 #
 # Nothing of a record stands in them. Passwords, sessions and tokens stand as hashes.
-
-
 METADATA = sql.MetaData()
 
+
+def _keys(*names: str) -> list[Column[str]]:
+    return [Column(name, Text, primary_key=True) for name in names]
+
+
+def _texts(*names: str) -> list[Column[str]]:
+    return [Column(name, Text, nullable=False) for name in names]
+
+
+def _number(name: str) -> Column[int]:
+    return Column(name, BigInteger, nullable=False)
+
+
+def _version() -> Column[int]:
+    return Column("version", BigInteger, primary_key=True, autoincrement=False)
+
+
+# Passwords are hashed by Argon2id.
 PEOPLE = Table(
-    "dpcurves_people",
-    METADATA,
-    Column("name", Text, primary_key=True),
-    Column("password", Text, nullable=False),  # by Argon2id
-    Column("locked", sql.Boolean, nullable=False),
-    Column("made_at", Text, nullable=False),
-)
-
-ROLES = Table(
-    "dpcurves_roles",
-    METADATA,
-    Column("person", Text, primary_key=True),
-    Column("role", Text, primary_key=True),
-    Column("dataset", Text, primary_key=True),  # of a steward; else empty
-)
-
+    "dpcurves_people", METADATA, *_keys("name"), *_texts("password"), Column("locked", sql.Boolean, nullable=False),
+    *_texts("made_at"),
+)  # fmt: skip
+# The dataset is that of a steward; else it is empty.
+ROLES = Table("dpcurves_roles", METADATA, *_keys("person", "role", "dataset"))
 # As whom another authority knows people: what it calls them says nothing of what another one does.
-SUBJECTS = Table(
-    "dpcurves_subjects",
-    METADATA,
-    Column("issuer", Text, primary_key=True),
-    Column("subject", Text, primary_key=True),
-    Column("person", Text, nullable=False),
-)
-
+SUBJECTS = Table("dpcurves_subjects", METADATA, *_keys("issuer", "subject"), *_texts("person"))
+# Sessions and tokens end so many seconds after the beginning of 1970.
 SESSIONS = Table(
-    "dpcurves_sessions",
-    METADATA,
-    Column("digest", Text, primary_key=True),
-    Column("person", Text, nullable=False),
-    Column("csrf", Text, nullable=False),
-    Column("made_at", Text, nullable=False),
-    Column("ends", BigInteger, nullable=False),  # seconds since 1970
+    "dpcurves_sessions", METADATA, *_keys("digest"), *_texts("person", "csrf", "made_at"), _number("ends"),
     sql.Index("dpcurves_sessions_of_person", "person"),
-)
-
+)  # fmt: skip
 TOKENS = Table(
-    "dpcurves_tokens",
-    METADATA,
-    Column("digest", Text, primary_key=True),
-    Column("id", Text, nullable=False, unique=True),
-    Column("person", Text, nullable=False),
-    Column("project", Text, nullable=False),
-    Column("label", Text, nullable=False),
-    Column("made_at", Text, nullable=False),
-    Column("ends", BigInteger, nullable=False),
+    "dpcurves_tokens", METADATA, *_keys("digest"), Column("id", Text, nullable=False, unique=True),
+    *_texts("person", "project", "label", "made_at"), _number("ends"),
     sql.Index("dpcurves_tokens_of_person", "person"),
-)
-
+)  # fmt: skip
+# The account is one of the ledger; the source (JSON) says where the records lie, and is shown to nobody; the columns
+# (JSON) are the public schema.
 DATASETS = Table(
-    "dpcurves_datasets",
-    METADATA,
-    Column("name", Text, primary_key=True),
-    Column("version", BigInteger, primary_key=True, autoincrement=False),
-    Column("account", Text, nullable=False),  # in the ledger
-    Column("relation", Text, nullable=False),
-    Column("source", Text, nullable=False),  # JSON: where the records lie; shown to nobody
-    Column("columns", Text, nullable=False),  # JSON: the public schema
-    Column("units", BigInteger),
-    Column("description", Text, nullable=False),
-    Column("made_at", Text, nullable=False),
-)
-
-PROJECTS = Table(
-    "dpcurves_projects",
-    METADATA,
-    Column("name", Text, primary_key=True),
-    Column("dataset", Text, nullable=False),
-    Column("description", Text, nullable=False),
-    Column("made_at", Text, nullable=False),
-)
-
-MEMBERS = Table(
-    "dpcurves_members",
-    METADATA,
-    Column("project", Text, primary_key=True),
-    Column("person", Text, primary_key=True),
-)
-
-MODELS = Table(
-    "dpcurves_models",
-    METADATA,
-    Column("project", Text, primary_key=True),
-    Column("digest", Text, primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("model", Text, nullable=False),
-    Column("person", Text, nullable=False),
-    Column("made_at", Text, nullable=False),
-)
-
-# The queue. What stands in `state` is what was done; everybody is shown `shown`, which follows on the public clock.
+    "dpcurves_datasets", METADATA, *_keys("name"), _version(), *_texts("account", "relation", "source", "columns"),
+    Column("units", BigInteger), *_texts("description", "made_at"),
+)  # fmt: skip
+PROJECTS = Table("dpcurves_projects", METADATA, *_keys("name"), *_texts("dataset", "description", "made_at"))
+MEMBERS = Table("dpcurves_members", METADATA, *_keys("project", "person"))
+MODELS = Table("dpcurves_models", METADATA, *_keys("project", "digest"), *_texts("name", "model", "person", "made_at"))
+# The queue. What stands in `state` is what was done; everybody is shown `shown`, which follows on the public clock. The
+# id is that of the question, and of its release; the ledger has it under `request`, which may pay for several
+# questions; `same` is what questions have in common that one release answers.
 QUESTIONS = Table(
-    "dpcurves_questions",
-    METADATA,
-    Column("number", sql.Integer, primary_key=True, autoincrement=True),
-    Column("id", Text, nullable=False, unique=True),  # of the question; of its release too
-    Column("request", Text, nullable=False),  # under which the ledger has it: it may pay for several questions
-    Column("project", Text, nullable=False),
-    Column("dataset", Text, nullable=False),
-    Column("version", BigInteger, nullable=False),
-    Column("person", Text, nullable=False),
-    Column("question", Text, nullable=False),  # JSON
-    Column("purpose", Text, nullable=False),
-    Column("same", Text, nullable=False),  # what questions have in common that one release answers
-    Column("epsilon", Text),
-    Column("rho", Text),
-    Column("asked_at", Text, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("shown", Text, nullable=False),
-    Column("refusal", Text),
-    Column("worker", Text),
-    Column("claimed", BigInteger),  # seconds since 1970
-    Column("tries", BigInteger, nullable=False),
+    "dpcurves_questions", METADATA, Column("number", sql.Integer, primary_key=True, autoincrement=True),
+    Column("id", Text, nullable=False, unique=True), *_texts("request", "project", "dataset"), _number("version"),
+    *_texts("person", "question", "purpose", "same"), Column("epsilon", Text), Column("rho", Text),
+    *_texts("asked_at", "state", "shown"), Column("refusal", Text), Column("worker", Text),
+    Column("claimed", BigInteger), _number("tries"),  # claimed: seconds since 1970
     CheckConstraint("state IN ('queued', 'paid', 'counted', 'answered', 'refused')", name="dpcurves_known_state"),
     sql.Index("dpcurves_questions_by_state", "state", "number"),
     sql.Index("dpcurves_questions_of_project", "project", "number"),
 )  # fmt: skip
-
+# The id is that of the question; picture and table are empty as long as they are not drawn; the facts (JSON) are those
+# of its HTML summary.
 RELEASES = Table(
-    "dpcurves_releases",
-    METADATA,
-    Column("id", Text, primary_key=True),  # that of the question
-    Column("curve", Text, nullable=False),  # JSON, as published
-    Column("svg", Text, nullable=False),  # empty, as csv is: not drawn yet
-    Column("csv", Text, nullable=False),
-    Column("facts", Text, nullable=False),  # JSON: what its HTML summary says
-    Column("published_at", Text),
-    Column("published_by", Text),
-)
-
+    "dpcurves_releases", METADATA, *_keys("id"), *_texts("curve", "svg", "csv", "facts"),
+    Column("published_at", Text), Column("published_by", Text),
+)  # fmt: skip
+# The statement says how private the table is, which is packed as Parquet.
 SYNTHETIC = Table(
-    "dpcurves_synthetic_tables",
-    METADATA,
-    Column("dataset", Text, primary_key=True),
-    Column("version", BigInteger, primary_key=True, autoincrement=False),
-    Column("statement", Text, nullable=False),  # how private it is
-    Column("packed", sql.LargeBinary, nullable=False),  # Parquet
-    Column("made_at", Text, nullable=False),
-)
-
-
-# Tables of a verification server in the database of its ledger.
-
-
-Result = TypeVar("Result")
-Work = Callable[[Connection], Result]
+    "dpcurves_synthetic_tables", METADATA, *_keys("dataset"), _version(), *_texts("statement"),
+    Column("packed", sql.LargeBinary, nullable=False), *_texts("made_at"),
+)  # fmt: skip
 
 
 class Store:
@@ -215,9 +135,6 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-# Persistent state of the server and its audit log: both in the database of the ledger, written in one transaction.
-
-
 class Archive(Store):
     """The server's tables, and its ledger.
 
@@ -232,9 +149,6 @@ class Archive(Store):
     def enter(self, event: Event, work: Work[Result]) -> Result:
         """Do all of `work` and enter who did it, or neither."""
         return told(lambda both: self.ledger.record(event, both), work)
-
-
-# The log of who did what, in the chain of the ledger, and whether nobody changed it.
 
 
 MOST_AT_ONCE = 1000
@@ -272,11 +186,7 @@ class Audit:
         return self.events(who, min(entries, default=1) - 1, most, dataset)
 
     def lines(self, who: Visitor) -> Iterator[str]:
-        """The whole log, each event as one line of JSON.
-
-        Raises:
-            ProtocolAborted: it is not theirs to see.
-        """
+        """The whole log, each event as one line of JSON. Raises `ProtocolAborted`: it is not theirs to see."""
         after = 0
         while events := self.events(who, after):
             for each in events:

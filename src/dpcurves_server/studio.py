@@ -1,4 +1,7 @@
-"""The process that draws sketches and comparisons, a cache of results, and requests that wait for pictures."""
+"""The process that draws sketches and comparisons, a cache of results, and requests that wait for pictures.
+
+It is no pool's: one that takes too long is killed and another begun, and it ends with the server, even a killed one.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,6 @@ from .recent import Recent
 from .releases import Releases
 from .sketches import BESIDE, SKETCH, Drawn, Facts
 from .synthetic import Synthetic
-
-# A process of its own that draws sketches and comparisons, one at a time, and caches them.
-
 
 MOST_KEPT, MOST_WAITING = 64, 128
 SECONDS = 600.0
@@ -109,11 +109,7 @@ class Studio:
         return Drawn(**answer)
 
     def _asked(self, process: subprocess.Popen[bytes], facts: Facts, table: Synthetic | None) -> Facts:
-        """Tell the process, and read what it answers.
-
-        Raises:
-            OSError, ValueError: it has ended.
-        """
+        """Tell the process, and read what it answers. Raises `OSError` or `ValueError`: it has ended."""
         sent = b"" if table is None or table.digest == self._has else table.packed
         line = json.dumps({**facts, "octets": len(sent), "has_table": table is not None})
         to, back = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
@@ -153,8 +149,6 @@ def _key(facts: Facts, table: Synthetic | None) -> bytes:
 
 
 # Waiting for pictures that other processes draw. Who waits holds no thread: pages need those.
-
-
 PATIENCE, POLL = 60.0, 0.25
 """Seconds that a picture is waited for, and between polls whether it is there."""
 

@@ -109,11 +109,7 @@ class SyntheticTables:
         return None if row is None else Said(row.statement, row.made_at)
 
     def find(self, who: Visitor, dataset: str, version: int) -> Synthetic | None:
-        """The table of a version, if there is one.
-
-        Raises:
-            ProtocolAborted: they may not see datasets.
-        """
+        """The table of a version, if there is one. Raises `ProtocolAborted`: they may not see datasets."""
         require(who, Right.SEE_DATASETS)
         query = select(SYNTHETIC).filter_by(dataset=dataset, version=version)
         row: Row[Any] | None = self._archive.read(lambda connection: connection.execute(query).first())

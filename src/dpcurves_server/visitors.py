@@ -143,11 +143,7 @@ def may(who: Visitor, right: Right, of: Subject = NOTHING) -> bool:
 
 
 def require(who: Visitor, right: Right, of: Subject = NOTHING) -> None:
-    """Refuse who may not do this. What is not theirs to see looks as if it were not there.
-
-    Raises:
-        ProtocolAborted: they may not.
-    """
+    """Refuse who may not do this. What is not theirs to see looks as if it were not there. Raises `ProtocolAborted`."""
     if may(who, right, of):
         return
     if of.project or of.dataset:

@@ -30,28 +30,17 @@ def main() -> None:
     if not url:  # the server has ended before it said for what
         return
     name, does = given[0], Does(given[1])
-    if does is not Does.CHARGES:
-        pages_first()
+    if does is not Does.CHARGES and hasattr(os, "nice"):
+        os.nice(BEHIND)  # where the processor is short, people wait for pages, and for the clock
     counting, is_ready = Counting(url, name, does), does is Does.CHARGES
     while True:
         while _stepped(counting):
             pass
         if not is_ready:
-            ready_to_draw()
+            svg_text(headless_axes())  # what draws is read while nobody waits for it
             is_ready = True
         if not _called():
             return
-
-
-def pages_first() -> None:
-    """Leave the processor to whoever serves pages, where it is short: people wait for those, and for the clock."""
-    if hasattr(os, "nice"):
-        os.nice(BEHIND)
-
-
-def ready_to_draw() -> None:
-    """Read what draws pictures while there is nothing to do: whoever asks first does not wait for it."""
-    svg_text(headless_axes())
 
 
 def _stepped(counting: Counting) -> bool:

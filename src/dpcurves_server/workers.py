@@ -2,6 +2,9 @@
 
 One of them charges and counts nothing, so that nobody learns from the ledger how long something was counted. Each
 has a name that no process had before: what it claimed is not its own any more once it was given back.
+
+They are processes of our own, not those of a pool: a child hears by the end of its standard input that its server is
+gone, even if that was killed, and it is told a URL there and inherits nothing else of what the server knows.
 """
 
 from __future__ import annotations

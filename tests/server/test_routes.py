@@ -14,8 +14,8 @@ from scene import COLUMNS, HISTOGRAM, LOSS, PASSWORD, ROWS, Scene, made
 from dpcurves.ledger import Account
 from dpcurves.models import Link, Power, Ranged, Scorecard, Term
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
+from dpcurves_parties.serving import task_app
 from dpcurves_server import MACHINE, Role
-from dpcurves_server import sessions as patience
 from dpcurves_server.api import ERRORS, PREFIX, ROUTES
 from dpcurves_server.app import create_app
 from dpcurves_server.counting import Counting
@@ -204,7 +204,7 @@ def test_long_bodies_long_paths_and_strange_paths_are_refused(site: Site) -> Non
 
 
 def test_who_asks_too_often_is_told_to_wait_and_others_are_not(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "time", SimpleNamespace(monotonic=lambda: 0.0))  # no minute ends on the way
+    monkeypatch.setattr(task_app, "time", SimpleNamespace(monotonic=lambda: 0.0))  # no minute ends on the way
     front = Front(site.scene.gate, people=Rate(3))
     app, ann, bob = create_app(front), site.signed("ann"), site.signed("bob")
     statuses = [asked(app, "GET", f"{PREFIX}/me", headers=ann).status for _ in range(5)]

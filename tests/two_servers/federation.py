@@ -86,9 +86,9 @@ def mortal(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -
 
 def in_one_minute(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
     """Do what `mortal` does, in a minute that does not end: how many ask in one is then no matter of the machine."""
-    from dpcurves_parties.serving.two_servers import app
+    from dpcurves_parties.serving import task_app
 
-    setattr(app, "time", SimpleNamespace(monotonic=lambda: 0.0))  # noqa: B010
+    setattr(task_app, "time", SimpleNamespace(monotonic=lambda: 0.0))  # noqa: B010
     mortal(arguments, log, environment)
 
 

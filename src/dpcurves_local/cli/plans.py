@@ -41,11 +41,7 @@ class Classes:
     ] = None
 
     def sizes(self, people: int) -> tuple[int, int] | None:
-        """Positives and negatives.
-
-        Raises:
-            Misuse: one class has nobody.
-        """
+        """Positives and negatives. Raises `Misuse`: one class has nobody."""
         if self.positives is None:
             return None
         positives = whole("positives", self.positives)

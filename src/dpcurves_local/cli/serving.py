@@ -50,11 +50,7 @@ class Way:
     patience: Annotated[str, Option(help="How long to wait for an answer.", metavar="SECONDS")] = "60"
 
     def channel(self) -> Channel:
-        """TLS channel to the server.
-
-        Raises:
-            Misuse: the URL is invalid, or the file holds no certificate.
-        """
+        """TLS channel to the server. Raises `Misuse`: the URL is invalid, or the file holds no certificate."""
         import ssl
 
         from dpcurves_parties.serving.channel import Channel, trusting
@@ -145,11 +141,8 @@ def send(source: SourceOptions, reporter: Reporter, way: Way) -> None:
 
     server = way.channel()
     reports = octets_of(source.data) if _are_reports(source) else reporter.report(source)
-    try:
-        with filling("octets of reports are sent", len(reports)) as progress:
-            sent = sending(reports, server, progress)
-    finally:
-        server.close()
+    with server, filling("octets of reports are sent", len(reports)) as progress:
+        sent = sending(reports, server, progress)
     told = f"sent: {sent.new + sent.known} reports, {sent.new} of them new to the server"
     say(terminal(), f"{told}; {sent.refused} refused")
 

@@ -20,6 +20,8 @@ from dpcurves.cli.terminal import say, tell, terminal, waiting
 from dpcurves.cli.views import ResultView, RocView, View
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dpcurves.cli.option_groups import Command
     from dpcurves.curves import Histogram2DQuestion, RocQuestion
     from dpcurves.data import Grid
@@ -28,10 +30,6 @@ if TYPE_CHECKING:
     from .. import Collection, SecondRound, Task
 
 
-# Pair statistics (U-statistics) read off curves of the local model: the curve each needs, and its printed line.
-
-
-WORDS = ("gini", "renyi2", "kendall", "auc")
 COVERED = ("for these records", "for the population")
 
 
@@ -52,13 +50,17 @@ class Kernel:
         if self.kernel is None:
             return ()
         value, interval = _read(self.kernel, curve)
-        level = output.simulated()
-        wanted = (False, True) if output.population else (False,)
-        ends = (interval(level, population=population) for population in wanted)
-        words = (
-            f"{low:.4g} to {high:.4g} ({level:.0%}, {whom})" for (low, high), whom in zip(ends, COVERED, strict=False)
-        )
-        return (f"{self.kernel}: {value:.4g}, {', '.join(words)}",)
+        return (f"{self.kernel}: {value:.4g}, {_covering(interval, output.simulated(), output, '.4g')}",)
+
+
+def _covering(interval: Callable[..., tuple[float, float]], level: float, output: Output, digits: str) -> str:
+    wanted = (False, True) if output.population else (False,)
+    ends = (interval(level, population=population) for population in wanted)
+    words = (
+        f"{low:{digits}} to {high:{digits}} ({level:.0%}, {whom})"
+        for (low, high), whom in zip(ends, COVERED, strict=False)
+    )
+    return ", ".join(words)
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,8 @@ def required(word: str | None, curve: Any) -> None:
     """Refuse a statistic that cannot be computed from the curve of this class of question. Raises `Misuse`."""
     if word is None:
         return
-    if word not in WORDS:
-        raise Misuse("kernel", f"one of {', '.join(WORDS)} is needed, got {word!r}")
+    if word not in _TOLD:
+        raise Misuse("kernel", f"one of {', '.join(_TOLD)} is needed, got {word!r}")
     told = type(curve).__name__.removesuffix("Question")
     if told not in _TOLD[word]:
         raise Misuse("kernel", f"{word} is read from another curve than this task asks for")
@@ -101,9 +103,6 @@ def _read(word: str, curve: Any) -> tuple[float, Any]:
     else:
         found = curves.gini_mean_difference(curve)
     return found.value, found.interval
-
-
-# Local model of differential privacy: commands that make a task, randomise values, and aggregate the reports.
 
 
 ASSUMED = (
@@ -140,11 +139,7 @@ class Wanted(Pair):
     ] = "own"
 
     def question(self, column: ColumnOptions, cells: CellOptions) -> Any:
-        """Question of the task.
-
-        Raises:
-            Misuse: there is no such curve, or it does not go with labels.
-        """
+        """Question of the task. Raises `Misuse`: there is no such curve, or it does not go with labels."""
         from dpcurves.curves import CdfQuestion, HistogramQuestion
 
         grid, name = cells.declared(), column.column
@@ -218,11 +213,7 @@ class NewFile:
     out: Annotated[str, Option(help="The file to write.", metavar="FILE")]
 
     def write(self, made: bytes) -> None:
-        """Write the file.
-
-        Raises:
-            Misuse: it can not be written.
-        """
+        """Write the file. Raises `Misuse`: it can not be written."""
         try:
             Path(self.out).write_bytes(made)
         except OSError as error:
@@ -252,8 +243,7 @@ class Device:
         str | None, Option(help="A file that keeps the report: the next call gives the same one.", metavar="FILE")
     ] = None
     column: Annotated[
-        str | None,
-        Option(help="Where the value stands, if the file calls it otherwise than the task.", metavar="NAME"),
+        str | None, Option(help="Where the value stands, if the file calls it otherwise than the task.", metavar="NAME")
     ] = None
 
 
@@ -374,10 +364,7 @@ def _say_area(asked: SecondRound, received: Received, output: Output) -> None:
     level, collection = output.simulated(), received.added_up(asked)
     with quietly():
         area = collection.curve()
-    who = (False, True) if output.population else (False,)
-    ends = (area.interval(level, population=population) for population in who)
-    words = (f"{low:.4f} to {high:.4f} ({level:.0%}, {whom})" for (low, high), whom in zip(ends, COVERED, strict=False))
-    area_said = f"AUC {area.value:.4f}: {', '.join(words)}"
+    area_said = f"AUC {area.value:.4f}: {_covering(area.interval, level, output, '.4f')}"
     say(terminal(), area_said, f"mechanism: {asked.plan.made_by}", told_of(collection), *area.said, *ASSUMED)
 
 

@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 from dpcurves.arrays import BoolArray, IntArray, compiled, loops_are_compiled
 from dpcurves.noise.randomness import Randomness
 
-# Coins of dyadic chances and even draws, many at a time and exactly.
-
-
 Words = NDArray[np.uint16]
 Octets = NDArray[np.uint8]
 BITS = 64
@@ -179,9 +176,6 @@ def even(outcomes: int, size: int, randomness: Randomness) -> IntArray:
     if again.size:
         drawn[again] = even(outcomes, again.size, randomness)
     return drawn
-
-
-# Even sets of one size, many at once: begun with coins, and put right one member at a time.
 
 
 Rows = NDArray[np.uint64]

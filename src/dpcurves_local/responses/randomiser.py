@@ -22,9 +22,6 @@ from dpcurves.noise.randomness import Randomness
 
 from .coins import WHOLE, even, even_sets, heads, rounded_down, rounded_up, rows_of_heads
 
-# Base of randomised responses: public chances, reports of a fixed size, and tallies of the supported answers.
-
-
 Reports = NDArray[np.uint8]
 """The octets of reports, (reports, octets), little-endian."""
 
@@ -217,9 +214,6 @@ def octets_for(numbers: int) -> int:
     return max(1, ((numbers - 1).bit_length() + 7) // 8)
 
 
-# Reports that are one bit for each answer.
-
-
 _BITS_AT_ONCE = 2**22
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)
 
@@ -302,9 +296,6 @@ def _count_octets(reports: Reports, seen: IntArray) -> None:
             seen[place, reports[row, place]] += 1
 
 
-# Randomised response over k answers: the true one, or any.
-
-
 @dataclass(frozen=True)
 class KAry(Randomiser):
     """With chance a the true answer is sent, else one of all k answers, evenly (Warner 1965; Kairouz et al. 2016).
@@ -351,9 +342,6 @@ class KAry(Randomiser):
 
     def tally(self, reports: Reports) -> IntArray:
         return np.bincount(from_octets(reports), minlength=self.answers)
-
-
-# Hadamard response: one bit of a public code of the answer, flipped by chance.
 
 
 @dataclass(frozen=True)
@@ -447,9 +435,6 @@ def walsh_hadamard(signs: IntArray) -> IntArray:
     return sums
 
 
-# Subset selection: a set of answers that has the true one in it more often than others.
-
-
 @dataclass(frozen=True)
 class Subset(BitRows):
     """A set of d answers: with chance p the true one and d - 1 others, else d others, evenly (Ye and Barg 2018).
@@ -515,8 +500,6 @@ class Subset(BitRows):
 
 
 # Unary encoding: a coin for every answer, of which the true one alone is even.
-
-
 @dataclass(frozen=True)
 class Unary(BitRows):
     """The bit of the true answer is set with chance 1/2, each other one with chance q (Wang et al. 2017, OUE).
@@ -557,9 +540,6 @@ class Unary(BitRows):
 
     def _may_be_set(self, received: Reports) -> BoolArray:
         return np.ones(len(received), dtype=np.bool_)
-
-
-# Choice of the randomiser with the least error, from public facts alone.
 
 
 RANDOMISERS: tuple[type[Randomiser], ...] = (KAry, Hadamard, Subset, Unary)

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from ..pairs import PairTask
 
 
-# Command of a participant in a task of pairs: send shares to two servers, or take part in two-party protocols.
-
-
 def pair(source: SourceOptions, document: TaskFile, bearer: Bearer, meeting: MeetingOptions, before: Before) -> None:
     """Take part in a task of pairs with the values of a file.
 
@@ -70,9 +67,6 @@ def _send_shares(task: PairTask, source: SourceOptions, bearer: Bearer, before: 
 
 
 PAIR_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"pair": pair})
-
-
-# Command for the single answer of a task of pairs: the mean, its intervals, and its trust assumptions.
 
 
 KIND = "pair mean"

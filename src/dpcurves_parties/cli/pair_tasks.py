@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,8 @@ from dpcurves.cli.option_groups import chosen, numbers, whole
 from dpcurves.cli.options import Price
 from dpcurves.cli.refusal import Misuse
 from dpcurves.cli.terminal import say, terminal
+
+from .task_parties import require_packages
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,11 +28,9 @@ if TYPE_CHECKING:
     from .task_parties import Parties
 
 
-# Creation of tasks of pairs: their options, document, tickets and seed.
-
-
-NEEDED = ("rbcl", "numba")
 EXTRA = "pairs of people need more packages; install dpcurves[servers,pairs]"
+require_extra = partial(require_packages, "pairs", EXTRA, "rbcl", "numba")
+"""Refuse if the optional packages of the extras ``servers`` and ``pairs`` are missing."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,7 @@ class OfPairs:
     ] = None  # fmt: skip
 
     def trusted(self) -> Trust:
-        """Trust model: people in pairs, or two servers.
-
-        Raises:
-            Misuse: it was not given, or is another word.
-        """
+        """Trust model: people in pairs, or two servers. Raises `Misuse`: it was not given, or is another word."""
         from ..pairs import Trust
 
         if self.trust is None:
@@ -115,33 +112,16 @@ def create_of_pairs(of_pairs: OfPairs, price: Price, parties: Parties) -> None:
 
     from ..pairs.queries import commitment
     from ..pairs.task import SIZE, statement, write_seed
-    from ..serving.task_document import Role, found
 
     if parties.check != "nobody":
         raise Misuse("check", "it belongs to counts: of pairs, nobody checks values")
-    seed, owners = token_bytes(SIZE), whole("owners", parties.owners, least=2)
-    numbers = {Role.OWNER: owners, Role.ANALYST: whole("analysts", parties.analysts), Role.COORDINATOR: 1}
-    task = found(of_pairs.draft(price, parties, commitment(seed)), numbers, Path(parties.out), Path(parties.tickets))
+    seed = token_bytes(SIZE)
+    task = parties.found(of_pairs.draft(price, parties, commitment(seed)), least=2)
     kept = write_seed(Path(parties.tickets) / "coordinator-1", seed)
     written = (
         f"written: {parties.out}, tickets in {parties.tickets}, and the seed of pairs, secret until closing: {kept}"
     )
     say(terminal(), *statement(task), written)
-
-
-def require_extra() -> None:
-    """Refuse if the optional packages of the extras ``servers`` and ``pairs`` are missing.
-
-    Raises:
-        Misuse: a package is missing.
-    """
-    from importlib.util import find_spec
-
-    if any(find_spec(name) is None for name in NEEDED):
-        raise Misuse("pairs", EXTRA)
-
-
-# Plans of means over pairs of people (U-statistics): the command and its options.
 
 
 LEGEND = """\
@@ -165,11 +145,7 @@ class Pairs:
     ] = None
 
     def asked(self) -> Kernel:
-        """The kernel.
-
-        Raises:
-            Misuse: there is no kernel of this name, or it reads another number of columns.
-        """
+        """The kernel. Raises `Misuse`: there is no kernel of this name, or it reads another number of columns."""
         from ..pairs.statistics import KERNELS, Unsigned
 
         if self.kernel not in KERNELS:

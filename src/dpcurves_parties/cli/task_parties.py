@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from typer import Option
 
@@ -13,7 +13,18 @@ from dpcurves.cli.refusal import Misuse
 
 if TYPE_CHECKING:
     from ..serving.identity import Server
+    from ..serving.task_document import TaskDocument
     from ..shares.function_shares import Owners
+
+Draft = TypeVar("Draft", bound="TaskDocument")
+
+
+def require_packages(argument: str, rule: str, *names: str) -> None:
+    """Refuse if one of these packages is missing. Raises `Misuse`: it is, with this rule."""
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in names):
+        raise Misuse(argument, rule)
 
 
 @dataclass(frozen=True)
@@ -62,12 +73,16 @@ class Parties:
             raise Misuse("servers", one if number == 1 else f"{two} a0/server.json,a1/server.json")
         return tuple(read_server(Path(file)) for file in files)
 
-    def reports(self) -> int:
-        """Most reports that an owner may send.
+    def found(self, draft: Draft, least: int = 1) -> Draft:
+        """Write the document of a task, and a ticket for each who takes part: at least so many owners."""
+        from ..serving.task_document import Role, found
 
-        Raises:
-            Misuse: the number was not given.
-        """
+        owners, analysts = whole("owners", self.owners, least), whole("analysts", self.analysts)
+        numbers = {Role.OWNER: owners, Role.ANALYST: analysts, Role.COORDINATOR: 1}
+        return found(draft, numbers, Path(self.out), Path(self.tickets))
+
+    def reports(self) -> int:
+        """Most reports that an owner may send. Raises `Misuse`: the number was not given."""
         if self.reports_per_owner is None:
             raise Misuse("reports-per-owner", "say how many reports one owner may send at most; there is no default")
         return whole("reports-per-owner", self.reports_per_owner)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from dpcurves.cli.option_groups import category, values_of, whole
+from dpcurves.cli.option_groups import category, values_of
 from dpcurves.cli.options import Price, Split
 from dpcurves.cli.refusal import Misuse
 from dpcurves.cli.table_options import CellOptions, TaskDocument
@@ -17,7 +18,7 @@ from dpcurves.cli.terminal import say, terminal, waiting
 
 from .pair_tasks import OfPairs, create_of_pairs
 from .people import close as close_people
-from .task_parties import Bearer, Parties
+from .task_parties import Bearer, Parties, require_packages
 
 if TYPE_CHECKING:
     from dpcurves.cli.option_groups import Command
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
     from ..pairs import PairTask
     from ..shares import Task
 
-NEEDED = ("fastapi", "uvicorn", "cryptography.hazmat.primitives.hpke")
 EXTRA = "two servers need more packages than one curator; install dpcurves[servers]"
+require_extra = partial(require_packages, "task", EXTRA, "fastapi", "uvicorn", "cryptography.hazmat.primitives.hpke")
+"""Refuse if the optional packages of the extra ``servers`` are missing."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,7 @@ class CountedColumn:
     measured_in: Annotated[str, Option(help="Its unit of measurement, for the picture.", metavar="UNIT")] = ""
 
     def named(self) -> str:
-        """Name of the column.
-
-        Raises:
-            Misuse: no column was given.
-        """
+        """Name of the column. Raises `Misuse`: no column was given."""
         if self.column is None:
             raise Misuse("column", "name with --column what is counted, or ask pairs of people with --pairs")
         return self.column
@@ -72,11 +70,7 @@ class Classes(Split):
     ] = None
 
     def declared(self) -> Categories | None:
-        """The two classes, or the categories; None: neither.
-
-        Raises:
-            Misuse: both are given.
-        """
+        """The two classes, or the categories; None: neither. Raises `Misuse`: both are given."""
         from dpcurves.curves.question import labels
 
         by = super().declared()
@@ -168,7 +162,6 @@ def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) ->
         create_of_pairs(of_pairs, price, parties)
         return
     require_unsaid("it belongs to tasks of pairs: say with --pairs in how many a person is", of_pairs, OfPairs())
-    from ..serving.task_document import Role, found
     from ..shares import Task
     from ..shares.analyst import statement
 
@@ -177,20 +170,11 @@ def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) ->
         parties.name, counts.counted.named(), counts.cells.declared(), counts.classes.declared(), price.loss(),
         parties.reports(), (first, second), {}, counts.counted.measured_in, owners=parties.checked(),
     )  # fmt: skip
-    numbers = {
-        Role.OWNER: whole("owners", parties.owners), Role.ANALYST: whole("analysts", parties.analysts),
-        Role.COORDINATOR: 1,
-    }  # fmt: skip
-    task = found(draft, numbers, Path(parties.out), Path(parties.tickets))
-    say(terminal(), *statement(task), f"written: {parties.out}, and tickets in {parties.tickets}")
+    say(terminal(), *statement(parties.found(draft)), f"written: {parties.out}, and tickets in {parties.tickets}")
 
 
 def require_unsaid(rule: str, given: Any, nothing: Any) -> None:
-    """Refuse options of a group that do not apply but were given.
-
-    Raises:
-        Misuse: one was given.
-    """
+    """Refuse options of a group that do not apply but were given. Raises `Misuse`."""
     usual = values_of(nothing)
     said = next((name for name, value in values_of(given).items() if value != usual[name]), None)
     if said is not None:
@@ -236,18 +220,6 @@ def close(document: TaskFile, bearer: Bearer) -> None:
         closed = close_task(task, ticket, patience=bearer.seconds, seed=seed)
     senders = f"from {closed.owners} of {len(task.tokens[Role.OWNER])} owners"
     say(terminal(), f"closed: {closed.reports} reports reached both servers, {senders}; their hash is {closed.set}")
-
-
-def require_extra() -> None:
-    """Refuse if the optional packages of the extra ``servers`` are missing.
-
-    Raises:
-        Misuse: a package is missing.
-    """
-    from importlib.util import find_spec
-
-    if any(find_spec(name) is None for name in NEEDED):
-        raise Misuse("task", f"{EXTRA}")
 
 
 TASK_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(

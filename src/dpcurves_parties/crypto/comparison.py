@@ -14,9 +14,6 @@ from .engine import Engine, State, chunks
 from .keys import ComparisonKeys, Octets, PublicShare, SeedShare
 from .ring import Domain, Words
 
-# Evaluation on the whole domain: the number of keys of each cell, by point functions.
-
-
 MOST_BLOCKS = 8192
 KEYS = 512
 
@@ -54,9 +51,6 @@ def _collect(engine: Engine, public: PublicShare, nodes: Words, level: int, tota
     else:
         below = engine.children(nodes, public.seeds[level], public.turns, level)
         _collect(engine, public, below, level + 1, totals)
-
-
-# Function secret sharing of `tau -> [tau >= cell]`: owners make keys, servers add up the values of many keys.
 
 
 # In steps of one level, as benchmarks/comparison_functions.py measures them. They are the same everywhere: shares of

@@ -18,9 +18,6 @@ from dpcurves.arguments import Refused
 from .keys import PublicShare
 from .ring import Ring, Words
 
-# Pseudorandom generator of seeds: fixed-key AES, keyed by the task. Engines, portable and fast, give equal bits.
-
-
 _PURPOSE = b"dpcurves: fixed keys of expansion, version 1"
 _BLOCK = 16
 
@@ -112,8 +109,6 @@ def chunks(count: int, size: int) -> list[slice]:
 
 
 # Choices without branches: masks are words of all ones or all zeros.
-
-
 TOP = np.uint64(1 << 63)
 _ONE = np.uint64(1)
 
@@ -159,8 +154,6 @@ def seed_correction(right: Words, left_difference: Words, right_difference: Word
 
 
 # The portable engine: NumPy, and AES by OpenSSL.
-
-
 Pair = tuple[Words, Words]  # SECRET: seeds of the two servers
 
 
@@ -390,8 +383,6 @@ def _octets(blocks: Words) -> memoryview:
 
 
 # The round keys of AES-128, for code that runs the rounds itself.
-
-
 _ROUNDS = 10
 
 
@@ -430,9 +421,6 @@ def _affine(byte: int) -> int:
 
 def _doubled(byte: int) -> int:
     return (byte << 1) ^ (0x11B if byte & 0x80 else 0)
-
-
-# The fast engine: the processor's AES instructions, by code that numba compiles. The same bits as the portable one.
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -482,7 +470,8 @@ class FastEngine:
         from .kernels import descent
 
         words = public.domain.ring.words
-        single, wide = (self._by_turn(rounds, words) for rounds in self._schedules)
+        # Round keys of children, then of values, each left and right.
+        single, wide = (each if words == 2 else each[[0, 1, 2, 2]] for each in self._schedules)
         corrections = _laid(public.seeds), _laid(public.values), _laid(public.turns)
         state.seeds, state.values = _laid(state.seeds), _laid(state.values)
         descent(self.lanes, words)(
@@ -526,10 +515,6 @@ class FastEngine:
         gathering(self.lanes, ring.words)(_laid(nodes), _laid(public.point), lanes, wide[0], single[0])
         numbers = lanes.reshape(len(nodes), self.lanes, 2 // ring.words, ring.words)
         return ring.sums(numbers.swapaxes(1, 2)).reshape(len(nodes), 2)
-
-    def _by_turn(self, rounds: Words, words: int) -> Words:
-        """Round keys of children, then of values, each left and right."""
-        return rounds if words == 2 else rounds[[0, 1, 2, 2]]
 
 
 def _packed(words: Words) -> bool:

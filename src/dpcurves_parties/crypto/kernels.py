@@ -4,7 +4,8 @@ exist."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
+from inspect import Parameter, Signature
 from math import isqrt
 from typing import Any
 
@@ -22,14 +23,40 @@ from dpcurves.arrays import compiled
 # for a round of AES takes several cycles. Whatever is left over goes one block at a time. All arrays hold the words of
 # one key, or of one number, side by side. numba keeps compiled loops till their own file changes: whoever changes the
 # emitter has to empty `__pycache__`.
-
-
 GROUPS = 4
 ROUNDS = 10
 _I64 = ir.IntType(64)
 _TOP = 1 << 63
 _TOOLS: Any = cgutils
 _SUFFIX = {1: "", 2: ".256"}
+
+
+def emitted(*names: str) -> Callable[[Callable[[Any, Any, Any, Any], None]], Any]:
+    """Intrinsic of numba with arguments of these names, whose code a function writes. It returns nothing.
+
+    The function is told numba's context, a builder of code, the types of the arguments, and the arguments. Whole
+    numbers that are known when code is compiled are of types that have a `literal_value`.
+    """
+
+    def of(emit: Callable[[Any, Any, Any, Any], None]) -> Any:
+        def typed(typing: Any, *kinds: Any) -> Any:
+            def written(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+                emit(context, builder, signature.args, given)
+                return context.get_dummy_value()
+
+            return types.void(*kinds), written
+
+        parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in ("typing", *names)]
+        typed.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        typed.__name__ = emit.__name__
+        return intrinsic(prefer_literal=True)(typed)
+
+    return of
+
+
+def place_of(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    """Pointer to the data of an array."""
+    return context.make_array(kind)(context, builder, array).data
 
 
 class Emitter:
@@ -45,7 +72,7 @@ class Emitter:
     def data(self, kinds: Any, arrays: Any) -> list[Any]:
         """Pointers to the data of the arrays in a tuple."""
         return [
-            self.context.make_array(kind)(self.context, self.builder, array).data
+            place_of(self.context, self.builder, kind, array)
             for kind, array in zip(kinds, _TOOLS.unpack_tuple(self.builder, arrays), strict=True)
         ]
 
@@ -74,7 +101,8 @@ class Emitter:
         middle, last = (
             _TOOLS.get_or_insert_function(self.builder.module, kind, name.format(part)) for part in ("", "last")
         )
-        keys = [[self._round_key(schedule, number) for number in range(ROUNDS + 1)] for schedule in schedules]
+        place = partial(self._place, offset=0, stride=2 * self.lanes, kind=self.wide)
+        keys = [[self._load(place(schedule, _I64(n))) for n in range(ROUNDS + 1)] for schedule in schedules]
         chains = [[self.builder.xor(block, rounds[0]) for block in blocks] for rounds in keys]
         for number in range(1, ROUNDS + 1):
             turn = last if number == ROUNDS else middle
@@ -85,9 +113,6 @@ class Emitter:
         return [
             [self.builder.xor(after, block) for after, block in zip(chain, blocks, strict=True)] for chain in chains
         ]
-
-    def _round_key(self, schedule: Any, number: int) -> Any:
-        return self._load(self._place(schedule, _I64(number), 0, 2 * self.lanes, self.wide))
 
     def filled(self, kind: Any, value: int) -> Any:
         """Vector with one constant everywhere."""
@@ -145,25 +170,12 @@ class Emitter:
         return self.builder.shuffle_vector(first, second, ir.Constant(kind, places))
 
 
-def _typed_down(  # noqa: PLR0917 (numba's functions have no keywords)
-    typing: Any, state: Any, public: Any, round_keys: Any, first: Any, level: Any,
-    lanes: Any, words: Any, turn: Any, groups: Any,
-) -> Any:  # fmt: skip
-    """Typed intrinsic that expands nodes to the next level of the tree, in place."""
-
-    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        code = Emitter(context, builder, lanes.literal_value, words.literal_value, groups.literal_value)
-        at = [place for number in range(3) for place in code.data(signature.args[number], given[number])]
-        _emit_down(code, at, given[3], given[4], turn.literal_value)
-        return context.get_dummy_value()
-
-    return types.void(state, public, round_keys, first, level, lanes, words, turn, groups), emit
-
-
-_down: Any = intrinsic(prefer_literal=True)(_typed_down)
-
-
-def _emit_down(code: Emitter, at: list[Any], first: Any, level: Any, turn: int) -> None:
+@emitted("state", "public", "round_keys", "first", "level", "lanes", "words", "turn", "groups")
+def _down(context: Any, builder: Any, kinds: Any, given: Any) -> None:
+    """Expand nodes to the next level of the tree, in place."""
+    first, level, (lanes, words, turn, groups) = given[3], given[4], (kind.literal_value for kind in kinds[5:])
+    code = Emitter(context, builder, lanes, words, groups)
+    at = [place for number in range(3) for place in code.data(kinds[number], given[number])]
     seeds, values, seed_words, value_words, turns, child, value = at
     build, stride = code.builder, code.words
     blocks = code.load(seeds, first, 2, code.wide)
@@ -214,26 +226,14 @@ def descent(lanes: int, words: int) -> Callable[..., None]:
     return compiled(descend)
 
 
-def _typed_correct(  # noqa: PLR0917
-    typing: Any, owner: Any, public: Any, round_keys: Any, first: Any, bit: Any, level: Any, lanes: Any, words: Any
-) -> Any:
+@emitted("owner", "public", "round_keys", "first", "bit", "level", "lanes", "words")
+def _correct(context: Any, builder: Any, kinds: Any, given: Any) -> None:
     """Correction words of one level, and the seeds of both servers one level deeper."""
-
-    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        code = Emitter(context, builder, lanes.literal_value, words.literal_value, 1)
-        at = [place for number in range(2) for place in code.data(signature.args[number], given[number])]
-        keys = context.make_array(round_keys)(context, builder, given[2]).data
-        _emit_correct(code, [*at, keys], given[3], given[4], given[5])
-        return context.get_dummy_value()
-
-    return types.void(owner, public, round_keys, first, bit, level, lanes, words), emit
-
-
-_correct: Any = intrinsic(prefer_literal=True)(_typed_correct)
-
-
-def _emit_correct(code: Emitter, at: list[Any], first: Any, bit: Any, level: Any) -> None:
-    cells, firsts, seconds, owed, seed_words, value_words, turns, keys = at
+    (first, bit, level), (lanes, words) = given[3:6], (kind.literal_value for kind in kinds[6:])
+    code = Emitter(context, builder, lanes, words, 1)
+    at = [place for number in range(2) for place in code.data(kinds[number], given[number])]
+    keys = place_of(context, builder, kinds[2], given[2])
+    cells, firsts, seconds, owed, seed_words, value_words, turns = at
     build = code.builder
     pair = [code.load(base, first, 2, code.wide)[0] for base in (firsts, seconds)]
     cell = code.load(cells, first, 1, code.narrow)[0]
@@ -296,26 +296,18 @@ def generation(lanes: int, words: int) -> Callable[..., None]:
     return compiled(generate)
 
 
-def _typed_double(  # noqa: PLR0917
-    typing: Any, blocks: Any, public: Any, round_keys: Any, first: Any, level: Any, lanes: Any, groups: Any
-) -> Any:
-    """Both children of a node of each key: ``(parents, left, right)``."""
-
-    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        code = Emitter(context, builder, lanes.literal_value, 1, groups.literal_value)
-        (parents, left, right), (words, turns), keys = (code.data(signature.args[n], given[n]) for n in range(3))
-        seeds = code.load(parents, given[3], 2, code.wide)
-        controls = [code.control(seed) for seed in seeds]
-        corrections = code.load(words, given[3], 2, code.wide)
-        lefts, rights = (code.corrected(side, controls, corrections) for side in code.expanded(seeds, *keys))
-        code.store(lefts, left, given[3], 2)
-        code.store(code.corrected(rights, controls, code.turned(turns, given[3], given[4])), right, given[3], 2)
-        return context.get_dummy_value()
-
-    return types.void(blocks, public, round_keys, first, level, lanes, groups), emit
-
-
-_double: Any = intrinsic(prefer_literal=True)(_typed_double)
+@emitted("blocks", "public", "round_keys", "first", "level", "lanes", "groups")
+def _double(context: Any, builder: Any, kinds: Any, given: Any) -> None:
+    """Both children of a node of each key."""
+    first, level, (lanes, groups) = given[3], given[4], (kind.literal_value for kind in kinds[5:])
+    code = Emitter(context, builder, lanes, 1, groups)
+    (parents, left, right), (words, turns), keys = (code.data(kinds[n], given[n]) for n in range(3))
+    seeds = code.load(parents, first, 2, code.wide)
+    controls = [code.control(seed) for seed in seeds]
+    corrections = code.load(words, first, 2, code.wide)
+    lefts, rights = (code.corrected(side, controls, corrections) for side in code.expanded(seeds, *keys))
+    code.store(lefts, left, first, 2)
+    code.store(code.corrected(rights, controls, code.turned(turns, first, level)), right, first, 2)
 
 
 @cache
@@ -337,28 +329,13 @@ def doubling(lanes: int) -> Callable[..., None]:
     return compiled(double)
 
 
-# Loops over the leaves of keys, emitted as LLVM code. Import this only where there are AES instructions.
-
-
-def _typed_read(  # noqa: PLR0917 (numba's functions have no keywords)
-    typing: Any, arrays: Any, round_keys: Any, first: Any, lanes: Any, words: Any, groups: Any
-) -> Any:
-    """Typed intrinsic that evaluates leaves of some keys: ``(leaves, corrections, blocks)``."""
-
-    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        code = Emitter(context, builder, lanes.literal_value, words.literal_value, groups.literal_value)
-        leaves, corrections, blocks = code.data(signature.args[0], given[0])
-        key = context.make_array(round_keys)(context, builder, given[1]).data
-        said = [
-            builder.bitcast(builder.add(*both), code.wide) for both in _said(code, (leaves, corrections), key, given[2])
-        ]
-        code.store(said, blocks, given[2], 2)
-        return context.get_dummy_value()
-
-    return types.void(arrays, round_keys, first, lanes, words, groups), emit
-
-
-_read: Any = intrinsic(prefer_literal=True)(_typed_read)
+@emitted("arrays", "round_keys", "first", "lanes", "words", "groups")
+def _read(context: Any, builder: Any, kinds: Any, given: Any) -> None:
+    """Evaluate leaves of some keys."""
+    code = Emitter(context, builder, *(kind.literal_value for kind in kinds[3:]))
+    leaves, corrections, blocks = code.data(kinds[0], given[0])
+    parts = _said(code, (leaves, corrections), place_of(context, builder, kinds[1], given[1]), given[2])
+    code.store([builder.bitcast(builder.add(*both), code.wide) for both in parts], blocks, given[2], 2)
 
 
 def _said(code: Emitter, at: tuple[Any, Any], key: Any, first: Any) -> list[tuple[Any, Any]]:
@@ -387,32 +364,16 @@ def reading(lanes: int, words: int) -> Callable[..., None]:
     return compiled(read)
 
 
-def _typed_gather(  # noqa: PLR0917
-    typing: Any, arrays: Any, round_keys: Any, first: Any, lanes: Any, words: Any, groups: Any
-) -> Any:
-    """Typed intrinsic that adds up the values of leaves of some keys: ``(leaves, corrections, sums)``."""
-
-    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        code = Emitter(context, builder, lanes.literal_value, words.literal_value, groups.literal_value)
-        leaves, points, sums = code.data(signature.args[0], given[0])
-        _emit_gather(
-            code, (leaves, points, sums), context.make_array(round_keys)(context, builder, given[1]).data, given[2]
-        )
-        return context.get_dummy_value()
-
-    return types.void(arrays, round_keys, first, lanes, words, groups), emit
-
-
-def _emit_gather(code: Emitter, at: tuple[Any, Any, Any], key: Any, first: Any) -> None:
-    leaves, points, sums = at
-    build, kind = code.builder, code.wide if code.words == 1 else code.numbers
-    total = build.bitcast(code.load(sums, _I64(0), 2, code.wide)[0], kind)
-    for block, masked in _said(code, (leaves, points), key, first):
-        total = build.add(total, build.add(block, masked))
-    code.store([build.bitcast(total, code.wide)], sums, _I64(0), 2)
-
-
-_gather: Any = intrinsic(prefer_literal=True)(_typed_gather)
+@emitted("arrays", "round_keys", "first", "lanes", "words", "groups")
+def _gather(context: Any, builder: Any, kinds: Any, given: Any) -> None:
+    """Add up the values of leaves of some keys."""
+    code = Emitter(context, builder, *(kind.literal_value for kind in kinds[3:]))
+    (leaves, points, sums), key = code.data(kinds[0], given[0]), place_of(context, builder, kinds[1], given[1])
+    kind = code.wide if code.words == 1 else code.numbers
+    total = builder.bitcast(code.load(sums, _I64(0), 2, code.wide)[0], kind)
+    for block, masked in _said(code, (leaves, points), key, given[2]):
+        total = builder.add(total, builder.add(block, masked))
+    code.store([builder.bitcast(total, code.wide)], sums, _I64(0), 2)
 
 
 @cache
@@ -435,10 +396,7 @@ def gathering(lanes: int, words: int) -> Callable[..., None]:
 # SHA-256 of short messages with the processor's instructions, emitted as LLVM code. Import this only where they exist.
 #
 # A message is 48 bytes and fills one block with its padding. Words of 32 bits are held four in a register; the
-# registers
-# of `GROUPS` messages are worked on side by side, for a round takes several cycles.
-
-
+# registers of `GROUPS` messages are worked on side by side, for a round takes several cycles.
 HASH_GROUPS = 2
 MESSAGE_WORDS = 6
 _DIGEST_WORDS = 4
@@ -526,19 +484,12 @@ class _Emitter:
             self.builder.store(register, self.place(base, message, _DIGEST_WORDS, number), align=8)
 
 
-def _typed_digest(typing: Any, messages: Any, digests: Any, first: Any, groups: Any) -> Any:
+@emitted("messages", "digests", "first", "groups")
+def _digest(context: Any, builder: Any, kinds: Any, given: Any) -> None:
     """SHA-256 of some messages."""
-
-    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        read, written = (context.make_array(signature.args[n])(context, builder, given[n]).data for n in (0, 1))
-        numbers = [builder.add(given[2], _WIDE(group)) for group in range(groups.literal_value)]
-        _emit_digest(_Emitter(builder), read, written, numbers)
-        return context.get_dummy_value()
-
-    return types.void(messages, digests, first, groups), emit
-
-
-def _emit_digest(code: _Emitter, read: Any, written: Any, numbers: list[Any]) -> None:
+    code = _Emitter(builder)
+    read, written = (place_of(context, builder, kinds[n], given[n]) for n in (0, 1))
+    numbers = [builder.add(given[2], _WIDE(group)) for group in range(kinds[3].literal_value)]
     a, b, c, d, e, f, g, h = START_WORDS
     start = ir.Constant(_FOUR, [f, e, b, a]), ir.Constant(_FOUR, [h, g, d, c])
     words = [code.words(read, number) for number in numbers]
@@ -549,9 +500,6 @@ def _emit_digest(code: _Emitter, read: Any, written: Any, numbers: list[Any]) ->
     for state, number in zip(states, numbers, strict=True):
         added = code.builder.add(state[0], start[0]), code.builder.add(state[1], start[1])
         code.store(added, written, number)
-
-
-_digest: Any = intrinsic(prefer_literal=True)(_typed_digest)
 
 
 @cache

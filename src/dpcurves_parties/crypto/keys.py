@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from hashlib import blake2b
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from dpcurves.arguments import Refused
 
 from .ring import MOST_BITS, Domain, Frame, Part, Words, as_rows, by_level
-
-# SECRET. Complete keys of one server: correction words that both servers get, and seeds that it gets alone.
 
 
 class Octets(Protocol):
@@ -125,9 +123,18 @@ Public = TypeVar("Public", bound=Corrections)
 class ServerKeys(Generic[Public]):
     """SECRET: complete keys of one server.
 
+    Attributes:
+        CALLED: What errors call them.
+        NUMBER: What frames of server 0 call them; those of server 1 have one more.
+        SHARE: Their correction words.
+
     Raises:
         ValueError: there are not as many seeds as correction words.
     """
+
+    CALLED: ClassVar[str]
+    NUMBER: ClassVar[int]
+    SHARE: ClassVar[Any]
 
     public: Public
     seeds: SeedShare
@@ -159,9 +166,9 @@ class ServerKeys(Generic[Public]):
             ValueError: it holds no such keys of this version, domain and server, or has another length or checksum, or
                 bits where none belong. What it holds is not shown.
         """
-        size = cls._record_words(domain)
+        size = cls.SHARE.blank(domain, 0).records().shape[1]
         public, seeds = np.split(cls._frame(domain, party).records(blob, size + 2), [size], axis=1)
-        return cls(cls._corrections(domain, public), SeedShare(party, np.ascontiguousarray(seeds)))
+        return cls(cls.SHARE.from_records(domain, public), SeedShare(party, np.ascontiguousarray(seeds)))
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -174,22 +181,8 @@ class ServerKeys(Generic[Public]):
         return cls(type(parts[0].public).joined([part.public for part in parts]), seeds)
 
     @classmethod
-    @abstractmethod
-    def _frame(cls, domain: Domain, party: int) -> Frame: ...
-
-    @classmethod
-    @abstractmethod
-    def _record_words(cls, domain: Domain) -> int: ...
-
-    @classmethod
-    @abstractmethod
-    def _corrections(cls, domain: Domain, records: Words) -> Public: ...
-
-
-# Keys of comparison functions, in batches: public correction words, and the keys of each server.
-
-
-_PLAIN = 0  # of server 0; that of server 1 is one more
+    def _frame(cls, domain: Domain, party: int) -> Frame:
+        return Frame(f"{cls.CALLED} of server {party}", cls.NUMBER + party, domain.bits, domain.ring.words)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -240,24 +233,10 @@ class ComparisonKeys(ServerKeys[PublicShare]):
 
     __slots__ = ()
 
-    @classmethod
-    def _frame(cls, domain: Domain, party: int) -> Frame:
-        return Frame(f"comparison keys of server {party}", _PLAIN + party, domain.bits, domain.ring.words)
-
-    @classmethod
-    def _record_words(cls, domain: Domain) -> int:
-        return domain.record_words
-
-    @classmethod
-    def _corrections(cls, domain: Domain, records: Words) -> PublicShare:
-        return PublicShare.from_records(domain, records)
-
-
-# Verifiable keys of comparison functions, in batches: public correction words, and the keys of each server.
+    CALLED, NUMBER, SHARE = "comparison keys", 0, PublicShare
 
 
 PROOF_WORDS = 4
-_CHECKED = 2  # of server 0; that of server 1 is one more
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -307,17 +286,7 @@ class CheckedKeys(ServerKeys[CheckedShare]):
 
     __slots__ = ()
 
-    @classmethod
-    def _frame(cls, domain: Domain, party: int) -> Frame:
-        return Frame(f"checked keys of server {party}", _CHECKED + party, domain.bits, domain.ring.words)
-
-    @classmethod
-    def _record_words(cls, domain: Domain) -> int:
-        return checked_record_words(domain)
-
-    @classmethod
-    def _corrections(cls, domain: Domain, records: Words) -> CheckedShare:
-        return CheckedShare.from_records(domain, records)
+    CALLED, NUMBER, SHARE = "checked keys", 2, CheckedShare
 
 
 def digested(rows: Words, size: int, key: bytes) -> NDArray[np.uint8]:

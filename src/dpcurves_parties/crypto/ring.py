@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 
 from dpcurves.arguments import Refused
 
-# Integers modulo 2**64 or 2**128, as arrays of 64-bit words, the lowest first.
-
-
 Words = NDArray[np.uint64]
 
 _HALF = np.uint64(2**32 - 1)
@@ -109,9 +106,6 @@ Z64 = Ring(1)
 Z128 = Ring(2)
 
 
-# The cells that keys speak of, and the ring in which shares add up.
-
-
 MOST_BITS = 64
 ENUMERABLE_BITS = 20
 
@@ -177,8 +171,6 @@ class Domain:
 
 
 # Words of many keys, level by level as engines read them, or key by key as they are sent.
-
-
 Part = slice | NDArray[np.bool_]
 """Some keys of many."""
 
@@ -206,8 +198,6 @@ def as_rows(*by_level: Words) -> Words:
 
 
 # Frames of bytes: a fixed header with a checksum, then records of one size. Any other form is refused.
-
-
 _HEAD = Struct("<4sBBBBI")  # magic, version, kind, bits, words, count: little-endian
 _SUM_SIZE = 4  # of SHA-256 over all else: against accidents, not against people
 _MAGIC = b"dpcs"

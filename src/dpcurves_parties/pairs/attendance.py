@@ -18,8 +18,6 @@ from .promise import Agreement
 from .relay import CLOSED
 from .task import PairTask
 
-# Client of the relay server over HTTPS, by which a person's device reaches the others; it sees sizes and places.
-
 
 @dataclass(slots=True, repr=False, eq=False)
 class Post:
@@ -119,27 +117,17 @@ def show_seed(task: PairTask, ticket: Ticket, seed: bytes, patience: float = PAT
         ProtocolAborted: the server can not be reached, or refuses.
     """
     (server,) = task.servers
-    channel = Channel.to(server.url, server.certificate, patience)
-    try:
+    with Channel.to(server.url, server.certificate, patience) as channel:
         told = channel.post(f"/tasks/{task.hash}/close", json.dumps({"seed": seed.hex()}).encode(), ticket.token)
-    finally:
-        channel.close()
     return int(facts_of(told, "server", entered=int)["entered"])
 
 
 def octets_of(digits: str) -> bytes:
-    """Decode the hexadecimal digits of a server's response.
-
-    Raises:
-        ProtocolAborted: these are none.
-    """
+    """Decode the hexadecimal digits of a server's response. Raises `ProtocolAborted`: these are none."""
     try:
         return bytes.fromhex(digits)
     except ValueError:
         raise ProtocolAborted("server", f"its answer {UNLIKE}", 502) from None
-
-
-# SECRET. All meetings of one person: what can be said in each by now.
 
 
 OF_SERVERS = 500

@@ -23,9 +23,6 @@ from ..crypto.two_party import Job, Owner, Talk, evaluate_one, garble_one
 from .letters import AGGREGATOR, KeyBundle, Mailbox, Place, Writer, opened_by
 from .promise import Agreed, Meeting, whole
 
-# SECRET. A file of one party alone, an SQLite database: each change is on the disk when it is over.
-
-
 _PATIENCE = 30.0
 
 
@@ -58,9 +55,6 @@ def changing(path: Path, owner: str, tables: Sequence[str]) -> Iterator[sqlite3.
     finally:
         if base is not None:
             base.close()
-
-
-# SECRET. File of one person: its secret, the meetings that it has entered, and the messages received in each.
 
 
 SECRET_SIZE = 32
@@ -137,7 +131,9 @@ class Device:
         """
         if meeting.task != self.task:
             raise ProtocolAborted("meeting", "it is of another task")
-        mark = self._mark(meeting, value)
+        # Keyed, so that a value is told from others by a holder of the secret alone.
+        text = ",".join([str(whole(each, _WORD)) for each in value])
+        mark = hmac.digest(self._secret, b"value\n" + meeting.name + b"\n" + text.encode(), "sha256")
         with self._changing() as base:
             base.execute(
                 "INSERT OR IGNORE INTO meetings SELECT ?, ?, 0 WHERE (SELECT count(*) FROM meetings) < ?",
@@ -208,11 +204,6 @@ class Device:
         if found is None or found[0]:
             raise ProtocolAborted("meeting", "it was dropped" if found else "it was not entered")
 
-    def _mark(self, meeting: Meeting, value: Sequence[int]) -> bytes:
-        """Keyed hash (HMAC) that distinguishes a value from others, only for a holder of the secret."""
-        text = ",".join([str(whole(each, _WORD)) for each in value])
-        return hmac.digest(self._secret, b"value\n" + meeting.name + b"\n" + text.encode(), "sha256")
-
     def _changing(self) -> AbstractContextManager[sqlite3.Connection]:
         return changing(self.path, "device", _TABLES)
 
@@ -244,9 +235,6 @@ def _said(talk: Talk[list[Bits]], heard: Sequence[bytes]) -> tuple[list[bytes], 
     except StopIteration as end:
         share: list[Bits] = end.value
         return said, share
-
-
-# Person in a meeting: takes letters out of a mailbox, and leaves its own there.
 
 
 SHARE = 100

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,10 +28,13 @@ class PairLaw(Law):
         least: The smallest value of the kernel.
         most: The largest one.
         step: What one of these whole numbers stands for.
+        OWN: The exact numbers that a law of its kind has besides.
 
     Raises:
         ValueError: there are too few people, or numbers of pairs do not go together.
     """
+
+    OWN: ClassVar[tuple[str, ...]] = ()
 
     people: int
     pairs: int
@@ -73,16 +75,16 @@ class PairLaw(Law):
         return self.most - self.least
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        known = {name: getattr(self, name) for name in _COUNTED} | {"step": str(self.step)}
-        return {self.KEY: known | self._own_json(), "values": list(values), "total": total}
+        exact = {name: str(getattr(self, name)) for name in ("step", *self.OWN)}
+        known = {name: getattr(self, name) for name in _COUNTED} | exact
+        return {self.KEY: known, "values": list(values), "total": total}
 
-    @abstractmethod
-    def _own_json(self) -> dict[str, Any]:
-        """The JSON fields beside those of all such laws."""
-
-    @staticmethod
-    def _known(stored: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: int(stored[name]) for name in _COUNTED} | {"step": Fraction(stored["step"])}
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The law of what `to_json` wrote."""
+        told = stored[cls.KEY]
+        facts: dict[str, Any] = {name: int(told[name]) for name in _COUNTED}
+        return cls(**facts | {name: Fraction(told[name]) for name in ("step", *cls.OWN)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ class PairAnswers(PairLaw):
     """
 
     KEY: ClassVar[str] = "pair_answers"
+    OWN: ClassVar[tuple[str, ...]] = ("offset", "gain")
 
     offset: Fraction
     gain: Fraction
@@ -119,15 +122,6 @@ class PairAnswers(PairLaw):
         middle = float(self.offset + self.gain * Fraction(self.least + self.most, 2))
         return round(self.pairs * middle), round(self.pairs * middle), round(self.one / 2 * middle**2)
 
-    def _own_json(self) -> dict[str, Any]:
-        return {"offset": str(self.offset), "gain": str(self.gain)}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The law of what `to_json` wrote."""
-        told = stored[cls.KEY]
-        return cls(**cls._known(told), offset=Fraction(told["offset"]), gain=Fraction(told["gain"]))
-
 
 @dataclass(frozen=True, slots=True)
 class PairSum(PairLaw):
@@ -138,6 +132,7 @@ class PairSum(PairLaw):
     """
 
     KEY: ClassVar[str] = "pair_sum"
+    OWN: ClassVar[tuple[str, ...]] = ("rate",)
 
     rate: Fraction
 
@@ -155,12 +150,3 @@ class PairSum(PairLaw):
     def blank(self) -> tuple[int, ...]:
         """The sum of values in the middle."""
         return (self.pairs * (self.least + self.most) // 2,)
-
-    def _own_json(self) -> dict[str, Any]:
-        return {"rate": str(self.rate)}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The law of what `to_json` wrote."""
-        told = stored[cls.KEY]
-        return cls(**cls._known(told), rate=Fraction(told["rate"]))

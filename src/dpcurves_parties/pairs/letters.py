@@ -22,10 +22,7 @@ from dpcurves.arguments import ProtocolAborted
 # Letters between people who are not online together: encrypted to one, signed by another, bound to one place.
 #
 # A letter is sealed by HPKE (RFC 9180: X25519, HKDF-SHA256, AES-128-GCM) and signed by Ed25519, both over its place:
-# the
-# meeting, the step, who writes and who reads. Whoever carries it sees its size and its place.
-
-
+# the meeting, the step, who writes and who reads. Whoever carries it sees its size and its place.
 SUITE = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM)
 KEY_SIZE, SIGNATURE_SIZE = 32, 64
 BUNDLE_SIZE = 2 * KEY_SIZE + SIGNATURE_SIZE
@@ -156,8 +153,6 @@ def _signed(task: bytes, person: int, sealing: bytes, signing: bytes) -> bytes:
 
 
 # A mailbox for letters: it sees where they belong and how long they are, and keeps the first one for each place.
-
-
 LARGEST_LETTER = 2**20
 
 

@@ -23,9 +23,8 @@ from .law import PairAnswers
 from .mechanisms import Kernel, coin_inputs, noisy_circuit, response_of, sizes_of_coins
 from .queries import Pairing, PairQuery, commitment
 
+
 # SECRET. Conversion of any value to a whole number: who takes part, and what is shown, must not depend on values.
-
-
 def whole(value: Any, bits: int) -> int:
     """SECRET: the whole number of so many bits that anything counts as. It raises nothing.
 
@@ -44,9 +43,6 @@ def whole(value: Any, bits: int) -> int:
 def whole_numbers(values: Any, bits: int) -> NDArray[np.uint64]:
     """SECRET: `whole` of each."""
     return np.array([whole(value, bits) for value in values], dtype=np.uint64)
-
-
-# Two-party computation jobs of a mean over pairs: each pair's noisy answer, or one noisy sum of all.
 
 
 Numbers = NDArray[np.uint64]
@@ -139,9 +135,6 @@ def number_of(bits: Sequence[BoolArray]) -> int:
     return sum(int(bit[0]) << place for place, bit in enumerate(bits))
 
 
-# Two people who meet in a task, and the name that their meeting has.
-
-
 @dataclass(frozen=True, slots=True)
 class Meeting:
     """Two people of one pair. The first one garbles.
@@ -186,9 +179,6 @@ def promised_pairs(pairing: Pairing, people: int, seed: bytes, promised: str) ->
     if commitment(seed) != promised:
         raise ProtocolAborted("seed", "it is not the one that was promised")
     return pairing.pairs(people, seed)
-
-
-# Public agreement of people who compute in pairs, made before any value: the computation, and the pairing.
 
 
 class Agreed(Protocol):

@@ -16,9 +16,6 @@ from dpcurves.data.axis import Axis
 from dpcurves.data.grid import Grid
 from dpcurves.queries.query import Query
 
-# Pairing of people, drawn from a public seed before any value, by nobody's choice.
-
-
 MOST_PEOPLE = 2**31
 MOST_PAIRS_EACH = 2**10
 SEED = 32
@@ -240,9 +237,6 @@ def _require(people: int, partners: int, seed: bytes) -> None:
 def _require_seed(seed: bytes) -> None:
     if len(seed) != SEED:
         raise Refused("seed", f"{SEED} bytes are needed")
-
-
-# Questions about pairs of people: the mean of a function of two people's values.
 
 
 DEGREE = 2

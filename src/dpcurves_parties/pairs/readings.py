@@ -21,9 +21,6 @@ from dpcurves.laws import Law
 from .law import PairAnswers, PairLaw, PairSum
 from .queries import variance_of_all
 
-# The mean of a kernel over all pairs of people, and what of it is left open by noise, by pairs and by people.
-
-
 DOUBT = 2.0
 """So many standard deviations of what the products of answers say is allowed for."""
 
@@ -138,9 +135,6 @@ def _below(reach: float, scale: float, deviation: float) -> float:
     at, tilt = reach / deviation, deviation / scale
     tails = [sign * reach / scale + tilt**2 / 2 + log_ndtr(-sign * at - tilt) for sign in (1, -1)]
     return float(ndtr(at) + (np.exp(tails[0]) - np.exp(tails[1])) / 2)
-
-
-# U-statistics of any kernel, computed from the answers of pairs of people: spends nothing.
 
 
 def pair_statistic(release: Release) -> UStatistic:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from threading import Lock
 from types import MappingProxyType
 from typing import Any
@@ -17,10 +17,11 @@ from sqlalchemy import Column, Connection, MetaData, Table, func, insert, select
 
 from dpcurves.conversation import ALL
 from dpcurves.ledger import QuestionBudget
-from dpcurves.ledger.database import alone, make_tables
+from dpcurves.ledger.database import alone
 
 from ..serving.database import ServerDatabase
 from ..serving.messages import ProtocolAborted, opened
+from ..serving.two_servers.kinds import NotClosed
 from .device import SHARE, Collector
 from .letters import BUNDLE_SIZE, OVERHEAD, KeyBundle
 from .mechanisms import noisy_circuit
@@ -28,9 +29,8 @@ from .promise import Agreement, Meeting, response_to
 from .release import of_answers
 from .task import PairTask
 
+
 # The seed that pairs of people are drawn from, once the coordinator has shown it: from then on nobody enters.
-
-
 def seeds_in(metadata: MetaData) -> Table:
     """The table of seeds, among other tables."""
     return Table(
@@ -55,9 +55,6 @@ def keep_seed(connection: Connection, task: str, seed: bytes) -> None:
     alone(connection, task)
     if shown_seed(connection, task) is None:
         connection.execute(insert(SEEDS), {"task": task, "seed": seed})
-
-
-# Storage of a relay for tasks of people in pairs: key bundles, sealed letters, and the seed once it was shown.
 
 
 METADATA = sql.MetaData()
@@ -86,8 +83,7 @@ class RelayStore:
     """Key bundles and letters of all tasks, in the database at a URL: what was acknowledged is on its disk."""
 
     def __init__(self, url: str) -> None:
-        self._database = ServerDatabase(url, "relay")
-        self._database.write(partial(make_tables, tables=METADATA))
+        self._database = ServerDatabase(url, "relay", METADATA)
 
     def seed(self, task: str) -> bytes | None:
         """The seed of pairs; None: it was not shown yet."""
@@ -169,9 +165,6 @@ def _letter(task: str, slot: Slot) -> sql.Select[Any]:
     return select(LETTERS.c.letter).where(*where)
 
 
-# SECRET, its key. One task of people in pairs at its server: carries letters, and opens the noisy answers of pairs.
-
-
 NUMBERS = 3 * 8
 STEPS = 2
 """Most letters that a person writes to the other."""
@@ -241,15 +234,12 @@ class Relay:
         return self.store.bundle(self.task.hash, int.from_bytes(message, "little")) or b""
 
     def leave(self, person: int, message: bytes) -> bytes:
-        """Keep a letter.
-
-        Raises:
-            ProtocolAborted: its place is not this person's to write at, or it is too long.
-        """
+        """Keep a letter. Raises `ProtocolAborted`: its place is not this person's to write at, or it is too long."""
         _, slot = self._place(message[:NUMBERS])
         if slot[1] != person:
             raise ProtocolAborted("letter", "its place is another person's", 403)
-        largest = OVERHEAD + (self.largest_share if slot[2] == SHARE else self.largest_message)
+        share = -(-self.task.promise.response.width // 8)
+        largest = OVERHEAD + (share if slot[2] == SHARE else self.largest_message)
         if not OVERHEAD < len(message) - NUMBERS <= largest:
             raise ProtocolAborted("letter", f"it has at most {largest} bytes", 413)
         if self.store.bundle(self.task.hash, person) is None:
@@ -296,15 +286,11 @@ class Relay:
 
     @property
     def agreement(self) -> Agreement:
-        """Agreement of the pairs drawn.
-
-        Raises:
-            ProtocolAborted: the seed was not shown yet.
-        """
+        """Agreement of the pairs drawn. Raises `ProtocolAborted`: the seed was not shown yet."""
         if self._agreed is None:
             seed = self.store.seed(self.task.hash)
             if seed is None:
-                raise ProtocolAborted("task", "it is not closed yet: dpcurves task close", 409)
+                raise NotClosed
             self._agreed = self.task.shown(seed)
         return self._agreed
 
@@ -313,11 +299,6 @@ class Relay:
         """Bytes that a message between two people may have: tables and transfers, with room for what frames them."""
         circuit = noisy_circuit(self.task.kernel, self.task.promise.response)
         return 1024 + 32 * circuit.ands + 64 * sum(circuit.inputs)
-
-    @property
-    def largest_share(self) -> int:
-        """Bytes of a share of an answer."""
-        return -(-self.task.promise.response.width // 8)
 
     def _place(self, message: bytes) -> tuple[Meeting, Slot]:
         if len(message) != NUMBERS:

@@ -12,7 +12,7 @@ from dpcurves.ledger import Ledger
 from ..serving.identity import Identity
 from ..serving.messages import ProtocolAborted
 from ..serving.server import USUAL, Address, Door, Limits, proving, serve
-from ..serving.task_app import bearer_of, body_of, service_of, task_app, told
+from ..serving.task_app import Front, bearer_of, body_of, task_app, told
 from ..serving.task_document import Role
 from .relay import LARGEST_QUESTION, OF_PERSON, Relay, RelayStore
 from .task import PairTask
@@ -20,46 +20,22 @@ from .task import PairTask
 
 def create_app(relays: Mapping[str, Relay]) -> FastAPI:
     """The app of one server, with a relay for each task: paths are those of two servers, and ``people/...``."""
-    front = _Front(relays)
+    front = _Front(relays, LARGEST_QUESTION)
     return task_app(front.standing, {"close": front.close, "answers": front.answers, "people/{what}": front.people})
 
 
-class _Front:
+class _Front(Front[Relay]):
     """Router: authorises requests, and forwards each to the relay of the task."""
-
-    def __init__(self, relays: Mapping[str, Relay]) -> None:
-        self._relays = relays
-
-    async def standing(self, task: str) -> Response:
-        """Respond to anybody with the state of the task."""
-        return await told(self._relay(task).standing)
-
-    async def close(self, task: str, request: Request) -> Response:
-        """Close the task with the coordinator's seed."""
-        relay = self._relay(task)
-        bearer_of(relay.task, request, Role.COORDINATOR)
-        message = await body_of(request, LARGEST_QUESTION)
-        return await told(lambda: relay.close(message))
-
-    async def answers(self, task: str, request: Request) -> Response:
-        """Respond to an analyst's question."""
-        relay = self._relay(task)
-        bearer_of(relay.task, request, Role.ANALYST)
-        message = await body_of(request, LARGEST_QUESTION)
-        return await told(lambda: relay.answer(message))
 
     async def people(self, task: str, what: str, request: Request) -> Response:
         """Let a person enter, or leave a letter, or take one."""
-        relay = self._relay(task)
+        relay = self.service(task)
         person = bearer_of(relay.task, request, Role.OWNER)
         if what not in OF_PERSON:
             raise ProtocolAborted("letter", "a person asks what this server does not know", 404)
         work, most = OF_PERSON[what]
         message = await body_of(request, most(relay))
         return await told(lambda: work(relay, person, message))
-
-    def _relay(self, task: str) -> Relay:
-        return service_of(self._relays, task)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,15 +14,15 @@ from dpcurves.arguments import Refused
 from dpcurves.conversation import Release
 from dpcurves.ledger import Allotment
 from dpcurves.noise.randomness import Randomness
-from dpcurves_parties.pairs.queries import commitment
 
 from ..serving.messages import ProtocolAborted, facts_of
 from ..serving.messages import opened as read
 from ..serving.server import PROTOCOL
 from ..serving.two_servers import report_set
-from ..serving.two_servers.collection import CLOSES, LARGEST_QUESTION, Collection, OfPeer, Resources
+from ..serving.two_servers.collection import CLOSES, LARGEST_QUESTION, Collection, OfPeer
 from ..serving.two_servers.kinds import Asked, TaskKind, require_set
 from ..serving.two_servers.store import Standing
+from .queries import commitment
 from .session import Connection, End, PairSession, PairsOf, conducted, warm
 from .store import PairStore
 from .task import PairTask
@@ -52,11 +52,7 @@ class PairQuestions:
         return self.task.hash
 
     def thresholds(self, at: object) -> tuple[int, ...]:
-        """Thresholds of the question: none.
-
-        Raises:
-            ProtocolAborted: some were asked for.
-        """
+        """Thresholds of the question: none. Raises `ProtocolAborted`: some were asked for."""
         if at != []:
             raise ProtocolAborted("at", "a task of pairs has one answer, without thresholds")
         return ()
@@ -94,23 +90,6 @@ class Road:
         return Connection.over(raw, self.context, place.hostname or "", self.patience)
 
 
-@dataclass(frozen=True, repr=False)
-class Ready:
-    """SECRET. Party of a two-party session that was paid for."""
-
-    session: PairSession
-    allotment: Allotment
-
-    def conducted(self, shelf: PairStore, end: End) -> Release:
-        """Run the computation, or open its stored result.
-
-        Raises:
-            ProtocolAborted: the talk was cut off. Nothing was told.
-        """
-        bits = conducted(self.session.talk(shelf, Randomness.system()), end)
-        return self.session.pairs.release(bits, self.allotment)
-
-
 @dataclass(repr=False)
 class PairService(Collection[PairTask]):
     """SECRET. Service of one server for one task of pairs. It has no repr.
@@ -133,9 +112,14 @@ class PairService(Collection[PairTask]):
         "lead": (lambda service, message: service.lead(message), LARGEST_QUESTION),
     })  # fmt: skip
 
-    shelf: PairStore = field(kw_only=True)
-    road: Road = field(kw_only=True)
     _told: Release | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        url, talking = self.place.other(self.task)
+        talking.set_alpn_protocols([PROTOCOL])
+        self.shelf = PairStore(self.place.url, f"server {self.party}")
+        self.road = Road(url, talking, self.place.patience)
 
     @property
     def drawn_as(self) -> str:
@@ -229,8 +213,10 @@ class PairService(Collection[PairTask]):
             ready, end = self._ready(standing), self.road.opened()
             try:
                 end.send(asked.to_json(**standing.named))
-                _require_ready(end.receive())
-                self._told = ready.conducted(self.shelf, end)
+                refusal = read(end.receive(), "peer").get("error")
+                if refusal is not None:
+                    raise ProtocolAborted.heard(str(refusal), 502)
+                self._told = self._conducted(*ready, end)
             finally:
                 end.close()
 
@@ -248,13 +234,18 @@ class PairService(Collection[PairTask]):
                 line.send(json.dumps({"error": str(error)}).encode())
                 raise
             line.send(b"{}")
-            self._told = ready.conducted(self.shelf, line)
+            self._told = self._conducted(*ready, line)
 
-    def _ready(self, standing: Standing) -> Ready:
+    def _conducted(self, session: PairSession, allotment: Allotment, end: End) -> Release:
+        """Run the computation that was paid for, or open its stored result. Cut off, nothing was told."""
+        bits = conducted(session.talk(self.shelf, Randomness.system()), end)
+        return session.pairs.release(bits, allotment)
+
+    def _ready(self, standing: Standing) -> tuple[PairSession, Allotment]:
         """Charge the ledger, so that this server may take part."""
         pairs, shares = self._pairs(standing), self._shares(standing)
         session = PairSession(pairs, standing, self.party, self.task.encoding.columns(shares))
-        return Ready(session, self._charged(standing))
+        return session, self._charged(standing)
 
     def _pairs(self, standing: Standing) -> PairsOf:
         seed = self.shelf.seed(self.task.hash)
@@ -266,19 +257,5 @@ class PairService(Collection[PairTask]):
         return pairs
 
 
-def _require_ready(message: bytes) -> None:
-    refusal = read(message, "peer").get("error")
-    if refusal is not None:
-        raise ProtocolAborted.heard(str(refusal), 502)
-
-
-def _served(task: PairTask, place: Resources) -> PairService:
-    url, talking = place.other(task)
-    talking.set_alpn_protocols([PROTOCOL])
-    own = place.party, place.identity, place.store, place.ledger, place.channel(task)
-    shelf = PairStore(place.url, f"server {place.party}")
-    return PairService(task, *own, shelf=shelf, road=Road(url, talking, place.patience))
-
-
-PAIRS = TaskKind(PairTask, _served)
+PAIRS = TaskKind(PairTask, PairService)
 """Tasks of pairs, registered as an entry point."""

@@ -44,8 +44,6 @@ from .release import noise_of, of_answers, of_sum
 from .task import PairTask
 
 # Framed two-party connection over TLS: each message is preceded by its length.
-
-
 Result = TypeVar("Result")
 _PIECE = 2**16
 
@@ -194,8 +192,6 @@ def conducted(talk: Talk[Result], connection: End) -> Result:
 
 
 # Agreement of two servers on one run of a session: nothing of a second one is ever shown.
-
-
 Bits = NDArray[np.bool_]
 RUN_SIZE = 16
 NOTHING = bytes(RUN_SIZE)
@@ -346,9 +342,6 @@ def _unpacked(share: bytes) -> list[Bits]:
     wires, count = np.frombuffer(share[:16], "<u8").tolist()
     bits = np.unpackbits(np.frombuffer(share[16:], np.uint8), count=wires * count, bitorder="little")
     return list(bits.astype(np.bool_).reshape(wires, count))
-
-
-# SECRET. Two-party computation of the pairs of a task: the job, this server's inputs, and the release.
 
 
 WARM = 256

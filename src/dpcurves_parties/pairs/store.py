@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 
 import sqlalchemy as sql
 from sqlalchemy import Column, Connection, Table, delete, insert, select, update
 
-from dpcurves.ledger.database import alone, make_tables
+from dpcurves.ledger.database import alone
 
 from ..serving.database import ServerDatabase
 from ..serving.messages import ProtocolAborted
@@ -42,8 +41,7 @@ class PairStore:
     _database: ServerDatabase = field(init=False)
 
     def __post_init__(self) -> None:
-        self._database = ServerDatabase(self.url, self.who)
-        self._database.write(partial(make_tables, tables=METADATA))
+        self._database = ServerDatabase(self.url, self.who, METADATA)
 
     def seed(self, task: str) -> bytes | None:
         """Seed of the pairs, if it was shown."""
@@ -60,11 +58,7 @@ class PairStore:
         return Kept(RunState.NOTHING, NOTHING, b"") if row is None else Kept(RunState(row.state), row.run, row.share)
 
     def store(self, job: bytes, run: bytes, share: bytes) -> None:
-        """Keep a share, in place of one that was never confirmed.
-
-        Raises:
-            ProtocolAborted: one was.
-        """
+        """Keep a share, in place of one that was never confirmed. Raises `ProtocolAborted`: one was."""
         fresh = {"job": job, "state": RunState.STORED.value, "run": run, "share": share}
 
         def work(connection: Connection) -> None:

@@ -29,8 +29,6 @@ from .promise import Agreement, Promise, whole_numbers
 from .queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition, commitment
 
 # SECRET. Values of people as XOR shares for two servers: each uniform on its own, whatever values are.
-
-
 Words = NDArray[np.uint64]
 Octets = NDArray[np.uint8]
 
@@ -71,20 +69,12 @@ class PairEncoding:
         return [(one.tobytes(), other.tobytes()) for one, other in zip(masks, masks ^ values, strict=True)]
 
     def require(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse invalid shares.
-
-        Raises:
-            ValueError: a share has another size, or bits behind the declared ones.
-        """
+        """Refuse invalid shares. Raises `ValueError`: a share has another size, or bits behind the declared ones."""
         if bool((self._octets(shares) & ~self._used).any()):
             raise Refused("shares", f"{sum(self.widths)} bits are needed")
 
     def columns(self, shares: Sequence[bytes]) -> list[Words]:
-        """SECRET: one server's shares of each column, in order.
-
-        Raises:
-            ValueError: a share has another size.
-        """
+        """SECRET: one server's shares of each column, in order. Raises `ValueError`: a share has another size."""
         bits = np.unpackbits(self._octets(shares), axis=1, bitorder="little").astype(np.uint64)
         ends = np.cumsum(self.widths)
         return [
@@ -111,9 +101,6 @@ class PairEncoding:
         if any(len(share) != self.size for share in shares):
             raise Refused("shares", f"{self.size} bytes are needed")
         return np.frombuffer(b"".join(shares), np.uint8).reshape(len(shares), self.size)
-
-
-# Task of people in pairs: the public document that people, servers and analysts agree on.
 
 
 PAIRINGS: Mapping[str, type[Pairing]] = {
@@ -270,8 +257,6 @@ class PairTask(SharedTask):
 
 
 # Guarantee and trust assumptions of a task of pairs, in words: shown when it is made and with answers.
-
-
 ASSUMED = {
     Trust.PEOPLE: (
         "Assumed: parties follow the protocol, and its cryptography is not broken; the loss holds even if the partner"
@@ -308,8 +293,6 @@ def statement(task: PairTask) -> tuple[str, ...]:
 
 
 # SECRET. Owner's reading of a table: the whole numbers of its people, as a task of pairs declares them.
-
-
 def read_values(task: PairTask, table: Any, delimiter: str = ",", columns: Sequence[str] | None = None) -> IntArray:
     """SECRET: the whole numbers of the people of a table, a column for each; `columns`: by the table's own names.
 
@@ -328,8 +311,6 @@ def read_values(task: PairTask, table: Any, delimiter: str = ",", columns: Seque
 
 
 # SECRET until the task is closed: the file of the seed that pairs are drawn from, beside the coordinator's ticket.
-
-
 SIZE = 32
 
 

@@ -1,4 +1,8 @@
-"""HTTPS to one server, which proves itself by a certificate."""
+"""HTTPS to one server, which proves itself by a certificate.
+
+The standard library speaks it: of another client each fault would have to be found beneath errors of its own, to say
+whether a certificate has expired, is another one's, or nobody answers.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPSConnection, IncompleteRead
 from threading import Lock
+from typing import Self
 from urllib.parse import urlsplit
 
 from .messages import ProtocolAborted
@@ -53,7 +58,7 @@ class Channel:
         Raises:
             ProtocolAborted: it can not be reached, or is another one, or refuses: in its own words.
         """
-        return self._told("GET", path, b"", _borne(token))
+        return self._told("GET", path, b"", token)
 
     def post(self, path: str, body: bytes, token: str = "", kind: str = "") -> bytes:
         """The response of the server to a POST of `body`. Requests are idempotent: each may be sent twice.
@@ -61,7 +66,13 @@ class Channel:
         Raises:
             ProtocolAborted: as `get`.
         """
-        return self._told("POST", path, body, {**_borne(token), **({"Content-Type": kind} if kind else {})})
+        return self._told("POST", path, body, token, **({"Content-Type": kind} if kind else {}))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -69,7 +80,8 @@ class Channel:
             self._connection.close()
             self._connection = None
 
-    def _told(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> bytes:
+    def _told(self, method: str, path: str, body: bytes, token: str, **more: str) -> bytes:
+        headers = {"Authorization": f"Bearer {token}", **more} if token else more
         with self._lock:
             status, message = self._sent(method, path, body, headers)
         if not 200 <= status < 300:
@@ -77,18 +89,14 @@ class Channel:
         return message
 
     def _sent(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        kept = self._connection is not None
-        try:
-            return self._exchanged(method, path, body, headers)
-        except (OSError, HTTPException) as error:
-            self.close()
-            if not kept or isinstance(error, TimeoutError):
-                raise self._lost(error) from None
-        try:
-            return self._exchanged(method, path, body, headers)  # a connection that was kept open may have ended
-        except (OSError, HTTPException) as error:
-            self.close()
-            raise self._lost(error) from None
+        while True:
+            was_kept = self._connection is not None
+            try:
+                return self._exchanged(method, path, body, headers)
+            except (OSError, HTTPException) as error:
+                self.close()
+                if not was_kept or isinstance(error, TimeoutError):
+                    raise self._lost(error) from None  # else a connection that was kept open may have ended: once more
 
     def _exchanged(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
         if self._connection is None:
@@ -126,16 +134,8 @@ class Channel:
         return line if isinstance(line, str) else f"{self.who}: {self.place} refused without a word"
 
 
-def _borne(token: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token}"} if token else {}
-
-
 def trusting(certificate: str) -> ssl.SSLContext:
-    """Believes a server's own certificate, in PEM, and nobody else.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """Believes a server's own certificate, in PEM, and nobody else. Raises `ValueError`: it is none."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN

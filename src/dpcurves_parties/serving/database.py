@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, MetaData
 
 from dpcurves.arguments import Refused
+from dpcurves.ledger.database import make_tables
 from dpcurves.ledger.location import place_of
 
 from .messages import ProtocolAborted, Trouble
@@ -25,14 +27,15 @@ class ServerDatabase:
     Args:
         url: Where it is.
         who: What the server is called where the database fails.
+        tables: What it is to have: made if they are not there.
 
     Raises:
         ValueError: the URL names no database.
     """
 
-    def __init__(self, url: str, who: str) -> None:
-        self.database = place_of(url).database()
-        self._who = who
+    def __init__(self, url: str, who: str, tables: MetaData) -> None:
+        self.database, self._who = place_of(url).database(), who
+        self.write(partial(make_tables, tables=tables))
 
     def read(self, work: Work[Result]) -> Result:
         """The result of `work` on a consistent snapshot of the database.
@@ -43,11 +46,7 @@ class ServerDatabase:
         return self._told(self.database.read, work)
 
     def write(self, work: Work[Result]) -> Result:
-        """Do all of `work`, durably, or nothing.
-
-        Raises:
-            ProtocolAborted: `work` says so, or the database fails.
-        """
+        """Do all of `work`, durably, or nothing. Raises `ProtocolAborted`: `work` says so, or the database fails."""
         return self._told(self.database.write, work)
 
     def _told(self, way: Callable[[Work[Result]], Result], work: Work[Result]) -> Result:

@@ -23,8 +23,6 @@ from dpcurves.ledger.key import publish
 
 from .messages import ProtocolAborted
 
-# Files that are written once and never over: what others may read, and what their owner alone may.
-
 
 class FileTaken(ProtocolAborted):
     """There is a file of this name, which is not written over."""
@@ -43,11 +41,7 @@ def write_public(path: Path, text: str) -> None:
 
 
 def require_new(path: Path) -> None:
-    """Refuse a file that is there.
-
-    Raises:
-        ValueError: it is.
-    """
+    """Refuse a file that is there. Raises `ValueError`."""
     if path.exists():
         raise FileTaken(path)
 
@@ -75,9 +69,6 @@ def _write(draft: Path, text: str, mode: int) -> None:
     draft.chmod(mode)
 
 
-# Self-signed server certificate and its private key. SECRET, the key.
-
-
 DAYS = 825
 PATIENCE = 5.0
 """Seconds that one of two files may be there without the other: whoever writes both has them ready."""
@@ -95,7 +86,9 @@ class Pair:
     def fresh(cls, host: str) -> Pair:
         """A new one for a host."""
         proof = generate_private_key(SECP256R1())
-        return cls(_certificate(proof, host), _pem(proof))
+        form, alone = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        key = proof.private_bytes(serialization.Encoding.PEM, form, alone).decode()
+        return cls(_certificate(proof, host), key)
 
     def write(self, certificate: Path, key: Path) -> None:
         """Into new files, that of the key for its owner alone.
@@ -127,22 +120,14 @@ class Pair:
 
 
 def require_valid(certificate: str, remedy: str) -> None:
-    """Refuse to serve with a certificate that nobody believes any more.
-
-    Raises:
-        ProtocolAborted: it has expired.
-    """
+    """Refuse to serve with a certificate that nobody believes any more. Raises `ProtocolAborted`: it has expired."""
     end = x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc
     if end <= datetime.now(UTC):
         raise ProtocolAborted("identity", f"its certificate expired on {end:%Y-%m-%d}; {remedy}")
 
 
 def host_of(url: str) -> str:
-    """The host of ``https://host:port``.
-
-    Raises:
-        ValueError: it is no such URL.
-    """
+    """The host of ``https://host:port``. Raises `ValueError`: it is no such URL."""
     parts = urlsplit(url)
     try:
         usable = parts.scheme == "https" and bool(parts.hostname) and bool(parts.port) and parts.path in ("", "/")
@@ -170,14 +155,6 @@ def _known_as(host: str) -> x509.GeneralName:
         return x509.IPAddress(ip_address(host))
     except ValueError:
         return x509.DNSName(host)
-
-
-def _pem(key: EllipticCurvePrivateKey) -> str:
-    form = serialization.PrivateFormat.PKCS8
-    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()).decode()
-
-
-# SECRET. Who a server is: the key that opens what is sealed to it, and the key that proves it. Kept in one folder.
 
 
 PUBLIC, SEALING, PROOF, CERTIFICATE = "server.json", "sealing.key", "tls.key", "tls.pem"
@@ -223,11 +200,7 @@ class Identity:
 
     @classmethod
     def found(cls, folder: Path, url: str) -> Identity:
-        """A new one, in a folder that has none.
-
-        Raises:
-            ValueError: the URL is none, or the folder takes no files.
-        """
+        """A new one, in a folder that has none. Raises `ValueError`: the URL is none, or the folder takes no files."""
         made, sealing = Pair.fresh(host_of(url)), X25519PrivateKey.generate()
         server = Server(url, sealing.public_key().public_bytes_raw().hex(), made.certificate)
         try:
@@ -241,11 +214,7 @@ class Identity:
 
     @classmethod
     def read(cls, folder: Path) -> Identity:
-        """The one in a folder.
-
-        Raises:
-            ValueError: it can not be read. Nothing of it is shown.
-        """
+        """The one in a folder. Raises `ValueError`: it can not be read. Nothing of it is shown."""
         try:
             secret = bytes.fromhex((folder / SEALING).read_text().strip())
             return cls(folder, read_server(folder / PUBLIC), X25519PrivateKey.from_private_bytes(secret))
@@ -272,11 +241,7 @@ class Identity:
 
 
 def read_server(path: Path) -> Server:
-    """The published identity of a server.
-
-    Raises:
-        ValueError: the file can not be read, or says something else.
-    """
+    """The published identity of a server. Raises `ValueError`: the file can not be read, or says something else."""
     try:
         return Server.from_json(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError):

@@ -10,8 +10,6 @@ from typing import Any
 from dpcurves.arguments import ProtocolAborted, Refused
 
 # The error that aborts a protocol before it reveals anything.
-
-
 __all__ = ["ProtocolAborted", "Trouble"]
 
 
@@ -30,17 +28,11 @@ class Trouble(ProtocolAborted):
 
 
 # Messages of one object in JSON: read with care, for anybody may have written them.
-
-
 UNLIKE = "is not of the form that was agreed on"
 
 
 def facts_of(message: bytes, who: str, **facts: type) -> Mapping[str, Any]:
-    """The object in a message that has facts of these types.
-
-    Raises:
-        ProtocolAborted: there is none.
-    """
+    """The object in a message that has facts of these types. Raises `ProtocolAborted`: there is none."""
     stored = opened(message, who)
     if any(type(stored.get(name)) is not kind for name, kind in facts.items()):
         raise ProtocolAborted(who, f"its answer {UNLIKE}", 502)
@@ -60,9 +52,6 @@ def opened(message: bytes, who: str) -> Mapping[str, Any]:
     if not isinstance(stored, dict):
         raise ProtocolAborted(who, "the message is cut off, or is none")
     return stored
-
-
-# Core dumps of a process that crashes, switched off.
 
 
 def leave_no_image() -> None:

@@ -23,9 +23,6 @@ from dpcurves.arguments import Refused
 from .identity import require_valid
 from .messages import ProtocolAborted, leave_no_image
 
-# A long talk with the other server, on a connection that came in where all do: each message with its length.
-
-
 PROTOCOL = "dpcurves-talk"
 """What is agreed on, by ALPN, where a connection carries a talk."""
 PATIENCE = 60.0
@@ -64,11 +61,7 @@ class Line:
         Thread(target=work, args=(self,), daemon=True).start()
 
     def send(self, message: bytes) -> None:
-        """Send one message.
-
-        Raises:
-            ProtocolAborted: the other server is gone.
-        """
+        """Send one message. Raises `ProtocolAborted`: the other server is gone."""
         self._await(self._sent(message))
 
     def receive(self) -> bytes:
@@ -107,8 +100,6 @@ class Line:
 
 
 # Connection limits: a number of connections at a time, each with a time limit; the peer server is exempt.
-
-
 SECONDS = 10
 MOST_CONNECTIONS = 512
 
@@ -186,9 +177,6 @@ class Door:
     def _send_away(self, visit: Visit) -> None:
         self.forget(visit)
         visit.leave()
-
-
-# TLS server: connections of the peer server are authenticated by its certificate, and no other is.
 
 
 Talks = Callable[[Line, bytes], object]
@@ -304,11 +292,7 @@ class Entrance:
 
 
 def listening_at(host: str, port: int) -> list[socket.socket]:
-    """Sockets for all addresses of a host.
-
-    Raises:
-        OSError: one of them can not be had.
-    """
+    """Sockets for all addresses of a host. Raises `OSError`: one of them can not be had."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     sockets = [socket.create_server(place[:2], family=family, backlog=BACKLOG) for family, _, _, _, place in found]
     for one in sockets:
@@ -356,9 +340,6 @@ def _with_peer(app: Any, certificate: bytes | None) -> Any:
     return told
 
 
-# A server as a process, on one address.
-
-
 IDLE = 75
 """Seconds after which a connection of the other server ends."""
 
@@ -372,11 +353,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Read ``host:port``.
-
-        Raises:
-            ValueError: it is none.
-        """
+        """Read ``host:port``. Raises `ValueError`: it is none."""
         try:
             parts = urlsplit(f"//{text}")
             if parts.hostname and parts.port and not parts.path:

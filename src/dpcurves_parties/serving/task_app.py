@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Mapping
+import time
+from collections.abc import Callable, Coroutine, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Lock
 from traceback import extract_tb
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 
 from .messages import ProtocolAborted, Trouble
-from .task_document import Role, hash_of
+from .task_document import Role, TaskDocument, hash_of
 
 # Request and response bodies: bounded sizes, and errors of one line.
-
-
 BEGIN, SLOWEST = 10, 2**16
 """A message has so many seconds, and one for each so many bytes that it may have."""
 
@@ -34,14 +35,10 @@ async def told(work: Callable[[], bytes], threads: ThreadPoolExecutor | None = N
     try:
         answer = await asyncio.get_running_loop().run_in_executor(threads, work)
         return Response(answer, media_type="application/json")
-    except ProtocolAborted as error:
-        if error.status == 500:
-            _tell_operator(error.where if isinstance(error, Trouble) else str(error))
-        raise
     except Exception as error:
-        last = extract_tb(error.__traceback__)[-1]
-        rule = f"{type(error).__name__} in {last.name}; nothing was told"
-        _tell_operator(f"server: {rule}")
+        rule = _heeded(error)
+        if isinstance(error, ProtocolAborted):
+            raise
         raise ProtocolAborted("server", rule, 500) from None
 
 
@@ -49,25 +46,29 @@ def tell_of(work: Callable[[], object]) -> None:
     """Do what nobody waits for; the operator hears of troubles."""
     try:
         work()
-    except ProtocolAborted as error:
-        if error.status == 500:
-            _tell_operator(error.where if isinstance(error, Trouble) else str(error))
     except Exception as error:
-        last = extract_tb(error.__traceback__)[-1]
-        _tell_operator(f"server: {type(error).__name__} in {last.name}; nothing was told")
+        _heeded(error)
 
 
-def _tell_operator(line: str) -> None:
+def _heeded(error: Exception) -> str:
+    """Tell the operator of a trouble; of an unforeseen error type and place alone, which are returned."""
+    if isinstance(error, ProtocolAborted):
+        if error.status == 500:
+            tell_operator(error.where if isinstance(error, Trouble) else str(error))
+        return error.rule
+    rule = f"{type(error).__name__} in {extract_tb(error.__traceback__)[-1].name}; nothing was told"
+    tell_operator(f"server: {rule}")
+    return rule
+
+
+def tell_operator(line: str) -> None:
+    """Print a line for who runs the server."""
     with suppress(OSError):  # what it goes to may be what is full
         print(f"dpcurves: {line}", file=sys.stderr, flush=True)
 
 
 async def body_of(request: Request, most: int) -> bytes:
-    """What is said in a request.
-
-    Raises:
-        ProtocolAborted: it has more than `most` bytes, or comes too slowly.
-    """
+    """What is said in a request. Raises `ProtocolAborted`: it has more than `most` bytes, or comes too slowly."""
     seconds = BEGIN + most / SLOWEST
     try:
         return await asyncio.wait_for(_read(request, most), seconds)
@@ -85,20 +86,56 @@ async def _read(request: Request, most: int) -> bytes:
     return b"".join(parts)
 
 
-# The app of a server that works on tasks: one service for each, and tickets that say who may ask it what.
+MOST_KEPT = 20_000
+MINUTE = 60.0
 
 
-Service = TypeVar("Service")
+@dataclass
+class Rate:
+    """So many requests a minute, of each who asks.
+
+    Attributes:
+        most: How many a minute.
+        what: What is refused where there are more.
+        remedy: What to do then.
+    """
+
+    most: int
+    what: str = "requests"
+    remedy: str = "wait a minute"
+    _minute: int = field(default=0, init=False)
+    _asked: dict[Hashable, int] = field(default_factory=dict, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
+
+    def count(self, who: Hashable) -> None:
+        """Count a request. Raises `ProtocolAborted`: there were too many in this minute."""
+        with self._lock:
+            minute = int(time.monotonic() // MINUTE)
+            if minute != self._minute or len(self._asked) > MOST_KEPT:
+                self._minute, self._asked = minute, {}
+            self._asked[who] = self._asked.get(who, 0) + 1
+            too_many = self._asked[who] > self.most
+        if too_many:
+            raise ProtocolAborted(self.what, f"at most {self.most} a minute are answered; {self.remedy}", 429)
+
+
 Handler = Callable[..., Coroutine[Any, Any, Response]]
 
 
-class Ticketed(Protocol):
-    """A task, as far as it says whose tickets are good."""
+class TaskService(Protocol):
+    """The service of one task, as far as those of all kinds are alike."""
 
     @property
-    def bearers(self) -> Mapping[tuple[Role, str], int]:
-        """The numbers of bearers, by role and hash of token."""
-        ...
+    def task(self) -> TaskDocument: ...
+
+    def standing(self) -> bytes: ...
+
+    def close(self, message: bytes, /) -> bytes: ...
+
+    def answer(self, message: bytes, /) -> bytes: ...
+
+
+Service = TypeVar("Service", bound=TaskService)
 
 
 def task_app(standing: Handler, handlers: Mapping[str, Handler]) -> FastAPI:
@@ -111,23 +148,47 @@ def task_app(standing: Handler, handlers: Mapping[str, Handler]) -> FastAPI:
     return app
 
 
-def service_of(services: Mapping[str, Service], task: str) -> Service:
-    """The one that works on this task.
+class Front(Generic[Service]):
+    """Router of what is asked of any task: authorises requests, and forwards each to the service of the task.
 
-    Raises:
-        ProtocolAborted: there is none.
+    Args:
+        services: A service for each task.
+        largest: Bytes of a question, or of what closes a task.
     """
-    if task not in services:
-        raise ProtocolAborted("task", "this server has another task, not this one", 404)
-    return services[task]
+
+    def __init__(self, services: Mapping[str, Service], largest: int) -> None:
+        self._services, self._largest = services, largest
+
+    async def standing(self, task: str) -> Response:
+        """Respond to anybody with the state of the task."""
+        return await told(self.service(task).standing)
+
+    async def close(self, task: str, request: Request) -> Response:
+        """Close the task for the coordinator."""
+        service = self.service(task)
+        bearer_of(service.task, request, Role.COORDINATOR)
+        message = await body_of(request, self._largest)
+        return await told(lambda: service.close(message))
+
+    async def answers(self, task: str, request: Request) -> Response:
+        """Respond to an analyst's question."""
+        service = self.service(task)
+        self.count(task, bearer_of(service.task, request, Role.ANALYST))
+        message = await body_of(request, self._largest)
+        return await told(lambda: service.answer(message))
+
+    def count(self, task: str, analyst: int) -> None:
+        """Count a question. Raises `ProtocolAborted`: there were too many."""
+
+    def service(self, task: str) -> Service:
+        """The one that works on this task. Raises `ProtocolAborted`: there is none."""
+        if task not in self._services:
+            raise ProtocolAborted("task", "this server has another task, not this one", 404)
+        return self._services[task]
 
 
-def bearer_of(task: Ticketed, request: Request, role: Role) -> int:
-    """The number of who holds a ticket of this role.
-
-    Raises:
-        ProtocolAborted: the request has none.
-    """
+def bearer_of(task: TaskDocument, request: Request, role: Role) -> int:
+    """The number of who holds a ticket of this role. Raises `ProtocolAborted`: the request has none."""
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     number = task.bearers.get((role, hash_of(token)))
     if kind != "Bearer" or number is None:

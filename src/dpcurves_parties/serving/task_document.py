@@ -20,9 +20,8 @@ from dpcurves.privacy import PrivacyLoss
 from .identity import require_new, write_public, write_secret
 from .messages import ProtocolAborted
 
+
 # Tickets: who may send reports, ask, or close a task. Servers know their hashes alone.
-
-
 class Role(Enum):
     """The permission that a ticket grants."""
 
@@ -78,17 +77,9 @@ class Ticket:
         return ticket
 
 
-def fresh_token() -> str:
-    """A new token that nobody has seen."""
-    return secrets.token_hex(32)
-
-
 def hash_of(token: str) -> str:
     """The public hash of a token: tokens have 256 random bits, so nobody finds one from it."""
     return sha256(b"dpcurves token\n" + token.encode()).hexdigest()
-
-
-# Documents that say what a task is: public, never changed, and named by a hash of their text.
 
 
 class Document(ABC):
@@ -107,11 +98,7 @@ class Document(ABC):
     @classmethod
     @abstractmethod
     def from_json(cls, text: str) -> Self:
-        """The inverse of `to_json`.
-
-        Raises:
-            ValueError: it is none, or of another version.
-        """
+        """The inverse of `to_json`. Raises `ValueError`: it is none, or of another version."""
 
     @cached_property
     def hash(self) -> str:
@@ -120,19 +107,11 @@ class Document(ABC):
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """The document in a file.
-
-        Raises:
-            ValueError: it can not be read, or is none.
-        """
+        """The document in a file. Raises `ValueError`: it can not be read, or is none."""
         return cls.from_json(text_of(path))
 
     def write(self, path: str | Path) -> None:
-        """Write the document to a file.
-
-        Raises:
-            ValueError: the file can not be written.
-        """
+        """Write the document to a file. Raises `ValueError`: the file can not be written."""
         try:
             Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
         except OSError as error:
@@ -158,10 +137,6 @@ class TaskDocument(Document):
     def bearers(self) -> Mapping[tuple[Role, str], int]:
         """The number of who holds a ticket, by its role and the hash of its token."""
         return {(role, name): number for role in Role for number, name in enumerate(self.tokens.get(role, ()))}
-
-    def taken_by(self, tokens: Mapping[Role, tuple[str, ...]]) -> Self:
-        """A task of the same facts for the bearers of these tokens."""
-        return self.of_facts(self.facts(), tokens)
 
     @abstractmethod
     def facts(self) -> Mapping[str, Any]:
@@ -205,11 +180,7 @@ class TaskDocument(Document):
 
 
 def text_of(path: str | Path) -> str:
-    """The text of a document.
-
-    Raises:
-        ValueError: it can not be read.
-    """
+    """The text of a document. Raises `ValueError`: it can not be read."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -238,8 +209,6 @@ def loss_from_json(stored: Mapping[str, Any]) -> PrivacyLoss:
 
 
 # A new task, with the tickets that belong to it.
-
-
 Draft = TypeVar("Draft", bound=TaskDocument)
 
 
@@ -251,8 +220,9 @@ def found(draft: Draft, numbers: Mapping[Role, int], document: Path, tickets: Pa
     """
     if any(number < 1 for number in numbers.values()):
         raise Refused("owners, analysts", "at least one of each is needed")
-    tokens = {role: [fresh_token() for _ in range(numbers[role])] for role in Role}
-    task = draft.taken_by({role: tuple(hash_of(token) for token in tokens[role]) for role in Role})
+    tokens = {role: [secrets.token_hex(32) for _ in range(numbers[role])] for role in Role}
+    hashes = {role: tuple(hash_of(token) for token in tokens[role]) for role in Role}
+    task = draft.of_facts(draft.facts(), hashes)
     try:
         tickets.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:

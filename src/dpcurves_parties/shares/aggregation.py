@@ -28,7 +28,6 @@ from ..serving.two_servers.collection import (
     LARGEST_QUESTION,
     Collection,
     OfPeer,
-    Resources,
     derived,
 )
 from ..serving.two_servers.kinds import Answer, Asked, TaskKind, require_set
@@ -37,8 +36,6 @@ from ..serving.two_servers.store import Standing, Store
 from .function_shares import collect, masked, thresholds
 from .shared_records import CheckedEncoding, CheckedReports, Evaluation, Reports
 from .task import Task
-
-# Comparison of digests of checked reports between the servers, before any of them counts.
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +56,7 @@ class Check:
 
     @classmethod
     def from_json(cls, stored: object, reports: int) -> Check:
-        """The inverse of `to_json`, for so many reports.
-
-        Raises:
-            ProtocolAborted: it is none.
-        """
+        """The inverse of `to_json`, for so many reports. Raises `ProtocolAborted`: it is none."""
         try:
             found: Mapping[str, Any] = stored if isinstance(stored, dict) else {}
             check = cls(b64decode(found["digests"], validate=True), b64decode(found["dropped"], validate=True))
@@ -86,9 +79,6 @@ def bits_of(dropped: NDArray[np.bool_]) -> bytes:
 def flags_of(bits: bytes, reports: int) -> NDArray[np.bool_]:
     """The inverse of `bits_of`."""
     return np.unpackbits(np.frombuffer(bits, np.uint8), count=reports).astype(bool)
-
-
-# SECRET. Counting at one server, alone and with the other: plainly, or only reports that both have checked.
 
 
 Post = Callable[[str, bytes], bytes]
@@ -252,9 +242,6 @@ class CheckedCounting:
         return flags_of(self.store.drop(self.task, bits_of(failed)), reports)
 
 
-# SECRET. One task at one server: takes reports, closes their set with the other server, and answers with it.
-
-
 @dataclass(repr=False)
 class TaskService(Collection[Task]):
     """SECRET. What one server does for one task. It has no repr.
@@ -350,9 +337,5 @@ class TaskService(Collection[Task]):
         return CheckedCounting(self.task.hash, reports, allotment, standing, self.store)
 
 
-def _served(task: Task, place: Resources) -> TaskService:
-    return TaskService(task, place.party, place.identity, place.store, place.ledger, place.channel(task))
-
-
-COUNTS = TaskKind(Task, _served)
+COUNTS = TaskKind(Task, TaskService)
 """Tasks that count, registered as an entry point."""

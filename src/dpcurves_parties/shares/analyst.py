@@ -18,15 +18,12 @@ from dpcurves.records import open_records
 from dpcurves.rehearsal import pay_and_converse, rehearse
 
 from ..serving.channel import PATIENCE, Channel
-from ..serving.messages import ProtocolAborted, facts_of
+from ..serving.messages import ProtocolAborted
 from ..serving.task_document import Ticket
-from ..serving.two_servers.kinds import VERSION, Asked
+from ..serving.two_servers.kinds import Asked, closed_standing
 from ..serving.two_servers.owner import require_task
 from .function_shares import FunctionShares, Owners, told
 from .task import Task
-
-# Guarantee and trust assumptions of a task, in words: shown when it is made and with each answer.
-
 
 ASSUMED = "Assumed: the two servers do not collude (together they know every record), and follow the protocol"
 BELIEVED = "Not checked: owners. One dishonest owner can shift a count arbitrarily"
@@ -71,8 +68,6 @@ def _plan(task: Task) -> Plan:
 
 
 # SECRET. Owner's reading of a table: the cells of its records, as a task of counts declares them.
-
-
 def read_places(
     task: Task, table: Any, delimiter: str = ",", axes: Sequence[Axis | Categories] | None = None
 ) -> IntArray:
@@ -84,9 +79,6 @@ def read_places(
     with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
         places = records.places(task.axes if axes is None else axes)
     return task.require_few(places)
-
-
-# Client of an analyst: asks the servers for counts, and reads a curve from them. It sees answers and nothing else.
 
 
 Answer = TypeVar("Answer")
@@ -189,20 +181,16 @@ class Analyst:
         asked = Asked.fresh(self._task, at, named)
         path = f"/tasks/{self._task.hash}/answers"
         answer = asked.answer(self._server.post(path, asked.to_json(), self._token), "server")
-        if self._set not in (None, (answer.set, answer.reports)):
-            raise ProtocolAborted("server", "it answers from another set of reports than before", 502)
-        self._set, self.dropped = (answer.set, answer.reports), answer.dropped
+        self._require_same((answer.set, answer.reports))
+        self.dropped = answer.dropped
         return answer.numbers
 
     def _adjacency(self) -> Adjacency:
-        told = self._server.get(f"/tasks/{self._task.hash}")
-        standing = facts_of(told, "server", task=str, version=int, state=str, reports=int)
-        if (standing["task"], standing["version"]) != (self._task.hash, VERSION):
-            raise ProtocolAborted("server", "it is of another task or version", 502)
-        if standing["state"] != "closed":
-            raise ProtocolAborted("task", "it is not closed yet: dpcurves task close", 409)
-        named = str(standing["set"]), standing["reports"]
+        standing = closed_standing(self._task, self._server.get(f"/tasks/{self._task.hash}"))
+        self._require_same((str(standing["set"]), standing["reports"]))
+        return self._task.adjacency(standing["reports"])
+
+    def _require_same(self, named: tuple[str, int]) -> None:
         if self._set not in (None, named):
             raise ProtocolAborted("server", "it answers from another set of reports than before", 502)
         self._set = named
-        return self._task.adjacency(standing["reports"])

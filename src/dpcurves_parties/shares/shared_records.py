@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ from ..crypto import (
     share_cells,
     share_checked_cells,
 )  # fmt: skip
+from ..crypto.checked import SharedChecked
+from ..crypto.comparison import Shared
 from ..crypto.keys import checked_record_words
 
 Words = NDArray[np.uint64]
@@ -40,9 +43,12 @@ class Encoding:
     """Encoding of the reports of one task: the same for owners and servers.
 
     Attributes:
+        SHARE: Makes keys of cells.
         slots: A record is in one of these, or behind them if it is missing.
         engine: Engine that expands seeds, with the keys of the task.
     """
+
+    SHARE: ClassVar[Callable[..., Shared | SharedChecked]] = staticmethod(share_cells)
 
     slots: int
     engine: Engine
@@ -65,13 +71,18 @@ class Encoding:
     def shared(self, places: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
         """SECRET: shares of each record for server 0 and for server 1.
 
-        Formal guarantees: what one server gets tells it nothing about the record (see `share_cells`).
+        Formal guarantees: what one server gets tells it nothing about the record (see `share_cells`, and for checked
+        reports `share_checked_cells`).
 
         Raises:
             ValueError: a place is none of the slots, nor the one behind them.
         """
-        shares = share_cells(_cells(places, self.slots), self.domain, self.engine, randomness)
-        return _halves(shares.public.records(), shares.seeds)
+        if np.any((places < 0) | (places > self.slots)):
+            raise Refused("places", f"slots from 0 to {self.slots} are needed")
+        shares = self.SHARE(places.astype(np.uint64), self.domain, self.engine, randomness)
+        public = shares.public.records()
+        first, second = (_rows(np.hstack([public, each.words])) for each in shares.seeds)
+        return list(zip(first, second, strict=True))
 
     def warm(self) -> None:
         """Let the engine compile what it needs, so that the first answer does not wait for it."""
@@ -79,11 +90,7 @@ class Encoding:
         prefix_sums(self.keys(0, [share]), [0, self.slots], self.engine)
 
     def require(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse what are no keys.
-
-        Raises:
-            ValueError: a share is not of this encoding and party.
-        """
+        """Refuse what are no keys. Raises `ValueError`: a share is not of this encoding and party."""
         self.keys(party, shares)
 
     def keys(self, party: int, shares: Sequence[bytes]) -> ComparisonKeys:
@@ -101,25 +108,14 @@ class Encoding:
 class CheckedEncoding(Encoding):
     """Encoding of reports that servers can check: an owner counts once, or is dropped."""
 
+    SHARE = staticmethod(share_checked_cells)
+
     @property
     def public_size(self) -> int:
         return 8 * checked_record_words(self.domain)
 
-    def shared(self, places: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
-        """SECRET: of each record, what server 0 and what server 1 gets; see `share_checked_cells`.
-
-        Raises:
-            ValueError: as `Encoding.shared`.
-        """
-        shares = share_checked_cells(_cells(places, self.slots), self.domain, self.engine, randomness)
-        return _halves(shares.public.records(), shares.seeds)
-
     def checked_keys(self, party: int, shares: Sequence[bytes]) -> CheckedKeys:
-        """SECRET: the keys in the shares of some reports, for one server.
-
-        Raises:
-            ValueError: as `Encoding.keys`.
-        """
+        """SECRET: the keys in the shares of some reports, for one server. Raises `ValueError`: as `Encoding.keys`."""
         public, seeds = _parts(shares, self.public_size)
         return CheckedKeys.joined(
             [CheckedKeys(CheckedShare.from_records(self.domain, public), SeedShare(party, seeds))]
@@ -228,17 +224,6 @@ class Accepted:
     def below(self, at: Sequence[int]) -> tuple[int, ...]:
         """SECRET: shares, modulo 2**64, of how many accepted reports lie in the first slots, for each of `at`."""
         return tuple(self.sums[slots] for slots in at)
-
-
-def _cells(places: NDArray[np.int64], slots: int) -> Words:
-    if np.any((places < 0) | (places > slots)):
-        raise Refused("places", f"slots from 0 to {slots} are needed")
-    return places.astype(np.uint64)
-
-
-def _halves(public: Words, seeds: tuple[SeedShare, SeedShare]) -> list[tuple[bytes, bytes]]:
-    first, second = (_rows(np.hstack([public, each.words])) for each in seeds)
-    return list(zip(first, second, strict=True))
 
 
 def _rows(words: Words) -> list[bytes]:

@@ -33,6 +33,7 @@ from dpcurves.cli.refusal import OF_COLUMNS, Misuse, as_typed
 from dpcurves.cli.terminal import say, terminal
 
 from ..forms import Field, Form
+from ..visitors import MACHINE, Role
 
 if TYPE_CHECKING:
     from dpcurves.ledger import Account
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
     from ..datasets import Source as Place
     from ..declared_columns import Declared
     from ..issuer import Issuer
-
-
-# Options for OpenID Connect: the identity provider of a verification server, and the server's client credentials.
 
 
 ID, SECRET = "DPCURVES_OIDC_CLIENT_ID", "DPCURVES_OIDC_CLIENT_SECRET"
@@ -80,17 +78,13 @@ class Authority:
             return None
         from ..issuer import Client, Issuer
 
-        id, secret = self._client()
-        return Issuer(self.oidc, Client(id, secret))
-
-    def _client(self) -> tuple[str, str]:
         if self.oidc_client is None:
             found = os.environ.get(ID, ""), os.environ.get(SECRET, "")
         else:
             found = _stored(self.oidc_client)
         if not all(found):
             raise Misuse("oidc", CLIENT_NEEDED)
-        return found
+        return Issuer(self.oidc, Client(*found))
 
 
 def _stored(file: str) -> tuple[str, str]:
@@ -102,8 +96,6 @@ def _stored(file: str) -> tuple[str, str]:
 
 
 # Web forms of the questions of the command line: their fields are made from the declared options.
-
-
 COLUMNS = frozenset(
     {*OF_COLUMNS, "rows", "columns", "time", "event", "x", "y", "outcome", "coefficient", "explained_by"}
 )
@@ -130,11 +122,9 @@ def forms_of(questions: Mapping[str, Command]) -> dict[str, Form]:
     >>> print(form.question({"column": ["age"], "grid": ["0:90:9"]}, {}))
     histogram of age
     """
-    return {word: _form(word, command) for word, command in questions.items() if _asked_of_tables(command)}
-
-
-def _asked_of_tables(command: Command) -> bool:
-    return groups_of(command).get("terms") is Terms
+    return {
+        word: _form(word, command) for word, command in questions.items() if groups_of(command).get("terms") is Terms
+    }
 
 
 def _form(word: str, command: Command) -> Form:
@@ -154,19 +144,13 @@ def _form(word: str, command: Command) -> Form:
 
 def _field(parameter: Parameter) -> Field:
     option, needed = parameter.annotation.__metadata__[0], parameter.default is Parameter.empty
-    words, takes = str(option.help), str(option.metavar)
+    words, takes, hint = str(option.help), str(option.metavar), parameter.annotation.__origin__
+    several = any(get_origin(each) is list for each in (hint, *getattr(hint, "__args__", ())))
     return Field(
         parameter.name, words.replace(OF_MODELS, "@NAME").replace("a model in JSON", "a model"), takes,
-        None if needed else parameter.default, needed, _is_list(parameter.annotation.__origin__),
+        None if needed else parameter.default, needed, several,
         tuple(takes.split("|")) if "|" in takes else (), parameter.name in COLUMNS, OF_MODELS in words,
     )  # fmt: skip
-
-
-def _is_list(hint: Any) -> bool:
-    return any(get_origin(each) is list for each in (hint, *getattr(hint, "__args__", ())))
-
-
-# Verification server: the command that runs it, and administrative commands for the operator of its machine.
 
 
 NEEDED = ("argon2", "authlib", "fastapi", "jinja2", "matplotlib", "python_multipart", "requests", "uvicorn")
@@ -282,11 +266,7 @@ class Share:
 
 
 def require_extra() -> None:
-    """Refuse if the optional packages of the extra ``server`` are missing.
-
-    Raises:
-        Misuse: a package is missing.
-    """
+    """Refuse if the optional packages of the extra ``server`` are missing. Raises `Misuse`: a package is missing."""
     from importlib.util import find_spec
 
     if any(find_spec(name) is None for name in NEEDED):
@@ -329,8 +309,6 @@ def person(person: OnePerson, keeping: Keeping) -> None:
     Example: dpcurves server person ann --store sqlite:///server.db
     """
     gate = keeping.gate()
-    from .. import MACHINE, Role
-
     if (person.subject is None) != (person.issuer is None):
         raise Misuse("subject", "--subject and --issuer are given together")
     if all(each.name != person.name for each in gate.people.all(MACHINE)):
@@ -355,7 +333,6 @@ def dataset(source: SourceOptions, dataset: OneDataset, protected: Protected, ke
     --adjacency add-remove --store sqlite:///server.db
     """
     gate = keeping.gate()
-    from .. import MACHINE
     from ..datasets import Relation
     from ..datasets import Source as Place
 
@@ -378,10 +355,12 @@ def synthetic(table: SyntheticTable, keeping: Keeping) -> None:
     --store sqlite:///server.db
     """
     gate = keeping.gate()
-    from .. import MACHINE
-
     dataset = gate.datasets.get(MACHINE, table.dataset)
-    gate.synthetic.put(MACHINE, dataset, _octets(table.file), table.statement)
+    try:
+        octets = Path(table.file).read_bytes()
+    except OSError:
+        raise Misuse("synthetic", f"{table.file!r} can not be read") from None
+    gate.synthetic.put(MACHINE, dataset, octets, table.statement)
     say(terminal(), f"beside {dataset.name}, version {dataset.version}: {table.file}")
 
 
@@ -391,8 +370,6 @@ def project(project: ProjectName, keeping: Keeping) -> None:
     Example: dpcurves server project delays --dataset flights --admit ann,bob --store sqlite:///server.db
     """
     gate = keeping.gate()
-    from .. import MACHINE
-
     if project.dataset is not None:
         gate.projects.make(MACHINE, project.name, project.dataset)
     for name in filter(None, project.admit.split(",")):
@@ -409,8 +386,6 @@ def allowance(share: Share, most: Price, keeping: Keeping) -> None:
     gate = keeping.gate()
     from dpcurves.ledger import Together
 
-    from .. import MACHINE
-
     together = Together.MAY_EXCEED if share.may_exceed else Together.WITHIN
     gate.projects.allow(MACHINE, share.project, most.loss(), share.analyst, together)
     say(terminal(), f"set: {share.analyst or share.project} may spend {most.loss()}")
@@ -426,8 +401,6 @@ def _seconds(name: str, text: str) -> float:
 def _account(gate: Gate, relation: Relation, name: str, protected: Protected) -> Account:
     """Account that is charged: that of the previous version if the people are the same, else a new one."""
     from dpcurves.ledger import Account
-
-    from .. import MACHINE
 
     earlier = None if relation.name == "FIRST" else gate.datasets.get(MACHINE, name)
     if earlier is not None and relation.name == "SAME_PEOPLE":
@@ -459,16 +432,7 @@ def _password() -> str:
     return sys.stdin.readline().rstrip("\n")
 
 
-def _octets(file: str) -> bytes:
-    try:
-        return Path(file).read_bytes()
-    except OSError:
-        raise Misuse("synthetic", f"{file!r} can not be read") from None
-
-
 def _columns(schema: str) -> tuple[Declared, ...]:
-    import json
-
     from ..declared_columns import columns_from_json
 
     try:

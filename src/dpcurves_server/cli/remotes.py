@@ -50,11 +50,7 @@ class OneProject:
     ] = None
 
     def remote(self) -> Remote:
-        """Client of the server that was logged in to.
-
-        Raises:
-            Misuse: nobody has logged in.
-        """
+        """Client of the server that was logged in to. Raises `Misuse`: nobody has logged in."""
         from ..remote import Remote
 
         try:
@@ -81,11 +77,8 @@ class Gated:
             with delivering() as part:
                 written = deliver(part, question, curve, view, output)
                 with part():
-                    say(
-                        output.terminal(),
-                        f"mechanism: {curve.privacy.mechanism}",
-                        *(f"written: {name}" for name in written),
-                    )
+                    mechanism = f"mechanism: {curve.privacy.mechanism}"
+                    say(output.terminal(), mechanism, *(f"written: {name}" for name in written))
                 for note in curve.notes:
                     tell(note)
             say(output.terminal(), f"left: {remote.left}")

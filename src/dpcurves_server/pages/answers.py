@@ -121,7 +121,9 @@ def _drawn(visit: Visit, made: Callable[[Answer], Response]) -> Response:
 def _exported(found: Answer, ending: str) -> Response:
     name = f"release-{found.id[:12]}"
     if ending == "html":
-        return download(_html_summary(found), "text/html", f"{name}.html")
+        head = f'<meta charset="utf-8"><title>{escape(found.asked.purpose)}</title>'
+        text = f'<!doctype html><html lang="en">{head}{found.curve().html_with(found.svg)}</html>'
+        return download(text, "text/html", f"{name}.html")
     kept = {
         "svg": (standing_alone(found.svg), "image/svg+xml"),
         "csv": (found.csv, "text/csv"),
@@ -140,11 +142,6 @@ def publish(visit: Visit) -> Response:
 
 def _progress(who: Visitor, asked: Asked) -> dict[str, Any]:
     return {"question": as_seen_by(who, asked), "waits": asked.state not in (State.ANSWERED, State.REFUSED)}
-
-
-def _html_summary(found: Answer) -> str:
-    head = f'<meta charset="utf-8"><title>{escape(found.asked.purpose)}</title>'
-    return f'<!doctype html><html lang="en">{head}{found.curve().html_with(found.svg)}</html>'
 
 
 def _python(asked: Asked, host: str) -> str:

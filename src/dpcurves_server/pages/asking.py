@@ -10,14 +10,13 @@ from urllib.parse import quote, urlencode
 from fastapi import Response
 
 from dpcurves.curves.question_json import question_to_json
-from dpcurves.display.text import PlanLine, plan_lines
-from dpcurves.ledger import Amount
+from dpcurves.display.text import plan_lines
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolAborted
 
 from ..forms import Form, Given
 from ..projects import Project
-from ..questions import Asked, Planned, State
+from ..questions import Planned, State
 from ..sketches import DUMMY, SYNTHETIC, Drawn, of_sketch
 from ..visitors import Right, require
 from .visits import CSRF, Later, Visit, download, price_of, to
@@ -38,31 +37,6 @@ class Wrong:
 
     argument: str
     words: str
-
-
-@dataclass(frozen=True, slots=True)
-class PlanShown:
-    """A plan in words.
-
-    Attributes:
-        words: The question.
-        turns: What is paid for.
-        notes: What has to be known before.
-        price: What it costs.
-        free: Releases that answer it already.
-        too_much: Why it can not be paid; empty: it can.
-        sketch: Where its sketch is.
-        sketched_from: The table of the sketch.
-    """
-
-    words: str
-    turns: tuple[PlanLine, ...]
-    notes: tuple[str, ...]
-    price: Amount
-    free: tuple[Asked, ...]
-    too_much: str
-    sketch: str
-    sketched_from: str
 
 
 def kinds(visit: Visit) -> Response:
@@ -103,7 +77,8 @@ def plan(visit: Visit) -> Response:
     except ProtocolAborted:
         raise
     except ValueError as error:
-        wrong = _wrong(error) if _is_complete(form, visit.form) else None
+        needed = (*(each.name for each in form.fields if each.needed), AMOUNT)
+        wrong = _wrong(error) if all("".join(visit.form.get(name, ())).strip() for name in needed) else None
     return visit.page("plan.html", **_plan_facts(visit, project, form, planned, wrong))
 
 
@@ -138,12 +113,6 @@ def _read(visit: Visit, project: Project, form: Form, given: Given) -> tuple[Map
     return stored, price_of(AMOUNT, currency, "".join(given.get(AMOUNT, ())).strip())
 
 
-def _is_complete(form: Form, given: Given) -> bool:
-    return all(
-        "".join(given.get(name, ())).strip() for name in (*(each.name for each in form.fields if each.needed), AMOUNT)
-    )
-
-
 def _wrong(error: ValueError) -> Wrong:
     return Wrong(str(getattr(error, "argument", "")), str(error))
 
@@ -170,18 +139,20 @@ def _plan_facts(
     }  # fmt: skip
 
 
-def _shown(visit: Visit, planned: Planned, form: Form) -> PlanShown:
+def _shown(visit: Visit, planned: Planned, form: Form) -> dict[str, Any]:
+    """A plan in words: what is paid for, what has to be known before, releases that are free, and where a sketch is."""
     table = visit.gate.synthetic.said(visit.who, planned.dataset.name, planned.dataset.version)
     earlier = () if planned.asked is None or planned.asked.state is State.REFUSED else (planned.asked,)
     free = {each.id: each for each in (*planned.published, *earlier)}
     own = {name: texts for name, texts in visit.form.items() if name not in OWN and any(texts)}
     place = "/".join(quote(each, safe="") for each in (planned.project.name, "ask", form.word, "sketch.svg"))
-    return PlanShown(
-        f"{planned.question}: {planned.loss}", tuple(plan_lines(planned.plans, planned.dataset.units)), planned.notes,
-        planned.dataset.account.currency.price(planned.loss), tuple(free.values()),
-        _too_much(planned), f"/projects/{place}?{urlencode(own, doseq=True)}",
-        DUMMY if table is None else SYNTHETIC,
-    )  # fmt: skip
+    return {
+        "words": f"{planned.question}: {planned.loss}", "notes": planned.notes, "free": tuple(free.values()),
+        "turns": tuple(plan_lines(planned.plans, planned.dataset.units)), "too_much": _too_much(planned),
+        "price": planned.dataset.account.currency.price(planned.loss),
+        "sketch": f"/projects/{place}?{urlencode(own, doseq=True)}",
+        "sketched_from": DUMMY if table is None else SYNTHETIC,
+    }  # fmt: skip
 
 
 def _too_much(planned: Planned) -> str:

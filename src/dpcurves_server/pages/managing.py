@@ -28,13 +28,8 @@ def first_managed(visit: Visit) -> Response:
     return to("manage", min(visit.who.stewards))
 
 
-def manage(visit: Visit) -> Response:
-    """Budget, queue and log of a dataset, for who manages it."""
-    return _manage(visit)
-
-
-def _manage(visit: Visit, wrong: str = "", said_of_table: str = "") -> Response:
-    """That page, perhaps with what is wrong with a table that was sent, and what was said of that."""
+def manage(visit: Visit, wrong: str = "", said_of_table: str = "") -> Response:
+    """Budget, queue and log of a dataset, for who manages it; perhaps with what is wrong with a table that was sent."""
     who, gate, name = visit.who, visit.gate, visit.parts["dataset"]
     statement = gate.datasets.statement(who, name)
     projects = [each for each in gate.projects.all(who) if each.dataset == name]
@@ -103,13 +98,8 @@ def put_table(visit: Visit) -> Response:
     except ProtocolAborted:
         raise
     except ValueError as error:
-        return _manage(visit, str(error), visit.typed("statement"))
+        return manage(visit, str(error), visit.typed("statement"))
     return to("manage", dataset.name, said="put")
-
-
-def audit(visit: Visit) -> Response:
-    """The log, and what all datasets have spent."""
-    return _audit(visit)
 
 
 def verify(visit: Visit) -> Response:
@@ -121,8 +111,8 @@ def verify(visit: Visit) -> Response:
     except ProtocolAborted:
         raise
     except ValueError as error:
-        return _audit(visit, changed=str(error), head=head)
-    return _audit(visit, verified=[("Entries", f"{found.entries:,}"), ("Head", found.head)], head=head)
+        return audit(visit, changed=str(error), head=head)
+    return audit(visit, verified=[("Entries", f"{found.entries:,}"), ("Head", found.head)], head=head)
 
 
 def log(visit: Visit) -> Response:
@@ -160,10 +150,6 @@ def _issuer(visit: Visit) -> str:
     return visit.site.issuer.url
 
 
-def _subject(visit: Visit) -> str:
-    return visit.typed("subject")
-
-
 def _role(visit: Visit) -> Role:
     if visit.typed("role") not in {each.value for each in Role}:
         raise ProtocolAborted("role", "operator is given here; stewards and auditors are named on the machine")
@@ -181,7 +167,9 @@ CHANGES: Mapping[str, Callable[[Visit, str], None]] = MappingProxyType(
         "lock": lambda visit, name: visit.gate.people.lock(visit.who, name),
         "unlock": lambda visit, name: visit.gate.people.unlock(visit.who, name),
         "give": lambda visit, name: visit.gate.people.give_role(visit.who, name, _role(visit), _dataset(visit)),
-        "subject": lambda visit, name: visit.gate.people.set_subject(visit.who, name, _issuer(visit), _subject(visit)),
+        "subject": lambda visit, name: visit.gate.people.set_subject(
+            visit.who, name, _issuer(visit), visit.typed("subject")
+        ),
         "take": lambda visit, name: visit.gate.people.take_role(visit.who, name, _role(visit), _dataset(visit)),
     }
 )
@@ -197,7 +185,8 @@ def _parted(shares: list[AllowanceBalance]) -> dict[str, object]:
     return {"whole": whole, "analysts": [each for each in shares if each.analyst is not None]}
 
 
-def _audit(visit: Visit, **facts: Any) -> Response:
+def audit(visit: Visit, **facts: Any) -> Response:
+    """The log, and what all datasets have spent."""
     after = (visit.query.get("after") or ["0"])[0]
     start = int(after) if after.isascii() and after.isdigit() and len(after) < 18 else 0
     events = visit.gate.audit.events(visit.who, start, LOG_LINES)

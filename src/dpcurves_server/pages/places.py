@@ -54,13 +54,8 @@ def synthetic(visit: Visit) -> Response:
     return download(table.csv(), "text/csv", "synthetic.csv")
 
 
-def project(visit: Visit) -> Response:
-    """Page of a project."""
-    return project_page(visit)
-
-
-def project_page(visit: Visit, secret: str = "", wrong_model: str = "", wrong: str = "", status: int = 200) -> Response:
-    """Render the page of a project; with a new token, shown this once, or with the refusal of a model."""
+def project(visit: Visit, secret: str = "", wrong_model: str = "", wrong: str = "", status: int = 200) -> Response:
+    """Page of a project; with a new token, shown this once, or with the refusal of a model."""
     who, gate = visit.who, visit.gate
     found = gate.projects.get(who, visit.parts["project"])
     may_ask = may(who, Right.ASK, found.subject)
@@ -83,7 +78,7 @@ def keep_model(visit: Visit) -> Response:
     except ProtocolAborted:
         raise
     except ValueError as error:
-        return project_page(visit, wrong_model=text, wrong=str(error), status=400)
+        return project(visit, wrong_model=text, wrong=str(error), status=400)
     return to("projects", visit.parts["project"], said="kept")
 
 
@@ -92,7 +87,7 @@ def make_token(visit: Visit) -> Response:
     days = visit.typed("days")
     number = int(days) if days.isascii() and days.isdigit() and len(days) < 5 else 0
     secret = visit.gate.tokens.make(visit.who, visit.parts["project"], visit.typed("label"), number)
-    return project_page(visit, secret=secret)
+    return project(visit, secret=secret)
 
 
 def take_token_back(visit: Visit) -> Response:

@@ -21,7 +21,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from starlette.datastructures import FormData, Headers
+from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from dpcurves.arguments import Named, Refused
@@ -42,8 +42,6 @@ from ..studio import until_made
 from ..visitors import Right, Visitor, may
 
 # Templates, and how facts are worded in them. All text is escaped.
-
-
 OF_REQUESTS = re.compile(r" under the same --request-id| at --level")
 OPTION = re.compile(r"--([a-z][a-z-]*)")
 STATIC: Mapping[str, str] = {
@@ -96,14 +94,7 @@ def sentence(words: str) -> str:
     return words.upper() if words == "auc" else words[:1].upper() + words[1:]
 
 
-def rendered(name: str, facts: Mapping[str, Any]) -> str:
-    """A page."""
-    return templates().get_template(name).render(facts)
-
-
 # Prices as people type them: a number in the currency of a dataset's account.
-
-
 def price_of(field: str, currency: Currency, text: str) -> PrivacyLoss:
     """The loss that was typed into this field.
 
@@ -119,9 +110,6 @@ def price_of(field: str, currency: Currency, text: str) -> PrivacyLoss:
         return loss_of(text, None) if currency is Currency.EPSILON else loss_of(None, text)
     except Refused as error:
         raise Refused(field, error.rule) from None
-
-
-# Request context of a page: the visitor, the form that was sent, and the response.
 
 
 SAID = {
@@ -206,11 +194,7 @@ class Visit:
 
     @property
     def who(self) -> Visitor:
-        """The signed-in account.
-
-        Raises:
-            ProtocolAborted: nobody.
-        """
+        """The signed-in account. Raises `ProtocolAborted`: nobody."""
         if self.signed is None:
             raise ProtocolAborted("sign-in", "sign in first", 401)
         return self.signed.visitor
@@ -239,7 +223,7 @@ class Visit:
             "places": [] if signed is None else self._places(signed.visitor),
             "said": None if words is None else {"kind": "good", "words": words}, "oidc": self.site.elsewhere,
         }  # fmt: skip
-        return HTMLResponse(rendered(template, {**common, **facts}), status)
+        return HTMLResponse(templates().get_template(template).render({**common, **facts}), status)
 
     def _places(self, who: Visitor) -> list[Place]:
         found = [
@@ -284,8 +268,6 @@ def download(text: str | bytes, media: str, name: str = "") -> Response:
 
 
 # Forms that bring a file along: fields as other forms have them, and one file, whose name nobody reads.
-
-
 MOST_FIELDS = 20
 MOST_AT_ONCE = 2**16
 UNREADABLE = "one file and at most 20 fields are needed, as a page of this server sends them"
@@ -308,19 +290,15 @@ def parts_of(headers: Headers, sent: bytes) -> tuple[str, bytes]:
 async def _parsed(headers: Headers, sent: bytes) -> tuple[str, bytes]:
     form = await MultiPartParser(headers, _streamed(sent), max_files=1, max_fields=MOST_FIELDS).parse()
     try:
-        return await _separated(form)
+        typed, file = [], b""
+        for name, value in form.multi_items():
+            if isinstance(value, str):
+                typed.append((name, value))
+            else:
+                file = await value.read()
+        return urlencode(typed), file
     finally:
         await form.close()
-
-
-async def _separated(form: FormData) -> tuple[str, bytes]:
-    typed, file = [], b""
-    for name, value in form.multi_items():
-        if isinstance(value, str):
-            typed.append((name, value))
-        else:
-            file = await value.read()
-    return urlencode(typed), file
 
 
 async def _streamed(sent: bytes) -> AsyncGenerator[bytes, None]:

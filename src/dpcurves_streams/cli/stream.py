@@ -18,15 +18,11 @@ from dpcurves.cli.terminal import say, say_plainly, terminal
 
 if TYPE_CHECKING:
     from dpcurves.cli.option_groups import Command
-    from dpcurves.conversation import Plan
     from dpcurves.data import Forest
 
     from ..feed import Following, StepReading
     from ..readings import Event, Jump, Low
     from ..readings.question import StreamQuestion
-
-
-# Options that declare a stream: its tuples, its time steps, and its readings.
 
 
 REDIS = ("redis://", "rediss://", "unix://")
@@ -69,14 +65,24 @@ class Tuples:
         Raises:
             Misuse: no source was given, or the options of its format do not apply.
         """
+        from ..feed import CsvFile, CsvLines, JsonLines, JsonLinesTuples, RedisStream
+
         if self.events is None:
             raise Misuse("events", "name a file, or - for standard input")
         if self.lines not in (None, "csv", "json"):
             raise Misuse("lines", f"csv or json is needed, got {self.lines!r}")
         if self.events.startswith(REDIS):
             self.require_plain("entries of Redis have fields")
-            return _redis(self.events)
-        return _pipe(self) if self.events == "-" else _file(self)
+            server, _, stream = self.events.partition("#")
+            if not stream:
+                raise Misuse("events", "name the stream behind the server, as in redis://host:6379/0#events")
+            return RedisStream(server, stream)
+        is_json, is_pipe = self.are_json(), self.events == "-"
+        if is_json:
+            return JsonLines(sys.stdin) if is_pipe else JsonLinesTuples(self.events)
+        if self.events.endswith(".parquet"):
+            self.require_plain("Parquet has no lines")
+        return CsvLines(sys.stdin, self.delimiter) if is_pipe else CsvFile(self.events, self.delimiter)
 
     def require_plain(self, trouble: str) -> None:
         """Refuse options for the format of lines where the source has no lines."""
@@ -108,11 +114,7 @@ class Steps:
     grace: Annotated[str, Option(help="How long a step waits for tuples that come late.", metavar="SPAN")] = "0s"
 
     def terms(self) -> dict[str, Any]:
-        """The options as keyword arguments.
-
-        Raises:
-            Misuse: the start or the length of a step is missing.
-        """
+        """The options as keyword arguments. Raises `Misuse`: the start or the length of a step is missing."""
         for name in ("start", "every"):
             if getattr(self, name) is None:
                 raise Misuse(name, f"say it with --{name}; it is declared, never read off the tuples")
@@ -133,8 +135,7 @@ class Asked:
     ] = "auto"
     window: Annotated[list[str] | None, Option(help="Sums over the last W steps, too.", metavar="W")] = None
     event: Annotated[
-        list[str] | None,
-        Option(help="What to look for: jump:LAG:LEAST, or low:STEPS:BELOW.", metavar="EVENT"),
+        list[str] | None, Option(help="What to look for: jump:LAG:LEAST, or low:STEPS:BELOW.", metavar="EVENT")
     ] = None
 
     def question(self) -> StreamQuestion:
@@ -145,7 +146,7 @@ class Asked:
         """
         from dpcurves.data import Categories
 
-        from ..readings import Aggregated, Counts, Groups, Totals
+        from ..readings import Aggregated, Counts, Groups, Smoothing, Totals
 
         if self.reading not in READINGS:
             raise Misuse("reading", f"one of {', '.join(READINGS)} is needed, got {self.reading!r}")
@@ -163,40 +164,10 @@ class Asked:
             return Totals(axes, None, windows, forest)
         if self.reading == "pegasus":
             return Groups(axes, None, windows, events, forest=forest)
+        smoothing = Smoothing.PLAIN if self.reading == "laplace" else Smoothing.AUTO
         if forest is not None:
-            return Aggregated(self.state, forest, None, windows, events, self._smoothing())
-        return Counts(axes, None, windows, events, self._smoothing())
-
-    def _smoothing(self) -> Any:
-        from ..readings import Smoothing
-
-        return Smoothing.PLAIN if self.reading == "laplace" else Smoothing.AUTO
-
-
-def _pipe(tuples: Tuples) -> Any:
-    from ..feed import CsvLines, JsonLines
-
-    return JsonLines(sys.stdin) if tuples.are_json() else CsvLines(sys.stdin, tuples.delimiter)
-
-
-def _file(tuples: Tuples) -> Any:
-    from ..feed import CsvFile, JsonLinesTuples
-
-    file = tuples.events or ""
-    if tuples.are_json():
-        return JsonLinesTuples(file)
-    if file.endswith(".parquet"):
-        tuples.require_plain("Parquet has no lines")
-    return CsvFile(file, tuples.delimiter)
-
-
-def _redis(url: str) -> Any:
-    from ..feed import RedisStream
-
-    server, _, stream = url.partition("#")
-    if not stream:
-        raise Misuse("events", "name the stream behind the server, as in redis://host:6379/0#events")
-    return RedisStream(server, stream)
+            return Aggregated(self.state, forest, None, windows, events, smoothing)
+        return Counts(axes, None, windows, events, smoothing)
 
 
 def _event(text: str) -> Event | Jump | Low:
@@ -222,9 +193,6 @@ def _forest(file: str) -> Forest:
     raise Misuse("hierarchy", f"{file!r} cannot be read ({trouble})")
 
 
-# Continual counts of streams: the command, its plan, and its output.
-
-
 SHOWN_LIVE = 20
 ENDS = ("low", "high")
 Group = TypeVar("Group", Tuples, Asked, Steps)
@@ -240,8 +208,7 @@ class Shown:
     name: Annotated[str, Option(help="What tells this stream from others in the store.", metavar="NAME")] = "stream"
     json: Annotated[str | None, Option(help="A file of JSON lines, one a step and state.", metavar="FILE")] = None
     confidential_log: Annotated[
-        str | None,
-        Option(help="A file for how many tuples were dropped, and why: exact, so secret.", metavar="FILE"),
+        str | None, Option(help="A file for how many tuples were dropped, and why: exact, so secret.", metavar="FILE")
     ] = None
     live: Annotated[bool, Option("--live", help="Show the newest step on the terminal.")] = False
     example: Annotated[
@@ -258,13 +225,14 @@ def stream(tuples: Tuples, asked: Asked, steps: Steps, price: Price, shown: Show
     --end 2026-03-02T22:00 --every 10m --epsilon 0.1 --store sqlite:///s.db
     """
     from ..feed import follow
+    from ..feed.example import example
 
     if shown.example:
         tuples, asked, steps, price, shown = _example(tuples, asked, steps, price, shown)
     if shown.store is None:
         raise Misuse("store", "say with --store where the numbers are kept, as in sqlite:///s.db")
     following = follow(
-        _made_up() if shown.example else tuples.source(), asked.question(), loss=price.loss(), store=shown.store,
+        example() if shown.example else tuples.source(), asked.question(), loss=price.loss(), store=shown.store,
         time=tuples.time, user=tuples.user, tuples_per_user=tuples.per_user(), name=shown.name,
         confidential_log=shown.confidential_log, **steps.terms(),
     )  # fmt: skip
@@ -276,18 +244,14 @@ def plan(asked: Asked, steps: Steps, tuples: Tuples, price: Price) -> None:
 
     Example: dpcurves plan stream --states a,b,c --start 0 --every 5m --epsilon 0.1 --window 12
     """
+    from rich.table import Table
+
     from ..feed.follow import planned
 
     made = planned(
         asked.question(), price.loss(), time=tuples.time, user=tuples.user, tuples_per_user=tuples.per_user(),
         **steps.terms(),
     )  # fmt: skip
-    _show_plan(made, steps, tuples, asked)
-
-
-def _show_plan(made: Plan, steps: Steps, tuples: Tuples, asked: Asked) -> None:
-    from rich.table import Table
-
     screen, loss = terminal(), made.loss
     say(screen, f"{made.made_by}: {loss}, {made.adjacency}, protects {made.adjacency.unit}")
     what = "one total so far, or window," if asked.reading == "totals" else "one count, before smoothing"
@@ -379,12 +343,6 @@ def _filled(given: Group, blank: Group, **needed: Any) -> Group:
         if getattr(given, name) not in (getattr(blank, name), value):
             raise Misuse(name, f"--example has {value!r}; leave it out")
     return replace(given, **needed)
-
-
-def _made_up() -> Any:
-    from ..feed.example import example
-
-    return example()
 
 
 STREAM_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"stream": stream})

@@ -23,9 +23,6 @@ from dpcurves.records.source import FAILURE, hidden
 from .arriving import Arriving
 from .windows import Intake, Reason, Window, Windows
 
-# Tuples on a pipe: lines of CSV below a header, or of JSON. Lines that cannot be read are malformed tuples.
-
-
 LONGEST_LINE = 2**20
 
 
@@ -104,9 +101,6 @@ def _lines(file: IO[Any]) -> Iterator[str]:
         text = "" if is_cut else line if isinstance(line, str) else line.decode(errors="replace")
         if is_cut or text.strip():
             yield text
-
-
-# SENSITIVE. Tuples of a stream that lie in a finished file or table, counted step by step.
 
 
 ROWS_AT_ONCE = 2**16
@@ -215,10 +209,8 @@ class Tuples:
         rows = read_in_sql(self._source.scan(engine.connection, sorted(set(self._places))), bound, extra)
         tick = f"CASE WHEN moment < {used.start} THEN 0 ELSE (moment - {used.start}) // {used.every} + 1 END"
         placed = f"SELECT {tick} AS tick, {place_in_sql(bound)} AS place, moment, owner FROM ({rows})"
-        engine.connection.execute(f"CREATE TEMP TABLE {_PLACED} AS {_ranked(placed, used)}", self._secret())
-
-    def _secret(self) -> dict[str, str]:
-        return {} if self._used.user is None else {"secret": self._key.hex()}
+        secret = {} if used.user is None else {"secret": self._key.hex()}
+        engine.connection.execute(f"CREATE TEMP TABLE {_PLACED} AS {_ranked(placed, used)}", secret)
 
 
 def _ranked(placed: str, used: Used) -> str:
@@ -243,9 +235,6 @@ def _any_moment(column: Column, place: int) -> str:
     if column.kind is Kind.NUMBERS:
         return _MICROSECONDS.format(number=column.number.format(called(place)))
     return _MOMENT.format(text=column.text.format(called(place)))
-
-
-# Sources that are finished: files, Parquet, data frames, DuckDB relations. All is there, so nothing comes late.
 
 
 _DROPPED = (Reason.MALFORMED, Reason.OUTSIDE, Reason.UNKNOWN, Reason.BEYOND_CAP)
@@ -318,9 +307,6 @@ class _Found:
             self._rest = tuple(column[cut:] for column in batch) if cut < len(batch[0]) else None
             if self._rest is not None:
                 return
-
-
-# Files of tuples that are finished: CSV with any delimiter, and JSON lines. All is there, so nothing comes late.
 
 
 JSON_LINES = (".jsonl", ".ndjson")

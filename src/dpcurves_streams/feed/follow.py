@@ -90,19 +90,15 @@ class Following:
                 if shown is texts:
                     watcher = stepped
                 else:  # another process was first, and it goes on from its state
-                    watcher, shown = self._of_the_first(fresh[0].tick)
+                    standing = self._ledger.standing(self._grant)
+                    ahead = 0 if standing is None else standing.tick
+                    watcher = self._stream.trust.watch(self.plan, standing)
+                    shown = self._ledger.answered(self._grant, range(fresh[0].tick, ahead + 1))
                 last = max(shown)
                 stream.intake.dropped.write(last)
                 self._windows.done(last)
                 for tick, text in shown.items():
                     yield tick, self._read_again(text)
-
-    def _of_the_first(self, tick: int) -> tuple[Any, Mapping[int, str]]:
-        """The position of the stream as the first follower left it, and the answers from this tick on."""
-        standing = self._ledger.standing(self._grant)
-        ahead = 0 if standing is None else standing.tick
-        watcher = self._stream.trust.watch(self.plan, standing)
-        return watcher, self._ledger.answered(self._grant, range(tick, ahead + 1))
 
     def _stepped(self, watcher: Any, windows: Sequence[Window]) -> tuple[Any, dict[int, str]]:
         texts, trust = {}, self._stream.trust

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpcurves.arguments import Refused
-from dpcurves.arrays import BoolArray, FloatArray
-from dpcurves.conversation import PrivacyStatement
+from dpcurves.arrays import BoolArray
 from dpcurves.display import RECORDS, covering
 from dpcurves.display.canvas import LANDSCAPE, PALE, canvas, explain, next_style, once
 from dpcurves.display.numerals import lettering
@@ -19,61 +18,6 @@ from .reading import StepReading
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-# Counts of a stream over time: what was read, as lines, over what was released, as points.
-
-
-def draw_stream(
-    starts: Sequence[int],
-    counts: Mapping[str, FloatArray],
-    privacy: PrivacyStatement,
-    *,
-    released: Mapping[str, FloatArray],
-    happened: Mapping[str, BoolArray],
-    covered: Mapping[str, tuple[FloatArray, FloatArray]],
-    words: str,
-    said: str,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw a line for each state, and sign the picture.
-
-    Args:
-        starts: When each step began, in microseconds since 1970.
-        counts: What was read of each state, a number a step.
-        privacy: The privacy statement that is written below the picture.
-        released: The noisy integers, where there is one for each state.
-        happened: Whether an event happened in each state; it is marked on the line.
-        covered: Ends of intervals of each state, a number a step, which are shaded; of none of them where it is empty.
-        words: What the legend calls them.
-        said: What the numbers are.
-        ax: Where to draw; None: in a new figure.
-    """
-    from matplotlib import dates
-
-    from dpcurves.display.artists import sign
-
-    ax = canvas(ax, LANDSCAPE)
-    times = np.array(starts, dtype="datetime64[us]")
-    for state, line in counts.items():
-        style = next_style(ax)
-        if state in released:
-            ax.plot(times, released[state], ".", color=style.color, alpha=0.25, markersize=3)
-        if state in covered:
-            ax.fill_between(times, *covered[state], color=style.color, alpha=PALE, linewidth=0, label=once(ax, words))
-        ax.plot(times, line, style.dash, color=style.color, label=lettering(state))
-        if state in happened:
-            ax.plot(times[happened[state]], line[happened[state]], "v", color=style.color, markersize=5)
-        sign(ax, privacy, state)
-    untyped: Any = dates
-    ax.xaxis.set_major_formatter(untyped.ConciseDateFormatter(ax.xaxis.get_major_locator()))
-    ax.set_xlabel("start of the step (UTC)")
-    ax.set_ylabel(said)
-    explain(ax, "best")
-    return ax
-
-
-# Readings of a stream as a picture.
 
 
 MOST_DRAWN = 8
@@ -108,13 +52,28 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
     is_released = window is None and values.shape == lines.shape
     events = np.array([_happened(reading) for reading in given])
     ends = _ends(given, window) if len(names) <= MOST_COVERED else []
-    return draw_stream(
-        [reading.begins for reading in given], {name: lines[:, key] for key, name in enumerate(names)}, first.privacy,
-        released={name: values[:, key] for key, name in enumerate(names)} if is_released else {},
-        happened={name: events[:, key] for key, name in enumerate(names)},
-        covered={name: (low[:, key], high[:, key]) for low, high in ends for key, name in enumerate(names)},
-        words=covering(LEVEL, "intervals", RECORDS), said=_said(first, window), ax=ax,
-    )  # fmt: skip
+    from matplotlib import dates
+
+    from dpcurves.display.artists import sign
+
+    ax, words = canvas(ax, LANDSCAPE), covering(LEVEL, "intervals", RECORDS)
+    times = np.array([reading.begins for reading in given], dtype="datetime64[us]")
+    for key, name in enumerate(names):
+        style, line, happened = next_style(ax), lines[:, key], events[:, key]
+        if is_released:
+            ax.plot(times, values[:, key], ".", color=style.color, alpha=0.25, markersize=3)
+        for low, high in ends:
+            between = low[:, key], high[:, key]
+            ax.fill_between(times, *between, color=style.color, alpha=PALE, linewidth=0, label=once(ax, words))
+        ax.plot(times, line, style.dash, color=style.color, label=lettering(name))
+        ax.plot(times[happened], line[happened], "v", color=style.color, markersize=5)
+        sign(ax, first.privacy, name)
+    untyped: Any = dates
+    ax.xaxis.set_major_formatter(untyped.ConciseDateFormatter(ax.xaxis.get_major_locator()))
+    ax.set_xlabel("start of the step (UTC)")
+    ax.set_ylabel(_said(first, window))
+    explain(ax, "best")
+    return ax
 
 
 def _ends(readings: Sequence[StepReading], window: int | None) -> list[Interval]:

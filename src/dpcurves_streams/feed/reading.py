@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from types import TracebackType
-from typing import Any, BinaryIO, Protocol, Self
+from typing import Any, BinaryIO, Self
 
 from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray
@@ -15,8 +15,6 @@ from dpcurves.conversation import PrivacyStatement
 
 from ..readings.question import TickNumbers
 from .schedule import written
-
-# The public reading of a step of a stream.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,17 +62,6 @@ class StepReading:
             fields = {f"state:{name}" if name in head or name in read else name: value for name, value in state.items()}
             found.append({**head, **fields, **read})
         return found
-
-
-# Sinks of readings: files of JSON lines that have each step once, however often a stream is followed again.
-
-
-class Sink(Protocol):
-    """Something that readings are written to, in each run from the first step on; none is there twice."""
-
-    def write(self, reading: StepReading) -> None:
-        """Write one step, unless it is there."""
-        ...
 
 
 class JsonLinesFile:

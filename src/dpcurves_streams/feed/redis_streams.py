@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from secrets import token_hex
 from time import sleep
 from typing import Any, TypeVar
@@ -102,20 +103,16 @@ class RedisWindows:
             self._take(windows, batch)
         while tick != schedule.ticks:
             now, newest = self._entries.now(), self._entries.newest()
-            self._drain(windows, newest)
+            while batch := self._entries.new(None):  # all entries up to this one
+                self._take(windows, batch)
+                if _order(batch[-1][0]) >= _order(newest):
+                    break
             last = schedule.closed_by(now)
             for ticks in self._intake.batches(tick + 1, last):
                 yield windows.close(ticks[-1])
             if last <= tick:
                 self._take(windows, self._entries.new(max(1, (schedule.closes(tick + 1) - now) // 1000)))
             tick = max(tick, last)
-
-    def _drain(self, windows: OpenWindows, newest: bytes) -> None:
-        """Take all entries up to this one."""
-        while batch := self._entries.new(None):
-            self._take(windows, batch)
-            if _order(batch[-1][0]) >= _order(newest):
-                return
 
     def _take(self, windows: OpenWindows, batch: Sequence[Entry]) -> None:
         if not self._entries.holds():
@@ -204,7 +201,8 @@ class _Entries:
         """Entries delivered before, to any consumer of the group, and not acknowledged."""
         start: bytes | str = "0"
         while True:
-            start, *_ = _said(lambda start=start: self._claimed(start))  # type: ignore[misc]
+            claimed = partial(self._client.xautoclaim, self._stream, self._group, self._consumer, 0, start_id=start)
+            start, *_ = _said(partial(claimed, count=AT_ONCE, justid=False))
             if start in (b"0-0", "0-0"):
                 break
         name: bytes | str = "0"
@@ -225,11 +223,6 @@ class _Entries:
     def _is_there(self) -> bool:
         groups = _said(lambda: self._client.xinfo_groups(self._stream) if self._client.exists(self._stream) else [])
         return self._group.encode() in [group["name"] for group in groups]
-
-    def _claimed(self, start: bytes | str) -> Any:
-        return self._client.xautoclaim(
-            self._stream, self._group, self._consumer, 0, start_id=start, count=AT_ONCE, justid=False
-        )
 
     def _read(self, name: bytes | str, wait: int | None) -> list[tuple[bytes, Any]]:
         streams = {self._stream: name}

@@ -17,9 +17,6 @@ from dpcurves.arguments import Refused, WrongKind, exact, make_whole, require_ki
 from dpcurves.data.axis import Axis, Categories
 from dpcurves.privacy import EACH_RECORD, AddRemove, Unit
 
-# Moments and spans of event time, in whole microseconds since 1970 in UTC. Public ones are read here.
-
-
 SECOND = 1_000_000
 LARGEST = 2**60
 """No moment and no span is farther than this: about 36,000 years."""
@@ -108,9 +105,6 @@ def _whole(name: str, microseconds: Fraction) -> int:
     return int(microseconds)
 
 
-# Clocks of streams: the system's, or one that a test sets.
-
-
 class Clock(Protocol):
     """Something that says what time it is. It decides when windows close, so it must not depend on tuples."""
 
@@ -129,8 +123,6 @@ class SystemClock:
 
 
 # The count that a tuple belongs to: its state among the declared ones. SECRET values come as arguments.
-
-
 LARGEST_MOMENT = 2**60
 
 
@@ -204,9 +196,6 @@ def _texts(axis: Axis | Categories) -> dict[str, int]:
 def _numbers(axis: Axis | Categories) -> dict[float, int]:
     values = axis.values if isinstance(axis, Categories) else ()
     return {float(value): slot for slot, value in enumerate(values) if not isinstance(value, str)}
-
-
-# When the steps of a stream begin and close, and which fields of a tuple are read. Public.
 
 
 @dataclass(frozen=True, slots=True, init=False)

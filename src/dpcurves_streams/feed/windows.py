@@ -19,9 +19,6 @@ from dpcurves.data.axis import Axis, Categories
 
 from .schedule import Clock, Fields, Keys, Schedule, when
 
-# Windows of a source: exact counts of closed steps. SECRET.
-
-
 MOST = 2**60
 
 
@@ -74,8 +71,6 @@ class Windows(Protocol):
 
 
 # CONFIDENTIAL. How many tuples were not counted, and why: for the operator alone, never for readers.
-
-
 class Reason(Enum):
     """Why a tuple is not counted. Each is judged by itself, by the public schedule and by when it arrived."""
 
@@ -129,9 +124,6 @@ class Dropped:
         raise Refused("confidential_log", f"it cannot be written ({trouble})")
 
 
-# SECRET. Windows that have not closed: tuples are counted into them one by one, and each is judged by itself.
-
-
 FUTURE = 10 * 60 * 1_000_000
 """How far, in microseconds, the clock of whoever sends tuples may be ahead of the one here, beside the grace."""
 
@@ -155,12 +147,7 @@ class OpenWindows:
     __slots__ = ("_after", "_counts", "_dropped", "_fields", "_keys", "_schedule", "_size", "_used")
 
     def __init__(
-        self,
-        schedule: Schedule,
-        fields: Fields,
-        axes: Sequence[Axis | Categories],
-        dropped: Dropped,
-        after: int,
+        self, schedule: Schedule, fields: Fields, axes: Sequence[Axis | Categories], dropped: Dropped, after: int
     ) -> None:
         self._schedule, self._fields, self._dropped, self._after = schedule, fields, dropped, after
         self._keys, self._size = Keys(axes), int(np.prod([axis.slots for axis in axes]))
@@ -233,9 +220,6 @@ def _name(user: Any) -> str:
         return "" if user is None else str(user)
     except Exception:
         return ""
-
-
-# Declaration of a stream for its source, which counts its windows.
 
 
 MOST_AT_ONCE = 1024

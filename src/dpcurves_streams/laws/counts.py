@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 
 from dpcurves.arguments import Refused
-from dpcurves.arrays import BoolArray, FloatArray, IntArray
+from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.laws.law import LEAST_VARIANCE, Family, Law, Noise, optional_from_json, optional_to_json
 
+
 # Base of laws of streams: a release of one tick, the same numbers again at every tick.
-
-
 class TickLaw(Law):
     """A law of what one tick of a stream releases."""
 
@@ -66,9 +65,6 @@ class PrefixLaw(TickLaw):
         """The variance of the total after a tick, or of the sum of the last ticks, so many as the window has."""
 
 
-# Counts of a stream, each with noise of its own, and which ticks follow one another as a group.
-
-
 @dataclass(frozen=True, slots=True)
 class GroupedCounts(TickLaw):
     """Each tick releases a noisy count for each key, and then, for each key, 1 if it joins the group at hand, else 0.
@@ -106,9 +102,6 @@ class GroupedCounts(TickLaw):
         """The law of what `to_json` wrote."""
         noise, common, own = (Noise.from_json(stored[name]) for name in ("noise", "common", "own"))
         return cls(int(stored["keys"]), noise, common, own, int(stored[cls.KEY]))
-
-
-# Counts of the states of a stream and of aggregations of them, each with noise of its own, and their best estimate.
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +162,10 @@ class NodeEstimates:
         self._parents = np.array(parents, dtype=np.int64)
         variances = np.maximum(variances, LEAST_VARIANCE)
         self._counted = np.isfinite(variances)
-        self._depths = _by_depth(self._parents)
+        depth = np.zeros(len(self._parents), dtype=np.int64)
+        for node, parent in enumerate(self._parents.tolist()):
+            depth[node] = 0 if parent < 0 else depth[parent] + 1
+        self._depths = [np.flatnonzero(depth == each) for each in range(int(depth.max()) + 1)]
         self._inner = np.zeros(len(parents), dtype=np.bool_)
         self._inner[self._parents[self._parents >= 0]] = True
         from_below, parts = variances.copy(), np.zeros(len(parents))
@@ -203,17 +199,6 @@ class NodeEstimates:
             above = self._parents[nodes]
             estimates[nodes] += self._shared[nodes] * (estimates[above] - parts[above])
         return estimates
-
-
-def _by_depth(parents: IntArray) -> list[IntArray]:
-    """The nodes of each depth, from those with none above."""
-    depth = np.zeros(len(parents), dtype=np.int64)
-    for node, parent in enumerate(parents.tolist()):
-        depth[node] = 0 if parent < 0 else depth[parent] + 1
-    return [np.flatnonzero(depth == each) for each in range(int(depth.max()) + 1)]
-
-
-# The law of pruned hierarchies: the aggregations divided at a tick, and noisy counts of all that was not.
 
 
 @dataclass(frozen=True, slots=True)

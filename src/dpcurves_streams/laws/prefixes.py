@@ -18,9 +18,6 @@ from dpcurves.laws.toeplitz_sums import causal_product
 
 from .counts import PrefixLaw
 
-# Counts of prefixes of a stream from convolutions of its counts with sums of exponentials, and Gaussian noise.
-
-
 LATTICE = 20
 """Values are in units of ``2**-LATTICE`` tuples."""
 MOST_BUFFERED = 2**20
@@ -135,9 +132,6 @@ def _squares(decays: tuple[Fraction, ...], weights: tuple[int, ...], ticks: int,
     differences = kernel.copy()
     differences[lag:] -= kernel[:-lag] if lag < ticks else 0.0
     return np.cumsum(np.square(differences))
-
-
-# Counts of prefixes of a stream, with noise that is the least-squares estimate from a tree of noises.
 
 
 PARTS = 64

@@ -26,8 +26,6 @@ from ..queries import TickQuery
 from .hierarchy import added, stream_only
 
 # Shapes of small consecutive trees that estimate sums over sliding windows with the least error.
-
-
 STEPS = 20
 """Shares are multiples of ``1 / STEPS``."""
 
@@ -78,9 +76,6 @@ def _inside(tree: PrefixTree, ticks: IntArray) -> FloatArray:
     contrasts = 0.0 if len(tree.widths) == 1 else tree.estimated[1] * ticks * (1 - share)
     variances: FloatArray = tree.estimated[0] * share**2 + contrasts
     return variances
-
-
-# Counts of prefixes of a stream, by the least-squares noise of a whole tree.
 
 
 TREE_KIND = "tree counter"
@@ -261,9 +256,6 @@ def rounded(noise: Any, carried: tuple[int, ...], tree: PrefixTree, over: int) -
     whole = over * radices
     both = (old * radices + int(new) * own for old, new in zip(carried, noise, strict=True))
     return [(2 * each + whole) // (2 * whole) for each in both]
-
-
-# Counts of prefixes of a stream under zero-concentrated privacy, from a memory that does not grow.
 
 
 BUFFER_KIND = "buffered counter"

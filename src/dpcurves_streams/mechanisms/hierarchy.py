@@ -27,8 +27,6 @@ from ..laws import HierarchyCounts, NodeEstimates, PrunedCounts
 from ..queries import HierarchyQuery, PrunedQuery, TickQuery
 
 # State of mechanisms whose noise and decisions at one tick are independent of all others: the tick alone.
-
-
 KIND = "memoryless noise"
 
 
@@ -55,9 +53,6 @@ class Memoryless:
     def restored(self, stored: bytes, plan: Plan) -> Passed:
         """The tick that was written."""
         return Passed(int(read(KIND, stored)["tick"]))
-
-
-# Fresh noise on every count of every tick.
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +84,7 @@ class Perturber(Memoryless):
 
 
 def stream_only(query: Query) -> TickQuery:
-    """The query, if it is one of a stream.
-
-    Raises:
-        UnsupportedQuery: it is another one.
-    """
+    """The query, if it is one of a stream. Raises `UnsupportedQuery`: it is another one."""
     if not isinstance(query, TickQuery):
         raise UnsupportedQuery("question", f"what answers tick by tick cannot answer {type(query).__name__}")
     return query
@@ -107,8 +98,6 @@ def added(table: ExactTable, noise: list[int]) -> tuple[int, ...]:
 
 
 # Noisy counts of the states of a stream and of aggregations of them, with the loss split among levels.
-
-
 STEPS = 20
 """Shares of levels are multiples of ``1 / STEPS``."""
 
@@ -198,9 +187,6 @@ def _shares(forest: Forest, given: list[int]) -> tuple[Fraction, ...]:
     above = [Fraction(given[depth], STEPS) for depth in depths[:groups]]
     rest = [1 - Fraction(sum(given[:depth]), STEPS) for depth in depths[groups:]]
     return (*above, *rest)
-
-
-# Noisy counts of a hierarchy of states, as fine at each tick as there are tuples: PrivTree, then noise.
 
 
 MOST = 2**60

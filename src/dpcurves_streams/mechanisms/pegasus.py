@@ -25,8 +25,6 @@ from ..queries import GroupedTickQuery
 from .hierarchy import added
 
 # Deviations of growing groups of counts from their mean, by Fenwick trees over values: a loop over SECRET counts.
-
-
 UNIT = 16
 """Deviations are rounded down to multiples of ``1 / UNIT``."""
 LARGEST = 2**16 - 1
@@ -125,9 +123,6 @@ def trees_of(plain: IntArray, size: int) -> IntArray:
         ends = np.concatenate((np.zeros((len(plain), 1), np.int64), np.cumsum(each, axis=1)), axis=1)
         trees[:, layer] = ends[:, place] - ends[:, start]
     return trees
-
-
-# Noisy counts of a stream, and which ticks form a group of like counts: Perturber and Grouper of PeGaSus.
 
 
 KIND = "groups"
@@ -244,7 +239,11 @@ class Pegasus:
         law, table = plan.law.required(GroupedCounts), _nodes(table, plan.query)
         counts = added(table, draws(law.noise, law.keys, randomness).tolist())
         values = np.minimum(table, LARGEST).astype(np.int64)
-        kept, workshop = _at_hand(state, int(values.max()))
+        state.require_recent()
+        workshop, largest = state.workshop, int(values.max())
+        if largest >= workshop.trees.shape[2]:
+            workshop.trees = trees_of(workshop.trees[:, PLAIN], _size(largest))
+        kept = settled(state.kept) if workshop.tick == state.tick else state.kept.copy()
         common, own = (draws(noise, law.keys, randomness)[None] for noise in (law.common, law.own))
         joined = group(values[None], law.threshold + common, own, kept, workshop.trees)
         workshop.tick = state.tick
@@ -261,15 +260,6 @@ class Pegasus:
         plain[rows[:, 0], rows[:, 1]] = rows[:, 2]
         tick = int(facts["tick"])
         return Grouped(tick, kept, Workshop(tick, trees_of(plain, _size(plain.shape[1] - 1))))
-
-
-def _at_hand(state: Grouped, largest: int) -> tuple[IntArray, Workshop]:
-    """SECRET: what `group` may change: a copy of what is kept, and trees that have room for all values."""
-    state.require_recent()
-    workshop = state.workshop
-    if largest >= workshop.trees.shape[2]:
-        workshop.trees = trees_of(workshop.trees[:, PLAIN], _size(largest))
-    return settled(state.kept) if workshop.tick == state.tick else state.kept.copy(), workshop
 
 
 def _nodes(table: ExactTable, query: Query) -> ExactTable:

@@ -35,8 +35,6 @@ from .question import (
 )
 
 # A bank of exponential smoothers, and which of them led by its unbiased risk: loops over public numbers.
-
-
 HALVINGS = 19
 RATES: FloatArray = np.append(2.0 ** (-np.arange(HALVINGS) / 2), 0.0)
 """Weights of the newest value: 1, the value itself, and less by steps of a square root of 2, to 1/512; and 0: zero."""
@@ -131,9 +129,6 @@ def follow_windows(
     return shown
 
 
-# Noisy counts as they were released, and plain sums of them, cut off at zero.
-
-
 class Plain:
     """The released counts, those below zero as zero: a baseline, or for use where estimates may not lag behind.
 
@@ -174,9 +169,6 @@ class PlainWindow:
         self._passed += 1
         sums: FloatArray = np.maximum(self._ring.sum(axis=0), 0.0)
         return sums
-
-
-# The default reading of noisy counts: the smoother that has done best so far, zero among them.
 
 
 class Auto:
@@ -230,7 +222,7 @@ class Auto:
         return shown
 
 
-class AutoWindow:
+class AutoWindow(Auto):
     """Estimate sums over the last ticks from the same noisy counts, by the smoother that is best for sums.
 
     The method is that of `Auto`: the candidates are the raw sum, sums of smoothed counts and zero, each with an
@@ -245,29 +237,19 @@ class AutoWindow:
         ValueError: the variance is negative or not finite, or there is no count, or no tick in a window.
     """
 
-    __slots__ = ("_ring", "_state", "_variances", "passed")
+    __slots__ = ("_ring",)
 
     def __init__(self, variance: float | FloatArray, width: int, keys: int = 1) -> None:
-        self._variances = require_variances(variance, keys)
+        super().__init__(variance, keys)
         if whole("width", width) < 1:
             raise Refused("width", f"at least 1 tick is needed, got {width}")
         self._state = np.zeros((keys, 6, len(RATES)))
         self._ring = np.zeros((width, keys, len(RATES)))
-        self.passed = 0
-
-    def read(self, counts: Sequence[float]) -> FloatArray:
-        """Estimates of the sums of the newest windows, (keys,)."""
-        (shown,) = self.read_all(row(counts, len(self._state)))
-        return np.asarray(shown)
 
     def read_all(self, counts: FloatArray) -> FloatArray:
-        """Estimates for several ticks at once, (ticks, keys)."""
         shown = follow_windows(counts, self._variances, self.passed, self._state, self._ring)
         self.passed += len(counts)
         return shown
-
-
-# The question how many tuples are in each state at every tick, and all that is read from its one release.
 
 
 class Smoothing(Enum):
@@ -341,7 +323,12 @@ class TickReading:
     def to_json(self, key: int) -> dict[str, Any]:
         """The reading of one key, as plain objects, to two digits behind the point; with ends of intervals."""
         if self._written is None:
-            self._written = self._to_write()
+            of_counts = (None, None) if self.noisy is None else self.interval(LEVEL)
+            found = {"count": (self.counts, *of_counts)}
+            for width, sums in self.windows.items():
+                of_sums = (None, None) if width not in self.noisy_windows else self.window_interval(width, LEVEL)
+                found[f"window:{width}"] = (sums, *of_sums)
+            self._written = found
         plain: dict[str, Any] = {}
         for name, (estimates, low, high) in self._written.items():
             plain[name] = round(float(estimates[key]), 2)
@@ -351,14 +338,6 @@ class TickReading:
         happened = {name: bool(each[key]) for name, each in self.events.items()}
         stated = {} if self.noisy is None else STATED
         return {**plain, **happened, **stated}
-
-    def _to_write(self) -> dict[str, tuple[FloatArray, FloatArray | None, FloatArray | None]]:
-        of_counts = (None, None) if self.noisy is None else self.interval(LEVEL)
-        found = {"count": (self.counts, *of_counts)}
-        for width, sums in self.windows.items():
-            of_sums = (None, None) if width not in self.noisy_windows else self.window_interval(width, LEVEL)
-            found[f"window:{width}"] = (sums, *of_sums)
-        return found
 
 
 def _known(noisy: Noisy | None) -> Noisy:
@@ -432,12 +411,7 @@ class CountsReader:
     __slots__ = ("_counts", "_keys", "_known", "_last", "_noisy_sums", "_question", "_sums", "tick")
 
     def __init__(
-        self,
-        question: StreamQuestion,
-        keys: int,
-        counts: Reader,
-        sums: Mapping[int, Reader],
-        known: Known | None,
+        self, question: StreamQuestion, keys: int, counts: Reader, sums: Mapping[int, Reader], known: Known | None
     ) -> None:
         self._question, self._counts, self._sums, self._keys, self._known = question, counts, sums, keys, known
         self._noisy_sums = (
@@ -472,9 +446,6 @@ class CountsReader:
         if self.tick < event.width:
             return np.zeros(self._last.shape[1], dtype=np.bool_)
         return event.judge_sum(sums[event.width]) if isinstance(event, Low) else event.judge(self._last[-event.width :])
-
-
-# The question how many tuples are in each state, and in aggregations of states, at every tick.
 
 
 @dataclass(frozen=True, slots=True)
@@ -541,8 +512,6 @@ class AggregatedReader:
 
 
 # The question of a hierarchy of states that is as fine at each tick as there are tuples.
-
-
 @dataclass(frozen=True, slots=True)
 class PrunedStates(StreamQuestion):
     """Counts of tuples in each state and each aggregation at every tick, where there are many of them.

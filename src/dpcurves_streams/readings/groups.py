@@ -22,8 +22,6 @@ from .counts import CountsReader, Known
 from .question import Event, Jump, Low, StreamQuestion, row
 
 # Medians, means and squares of groups that grow by one value at a time: loops over public numbers.
-
-
 FIRST_PLACES = 64
 LENGTH, MEAN, SQUARES, MEDIAN = range(4)
 """What is told of a group: how many values it has, their mean, the sum of squared distances from it, their median."""
@@ -109,9 +107,6 @@ def follow_medians(values: FloatArray, halves: IntArray, heaps: FloatArray, foun
             halves[key] = below
             even = length % 2 == 0
             found[tick, key, MEDIAN] = (heaps[key, 1, 0] - heaps[key, 0, 0]) / 2 if even else -heaps[key, 0, 0]
-
-
-# Counts of a stream read within groups of like ticks: the Smoothers of PeGaSus.
 
 
 class Smoother(Enum):

@@ -22,8 +22,6 @@ from dpcurves.laws import Family
 from ..queries import TickQuery
 
 # Intervals of unbiased numbers for these records: the reach of their noise.
-
-
 LEVEL = 0.95
 """The level of intervals that are written and drawn where none is asked for."""
 STATED: Mapping[str, float | str] = MappingProxyType({"level": LEVEL, "covers": RECORDS})
@@ -116,9 +114,6 @@ class NoisySums:
         return Noisy(self._family, self._sums, np.asarray(self._deviations) * sqrt(ticks))
 
 
-# Base of the readers of counts.
-
-
 class Reader(Protocol):
     """Estimates of one thing per key, from the released integers of one tick after the other.
 
@@ -201,9 +196,6 @@ def require_variances(variance: float | FloatArray, keys: int) -> FloatArray:
     if not np.all(np.isfinite(variances) & (variances >= 0)):
         raise Refused("variance", "numbers of at least 0 are needed")
     return variances
-
-
-# Events of a stream, judged by estimates of its counts: jumps and drops, low signals, anything of a window.
 
 
 Judge = Callable[[FloatArray], bool]
@@ -293,9 +285,6 @@ class Low:
     def judge_sum(self, sums: FloatArray) -> BoolArray:
         """Tell whether the event has happened, for each key, from estimates of the sums over its window."""
         return sums < self.below
-
-
-# Base of questions about a stream: windows and events, read from the same release.
 
 
 class StreamQuestion:

@@ -11,8 +11,6 @@ from dpcurves.arguments import Refused, WrongKind, shown, whole
 from .circuit import Circuit, Gate, Kind, Number
 
 # Circuit builder: constants cost no gates, and common subexpressions are shared.
-
-
 ZERO, ONE = -1, -2
 """Wires that are known when a circuit is made. They are in no gate."""
 
@@ -101,9 +99,6 @@ class Wiring:
             self._made[gate] = self._first + len(self._gates)
             self._gates.append(gate)
         return self._made[gate]
-
-
-# Whole numbers whose bits are wires: kernels are written in them.
 
 
 def width(low: int, high: int) -> int:
@@ -300,17 +295,14 @@ class Bits:
         ends = [one * other for one in (self.low, self.high) for other in (many.low, many.high)]
         low, high = min(0, *ends), max(0, *ends)
         if (self.low, self.high) == (many.low, many.high) == (-1, 1):
-            return self._product_of_signs(many)
+            # Each has two bits: whether it is odd, and whether it is negative.
+            odd = self.wiring.conjunction(self.wires[0], many.wires[0])
+            negative = self.wiring.conjunction(odd, self.wiring.xor(self.wires[1], many.wires[1]))
+            return Bits(self.wiring, (odd, negative), -1, 1)
         odd = self.wires[0] if self.wires else ZERO
         kept = tuple(self.wiring.conjunction(odd, wire) for wire in many.wires)
         kept_number = Bits(self.wiring, kept, min(0, many.low), max(0, many.high))
         return kept_number if self.low >= 0 else kept_number._negated_where(self.wires[-1], low, high)
-
-    def _product_of_signs(self, other: Bits) -> Bits:
-        """The product of two signs, each with two bits: whether it is odd, and whether it is negative."""
-        odd = self.wiring.conjunction(self.wires[0], other.wires[0])
-        negative = self.wiring.conjunction(odd, self.wiring.xor(self.wires[1], other.wires[1]))
-        return Bits(self.wiring, (odd, negative), -1, 1)
 
     def _partial_products(self, many: Bits) -> Iterator[Bits]:
         for place, wire in enumerate(self.wires):
@@ -337,11 +329,7 @@ class Bits:
 
 
 def constant(wiring: Wiring, value: int) -> Bits:
-    """A number that everybody knows.
-
-    Raises:
-        TypeError: it is no whole number.
-    """
+    """A number that everybody knows. Raises `TypeError`: it is no whole number."""
     found = whole("kernel", value)
     wires = tuple(ONE if found >> place & 1 else ZERO for place in range(width(found, found)))
     return Bits(wiring, wires, found, found)
@@ -393,9 +381,6 @@ def total(numbers: Iterable[Bits]) -> Bits:
     return left[0]
 
 
-# Tracing: makes the circuit of a Python function of numbers.
-
-
 MOST_BITS = 64
 Shape = int | Mapping[str, int]
 
@@ -443,9 +428,6 @@ def traced(kernel: Callable[..., object], *shapes: Shape) -> Circuit:
     if not all(isinstance(each, Bits) for each in results):
         raise WrongKind("kernel", f"it has to return a number made of its arguments, got {shown(found)}")
     return wiring.circuit([each.number for each in results])
-
-
-# Circuits as text, in the form that is called Bristol Fashion.
 
 
 _WORDS = {Kind.XOR: "XOR", Kind.AND: "AND", Kind.NOT: "INV"}

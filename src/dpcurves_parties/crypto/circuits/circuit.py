@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpcurves.arguments import Refused
 
-# Boolean circuits, and the interface of machines that evaluate them: in the clear, or on garbled labels.
-
 
 class Kind(IntEnum):
     """Kind of a gate: the Boolean function of its wires."""
@@ -137,8 +135,6 @@ def _there(wire: Wire | None) -> Wire:
 
 
 # Evaluation of circuits in the clear: a reference for tests, simulations and plans.
-
-
 Bools = NDArray[np.bool_]
 _WORD = 63
 
@@ -207,9 +203,6 @@ def read(circuit: Circuit, wires: Sequence[Bools]) -> tuple[NDArray[Any], ...]:
         found.append(numbers_of(wires[start : start + len(number.wires)], number))
         start += len(number.wires)
     return tuple(found)
-
-
-# Sums over all instances of a batch: an adder tree that takes them chunk by chunk.
 
 
 Words = TypeVar("Words", bound=NDArray[Any])

@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from dpcurves.arrays import compiled
 
-from ..kernels import ROUNDS, Emitter
+from ..kernels import ROUNDS, Emitter, emitted, place_of
 
 GARBLED, EVALUATED = 2, 4
 """Registers of each input that are worked on side by side."""
@@ -65,21 +63,12 @@ class _Gates(Emitter):
         return found
 
 
-def _typed_garble(  # noqa: PLR0917 (numba's functions have no keywords)
-    typing: Any, labels: Any, written: Any, public: Any, first: Any, lanes: Any, groups: Any
-) -> Any:
+@emitted("labels", "written", "public", "first", "lanes", "groups")
+def _garble(context: Any, builder: Any, kinds: Any, given: Any) -> None:
     """Tables and labels of 0 of some instances of an AND."""
-
-    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        code = _Gates(context, builder, lanes.literal_value, 1, groups.literal_value)
-        _emit_garble(code, [code.data(signature.args[number], given[number]) for number in range(3)], given[3])
-        return context.get_dummy_value()
-
-    return types.void(labels, written, public, first, lanes, groups), emit
-
-
-def _emit_garble(code: _Gates, at: list[list[Any]], first: Any) -> None:
-    build, (labels, written, (schedule, offsets)) = code.builder, at
+    first, (lanes, groups) = given[3], (kind.literal_value for kind in kinds[4:])
+    code, build = _Gates(context, builder, lanes, 1, groups), builder
+    labels, written, (schedule, offsets) = (code.data(kinds[number], given[number]) for number in range(3))
     offset = code.load(offsets, _I64(0), 2, code.wide)[0]
     inputs = [code.load(base, first, 2, code.wide) for base in labels]
     other = code.sigma(offset, code.filled(code.wide, 0))
@@ -109,21 +98,12 @@ def _half_gates(code: _Gates, offset: Any, inputs: Any, hashes: Any) -> tuple[An
     return first, build.xor(both, left), output
 
 
-def _typed_evaluate(  # noqa: PLR0917
-    typing: Any, labels: Any, tables: Any, written: Any, public: Any, first: Any, lanes: Any, groups: Any
-) -> Any:
+@emitted("labels", "tables", "written", "public", "first", "lanes", "groups")
+def _evaluate(context: Any, builder: Any, kinds: Any, given: Any) -> None:
     """The labels that some instances of an AND come to."""
-
-    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        code = _Gates(context, builder, lanes.literal_value, 1, groups.literal_value)
-        _emit_evaluate(code, [code.data(signature.args[number], given[number]) for number in range(4)], given[4])
-        return context.get_dummy_value()
-
-    return types.void(labels, tables, written, public, first, lanes, groups), emit
-
-
-def _emit_evaluate(code: _Gates, at: list[list[Any]], first: Any) -> None:
-    build, (labels, tables, (output,), (schedule,)) = code.builder, at
+    first, (lanes, groups) = given[4], (kind.literal_value for kind in kinds[5:])
+    code, build = _Gates(context, builder, lanes, 1, groups), builder
+    labels, tables, (output,), (schedule,) = (code.data(kinds[number], given[number]) for number in range(4))
     left, right = (code.load(base, first, 2, code.wide) for base in labels)
     lower, upper = (code.load(base, first, 2, code.wide) for base in tables)
     blocks = [
@@ -144,23 +124,12 @@ def _emit_evaluate(code: _Gates, at: list[list[Any]], first: Any) -> None:
     code.store(found, output, first, 2)
 
 
-_garble: Any = intrinsic(prefer_literal=True)(_typed_garble)
-_evaluate: Any = intrinsic(prefer_literal=True)(_typed_evaluate)
-
-
-def _typed_schedule(typing: Any, key: Any, rounds: Any, lanes: Any) -> Any:
+@emitted("key", "rounds", "lanes")
+def _schedule(context: Any, builder: Any, kinds: Any, given: Any) -> None:
     """The round keys of AES-128, ``(11, 2 * lanes)``, once for each block of a register (FIPS 197, section 5.2)."""
-
-    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        base, written = (context.make_array(signature.args[n])(context, builder, given[n]).data for n in (0, 1))
-        _emit_schedule(_Gates(context, builder, 1, 1, 1), base, written, lanes.literal_value)
-        return context.get_dummy_value()
-
-    return types.void(key, rounds, lanes), emit
-
-
-def _emit_schedule(code: _Gates, base: Any, written: Any, lanes: int) -> None:
-    build, words = code.builder, ir.VectorType(ir.IntType(32), 4)
+    base, written = (place_of(context, builder, kinds[n], given[n]) for n in (0, 1))
+    code, build, lanes = _Gates(context, builder, 1, 1, 1), builder, kinds[2].literal_value
+    words = ir.VectorType(ir.IntType(32), 4)
     assist = code.function("keygenassist", ir.IntType(8))
     key, constant, zeros = code.load(base, _I64(0), 2, code.wide)[0], 1, ir.Constant(words, [0] * 4)
     for number in range(ROUNDS + 1):
@@ -172,9 +141,6 @@ def _emit_schedule(code: _Gates, base: Any, written: Any, lanes: int) -> None:
             parts.append(code._shuffled(zeros, parts[0], [*range(moved), *range(4, 8 - moved)]))
         key = build.bitcast(code.xors(*parts, code._shuffled(helped, helped, [3] * 4)), code.wide)
         constant = (constant << 1) ^ (0x11B if constant & 0x80 else 0)
-
-
-_schedule: Any = intrinsic(prefer_literal=True)(_typed_schedule)
 
 
 @cache

@@ -16,9 +16,6 @@ from ..engine import lanes_here, twice
 from ..keys import Octets
 from ..ring import Words
 
-# Labels of wires: 128 bits, of which the lowest is the permute bit.
-
-
 Bits = NDArray[np.bool_]
 _ONE = np.uint64(1)
 LABEL_SIZE = 16
@@ -64,9 +61,6 @@ def masked(bits: Bits, offset: Words) -> Words:
     return result
 
 
-# The AES keys of gates: no two gates of a session have the same one.
-
-
 SALT_SIZE = 16
 MOST = 1 << 48
 
@@ -102,8 +96,6 @@ class GateKeys:
 
 
 # Garbling and evaluation of a batch of AND gates. Two engines, portable and fast, give equal bits.
-
-
 class GateEngine(Protocol):
     """Hashes labels: arrays ``(instances, 2)`` of little-endian words, whose lowest bit is the permute bit.
 
@@ -131,9 +123,6 @@ class GateEngine(Protocol):
     def evaluate(self, left: Words, right: Words, tables: Words, key: Words) -> Words:
         """The output's labels, from those of the inputs."""
         ...
-
-
-# The portable engine of gates: NumPy, and AES by OpenSSL.
 
 
 class PortableGates:
@@ -199,8 +188,6 @@ def _spread(labels: Words) -> Words:
 
 
 # The fast engine of gates: the processor's AES instructions, by code that numba compiles.
-
-
 _LEAST = 64
 """Instances that are worth the fast loops."""
 
@@ -243,9 +230,6 @@ class FastGates:
 def gates_here(instances: int) -> GateEngine:
     """The engine for so many instances: the fast one where this machine has it, and they are worth its start."""
     return FastGates(lanes_here()) if instances >= _LEAST and lanes_here() else PortableGates()
-
-
-# Garbled-circuit machines: the garbler writes tables, the evaluator reads them.
 
 
 @dataclass(slots=True, repr=False, eq=False)

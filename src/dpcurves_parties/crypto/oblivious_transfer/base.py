@@ -17,19 +17,13 @@ from ..keys import Octets
 from ..ring import Words
 
 # The group ristretto255 (RFC 9496), by libsodium.
-
-
 POINT_SIZE = 32
 _UNREDUCED = 64
 IDENTITY = bytes(POINT_SIZE)
 
 
 def sodium() -> Any:
-    """The bindings.
-
-    Raises:
-        ImportError: they are not installed.
-    """
+    """The bindings. Raises `ImportError`: they are not installed."""
     try:
         import rbcl
     except ImportError:
@@ -50,11 +44,7 @@ def times_base(exponent: bytes) -> bytes:
 
 
 def times(exponent: bytes, point: bytes) -> bytes:
-    """A point, as many times.
-
-    Raises:
-        ProtocolAborted: it is no point, or the result is the identity.
-    """
+    """A point, as many times. Raises `ProtocolAborted`: it is no point, or the result is the identity."""
     try:
         found: bytes = sodium().crypto_scalarmult_ristretto255(exponent, point)
     except RuntimeError:
@@ -93,8 +83,6 @@ def require_point(point: bytes) -> None:
 # Formal guarantees: R is uniform whatever the choice is, so the sender learns nothing, without any assumption. A
 # receiver who follows the protocol learns no key but its own, if Diffie and Hellman's problem is hard in ristretto255
 # and SHA-256 is a random oracle. A receiver who does not may choose late, and is not covered.
-
-
 _KEY_SIZE = 16
 _PURPOSE = b"dpcurves: base transfer, version 1"
 
@@ -171,11 +159,7 @@ class BaseReceiver:
 
 
 def _points(answer: bytes, count: int) -> list[bytes]:
-    """The points of an answer.
-
-    Raises:
-        ProtocolAborted: there is another number of them, or one is none.
-    """
+    """The points of an answer. Raises `ProtocolAborted`: there is another number of them, or one is none."""
     if len(answer) != POINT_SIZE * count:
         raise ProtocolAborted("points", f"{count} are needed")
     points = [answer[start : start + POINT_SIZE] for start in range(0, len(answer), POINT_SIZE)]

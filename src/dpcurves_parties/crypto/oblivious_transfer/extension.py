@@ -18,9 +18,6 @@ from ..engine import instructions_here
 from ..keys import Octets
 from ..ring import Words
 
-# Trees of seeds (GGM, punctured): one party has all leaves, the other all but one, which only the other knows.
-
-
 LABEL_BITS = 128
 _PURPOSE = b"dpcurves: tree of seeds, version 1"
 _MOST_LEVELS = 8
@@ -100,9 +97,6 @@ def _children(nodes: Words) -> Words:
     return np.frombuffer(b"".join(hashed), dtype="<u8").astype(np.uint64).reshape(*nodes.shape[:2], 2, 2)
 
 
-# Transposition of a bit matrix: from 128 columns of bits to one block for each row.
-
-
 _MASKS = tuple(
     (np.uint64(shift), np.uint64(sum(((1 << shift) - 1) << start for start in range(0, 64, 2 * shift))))
     for shift in (32, 16, 8, 4, 2, 1)
@@ -162,16 +156,13 @@ def _transpose(columns: Any, rows: Any) -> None:
 #
 # This is IKNP (Ishai, Kilian, Nissim and Petrank 2003) with trees of one level, as SoftSpoken (Roy 2022) with more: 16
 # bytes a bit, divided by the levels. What both parties get is correlated by the very offset that a garbled circuit
-# needs,
-# so nothing is hashed and nothing answered: the label of bit r is t at who has the bit, and the label of 0 is
+# needs, so nothing is hashed and nothing answered: the label of bit r is t at who has the bit, and the label of 0 is
 # ``t xor r * offset`` at who has the offset.
 #
 # Formal guarantees: bits are masked by a stream of which the leaf that the other party has not got is a part, so they
 # stay secret if AES-128 in counter mode is pseudo-random; the offset stays secret because of the base transfers. Both
 # parties follow the protocol: that bits are the same in all trees is not checked, so who sends others could find out
 # bits of the offset, and is not covered.
-
-
 IKNP = 1
 """Levels of a tree: 16 bytes a bit."""
 SOFTSPOKEN = 4

@@ -25,8 +25,6 @@ from ..oblivious_transfer import SOFTSPOKEN
 from ..ring import Words
 
 # Protocols as generators: a party's part yields a message to send it, and None to be given the next one.
-
-
 Result = TypeVar("Result")
 Other = TypeVar("Other")
 Talk = Generator[bytes | None, bytes, Result]
@@ -57,9 +55,6 @@ def together(one: Talk[Result], other: Talk[Other]) -> tuple[Result, Other]:
         if not moved:
             raise Refused("parties", "each waits for the other")
     return results[0], results[1]
-
-
-# Two-party computation jobs: a public description, which both parties must share.
 
 
 CHUNK = 4096
@@ -162,8 +157,6 @@ def _described(circuit: Circuit, owners: tuple[Owner, ...]) -> list[bytes]:
 
 
 # SECRET: a party's inputs as bits, chunk by chunk, and labels for them.
-
-
 Bits = NDArray[np.bool_]
 Given = Sequence[NDArray[np.uint64] | None]
 """For each input the numbers of all instances; None where the party has none, and for coins."""
@@ -211,13 +204,11 @@ class Inputs:
         size = part.stop - part.start
         for owner, width, values in zip(self.owners, self.widths, self.values, strict=True):
             if owner is Owner.COIN:
-                yield owner, width, self._coins(width, size)
+                drawn = np.frombuffer(self.randomness.octets(-(-width * size // 8)), np.uint8)
+                coins = np.unpackbits(drawn, count=width * size).astype(np.bool_).reshape(width, size)
+                yield owner, width, list(coins)
             else:
                 yield owner, width, [] if values is None else bits_of(values[part], width)
-
-    def _coins(self, width: int, size: int) -> list[Bits]:
-        drawn = np.frombuffer(self.randomness.octets(-(-width * size // 8)), np.uint8)
-        return list(np.unpackbits(drawn, count=width * size).astype(np.bool_).reshape(width, size))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -245,8 +236,6 @@ def transferred(owners: Sequence[Owner], widths: Sequence[int]) -> int:
 
 
 # Authenticated messages of a session, in order: changed, truncated, replayed or foreign messages are refused.
-
-
 TAG_SIZE = 16
 NONCE_SIZE = 16
 GARBLER, EVALUATOR = 0, 1

@@ -35,8 +35,6 @@ from .job import (
     transferred,
 )
 
-# The garbler's part of a session.
-
 
 def garble(job: Job, values: Given, randomness: Octets, ending_values: Given = ()) -> Talk[list[Bits]]:
     """The garbler's part: its XOR shares of all outputs' wires, or of the ending's.
@@ -120,9 +118,6 @@ def _garbled_sum(  # noqa: PLR0917
     wires = ending.circuit.run(side.machine, [*piles.total(), *side.wires(last, slice(0, 1), sent)])
     yield frames.sealed(side.machine.written())
     return [permute_bits(wire) for wire in wires]
-
-
-# The evaluator's part of a session.
 
 
 AHEAD = 1
@@ -232,8 +227,6 @@ def _evaluated(
 # The garbler shows a point; the evaluator answers with a point for each of its bits; the garbler sends what turns base
 # keys into labels, and the tables. Given the same randomness and the same messages, a party says the same again: who is
 # interrupted goes on by saying all from the start.
-
-
 _LABEL = 16
 _ONLY = slice(0, 1)
 

@@ -14,9 +14,6 @@ from dpcurves.noise.exponential import decay
 
 from .response import Response, Wire, Wires, ands_below, around, below, chosen, taken
 
-# Laplace noise on a circle of whole numbers, from finitely many coins: no tail is cut off, and there is no delta.
-
-
 WIDEST = 62
 FINENESS = 17
 """Each coin may be off by ``epsilon / 2**17``: that is taken off before the scale is set."""
@@ -186,9 +183,6 @@ def _coin(rate: Fraction, tolerance: Fraction) -> Coin:
     least, most = _decay(rate + tolerance)[1], _decay(max(rate - tolerance, Fraction(0)))[0]
     coins = (Coin(places, round(middle * 2**places)) for places in count(2))
     return next(coin for coin in coins if coin.parts and least <= coin.chance / (1 - coin.chance) <= most)
-
-
-# Laplace noise on a value of few steps.
 
 
 MOST_STEPS = 2**16

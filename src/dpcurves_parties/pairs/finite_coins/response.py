@@ -18,8 +18,6 @@ from dpcurves.noise.exponential import LEAST_EPSILON, MOST_EPSILON, decay_above
 #
 # Numbers are sequences of wires, the lowest place first. A coin is an even number that nobody knows: the XOR of two
 # parties' bits, place by place. AND is what a gate costs two parties; XOR and NOT are free.
-
-
 Wire = Any
 Wires = Sequence[Wire]
 
@@ -108,9 +106,6 @@ def times(number: Wires, factor: int) -> tuple[Wire, ...]:
 def taken(coins: Iterator[Wire], count: int) -> tuple[Wire, ...]:
     """The next wires, for one coin: none is used twice."""
     return tuple(islice(coins, count))
-
-
-# Base of noise from finitely many coins: public chances, a plain function of coins, and the same function in gates.
 
 
 Places = TypeVar("Places", int, IntArray)
@@ -220,9 +215,6 @@ class Response(ABC):
     @property
     def _middle(self) -> int:
         return sum(self._ends) // 2
-
-
-# Randomised response to a yes or no, from one coin of finitely many places.
 
 
 FEWEST_PLACES = 16

@@ -15,8 +15,6 @@ from .laplace import Lattice
 from .response import FEWEST_PLACES, FINE, Flip, Response, Wires, ands_below, below, chosen, plus, times, total
 
 # Randomised response to minus one, nought or one, so that ties stay ties.
-
-
 TRIED = 64
 
 
@@ -127,9 +125,6 @@ def _is_private(parts: _Parts, whole: int, rest: Fraction) -> bool:
     ties = (Fraction(parts.kept), Fraction(parts.hidden))
     orders = (Fraction(whole - parts.hidden - parts.turned), Fraction(parts.turned), Fraction(whole - parts.kept, 2))
     return all(min(told) > 0 and max(told) * rest <= min(told) for told in (ties, orders))
-
-
-# Values of any range, rounded at random to few steps before they are answered about.
 
 
 WIDEST = 48
@@ -280,9 +275,6 @@ def _rounded(scaled: Wires, dither: Wires, steps: int) -> Wires:
         return total(kept, (carry,))[: steps + 1]
     # The one place of a single step is set only where all below are not: then nothing is carried into it.
     return (kept[0] ^ carry if kept else carry,)
-
-
-# Choice of the noise for a kernel's values, from their range and the loss of one pair alone.
 
 
 @lru_cache(maxsize=64)  # a pure function of public numbers

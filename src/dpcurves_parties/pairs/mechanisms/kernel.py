@@ -20,8 +20,6 @@ from ..finite_coins import Response
 from ..queries import KernelForm
 
 # Functions of two people's values, as circuits: what the mean over pairs is taken of.
-
-
 MOST_BITS = 48
 MOST_OUTPUT = 62
 TRIED = 256
@@ -79,7 +77,14 @@ class Kernel:
         self.function, self.columns = function, tuple(values)
         self.bits = {name: each.bits for name, each in values.items()}
         self.circuit: Circuit = traced(function, self.bits, self.bits)
-        self._require_symmetric()
+        outputs = self.circuit.outputs
+        if len(outputs) != 1 or outputs[0].low >= outputs[0].high:
+            raise Refused("kernel", "it has to return one whole number, which is not the same for all pairs")
+        if not -(2**MOST_OUTPUT) < outputs[0].low <= outputs[0].high < 2**MOST_OUTPUT:
+            raise Refused("kernel", f"its values have to lie within 2**{MOST_OUTPUT}: read fewer bits")
+        one, other = self._made_up("one"), self._made_up("other")
+        if (self.evaluated(one, other) != self.evaluated(other, one)).any():
+            raise Refused("kernel", "it has to be symmetric: the same for two people in either order")
 
     def on(self, **columns: Unsigned) -> Self:
         """Read other columns by the same function, in the order in which the function's values were named.
@@ -121,16 +126,6 @@ class Kernel:
         given = [person[column] for person in (one, other) for column in self.columns]
         return np.asarray(evaluated(self.circuit, *given)[0], dtype=np.int64)
 
-    def _require_symmetric(self) -> None:
-        outputs = self.circuit.outputs
-        if len(outputs) != 1 or outputs[0].low >= outputs[0].high:
-            raise Refused("kernel", "it has to return one whole number, which is not the same for all pairs")
-        if not -(2**MOST_OUTPUT) < outputs[0].low <= outputs[0].high < 2**MOST_OUTPUT:
-            raise Refused("kernel", f"its values have to lie within 2**{MOST_OUTPUT}: read fewer bits")
-        one, other = self._made_up("one"), self._made_up("other")
-        if (self.evaluated(one, other) != self.evaluated(other, one)).any():
-            raise Refused("kernel", "it has to be symmetric: the same for two people in either order")
-
     def _made_up(self, who: str) -> dict[str, Any]:
         """People whose values are small and large alike, for their numbers of bits differ."""
         made = {}
@@ -141,8 +136,6 @@ class Kernel:
 
 
 # Kernels that statistics are named after. Each is three lines: so is one more.
-
-
 GINI = Kernel(lambda x, y: abs(x.value - y.value), value=Unsigned(16))
 """Gini's mean difference: how far two people's values are apart."""
 
@@ -161,9 +154,6 @@ COLLISION = Kernel(lambda x, y: x.value == y.value, value=Unsigned(16))
 
 KERNELS = {"gini": GINI, "kendall": KENDALL, "auc": AUC, "collision": COLLISION}
 """By the names that the command line has for them."""
-
-
-# A kernel and its noise in one circuit: what two parties work out, and neither of them alone could.
 
 
 MOST_PLACES = 64

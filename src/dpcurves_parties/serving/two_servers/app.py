@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ssl import PEM_cert_to_DER_cert
 from typing import Any
 
@@ -17,43 +16,20 @@ from ..channel import PATIENCE
 from ..identity import Identity
 from ..messages import ProtocolAborted, opened
 from ..server import PEER, USUAL, Address, Door, Limits, Line, proving, serve
-from ..task_app import Handler, bearer_of, body_of, service_of, task_app, tell_of, told
+from ..task_app import Front as TaskFront
+from ..task_app import Handler, Rate, bearer_of, body_of, task_app, tell_of, told
 from ..task_document import Role
 from .collection import LARGEST_QUESTION, Collection, Resources
 from .kinds import SharedTask, kind_named
 from .store import Store
 
 # HTTP application of a server: authorised requests and responses. Errors are one line; only faults are logged.
-
-
 AnyService = Collection[Any]
 LARGEST_BATCH = 2**23
 FOR_PEER = 8
 """Threads that work for the other server alone."""
 PER_MINUTE = 1200
 """Questions that one analyst may ask in a minute: answers cost time, not privacy."""
-
-
-@dataclass
-class Rate:
-    """Rate limiter: counts the questions of each bearer in this minute."""
-
-    most: int = PER_MINUTE
-    _minute: int = 0
-    _asked: dict[int, int] = field(default_factory=dict)
-
-    def count(self, bearer: int) -> None:
-        """Count a question of a bearer.
-
-        Raises:
-            ProtocolAborted: there were too many in this minute.
-        """
-        minute = int(time.monotonic() // 60)
-        if minute != self._minute:
-            self._minute, self._asked = minute, {}
-        self._asked[bearer] = self._asked.get(bearer, 0) + 1
-        if self._asked[bearer] > self.most:
-            raise ProtocolAborted("question", f"at most {self.most} a minute are answered; ask again in a minute", 429)
 
 
 def create_app(services: Mapping[str, AnyService]) -> FastAPI:
@@ -65,51 +41,36 @@ def create_app(services: Mapping[str, AnyService]) -> FastAPI:
     return task_app(front.standing, handlers)
 
 
-class Front:
+class Front(TaskFront[AnyService]):
     """Router: authorises requests, and forwards each to the service of the task."""
 
     def __init__(self, services: Mapping[str, AnyService]) -> None:
-        self._services, self._rates = services, {task: Rate() for task in services}
+        super().__init__(services, LARGEST_QUESTION)
+        self._rates = {task: Rate(PER_MINUTE, "question", "ask again in a minute") for task in services}
         # Answers wait for the other server, so its threads are no analyst's: else both servers could wait for each
         # other.
         self._others = ThreadPoolExecutor(FOR_PEER, "peer")
 
-    async def standing(self, task: str) -> Response:
-        """Respond to anybody with the state of the task."""
-        return await told(self._service(task).standing)
-
     async def reports(self, task: str, request: Request) -> Response:
         """Accept a batch from an owner."""
-        service = self._service(task)
+        service = self.service(task)
         owner, message = bearer_of(service.task, request, Role.OWNER), await body_of(request, LARGEST_BATCH)
         return await told(lambda: service.receive(owner, message))
 
-    async def close(self, task: str, request: Request) -> Response:
-        """Close the task for the coordinator."""
-        service = self._service(task)
-        bearer_of(service.task, request, Role.COORDINATOR)
-        message = await body_of(request, LARGEST_QUESTION)
-        return await told(lambda: service.close(message))
-
-    async def answers(self, task: str, request: Request) -> Response:
-        """Respond to an analyst's question."""
-        service = self._service(task)
-        self._rates[task].count(bearer_of(service.task, request, Role.ANALYST))
-        message = await body_of(request, LARGEST_QUESTION)
-        return await told(lambda: service.answer(message))
+    def count(self, task: str, analyst: int) -> None:
+        """Count a question. Raises `ProtocolAborted`: there were too many."""
+        self._rates[task].count(analyst)
 
     async def of_peer(self, task: str, what: str, request: Request) -> Response:
         """Respond to the other server."""
-        service = self._service(task)
-        _require_peer(service, request)
+        service = self.service(task)
+        if request.scope.get(PEER) != _other(service):
+            raise ProtocolAborted("peer", "the other server of this task alone may ask this", 403)
         if what not in service.OF_PEER:
             raise ProtocolAborted("peer", "it asks what this server does not know", 404)
         work, most = service.OF_PEER[what]
         message = await body_of(request, most)
         return await told(lambda: work(service, message), self._others)
-
-    def _service(self, task: str) -> AnyService:
-        return service_of(self._services, task)
 
 
 def sessions_of(services: Mapping[str, AnyService]) -> Callable[[Line, bytes], None]:
@@ -134,14 +95,6 @@ def sessions_of(services: Mapping[str, AnyService]) -> Callable[[Line, bytes], N
 def _other(service: AnyService) -> bytes:
     """The certificate of the other server."""
     return PEM_cert_to_DER_cert(service.task.servers[1 - service.party].certificate)
-
-
-def _require_peer(service: AnyService, request: Request) -> None:
-    if request.scope.get(PEER) != _other(service):
-        raise ProtocolAborted("peer", "the other server of this task alone may ask this", 403)
-
-
-# A server as a process, on one address.
 
 
 @dataclass(frozen=True, slots=True)

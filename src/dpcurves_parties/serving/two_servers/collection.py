@@ -35,9 +35,6 @@ from .report_set import OTHER, OVERHEAD, Listing, Report, ReportSet, Told, commo
 from .report_set import unpacked_batch as unpacked
 from .store import Decision, Frozen, Offer, Standing, Store, Stored, TaskState
 
-# SECRET. Secret from which a server derives all noise of a task, and the commitment that binds it to the secret.
-
-
 SIZE = 32
 
 
@@ -90,9 +87,6 @@ def lost(party: int) -> ProtocolAborted:
         " release; it would draw its noise again, so the task has ended and nothing is answered",
         409,
     )
-
-
-# Closing protocol of a task: server 1 freezes, server 0 decides on the set of reports, server 1 records it too.
 
 
 DECIDES, FOLLOWS = 0, 1
@@ -166,7 +160,10 @@ class Closing:
         self._require_party(DECIDES)
         with self._alone():
             if self.store.standing(self.task).state is not TaskState.CLOSED:
-                self._decide()
+                attempt = secrets.token_hex(16)
+                self.store.attempt(self.task, attempt)
+                theirs = Told.from_bytes(self.post("prepare", json.dumps({"attempt": attempt}).encode()))
+                self.store.decide(self.task, lambda ours: self._agreed(ours, theirs), attempt)
             standing, listing = self.store.listing(self.task)
             self.require_kept(standing)
             self.post("commit", Told(standing.set, standing.commitments or NOBODY, listing).to_bytes())
@@ -192,12 +189,6 @@ class Closing:
             yield
         finally:
             self._leading.release()
-
-    def _decide(self) -> None:
-        attempt = secrets.token_hex(16)
-        self.store.attempt(self.task, attempt)
-        theirs = Told.from_bytes(self.post("prepare", json.dumps({"attempt": attempt}).encode()))
-        self.store.decide(self.task, lambda ours: self._agreed(ours, theirs), attempt)
 
     def _agreed(self, ours: Listing, theirs: Told) -> Decision:
         first, second = theirs.commitments
@@ -260,9 +251,6 @@ class Closing:
             raise ProtocolAborted("peer", f"server {party} is to be asked this, not server {self.party}", AGAIN)
 
 
-# SECRET. Collection of the reports of one task at one server: storage, closing, and the single charge.
-
-
 LARGEST_QUESTION = 2**18
 """Bytes: more than the most thresholds that one message may ask for."""
 LARGEST_LISTING = 2**30
@@ -319,10 +307,7 @@ class Collection(ABC, Generic[Of]):
 
     Attributes:
         task: The task.
-        party: 0 or 1.
-        identity: Opens what was sealed to this server.
-        store: Storage of reports.
-        ledger: Ledger that is charged.
+        place: Resources of this server.
         peer: The way to the other server.
         OF_PEER: Requests that only the other server may make.
     """
@@ -330,14 +315,12 @@ class Collection(ABC, Generic[Of]):
     OF_PEER: ClassVar[OfPeer] = CLOSES
 
     task: Of
-    party: int
-    identity: Identity
-    store: Store
-    ledger: Ledger
-    peer: Channel
+    place: Resources
     _lock: Lock = field(default_factory=Lock, init=False)
 
     def __post_init__(self) -> None:
+        place, self.peer = self.place, self.place.channel(self.task)
+        self.party, self.identity, self.store, self.ledger = place.party, place.identity, place.store, place.ledger
         self.ledger.create(self.task.account)
         self.store.begin(self.task.hash)
         self._noise = NoiseSecret.of(self.identity, self.ledger, self.task.dataset, self.party, self.drawn_as)

@@ -18,11 +18,8 @@ from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves.queries import Query
 
 from ..identity import Server
-from ..messages import UNLIKE, ProtocolAborted, opened
+from ..messages import UNLIKE, ProtocolAborted, facts_of, opened
 from ..task_document import TaskDocument, kind_of, text_of
-
-# Messages of questions and their responses: each response names the very question that it answers.
-
 
 VERSION = 3
 """Version of the protocol of two servers."""
@@ -112,11 +109,7 @@ class Asked:
         )  # fmt: skip
 
     def echoed(self, message: bytes, who: str) -> Mapping[str, Any]:
-        """The object in a message, if it names this very question.
-
-        Raises:
-            ProtocolAborted: it does not.
-        """
+        """The object in a message, if it names this very question. Raises `ProtocolAborted`."""
         stored = opened(message, who)
         if any(stored.get(name) != value for name, value in self._facts().items()):
             raise ProtocolAborted(who, "it answered another question, or an earlier one", 502)
@@ -127,6 +120,23 @@ class Asked:
             "version": self.version, "task": self.task, "question": self.question, "at": list(self.at),
             "nonce": self.nonce,
         }  # fmt: skip
+
+
+def closed_standing(task: SharedTask, message: bytes) -> Mapping[str, Any]:
+    """What a server told of a task that is closed. Raises `ProtocolAborted`: it is open, or of another version."""
+    told = facts_of(message, "server", task=str, version=int, state=str, reports=int)
+    if (told["task"], told["version"]) != (task.hash, VERSION):
+        raise ProtocolAborted("server", "it is of another task or version", 502)
+    if told["state"] != "closed":
+        raise NotClosed
+    return told
+
+
+class NotClosed(ProtocolAborted):
+    """The task takes reports still."""
+
+    def __init__(self) -> None:
+        super().__init__("task", "it is not closed yet: dpcurves task close", 409)
 
 
 def require_set(message: Mapping[str, Any], named: Mapping[str, object], rule: str) -> None:
@@ -162,10 +172,7 @@ class Answer:
 # Tasks of two servers, whatever they compute from shares: the interface of a task, and the registry of their kinds.
 #
 # A kind of task is registered as an entry point of the group `GROUP`, under the name in the first field of its
-# documents,
-# with ``-`` for spaces: a `TaskKind`. So the servers' program knows none of them by import.
-
-
+# documents, with ``-`` for spaces: a `TaskKind`. So the servers' program knows none of them by import.
 GROUP = "dpcurves.shared_tasks"
 
 
@@ -184,11 +191,7 @@ class Sharing(Protocol):
         """SECRET: shares of each record for server 0 and for server 1."""
 
     def require(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse invalid shares.
-
-        Raises:
-            ValueError: one of them is no share of this task.
-        """
+        """Refuse invalid shares. Raises `ValueError`: one of them is no share of this task."""
 
     def warm(self) -> None:
         """Compile code in advance, so that the first answer does not wait for it."""

@@ -20,12 +20,9 @@ from dpcurves.noise.randomness import Randomness
 from ..channel import PATIENCE, Channel
 from ..messages import ProtocolAborted, facts_of
 from ..task_document import Role, Ticket
-from .kinds import SharedTask, Sharing
+from .kinds import SharedTask
 from .report_set import ID, NAME, Batch, Earlier, Report, place_of, public_key, sealed
 from .report_set import packed_batch as packed
-
-# SECRET. Client of an owner: reads the cells of its records, makes shares, encrypts them, and sends them.
-
 
 AT_ONCE = 1000
 
@@ -96,16 +93,13 @@ class Contribution:
         places = places[np.argsort(stream.words(len(places)))]
         encoding = self.task.encoding
         for start in range(0, len(places), AT_ONCE):
-            yield self._batch(encoding, places[start : start + AT_ONCE], name, stream)
-
-    def _batch(self, encoding: Sharing, places: IntArray, name: bytes, stream: Randomness) -> tuple[bytes, bytes]:
-        shares = encoding.shared(places, stream)
-        ids = [stream.octets(ID) for _ in shares]
-        first, second = (
-            sealed_reports(self.task, party, name, zip(ids, (share[party] for share in shares), strict=True))
-            for party in (0, 1)
-        )
-        return self._packed(0, name, first), self._packed(1, name, second)
+            shares = encoding.shared(places[start : start + AT_ONCE], stream)
+            ids = [stream.octets(ID) for _ in shares]
+            first, second = (
+                sealed_reports(self.task, party, name, zip(ids, (share[party] for share in shares), strict=True))
+                for party in (0, 1)
+            )
+            yield self._packed(0, name, first), self._packed(1, name, second)
 
     def _packed(self, party: int, name: bytes, reports: Sequence[Report]) -> bytes:
         return packed(self.task.hash, party, Batch(name, self.earlier, reports))
@@ -144,27 +138,16 @@ def sealed_reports(task: SharedTask, party: int, name: bytes, shares: Iterable[t
 
 
 def bearer_of(task: SharedTask, ticket: Path) -> Ticket:
-    """The ticket of an owner of this task.
-
-    Raises:
-        ValueError: the file holds none.
-    """
+    """The ticket of an owner of this task. Raises `ValueError`: the file holds none."""
     bearer = Ticket.read(ticket, Role.OWNER)
     require_task(bearer, task)
     return bearer
 
 
 def require_task(ticket: Ticket, task: SharedTask) -> None:
-    """Refuse a ticket of another task.
-
-    Raises:
-        ProtocolAborted: it is one.
-    """
+    """Refuse a ticket of another task. Raises `ProtocolAborted`."""
     if ticket.task != task.hash:
         raise ProtocolAborted("ticket", "it is of another task")
-
-
-# Client of the coordinator: lets both servers agree on the reports that count.
 
 
 class Closed(NamedTuple):
@@ -190,11 +173,8 @@ def close(
         ProtocolAborted: they do not agree, or can not be reached. Asked again, it ends the same way.
     """
     require_task(ticket, task)
-    server = Channel.to(task.servers[party].url, task.servers[party].certificate, patience)
-    try:
-        shown = b"" if seed is None else json.dumps({"seed": seed.hex()}).encode()
+    shown = b"" if seed is None else json.dumps({"seed": seed.hex()}).encode()
+    with Channel.to(task.servers[party].url, task.servers[party].certificate, patience) as server:
         told = server.post(f"/tasks/{task.hash}/close", shown, ticket.token)
         agreed = facts_of(told, "server", set=str, reports=int, owners=int)
-    finally:
-        server.close()
     return Closed(agreed["set"], agreed["reports"], agreed["owners"])

@@ -15,19 +15,13 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from ..messages import ProtocolAborted
 
 # Shares sealed to one server, by HPKE (RFC 9180): X25519, HKDF-SHA256, AES-128-GCM, one message each.
-
-
 OVERHEAD = 32 + 16
 """Bytes that sealing adds: a key of its own, and a tag."""
 _SUITE = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM)
 
 
 def public_key(digits: str) -> X25519PublicKey:
-    """The key that a task names.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """The key that a task names. Raises `ValueError`: it is none."""
     try:
         return X25519PublicKey.from_public_bytes(bytes.fromhex(digits))
     except ValueError:
@@ -53,8 +47,6 @@ def place_of(task: str, party: int, contribution: bytes, report: bytes) -> bytes
 
 
 # A batch of sealed reports on its way to one server: a header, then records of one size. Nothing may follow.
-
-
 MAGIC = b"DPCF"
 FORMAT = 2
 ID = 16
@@ -128,9 +120,6 @@ def unpacked_batch(message: bytes, task: str, party: int, size: int) -> Batch:
     return Batch(contribution, Earlier(earlier), reports)
 
 
-# Intersection of the servers' reports: those both have, with equal public halves, count. Both compute its hash.
-
-
 DIGEST = 16
 NONE = "00" * NAME
 OTHER = "the servers agreed on other sets of them or other noise; a store was put back, nothing is answered"
@@ -192,11 +181,7 @@ class Told(NamedTuple):
 
     @classmethod
     def from_bytes(cls, message: bytes) -> Told:
-        """The inverse of `to_bytes`.
-
-        Raises:
-            ProtocolAborted: as `unpacked`.
-        """
+        """The inverse of `to_bytes`. Raises `ProtocolAborted`: as `unpacked`."""
         listing = unpacked(message[3 * NAME :])
         name, first, second = (message[start : start + NAME].hex() for start in range(0, 3 * NAME, NAME))
         return cls(_known(name), (_known(first), _known(second)), listing)
@@ -212,11 +197,7 @@ def packed(listing: Listing) -> bytes:
 
 
 def unpacked(message: bytes) -> dict[bytes, bytes]:
-    """The listing in a message.
-
-    Raises:
-        ProtocolAborted: it is none, or names a report twice.
-    """
+    """The listing in a message. Raises `ProtocolAborted`: it is none, or names a report twice."""
     record = ID + DIGEST
     if len(message) < 4 or len(message) != 4 + record * int.from_bytes(message[:4], "big"):
         raise ProtocolAborted("peer", "its listing of reports is cut off, or something follows it")

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
-from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
 import sqlalchemy as sql
 from sqlalchemy import Column, Connection, Table, delete, func, insert, select, update
 
-from dpcurves.ledger.database import alone, make_tables
+from dpcurves.ledger.database import alone
 
 from ..database import ServerDatabase
 from ..messages import ProtocolAborted
 from .report_set import Earlier, Listing, ReportSet
-
-# SECRET. The tables in which one server keeps its tasks and their reports, and where a task stands.
-
 
 METADATA = sql.MetaData()
 TASKS = Table(
@@ -114,9 +110,6 @@ def write_of(connection: Connection, task: str, **facts: object) -> None:
     connection.execute(update(TASKS).where(TASKS.c.task == task).values(**facts))
 
 
-# SECRET. Storage of one server: the shares that owners sent, and the set that counts. As durable as its ledger.
-
-
 OTHER_CONTRIBUTION = (
     "other records were sent with it before, and one ticket is good for one file; to put these in their place,"
     " contribute with --earlier replace"
@@ -166,8 +159,7 @@ class Store:
     """Storage of the reports of all tasks of one server, in its ledger's database; `who` is its name in errors."""
 
     def __init__(self, url: str, who: str = "") -> None:
-        self._database = ServerDatabase(url, who)
-        self._database.write(partial(make_tables, tables=METADATA))
+        self._database = ServerDatabase(url, who, METADATA)
 
     def begin(self, task: str) -> None:
         """Create the row of a task, if it is new."""
@@ -193,9 +185,16 @@ class Store:
 
         def work(connection: Connection) -> int:
             lock(connection, task)
-            _require_open(connection, task)
+            state = standing_of(connection, task).state
+            if state is TaskState.CLOSED:
+                raise ProtocolAborted("reports", "the task is closed; it takes no more", 409)
+            if state is TaskState.FROZEN:
+                raise Frozen
             kept = _bound(connection, task, offer)
-            new = _new(connection, task, offer.reports)
+            ids = [report.id for report in offer.reports]
+            found = select(REPORTS.c.id).where(REPORTS.c.task == task, REPORTS.c.id.in_(ids))
+            known = set(connection.execute(found).scalars())
+            new = list({report.id: report for report in offer.reports if report.id not in known}.values())
             if kept + len(new) > most:
                 raise ProtocolAborted("reports", f"at most {most} of one owner are taken; {kept} are here", 409)
             if new:
@@ -288,7 +287,10 @@ class Store:
             (ids, name), commitments = decide(_listing(connection, task))
             if standing.state is TaskState.CLOSED and (standing.set, standing.commitments) != (name, commitments):
                 raise ProtocolAborted("reports", "another set of them, or other noise, was agreed on before", 409)
-            _forget_others(connection, task, frozenset(ids))
+            counted, kept = frozenset(ids), select(REPORTS.c.number, REPORTS.c.id).where(REPORTS.c.task == task)
+            others = [{"gone": row.number} for row in connection.execute(kept) if row.id not in counted]
+            if others:
+                connection.execute(delete(REPORTS).where(REPORTS.c.number == sql.bindparam("gone")), others)
             facts = {"set": name, "reports": len(ids), "commitments": " ".join(commitments)}
             write_of(connection, task, state=TaskState.CLOSED.value, attempt=None, **facts)
 
@@ -322,14 +324,6 @@ class Store:
         return self._database.read(work)
 
 
-def _require_open(connection: Connection, task: str) -> None:
-    state = standing_of(connection, task).state
-    if state is TaskState.CLOSED:
-        raise ProtocolAborted("reports", "the task is closed; it takes no more", 409)
-    if state is TaskState.FROZEN:
-        raise Frozen
-
-
 def _bound(connection: Connection, task: str, offer: Offer) -> int:
     """Number of the owner's reports here, once its ticket is bound to this contribution alone."""
     ours = CONTRIBUTIONS.c.task == task, CONTRIBUTIONS.c.owner == offer.owner
@@ -348,13 +342,6 @@ def _bound(connection: Connection, task: str, offer: Offer) -> int:
     return 0
 
 
-def _new(connection: Connection, task: str, reports: Sequence[Stored]) -> list[Stored]:
-    ids = [report.id for report in reports]
-    found = select(REPORTS.c.id).where(REPORTS.c.task == task, REPORTS.c.id.in_(ids))
-    known = set(connection.execute(found).scalars())
-    return list({report.id: report for report in reports if report.id not in known}.values())
-
-
 def _count(connection: Connection, task: str, owner: int, more: int) -> None:
     """So many more reports are stored, of the task and of the owner."""
     ours = CONTRIBUTIONS.c.task == task, CONTRIBUTIONS.c.owner == owner
@@ -365,13 +352,6 @@ def _count(connection: Connection, task: str, owner: int, more: int) -> None:
 def _listing(connection: Connection, task: str) -> Listing:
     rows = connection.execute(select(REPORTS.c.id, REPORTS.c.digest).where(REPORTS.c.task == task))
     return {row.id: row.digest for row in rows}
-
-
-def _forget_others(connection: Connection, task: str, counted: Container[bytes]) -> None:
-    kept = select(REPORTS.c.number, REPORTS.c.id).where(REPORTS.c.task == task)
-    others = [{"gone": row.number} for row in connection.execute(kept) if row.id not in counted]
-    if others:
-        connection.execute(delete(REPORTS).where(REPORTS.c.number == sql.bindparam("gone")), others)
 
 
 def _marks(connection: Connection, task: str, size: int) -> bytes:
