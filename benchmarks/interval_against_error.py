@@ -55,7 +55,7 @@ from dpcurves.curves import (
     SurvivalQuestion,
 )
 from dpcurves.curves.confusion import RATES
-from dpcurves.curves.summary_questions import VarianceQuestion
+from dpcurves.curves.summary_questions import MeanQuestion, VarianceQuestion
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves_streams.mechanisms import STREAMS
@@ -296,8 +296,9 @@ def moments(release: Release) -> Iterator[Told]:
     for place, (name, value) in enumerate(found.statistics.items()):
         rows = at_place(found.intervals, place)
         yield from release.intervals(f"summary: {name}", value, rows, [each[place] for each in truths])
-    mean = SummaryQuestion("x", grid.lower, grid.upper, moments=1)
-    for question, place in ((mean, 2), (VarianceQuestion("x", grid.lower, grid.upper), 3)):
+    for question, place in (
+        (MeanQuestion("x", grid.lower, grid.upper), 2), (VarianceQuestion("x", grid.lower, grid.upper), 3)
+    ):  # fmt: skip
         found = release.answer(question, {"x": sample})
         alone = [each[place] for each in truths]
         yield from release.intervals(f"{found.statistic} alone", found.value, found.interval, alone)
