@@ -3,12 +3,12 @@
 `python benchmarks/marks_of_few_records.py [--kept] [--keep] [--only TEXT ...] [--releases N] [--tasks N] [--quick]
 [--seed N] [--data FOLDER] [--file FILE]`. Each line is a task, its mark (at most, unless it says at least), what was
 measured with its standard error, the worst case, of how many releases of each case, and whether it is at its mark;
-below stands why not, from `accuracy/reasons.toml`. Everything is measured by functions of other benchmarks: curves of
-few records by `regimes.py`, `smooth_laws.py` and `survival_few.py`, intervals by `interval_against_error.py` and
-`coverage_of_intervals.py`, tests by `levels_of_tests.py`, forecasts by `forecast_against_measured.py`. `--kept`
-measures nothing and prints what earlier runs kept with `--keep`; lines of other tasks stay in the file. A whole run
-takes hours of one core; `--releases` says how many releases each case has, `--tasks` how many tasks each regime has at
-most. Nothing is asserted.
+below stands why not, from `accuracy/reasons.toml` and `few_reasons.toml` beside it. Everything is measured by functions
+of other benchmarks: curves of few records by `regimes.py`, `smooth_laws.py` and `survival_few.py`, intervals by
+`interval_against_error.py` and `coverage_of_intervals.py`, tests by `levels_of_tests.py`, forecasts by
+`forecast_against_measured.py`. `--kept` measures nothing and prints what earlier runs kept with `--keep`; lines of
+other tasks stay in the file. A whole run takes hours of one core; `--releases` says how many releases each case has,
+`--tasks` how many tasks each regime has at most. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ class Terms(NamedTuple):
     folder: Path
 
     def run(self, *only: str, halves: tuple[Half, ...] = tuple(Half)) -> Run:
-        """The same for the table of regimes: two releases of each draw of the records, under both adjacencies."""
+        """Say it to the table of regimes: two releases of each draw of the records, under both adjacencies."""
         effort = Effort("full", max(self.releases // 2, 1), min(self.releases, 2), self.tasks, 4096)
         return Run(effort, self.seed, halves, self.folder, only)
 
     @property
     def laws(self) -> Namespace:
-        """The same for smooth laws."""
+        """Say it to smooth laws."""
         return Namespace(releases=self.releases, seed=self.seed, cells=4096, records=[1_000, 10_000], half=None)
 
 
