@@ -211,15 +211,17 @@ class Found(NamedTuple):
         return each.standard_error / self._at_least(each, "error")
 
 
-def found(case: Case, rehearsals: int | None, seed: int) -> Found:
+def found(case: Case, rehearsals: int | None, seed: int, *, made_up: bool = True) -> Found:
     """Draw two tables of the law; forecast of the one, measure on the other; and forecast of made-up records."""
     draw = np.random.default_rng([seed, case.records, DATA.index(case.data), *case.kind.encode()])
     tables = [KINDS[case.kind].columns(case.data, draw, case.records) for _ in range(2)]
     alike, measured = (
         dp.forecast(*case.asked, like=table, rehearsals=rehearsals, generator=draw).expected[0] for table in tables
     )
-    made_up = dp.forecast(*case.asked, records=case.records, rehearsals=rehearsals, generator=draw)
-    return Found(case, alike, measured, made_up.expected)
+    if not made_up:
+        return Found(case, alike, measured, ())
+    others = dp.forecast(*case.asked, records=case.records, rehearsals=rehearsals, generator=draw)
+    return Found(case, alike, measured, others.expected)
 
 
 def told(all_found: Sequence[Found]) -> Iterator[tuple[str, ...]]:

@@ -55,7 +55,7 @@ from dpcurves.curves import (
     SurvivalQuestion,
 )
 from dpcurves.curves.class_curves import RATES
-from dpcurves.curves.summary import VarianceQuestion
+from dpcurves.curves.summary import MeanQuestion, VarianceQuestion
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves_streams.mechanisms import STREAMS
@@ -79,14 +79,20 @@ error in half widths. Where an interval ends at edges of cells, an error counts 
 chosen on these laws but how many finer cells a ROC curve counts, on its continuous and skewed scores, and from how
 many records on a variance counts cells of its values: {releases} releases of each case at level {level} and epsilon
 {epsilon}, half of them under each adjacency. A star is below the level, and a plus above it, by what chance does once
-in 30,000 times. `python benchmarks/interval_against_error.py --page docs/intervals.md` measures it again.
+in 30,000 times.
 
-Why some are wide, at 90 % and epsilon 1:
+Of {releases} releases a share has a standard error of {error:.2f}, and kinds of data share random numbers, so that
+cells of one row, and readings of one answer, err together: where net benefit held 0.71 to 0.88 of 24 releases, it held
+0.88 of 120 (3,000 continuous scores), and where variances of 3,000 clamped records held 0.71, 0.85 of 200 and 0.91 of
+800 others. `python benchmarks/interval_against_error.py --page docs/intervals.md` measures it again, and
+`python benchmarks/marks_of_few_records.py --kept` prints widths with standard errors beside what they are to be.
+
+Each cell has the share that held / width over error. Why some are wide, at 90 % and epsilon 1:
 
 - *Areas of tied, heaped or clamped scores on a grid of numbers*: scores of one cell may be equal, or in any order, and
   no count tells which. At 30,000 records such pairs take 0.046 to 0.089, where noise asks 0.0015. Ten scores that are
-  declared (`Values`) have 1.03 to 1.05.
-- *Area of a ROC curve of 3,000 continuous scores*: 2.7 to 3.9. With a tenth of the loss for four finer cells in each
+  declared (`Values`) have 0.8 to 1.2. A difference of two areas has both.
+- *Area of a ROC curve of 3,000 continuous scores*: 2.2 to 3.9. With a tenth of the loss for four finer cells in each
   piece it was 1.9, but the area itself erred 1.2 and on zero-inflated scores 1.3 times as much; with 130 or 514 cells
   in one table of prefixes 1.9 and 1.4, and it erred 1.3 and 1.6 times as much. At 30,000 finer cells are counted: 1.5,
   and the area errs 0.8 to 1.0 times as much, 1.3 times where positives are rare.
@@ -94,17 +100,22 @@ Why some are wide, at 90 % and epsilon 1:
   0.1 and above 0.9, and narrower ones at both ends (316 in all), leave 0.018, but on spread scores of 3,000 records the
   area errs 1.6 times as much, the Brier score 1.6 times, the average precision 1.4 times. So hundredths stay, and a
   note says to name a grid.
-- *Gini's statistics*: 1.3 to 3.2. Values may lie at the low ends of their cells below the median and at the high ends
-  above it, which moves the mean difference by half a cell; the interval is no wider than that and the noise. Narrower
-  cells, or declared values, leave less open.
-- *Average precision*: 0.9 to 1.4 where a third and more are positive, 3.4 and 4.5 of 3,000 records with 150 positives:
-  the outer ends of the basic and the percentile interval are taken there, for the basic one alone held 0.86.
-- *Variances for the population*: 1.2 to 1.4 at 30,000 records, where cells are counted beside sums and squares; of 300
-  and 3,000 records 0.9 to 3.0, for how squares scatter is then known by the bounds alone.
+- *Gini's statistics*: 1.2 to 4.1, and 0.7 where values are few and skewed. Values may lie at the low ends of their
+  cells below the median and at the high ends above it, which moves the mean difference by half a cell; the interval is
+  no wider than that and the noise. Narrower cells, or declared values, leave less open.
+- *Average precision*: 0.8 to 1.4 where a third and more are positive, 2.5 to 3.1 where many scores are clamped into one
+  cell, 4.4 and 4.8 of 3,000 records with 150 positives: the outer ends of the basic and the percentile interval are
+  taken there, for the basic one alone held 0.86.
+- *Variances for the population*: 1.1 to 2.0 at 30,000 records, where cells are counted beside sums and squares; of 300
+  and 3,000 records 1.0 to 2.4, for how squares scatter is then known by the bounds alone.
+- *Counts for the population*: 2.5 to 6.3. Where a record may come or go, the number of people is private, and taken to
+  vary as a Poisson variable does; here it does not.
 - *Means over pairs that are read from cells of a distribution function* (variance, area between two curves, collision
   probability): whatever values have inside their cells is left open; declared values leave nothing open.
-- *Kolmogorov-Smirnov statistic*: up to 2.5 at 1,000 records, 1.1 to 1.8 at 100,000. Which threshold has the largest
-  difference is not known where noise is large.
+- *Kolmogorov-Smirnov statistic, calibration error of scores*: up to 2.7 and 5.1. Which threshold has the largest
+  difference is not known where noise is large, and each group may be off in the worse direction.
+- *Survival medians of 300 records*: 1.4 to 60 (skewed times on 1,000 cells). The interval is where the band crosses one
+  half, and the band is made from noise alone; the point is read from a curve that is shrunk to smooth hazards.
 """
 
 
@@ -296,8 +307,9 @@ def moments(release: Release) -> Iterator[Told]:
     for place, (name, value) in enumerate(found.statistics.items()):
         rows = at_place(found.intervals, place)
         yield from release.intervals(f"summary: {name}", value, rows, [each[place] for each in truths])
-    mean = SummaryQuestion("x", grid.lower, grid.upper, moments=1)
-    for question, place in ((mean, 2), (VarianceQuestion("x", grid.lower, grid.upper), 3)):
+    for question, place in (
+        (MeanQuestion("x", grid.lower, grid.upper), 2), (VarianceQuestion("x", grid.lower, grid.upper), 3)
+    ):  # fmt: skip
         found = release.answer(question, {"x": sample})
         alone = [each[place] for each in truths]
         yield from release.intervals(f"{found.statistic} alone", found.value, found.interval, alone)
@@ -894,14 +906,16 @@ def shown(row: Row | None, level: float) -> str:
 
 def page(found: Sequence[Row], options: argparse.Namespace) -> str:
     """Write the table as a page of the documentation."""
-    lines = [PAGE.format(level=options.level, releases=options.releases, epsilon=options.epsilon)]
+    error = (options.level * (1 - options.level) / options.releases) ** 0.5
+    lines = [PAGE.format(level=options.level, releases=options.releases, epsilon=options.epsilon, error=error)]
     by_place = {(row.name, row.whom, row.case.records, row.case.data): row for row in found}
     for whom, records in dict.fromkeys((row.whom, row.case.records) for row in found):
         lines += [f"\n## {records:,} records, for {'these records' if whom == 'records' else 'the population'}\n"]
         lines += [f"| reading | {' | '.join(options.data)} |", "|---|" + "---|" * len(options.data)]
-        for name in dict.fromkeys(row.name for row in found):
+        for name in dict.fromkeys(row.name for row in found if (row.whom, row.case.records) == (whom, records)):
             cells = (by_place.get((name, whom, records, data)) for data in options.data)
-            lines.append(f"| {name} | {' | '.join(shown(row, options.level) for row in cells)} |")
+            told = (shown(row, options.level).replace("  ", " / ") for row in cells)
+            lines.append(f"| {name} | {' | '.join(told)} |")
     return "\n".join(lines) + "\n"
 
 

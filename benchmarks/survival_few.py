@@ -111,6 +111,22 @@ def errors(law: str, records: int, epsilon: str, seed: int) -> list[float]:
     return [float(np.sqrt(np.mean((curve - truth) ** 2))) for curve in curves]
 
 
+def lung_errors(columns: Mapping[str, FloatArray], epsilon: str, releases: int) -> FloatArray:
+    """Errors over the edges of the grid and over days, (releases, 2)."""
+    time, event = columns["time"], columns["event"]
+    days, place = np.unique(time, return_inverse=True)
+    at_risk = len(time) - np.searchsorted(np.sort(time), days)
+    share = np.append(1.0, np.cumprod(1 - np.bincount(place, event) / at_risk))
+    edges = np.arange(CELLS + 1.0)
+    at_edges = share[np.searchsorted(days, edges, side="left")]
+    found = []
+    for seed in range(releases):
+        curve = released(time, event, epsilon, seed).y
+        off = curve - at_edges, np.interp(days, edges, curve) - share[1:]
+        found.append([float(np.sqrt(np.mean(each**2))) for each in off])
+    return np.array(found)
+
+
 def lung(epsilons: Sequence[str], releases: int, console: Console) -> None:
     """The lung cohort, beside what the literature prints of it."""
     columns = cohort("lung")
@@ -118,19 +134,10 @@ def lung(epsilons: Sequence[str], releases: int, console: Console) -> None:
         console.print("The lung cohort is not there: pip install --no-deps lifelines")
         return
     time, event = columns["time"], columns["event"]
-    days, place = np.unique(time, return_inverse=True)
-    at_risk = len(time) - np.searchsorted(np.sort(time), days)
-    share = np.append(1.0, np.cumprod(1 - np.bincount(place, event) / at_risk))
-    edges = np.arange(CELLS + 1.0)
-    at_edges = share[np.searchsorted(days, edges, side="left")]
     title = f"lung cohort, {len(time)} patients, {event.sum():.0f} events, {releases} releases of each"
     table = Table("epsilon", "over edges", "over days", "Veeraragavan et al. 2024", title=title)
     for epsilon in track(epsilons, "epsilons", console=Console(stderr=True)):
-        found = []
-        for seed in range(releases):
-            curve = released(time, event, epsilon, seed).y
-            off = curve - at_edges, np.interp(days, edges, curve) - share[1:]
-            found.append([float(np.sqrt(np.mean(each**2))) for each in off])
+        found = lung_errors(columns, epsilon, releases)
         mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / releases**0.5
         told = [f"{each:.4f} ± {spread:.4f}" for each, spread in zip(mean, error, strict=True)]
         table.add_row(epsilon, *told, THEIRS.get(epsilon, "not printed"))

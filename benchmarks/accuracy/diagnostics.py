@@ -55,12 +55,12 @@ def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line]:
     for adjacency in BOTH if run.effort.name == "full" else BOTH[:1]:
         for terms in _terms(run):
             named = f"n*eps {terms[0] * float(terms[1]):,.0f}, {adjacency.value}, pure"
-            if run.takes("ROC"):
+            if run.takes(f"ROC, {named}"):
                 step(f"areas, {named}")
                 areas = [_area(setting, run) for setting in _settings(*terms, adjacency, run)]
                 if areas:
                     yield _line(f"ROC, {named}", "median area error over the best bins", AREA_MARK, areas)
-            if run.takes("calibration"):
+            if run.takes(f"calibration, {named}"):
                 step(f"calibration, {named}")
                 laws = [_calibration(law, *terms, adjacency, run) for law in CHANCES]
                 yield _line(f"calibration, {named}", "error over ten bins", CALIBRATION_MARK, laws)

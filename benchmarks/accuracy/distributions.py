@@ -176,7 +176,7 @@ def _metrics(regime: Regime) -> tuple[str, ...]:
 
 def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line | Beside]:
     """The lines of each regime; `step` is told what is being measured. All rows beside ours where all are compared."""
-    for regime in (each for each in REGIMES if run.takes(each.name)):
+    for regime in REGIMES:
         for group in _groups(regime, run):
             found = []
             for setup in group:
@@ -189,11 +189,18 @@ def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line | Beside]:
 
 def _groups(regime: Regime, run: Run) -> Iterator[list[Setup]]:
     """The setups of one regime under one kind of loss and neighbours."""
+    terms = [
+        (each, kind)
+        for each, kind in product(regime.neighbours, regime.kinds)
+        if run.takes(f"{regime.name}, {each.value}, {kind}")
+    ]
+    if not terms:
+        return
     tasks = [task for task in regime.tasks if half_of(task) in run.halves and _is_there(task, run)]
     alike = list(product(tasks, regime.records, regime.epsilons))
     if len(alike) > run.effort.setups:
         alike = alike[:: len(alike) // run.effort.setups][: run.effort.setups]
-    for neighbours, kind in product(regime.neighbours, regime.kinds):
+    for neighbours, kind in terms:
         if alike:
             yield [Setup(regime, *each, neighbours, kind) for each in alike]
 

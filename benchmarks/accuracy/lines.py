@@ -77,6 +77,7 @@ class Line(NamedTuple):
         where: Its name.
         least: Whether the mark is the least, not the most that it is to be.
         either: Whether a ratio is to be at most the mark either way.
+        releases: Of how many releases of each case; 0: as many as the run says.
     """
 
     regime: str
@@ -88,6 +89,7 @@ class Line(NamedTuple):
     where: str
     least: bool = False
     either: bool = False
+    releases: int = 0
 
     @property
     def missed(self) -> float:
@@ -115,12 +117,16 @@ class Line(NamedTuple):
 
 def show(console: Console, title: str, lines: Sequence[Line]) -> None:
     """Print the lines as a table, and below it why lines are beside their marks."""
-    table = Table("regime", "asked", "mark", "mean ± se", "worst", "where", "at it", title=title, title_justify="left")
+    counted = ("releases",) * any(line.releases for line in lines)
+    head = "regime", "asked", "mark", "mean ± se", "worst", "where", *counted, "at it"
+    table = Table(*head, title=title, title_justify="left")
     reasons = list(dict.fromkeys(line.why for line in lines if line.why))
     for line in lines:
         mean = f"{line.mean:.3f} ± {line.error:.3f}"
         verdict = f"{line.verdict} ({reasons.index(line.why) + 1})" if line.why else line.verdict
-        table.add_row(line.regime, line.asked, f"{line.mark:g}", mean, f"{line.worst:.2f}", line.where, verdict)
+        mark = f"{'at least ' * line.least}{line.mark:g}"
+        many = [f"{line.releases}"] * len(counted)
+        table.add_row(line.regime, line.asked, mark, mean, f"{line.worst:.2f}", line.where, *many, verdict)
     console.print(table)
     for number, reason in enumerate(reasons, start=1):
         console.print(f"({number}) {reason}", highlight=False)

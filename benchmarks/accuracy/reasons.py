@@ -7,12 +7,12 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-FILE = Path(__file__).with_name("reasons.toml")
+FILES = tuple(Path(__file__).with_name(name) for name in ("reasons.toml", "few_reasons.toml"))
 UNKNOWN = "No reason is known."
 
 
 class Reason(NamedTuple):
-    """One entry of the file: of the entries that a line fits, the first one is its reason.
+    """One entry of a file: of the entries that a line fits, the first one is its reason.
 
     Attributes:
         regime: How the name of the line's regime begins.
@@ -38,6 +38,6 @@ def reason_of(regime: str, asked: str) -> str:
 
 @cache
 def reasons() -> tuple[Reason, ...]:
-    """All that the file says, in order."""
-    entries = tomllib.loads(FILE.read_text(encoding="utf-8"))["reason"]
+    """All that the files say, in order."""
+    entries = [each for file in FILES for each in tomllib.loads(file.read_text(encoding="utf-8"))["reason"]]
     return tuple(Reason(**{**each, "asked": tuple(each.get("asked", ()))}) for each in entries)
