@@ -293,7 +293,7 @@ class Picture:
 
     @property
     def is_first(self) -> bool:
-        """Whether nothing of ours was drawn there before."""
+        """True where nothing of ours was drawn before."""
         return self.before == 0
 
     def entry(self, words: str = "") -> str | None:
@@ -323,7 +323,7 @@ class Picture:
         self.ax.step(edges, heights, where="post", color=color, linestyle=dash, linewidth=width, label=self.entry())
 
     def nested(self) -> list[tuple[Shade, float]]:
-        """What is shaded, and the width of its bars: the last one lies within the others."""
+        """The shades, each with the width of its bars: the last one lies within the others."""
         return [(shade, 7.0) for shade in self.shades[:-1]] + [(shade, 4.0) for shade in self.shades[-1:]]
 
     def plot(self, x: ArrayLike, y: ArrayLike, form: str = "o", **style: Any) -> None:

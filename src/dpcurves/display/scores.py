@@ -316,7 +316,7 @@ def draw_calibration(
 
 
 def _draw_observed(picture: Picture, x: FloatArray, y: FloatArray) -> None:
-    """What was observed, in its intervals: those for the population are thin, with caps."""
+    """Draw what was observed in its intervals: those for the population are thin, with caps."""
     for lower, upper, words in picture.shades:
         width, alpha = _bar_of(words)
         label, color = once(picture.ax, words), picture.style.color

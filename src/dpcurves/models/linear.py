@@ -328,7 +328,7 @@ SCALERS: Mapping[str, Callable[[Any], tuple[Any, Any]]] = MappingProxyType(
         "RobustScaler": lambda step: (step.center_, step.scale_),
     }
 )
-"""What is taken off columns, and what they are divided by; None: nothing."""
+"""The centres that are taken off columns, and the spreads that divide them; None: none."""
 STEPS: Mapping[str, Callable[[Any, tuple[Feature, ...]], tuple[Feature, ...]]] = MappingProxyType(
     {
         **dict.fromkeys(SCALERS, _scaled), "PolynomialFeatures": _powers, "FunctionTransformer": _function,
