@@ -9,13 +9,13 @@ from fractions import Fraction
 from math import sqrt
 from typing import NamedTuple
 
-from ..conversation import Plan, UnsupportedQuery
-from ..laws import Block, CountLaw, Family, Noise, NoisySums, PathSums
+from ..conversation import Plan
+from ..laws import Block, CountLaw, NoisySums, PathSums
 from ..noise.randomness import Memory, Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss
-from ..queries import PrefixQuery, Query
-from .base import Counter
-from .linear import drawable, draws, require_loss
+from ..queries import PrefixQuery
+from .base import Answering, Counter
+from .linear import allowed_for, draws, noise_for, require_loss
 
 # Noise that is drawn from a secret key and the name of what it is added to: nothing is stored.
 
@@ -134,7 +134,7 @@ MISSING = "missing"
 
 
 @dataclass(frozen=True, slots=True)
-class LazyTree:
+class LazyTree(Answering):
     """The noise of all dyadic blocks on the path of a threshold (Barczewski, Mawass and Ramon, Theorem 1), in time.
 
     Whoever asks for one count pays for all; thresholds may be chosen one after the other, seeing the answers before.
@@ -150,11 +150,11 @@ class LazyTree:
     has its old answer. Whether they changed is not looked into: to refuse would tell.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, PrefixQuery):
-            raise UnsupportedQuery(
-                "question", f"a path of noises counts prefixes; it cannot answer {type(query).__name__}"
-            )
+    answers = (PrefixQuery,)
+    called = "a path of noises"
+    refusal = "{called} counts prefixes; it cannot answer {kind}"
+
+    def _plan(self, query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         law = path_law(query, loss, adjacency)
         name = f"noise path through {law.levels} levels"
         return Plan(query, loss, adjacency, name, law, float(f"{sqrt(law.variance):.9g}"))
@@ -212,22 +212,15 @@ def path_law(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Pat
     require_loss(loss)
     depth = (query.slots - 1).bit_length()
     coming, moving = depth // 2 + 1, max(depth, 1)
-    allowed = _allowed(loss, adjacency.unit.records)
+    allowed = allowed_for(loss, adjacency)
     if isinstance(adjacency, AddRemove):
         price, missing = allowed / coming, allowed
     else:
         price, missing = allowed / moving, allowed * (1 - Fraction(coming, moving))
     levels = depth if depth > 0 and depth % 2 == 0 else depth + 1
-    return PathSums(query.slots, query.at, levels, _noise(price, loss), _noise(missing, loss) if missing else None)
-
-
-def _allowed(loss: PrivacyLoss, records: int) -> Fraction:
-    """The budget of one record: the sum of ``1 / scale`` of all noises that it shifts by 1, or of ``1 / variance``."""
-    return 2 * loss.rho / records**2 if loss.epsilon is None else loss.epsilon / records
-
-
-def _noise(price: Fraction, loss: PrivacyLoss) -> Noise:
-    return drawable(Noise(Family.LAPLACE if loss.is_pure else Family.GAUSSIAN, 1 / price), loss)
+    return PathSums(
+        query.slots, query.at, levels, noise_for(price, loss), noise_for(missing, loss) if missing else None
+    )
 
 
 def _name(block: Block) -> str:

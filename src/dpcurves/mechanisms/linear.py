@@ -7,20 +7,17 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod, sqrt
 from operator import add
-from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ..arguments import Refused
+from ..arrays import IntArray
 from ..conversation import Plan, UnsupportedQuery
 from ..laws import Family, IntervalSums, Noise, NoisySums, Tier
 from ..noise import discrete_gaussian, discrete_laplace
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss
 from ..queries import CountQuery, PartitionQuery, Query, RegionQuery, SubsetQuery, SumQuery
-from ..queries.query import Places, laid_out
-from .base import ExactTable, Mechanism
+from ..queries.query import Places
+from .base import Answering, ExactTable
 from .tree_strategy import DISCRETE, Shape, best_shape
 
 # Calibration of noise: from shares of a loss to exact laws for the sums of a plan, with the proof.
@@ -59,7 +56,7 @@ def law_over(
     levels = tuple(
         Tier(tiling, noise_of(query, loss * share, adjacency)) for tiling, share in zip(tilings, shares, strict=True)
     )
-    missing = None if isinstance(query, SumQuery) else noise_of(query, loss, adjacency)
+    missing = None if query.is_signed else noise_of(query, loss, adjacency)
     return IntervalSums(query.rows, query.cells, levels, missing)
 
 
@@ -71,10 +68,30 @@ def noise_of(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
     """
     if query.per_record_sensitivity < 1:
         raise UnsupportedQuery("half", f"a record must be able to add at least 1, got {query.per_record_sensitivity}")
+    return _noise(distance(query, adjacency), squared_distance(query, adjacency), loss)
+
+
+def _noise(distance: Fraction, squared: Fraction, loss: PrivacyLoss) -> Noise:
+    """Noise for values that move by these distances at most. Raises `UnsupportedQuery` as `noise_of` does."""
     require_loss(loss)
     if loss.epsilon is not None:
-        return drawable(Noise(Family.LAPLACE, distance(query, adjacency) / loss.epsilon), loss)
-    return drawable(Noise(Family.GAUSSIAN, squared_distance(query, adjacency) / (2 * loss.rho)), loss)
+        return drawable(Noise(Family.LAPLACE, distance / loss.epsilon), loss)
+    return drawable(Noise(Family.GAUSSIAN, squared / (2 * loss.rho)), loss)
+
+
+def allowed_for(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
+    """The budget of one record: the sum of ``1 / scale`` of all noises that it shifts by 1, or of ``1 / variance``."""
+    records = adjacency.unit.records
+    return 2 * loss.rho / records**2 if loss.epsilon is None else loss.epsilon / records
+
+
+def noise_for(price: Fraction, loss: PrivacyLoss) -> Noise:
+    """The noise of a value, a change of which by 1 has this price, of `allowed_for`.
+
+    Raises:
+        UnsupportedQuery: no sampler has that much noise.
+    """
+    return drawable(Noise(Family.LAPLACE if loss.is_pure else Family.GAUSSIAN, 1 / price), loss)
 
 
 def require_loss(loss: PrivacyLoss) -> None:
@@ -102,7 +119,7 @@ def squared_distance(query: Query, adjacency: Adjacency) -> Fraction:
     Sums have signs: records that go may take ``-half`` out of the same cell that records that come add ``+half`` to.
     There the L2 distance is the L1 distance. Counts cannot do that.
     """
-    if isinstance(query, SumQuery):
+    if query.is_signed:
         return distance(query, adjacency) ** 2
     return Fraction(adjacency.squared_l2_sensitivity * query.per_record_sensitivity**2)
 
@@ -110,7 +127,7 @@ def squared_distance(query: Query, adjacency: Adjacency) -> Fraction:
 # Noisy sums of cells. The noise does not depend on the data, and is added last.
 
 
-class Linear(Mechanism, Protocol):
+class Linear(Answering):
     """A mechanism that only chooses which sums of cells are released, and how much noise each of them has.
 
     Formal guarantees: of every plan, pure or zero-concentrated as its loss is; see `calibration.law_of` for sums over
@@ -118,11 +135,13 @@ class Linear(Mechanism, Protocol):
     that add up to it, the answer is a share of the noisy sums.
     """
 
+    __slots__ = ()
+
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Exact sums, each plus one draw of its noise, in the order of ``plan.law``."""
         law = plan.law.required(NoisySums)  # type: ignore[type-abstract]
         noisy: list[int] = []
-        for sums, noise in exact_sums(arranged(table, plan.query), law):
+        for sums, noise in exact_sums(plan.query.arranged(table), law):
             drawn = draws(noise, sums.size, randomness)
             noisy.extend(map(add, sums.tolist(), drawn.tolist()))  # Python's integers cannot overflow
         return tuple(noisy)
@@ -150,15 +169,17 @@ class Spaced(Linear):
         return name if self.width == 1 else f"{name}, {self.width} cells wide"
 
 
-def prefixes_only(query: Query, name: str) -> CountQuery:
-    """The query, if it is of counts that are read as prefixes.
+class PrefixSums(Linear):
+    """A linear mechanism that answers counts which are read as prefixes alone."""
 
-    Raises:
-        UnsupportedQuery: it is another one.
-    """
-    if not isinstance(query, CountQuery) or not query.read.of_prefixes:
-        raise UnsupportedQuery("question", f"{name} answers counts that are read as prefixes, and nothing else")
-    return query
+    __slots__ = ()
+
+    answers = (CountQuery,)
+    refusal = "{called} answers counts that are read as prefixes, and nothing else"
+
+    def takes(self, query: Query) -> bool:
+        """Tell whether a query is of such counts."""
+        return query.of_prefixes
 
 
 def plan_of_sums(
@@ -166,12 +187,12 @@ def plan_of_sums(
 ) -> Plan:
     """Plan sums, with the error of a prefix by least squares on all levels, or of a finest interval."""
     law = law_of(query, shape, loss, adjacency)
-    if isinstance(query, CountQuery) and query.read.of_prefixes:
+    if query.of_prefixes:
         return plan_of_prefixes(name, query, law, loss, adjacency)
     return Plan(query, loss, adjacency, name, law, printed(sqrt(law.levels[-1].noise.variance)))
 
 
-def plan_of_prefixes(name: str, query: CountQuery, law: NoisySums, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+def plan_of_prefixes(name: str, query: Query, law: NoisySums, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
     """Plan prefixes, with their error when they are estimated as well as the noise allows."""
     variance = law.mean_prefix_variance(total_is_public=adjacency.total is not None)
     return Plan(query, loss, adjacency, name, law, printed(sqrt(variance)))
@@ -182,14 +203,6 @@ def printed(error: float) -> float:
     return float(f"{error:.9g}")
 
 
-def arranged(table: ExactTable, query: Query) -> ExactTable:
-    """SECRET: the table with its cells in the order of the query, if it has one."""
-    if not isinstance(query, RegionQuery):
-        return table
-    ordered: ExactTable = table[np.append(laid_out(query.order), len(table) - 1)]
-    return ordered
-
-
 def exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTable, Noise]]:
     """SECRET: what is to be released, in the order of `law`, each part with the noise that it needs."""
     cells: ExactTable = table[:-1].reshape(law.rows, law.cells)
@@ -197,7 +210,7 @@ def exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTable, Nois
     return parts if law.missing is None else [*parts, (table[-1:], law.missing)]
 
 
-def draws(noise: Noise, size: int, randomness: Randomness) -> NDArray[np.int64]:
+def draws(noise: Noise, size: int, randomness: Randomness) -> IntArray:
     """Independent draws of `noise`, by one party."""
     sample = discrete_laplace.sample if noise.family is Family.LAPLACE else discrete_gaussian.sample
     return sample(noise.parameter, size, randomness)
@@ -214,10 +227,11 @@ class Flat(Spaced):
         width: How many cells are counted together; above 1 for prefixes alone, which can be interpolated.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, CountQuery | SumQuery):
-            raise UnsupportedQuery("question", f"a flat histogram cannot answer {type(query).__name__}")
-        if self.width > 1 and not (isinstance(query, CountQuery) and query.read.of_prefixes):
+    answers = (CountQuery, SumQuery)
+    called = "a flat histogram"
+
+    def _plan(self, query: CountQuery | SumQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        if self.width > 1 and not query.of_prefixes:
             raise UnsupportedQuery("width", f"intervals of {self.width} cells are only read as prefixes, not as cells")
         return plan_of_sums(
             self.counted_as("flat histogram"), query, Shape((self.width,), (Fraction(1),)), loss, adjacency
@@ -228,7 +242,7 @@ class Flat(Spaced):
 
 
 @dataclass(frozen=True, slots=True)
-class TreeSums(Spaced):
+class TreeSums(Spaced, PrefixSums):
     """Nested tilings (Hay et al. 2010), branching and budgets optimised (beyond Qardaji, Yang and Li 2013).
 
     The best tree is the one of exact variances: with next to no noise it is flatter, for most whole counts are exact.
@@ -240,8 +254,9 @@ class TreeSums(Spaced):
         width: How many cells an interval of the finest level has; between its ends, prefixes are interpolated.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        query = prefixes_only(query, "a tree of intervals")
+    called = "a tree of intervals"
+
+    def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         family, pinned = (Family.LAPLACE if loss.is_pure else Family.GAUSSIAN), adjacency.total is not None
         alone = noise_of(query, loss, adjacency) if loss.is_pure else None
         little = alone if alone is not None and alone.parameter <= DISCRETE else None
@@ -260,18 +275,16 @@ class Partition(Linear):
     turns compose adaptively.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, PartitionQuery):
-            raise UnsupportedQuery("question", "a partition answers a query that names its intervals, and nothing else")
+    answers = (PartitionQuery,)
+    called = "a partition"
+    refusal = "{called} answers a query that names its intervals, and nothing else"
+
+    def _plan(self, query: PartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         depth = len(query.tilings)
         law = law_over(query, query.tilings, (Fraction(1, depth),) * depth, loss, adjacency)
-        variance = law.mean_prefix_variance(total_is_public=adjacency.total is not None)
-        return Plan(query, loss, adjacency, _name(query), law, printed(sqrt(variance)))
-
-
-def _name(query: PartitionQuery) -> str:
-    sizes = [str(len(tiling)) for tiling in query.tilings]
-    return f"partition of {' and '.join([', '.join(sizes[:-1]), sizes[-1]] if sizes[:-1] else sizes)} intervals"
+        *coarser, finest = (str(len(tiling)) for tiling in query.tilings)
+        sizes = " and ".join([*([", ".join(coarser)] if coarser else []), finest])
+        return plan_of_prefixes(f"partition of {sizes} intervals", query, law, loss, adjacency)
 
 
 # Noisy counts of regions of a whole table, which stand as intervals in an order that the question names.
@@ -287,11 +300,11 @@ class Regions(Linear):
     asked, and the regions of a tiling are disjoint.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, RegionQuery):
-            raise UnsupportedQuery(
-                "question", "counts of regions answer a query that names its regions, and nothing else"
-            )
+    answers = (RegionQuery,)
+    called = "counts of regions"
+    refusal = "{called} answer a query that names its regions, and nothing else"
+
+    def _plan(self, query: RegionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         require_loss(loss)
         tilings, shares = query.tilings, (Fraction(1, len(query.tilings)),) * len(query.tilings)
         if query.read.of_prefixes:
@@ -307,14 +320,7 @@ def _tree(regions: Places, loss: PrivacyLoss, adjacency: Adjacency) -> tuple[tup
     # A few shapes serve all numbers of regions: to find one for each number would take longer than to release it.
     leaves = 1 << (len(regions) - 1).bit_length()
     shape = best_shape(1, leaves, 1, family, total_is_public=adjacency.total is not None)
-    return _grouped(regions, shape), shape.shares
-
-
-def _grouped(regions: Places, shape: Shape) -> tuple[Places, ...]:
-    if isinstance(regions, range):
-        return tuple(regions[::width] for width in shape.widths)
-    first = laid_out(regions)
-    return tuple(tuple(first[::width].tolist()) for width in shape.widths)
+    return tuple(regions[::width] for width in shape.widths), shape.shares
 
 
 # The number of subsets that confirm a claim, with noise for the one or two that a unit can change.
@@ -334,11 +340,12 @@ class Subsets(Linear):
     Gaussian noise of variance parameter ``D**2 / (2 * rho)`` (Canonne, Kamath and Steinke 2020, Theorem 14).
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, SubsetQuery):
-            raise UnsupportedQuery("question", f"counts of subsets cannot answer {type(query).__name__}")
-        require_loss(loss)
-        noise = drawable(_noise(Fraction(moved(adjacency)), loss), loss)
+    answers = (SubsetQuery,)
+    called = "counts of subsets"
+
+    def _plan(self, query: SubsetQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        distance = Fraction(moved(adjacency))
+        noise = _noise(distance, distance**2, loss)
         law = IntervalSums(1, 1, (Tier((0,), noise),), None)
         return Plan(query, loss, adjacency, "count of subsets", law, printed(sqrt(noise.variance)))
 
@@ -351,9 +358,3 @@ def moved(adjacency: Adjacency) -> int:
     (1, 2)
     """
     return 1 if isinstance(adjacency, AddRemove) else 2
-
-
-def _noise(distance: Fraction, loss: PrivacyLoss) -> Noise:
-    if loss.epsilon is not None:
-        return Noise(Family.LAPLACE, distance / loss.epsilon)
-    return Noise(Family.GAUSSIAN, distance**2 / (2 * loss.rho))

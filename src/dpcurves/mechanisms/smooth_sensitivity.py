@@ -10,15 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arguments import WrongKind
 from ..arrays import FloatArray, IntArray, compiled
 from ..conversation import Plan, UnsupportedQuery
 from ..laws import Selection
 from ..noise.cauchy import whole_below
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
-from ..queries import AucQuery, MedianQuery, Query
-from .base import ExactTable
+from ..queries import AucQuery, MedianQuery
+from .base import Answering, ExactTable
 from .exponential import pure_epsilon
 
 # The exact scale of Cauchy noise for a number with a smooth sensitivity.
@@ -93,7 +92,7 @@ LEAST_SENSITIVITY = 2.0**-500
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMedians:
+class NoisyMedians(Answering):
     """Cut the records at a noisy median, and each half again (Chen, Machanavajjhala, Reiter and Barrientos 2016).
 
     A record is in the middle of its cell; the median of k records is the one of rank ``ceil(k / 2)``, and the middle of
@@ -108,9 +107,10 @@ class NoisyMedians:
     units of several records. Missing records count nowhere.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, MedianQuery):
-            raise UnsupportedQuery("question", f"noisy medians cannot answer {type(query).__name__}")
+    answers = (MedianQuery,)
+    called = "noisy medians"
+
+    def _plan(self, query: MedianQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         rule_for(loss, adjacency, query.levels)
         pieces = 2**query.levels
         even = tuple(query.cells * i // pieces for i in range(1, pieces))
@@ -118,11 +118,10 @@ class NoisyMedians:
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Edge numbers, ``2**levels - 1`` of them, that do not fall."""
-        if not isinstance(plan.query, MedianQuery):
-            raise WrongKind("plan", f"a plan of noisy medians is needed, not one made by {plan.made_by}")
-        rule = rule_for(plan.loss, plan.adjacency, plan.query.levels)
+        query: MedianQuery = self.asked(plan)
+        rule = rule_for(plan.loss, plan.adjacency, query.levels)
         cutter = _MedianCutter(table[:-1].astype(np.int64), rule, randomness)
-        return tuple(cutter.cuts(0, plan.query.cells, plan.query.levels))
+        return tuple(cutter.cuts(0, query.cells, query.levels))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -242,7 +241,7 @@ AREA_STEPS = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyAuc:
+class NoisyAuc(Answering):
     """The chance that a positive has a higher score than a negative, and noise (Boyd, Lantz and Page 2015, corrected).
 
     A tie counts one half; where a class is empty the area is one half. The sum is rounded to a step of ``2**-20`` and
@@ -256,18 +255,18 @@ class NoisyAuc:
     published bounds take the class sizes as known; they are not.) Missing records count nowhere.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, AucQuery):
-            raise UnsupportedQuery("question", f"a noisy area cannot answer {type(query).__name__}")
+    answers = (AucQuery,)
+    called = "a noisy area"
+
+    def _plan(self, query: AucQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         rule_for(loss, adjacency, parts=1)
         return Plan(query, loss, adjacency, "area by smooth sensitivity", Selection((AREA_STEPS // 2,)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """The area under the curve, in steps of ``2**-20``."""
-        if not isinstance(plan.query, AucQuery):
-            raise WrongKind("plan", f"a plan of a noisy area is needed, not one made by {plan.made_by}")
+        query: AucQuery = self.asked(plan)
         counts = [int(count) for count in table[:-1]]
-        negative, positive = counts[: plan.query.cells], counts[plan.query.cells :]
+        negative, positive = counts[: query.cells], counts[query.cells :]
         rule = rule_for(plan.loss, plan.adjacency, parts=1)
         sensitivity = auc_sensitivity(min(sum(negative), sum(positive)), rule.beta)
         step = whole_below(

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import inf, isnan, prod
 from operator import lt
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,30 @@ class Query:
     def paid_as(self) -> Self:
         """The thing that is paid for: once, however often it is read."""
         return self
+
+    @property
+    def of_prefixes(self) -> bool:
+        """Tell whether counts of all cells are asked for, to be read as prefixes along the last axis."""
+        return False
+
+    @property
+    def is_signed(self) -> bool:
+        """Tell whether a record can take from its cell as well as add to it."""
+        return False
+
+    @property
+    def is_laid_out(self) -> bool:
+        """Tell whether every cell of the table is counted; if not, those up to the slots that it names."""
+        return True
+
+    @property
+    def named_slots(self) -> tuple[int, ...]:
+        """How many slots each count takes, where cells are not laid out; else none."""
+        return ()
+
+    def arranged(self, table: NDArray[Any]) -> NDArray[Any]:
+        """SECRET: the table with its cells in the order of the query, if it has one."""
+        return table
 
 
 def laid_out(places: Places) -> NDArray[np.int64]:
@@ -240,6 +264,10 @@ class CountQuery(Query):
         if self.hint is not None:
             object.__setattr__(self, "hint", chosen("hint", self.hint, Hint, also=", or none"))
 
+    @property
+    def of_prefixes(self) -> bool:
+        return self.read.of_prefixes
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionQuery(Query):
@@ -293,8 +321,11 @@ class SumQuery(Query):
 
     @property
     def per_record_sensitivity(self) -> int:
-        """The largest amount that one record can add to its cell."""
         return self.half
+
+    @property
+    def is_signed(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,6 +416,14 @@ class PrefixQuery(Query):
     def paid_as(self) -> Self:
         """The counts of this table together."""
         return replace(self, at=())
+
+    @property
+    def is_laid_out(self) -> bool:
+        return False
+
+    @property
+    def named_slots(self) -> tuple[int, ...]:
+        return self.at
 
 
 class ThresholdComparison(NamedTuple):

@@ -4,6 +4,7 @@ them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import singledispatch
 from math import prod
 from threading import Lock
 from typing import Any, Protocol, TypeVar
@@ -346,15 +347,32 @@ def tabulate(records: CountSource, query: Query) -> NDArray[Any]:
 
     Sensitive: for trust models alone, which add noise to it at once.
     """
-    if isinstance(query, SubsetQuery):
-        return np.array([records.confirmed(query), 0])
-    if isinstance(query, SquareQuery):
-        return np.array(records.squares(query.axes, query.half), dtype=object)
-    if isinstance(query, SumQuery):
-        return np.array(records.sums(query.axes, query.half), dtype=object)
-    if isinstance(query, PrefixQuery):
-        return np.array(records.prefixes(query.axes, query.at))
+    return _table(query, records)
+
+
+@singledispatch
+def _table(query: Query, records: CountSource) -> NDArray[Any]:
     return records.counts(query.axes)
+
+
+@_table.register
+def _(query: SubsetQuery, records: CountSource) -> NDArray[Any]:
+    return np.array([records.confirmed(query), 0])
+
+
+@_table.register
+def _(query: SumQuery, records: CountSource) -> NDArray[Any]:
+    return np.array(records.sums(query.axes, query.half), dtype=object)
+
+
+@_table.register
+def _(query: SquareQuery, records: CountSource) -> NDArray[Any]:
+    return np.array(records.squares(query.axes, query.half), dtype=object)
+
+
+@_table.register
+def _(query: PrefixQuery, records: CountSource) -> NDArray[Any]:
+    return np.array(records.prefixes(query.axes, query.at))
 
 
 def _needed(axis: Axis | Categories, kind: Kind) -> str:

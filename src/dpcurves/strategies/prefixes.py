@@ -684,7 +684,7 @@ def refining(axis: Axis, setting: Setting) -> Strategy[Counted]:
 def _all_read(releases: tuple[Release, ...]) -> Counted:
     """Read all turns together; a tree over all cells that are not halved as those of the turns are, alone."""
     told = tuple(Evidence.of(release) for release in releases)
-    if isinstance(releases[-1].plan.query, CountQuery) and not told[-1].sums.is_convolved:
+    if releases[-1].plan.query.of_prefixes and not told[-1].sums.is_convolved:
         return Counted.last_of(releases)
     return Counted(releases, told)
 
