@@ -60,7 +60,7 @@ class Spending(ABC):
 
     @property
     def to_whom(self) -> str:
-        """Who else could not spend what is left, in words; empty: nobody could."""
+        """Words behind what is left: to whom it is; empty for an account."""
         return ""
 
     @property
@@ -69,7 +69,7 @@ class Spending(ABC):
         return Amount(self.spent.currency, self.limit.billionths - self.spent.billionths)
 
     def after(self, price: Amount, purpose: str) -> Self:
-        """The same once `price` is paid.
+        """Balance once `price` is paid.
 
         Raises:
             BudgetExceeded: less than that is left.

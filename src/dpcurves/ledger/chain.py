@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Dialect, RowMapping, Select, Table, insert, s
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from ..arguments import Refused
-from .database import ALLOWANCES, BOOK, EVENTS, FIRST_VERSION, METADATA, NOTES, PAYMENTS, SEALED_APART, STATES, VERSION
+from .database import BOOK, FIRST_VERSION, METADATA, SEALED_APART, VERSION
 from .key import Fact, Key
 
 
@@ -54,8 +54,7 @@ class Book:
 
     def found(self, connection: Connection, key: Key) -> None:
         """Make the tables, and write the first page."""
-        for statement in _makings(connection.dialect):
-            connection.exec_driver_sql(statement)
+        _make_missing(connection)
         connection.execute(insert(BOOK), {"id": 1, **self.facts(), "seal": self._seal(key)})
 
     def _seal(self, key: Key) -> str:
@@ -96,9 +95,13 @@ def require_version(connection: Connection) -> None:
 def upgrade(connection: Connection, key: Key) -> None:
     """Bring an older ledger to this schema. Entries stay as they are."""
     book = lock_book(connection, key)
-    for table in (NOTES, STATES, ALLOWANCES, PAYMENTS, EVENTS):
-        table.create(connection, checkfirst=True)
+    _make_missing(connection)
     replace(book, version=VERSION).write(connection, key)
+
+
+def _make_missing(connection: Connection) -> None:
+    for statement in _makings(connection.dialect):
+        connection.exec_driver_sql(statement)
 
 
 @lru_cache(maxsize=2)

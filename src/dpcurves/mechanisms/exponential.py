@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -178,9 +178,6 @@ def _lower_halves(values: IntArray, after: Places, before: Places, power: int, c
     return sums
 
 
-# Intervals of about equal counts, chosen all at once: a partition by the exponential mechanism.
-
-
 @dataclass(frozen=True, slots=True)
 class ExponentialPartition(Answering):
     """A random partition into intervals of 1, 2, 4, ... cells, the likelier the more alike cells are within them.
@@ -233,9 +230,6 @@ def rate_of(query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacen
     return (bounded_range(loss) - unproven) / (2 * adjacency.l1_sensitivity)
 
 
-# Pieces of about equal size: quantiles of quantiles by the exponential mechanism, on a public grid.
-
-
 @dataclass(frozen=True, slots=True)
 class ExponentialQuantiles(Answering):
     """Cut the records in two, and each part again, till there are enough pieces (Kaplan, Schnapp and Stemmer 2022).
@@ -277,13 +271,16 @@ class ExponentialQuantiles(Answering):
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Edge numbers, ``pieces - 1`` of them, that do not fall."""
         query: QuantileCutsQuery = self.asked(plan)
-        pieces = query.pieces
-        cutter = _Cutter(
-            np.concatenate(([0], np.cumsum(_inside(table, _grid(query))))),
-            level_epsilon(plan.loss, pieces) / plan.adjacency.l1_sensitivity,
-            randomness,
-        )
-        return tuple(cutter.cuts(0, len(cutter.below) - 1, pieces))
+        below = np.concatenate(([0], np.cumsum(_inside(table, _grid(query)))))
+        epsilon = level_epsilon(plan.loss, query.pieces) / plan.adjacency.l1_sensitivity
+
+        def choose(start: int, end: int, pieces: int) -> int:
+            left, inside = pieces // 2, below[start : end + 1] - below[start]
+            return selection.choose(
+                np.abs(pieces * inside - left * inside[-1]), epsilon / (2 * (pieces - left)), randomness
+            )
+
+        return tuple(recursive_cuts(0, len(below) - 1, query.pieces, choose))
 
 
 def depth(pieces: int) -> int:
@@ -296,28 +293,13 @@ def level_epsilon(loss: PrivacyLoss, pieces: int) -> Fraction:
     return bounded_range(loss * Fraction(1, depth(pieces)))
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class _Cutter:
-    """SECRET: records below each edge, what range one move may have, and chance."""
-
-    below: NDArray[np.int64]
-    epsilon: Fraction
-    randomness: Randomness
-
-    def cuts(self, start: int, end: int, pieces: int) -> Iterator[int]:
-        """Cuts of the cells between two edges, from left to right."""
-        if pieces == 1:
-            return
-        left = pieces // 2
-        cut = start + self._choice(start, end, left, pieces)
-        yield from self.cuts(start, cut, left)
+def recursive_cuts(start: int, end: int, pieces: int, choose: Callable[[int, int, int], int]) -> Iterator[int]:
+    """Cuts of the cells between two edges, from left to right: `choose` cuts them in two, and then each part again."""
+    if pieces > 1:
+        cut = start + choose(start, end, pieces)
+        yield from recursive_cuts(start, cut, pieces // 2, choose)
         yield cut
-        yield from self.cuts(cut, end, pieces - left)
-
-    def _choice(self, start: int, end: int, left: int, pieces: int) -> int:
-        below = self.below[start : end + 1] - self.below[start]
-        penalties = np.abs(pieces * below - left * below[-1])
-        return selection.choose(penalties, self.epsilon / (2 * (pieces - left)), self.randomness)
+        yield from recursive_cuts(cut, end, pieces - pieces // 2, choose)
 
 
 def _grid(query: QuantileCutsQuery) -> Grid:
@@ -335,9 +317,6 @@ def _inside(table: ExactTable, grid: Grid) -> NDArray[np.int64]:
     inside[0] += cells[0]
     inside[-1] += cells[-1]
     return inside
-
-
-# The box that an estimate counts worst, by the exponential mechanism.
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from ..arguments import Refused
 from ..arrays import IntArray
 from ..conversation import Plan, UnsupportedQuery
 from ..laws import Family, IntervalSums, Noise, NoisySums, Tier
+from ..laws.law import printed
 from ..noise import discrete_gaussian, discrete_laplace
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss
@@ -23,9 +24,6 @@ from .tree_strategy import DISCRETE, Shape, best_shape
 # Calibration of noise: from shares of a loss to exact laws for the sums of a plan, with the proof.
 
 
-Tiling = range | tuple[int, ...]
-
-
 def law_of(query: CountQuery | SumQuery, shape: Shape, loss: PrivacyLoss, adjacency: Adjacency) -> IntervalSums:
     """The law of noisy sums over nested regular tilings; see `law_over`."""
     tilings = [range(0, query.cells, width) for width in shape.widths]
@@ -34,7 +32,7 @@ def law_of(query: CountQuery | SumQuery, shape: Shape, loss: PrivacyLoss, adjace
 
 def law_over(
     query: CountQuery | PartitionQuery | RegionQuery | SumQuery,
-    tilings: Sequence[Tiling],
+    tilings: Sequence[Places],
     shares: Sequence[Fraction],
     loss: PrivacyLoss,
     adjacency: Adjacency,
@@ -74,9 +72,7 @@ def noise_of(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
 def _noise(distance: Fraction, squared: Fraction, loss: PrivacyLoss) -> Noise:
     """Noise for values that move by these distances at most. Raises `UnsupportedQuery` as `noise_of` does."""
     require_loss(loss)
-    if loss.epsilon is not None:
-        return drawable(Noise(Family.LAPLACE, distance / loss.epsilon), loss)
-    return drawable(Noise(Family.GAUSSIAN, squared / (2 * loss.rho)), loss)
+    return drawable(Noise.spending(loss, distance, squared), loss)
 
 
 def allowed_for(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
@@ -91,7 +87,7 @@ def noise_for(price: Fraction, loss: PrivacyLoss) -> Noise:
     Raises:
         UnsupportedQuery: no sampler has that much noise.
     """
-    return drawable(Noise(Family.LAPLACE if loss.is_pure else Family.GAUSSIAN, 1 / price), loss)
+    return drawable(Noise(Family.of(loss), 1 / price), loss)
 
 
 def require_loss(loss: PrivacyLoss) -> None:
@@ -124,14 +120,11 @@ def squared_distance(query: Query, adjacency: Adjacency) -> Fraction:
     return Fraction(adjacency.squared_l2_sensitivity * query.per_record_sensitivity**2)
 
 
-# Noisy sums of cells. The noise does not depend on the data, and is added last.
-
-
 class Linear(Answering):
     """A mechanism that only chooses which sums of cells are released, and how much noise each of them has.
 
-    Formal guarantees: of every plan, pure or zero-concentrated as its loss is; see `calibration.law_of` for sums over
-    nested tilings, and `column_norms.prices` for others. The sums are linear in the table: run on one of several shares
+    Formal guarantees: of every plan, pure or zero-concentrated as its loss is; see `law_of` for sums over
+    nested tilings, and `prices` for others. The sums are linear in the table: run on one of several shares
     that add up to it, the answer is a share of the noisy sums.
     """
 
@@ -198,11 +191,6 @@ def plan_of_prefixes(name: str, query: Query, law: NoisySums, loss: PrivacyLoss,
     return Plan(query, loss, adjacency, name, law, printed(sqrt(variance)))
 
 
-def printed(error: float) -> float:
-    """To nine digits: the last ones may differ between machines; a plan may not."""
-    return float(f"{error:.9g}")
-
-
 def exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTable, Noise]]:
     """SECRET: what is to be released, in the order of `law`, each part with the noise that it needs."""
     cells: ExactTable = table[:-1].reshape(law.rows, law.cells)
@@ -214,9 +202,6 @@ def draws(noise: Noise, size: int, randomness: Randomness) -> IntArray:
     """Independent draws of `noise`, by one party."""
     sample = discrete_laplace.sample if noise.family is Family.LAPLACE else discrete_gaussian.sample
     return sample(noise.parameter, size, randomness)
-
-
-# Each interval of cells on its own.
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +223,6 @@ class Flat(Spaced):
         )
 
 
-# A hierarchy of intervals along the last axis, with the radices and shares that read prefixes best.
-
-
 @dataclass(frozen=True, slots=True)
 class TreeSums(Spaced, PrefixSums):
     """Nested tilings (Hay et al. 2010), branching and budgets optimised (beyond Qardaji, Yang and Li 2013).
@@ -257,21 +239,18 @@ class TreeSums(Spaced, PrefixSums):
     called = "a tree of intervals"
 
     def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        family, pinned = (Family.LAPLACE if loss.is_pure else Family.GAUSSIAN), adjacency.total is not None
+        family, pinned = Family.of(loss), adjacency.total is not None
         alone = noise_of(query, loss, adjacency) if loss.is_pure else None
         little = alone if alone is not None and alone.parameter <= DISCRETE else None
         shape = best_shape(query.rows, query.cells, self.width, family, total_is_public=pinned, alone=little)
         return plan_of_sums(self.counted_as(f"tree of depth {len(shape.widths)}"), query, shape, loss, adjacency)
 
 
-# Noisy counts of partitions that a question names: a later turn names what earlier answers make worth counting.
-
-
 @dataclass(frozen=True, slots=True)
 class Partition(Linear):
     """Each of the nested tilings of a `PartitionQuery` with the same share of the loss; meant to be read as prefixes.
 
-    Formal guarantees: those of `calibration.law_over`, for whatever tilings. They are public when the turn is asked, so
+    Formal guarantees: those of `law_over`, for whatever tilings. They are public when the turn is asked, so
     turns compose adaptively.
     """
 
@@ -287,16 +266,13 @@ class Partition(Linear):
         return plan_of_prefixes(f"partition of {sizes} intervals", query, law, loss, adjacency)
 
 
-# Noisy counts of regions of a whole table, which stand as intervals in an order that the question names.
-
-
 @dataclass(frozen=True, slots=True)
 class Regions(Linear):
     """The tilings of a `RegionQuery`, each with the same share of the loss; for prefixes a tree over its regions.
 
     The tree is the one that reads prefixes best where regions are as many as the next power of two.
 
-    Formal guarantees: those of `calibration.law_over`, for whatever order and tilings: both are public when the turn is
+    Formal guarantees: those of `law_over`, for whatever order and tilings: both are public when the turn is
     asked, and the regions of a tiling are disjoint.
     """
 
@@ -316,14 +292,10 @@ class Regions(Linear):
 
 def _tree(regions: Places, loss: PrivacyLoss, adjacency: Adjacency) -> tuple[tuple[Places, ...], tuple[Fraction, ...]]:
     """Groups of regions, from coarse to fine, and what share of the loss each tiling gets."""
-    family = Family.LAPLACE if loss.is_pure else Family.GAUSSIAN
     # A few shapes serve all numbers of regions: to find one for each number would take longer than to release it.
     leaves = 1 << (len(regions) - 1).bit_length()
-    shape = best_shape(1, leaves, 1, family, total_is_public=adjacency.total is not None)
+    shape = best_shape(1, leaves, 1, Family.of(loss), total_is_public=adjacency.total is not None)
     return tuple(regions[::width] for width in shape.widths), shape.shares
-
-
-# The number of subsets that confirm a claim, with noise for the one or two that a unit can change.
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, sinh, sqrt
@@ -18,7 +17,7 @@ from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import AucQuery, MedianQuery
 from .base import Answering, ExactTable
-from .exponential import pure_epsilon
+from .exponential import pure_epsilon, recursive_cuts
 
 # The exact scale of Cauchy noise for a number with a smooth sensitivity.
 
@@ -120,32 +119,15 @@ class NoisyMedians(Answering):
         """Edge numbers, ``2**levels - 1`` of them, that do not fall."""
         query: MedianQuery = self.asked(plan)
         rule = rule_for(plan.loss, plan.adjacency, query.levels)
-        cutter = _MedianCutter(table[:-1].astype(np.int64), rule, randomness)
-        return tuple(cutter.cuts(0, query.cells, query.levels))
+        cells: IntArray = table[:-1].astype(np.int64)
 
+        def choose(start: int, end: int, pieces: int) -> int:
+            counts = cells[start:end]
+            scale = rule.scale(median_sensitivity(counts, rule.beta)) / 2
+            cut = whole_below(Fraction(median(counts), 2) + HALF, scale, randomness)
+            return cut if 0 <= cut <= len(counts) else len(counts) // 2
 
-@dataclass(frozen=True, slots=True, repr=False)
-class _MedianCutter:
-    """SECRET: records of each cell, how noise is priced, and chance."""
-
-    counts: IntArray
-    rule: CauchyRule
-    randomness: Randomness
-
-    def cuts(self, start: int, end: int, levels: int) -> Iterator[int]:
-        """Cuts of the cells between two edges, from left to right."""
-        if levels == 0:
-            return
-        cut = start + self._cut(self.counts[start:end])
-        yield from self.cuts(start, cut, levels - 1)
-        yield cut
-        yield from self.cuts(cut, end, levels - 1)
-
-    def _cut(self, counts: IntArray) -> int:
-        sensitivity = median_sensitivity(counts, self.rule.beta)
-        centre = Fraction(median(counts), 2) + HALF
-        cut = whole_below(centre, self.rule.scale(sensitivity) / 2, self.randomness)
-        return cut if 0 <= cut <= len(counts) else len(counts) // 2
+        return tuple(recursive_cuts(0, query.cells, 2**query.levels, choose))
 
 
 def median(counts: IntArray) -> int:

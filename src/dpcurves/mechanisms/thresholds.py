@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from ..arrays import BoolArray, IntArray
 from ..conversation import Plan, UnsupportedQuery
 from ..laws import Family, Noise, PartitionDecisions, Selection, ThresholdAnswers
+from ..laws.law import printed
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import Boxes, CoverageQuery, MergePartitionQuery, Splitting, ThresholdQuery, TreePartitionQuery
 from .base import Answering, ExactTable
 from .exponential import below_corners, counts_in, pure_epsilon
-from .linear import drawable, draws, printed, require_loss
+from .linear import drawable, draws, require_loss
 
 # Sparse vector technique, exact on integers: the comparisons that reach their threshold.
 
@@ -193,9 +194,6 @@ def reached(differences: Sequence[int], own: Sequence[int], common: int, most: i
     return tuple((found + [len(differences)] * most)[:most])
 
 
-# Neighbouring cells joined until they hold enough records: one threshold test after the other, on disjoint parts.
-
-
 @dataclass(frozen=True, slots=True)
 class MergedCells(Answering):
     """From left to right, cells are joined until their noisy count reaches a noisy number (Chen 2018, Algorithm 14).
@@ -353,7 +351,13 @@ def noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjacency: Adjac
     """
     require_loss(loss)
     parts = max(2, parts)
-    scale = _scale(path_price(parts, height), loss, adjacency)
+    price = path_price(parts, height)
+    if loss.epsilon is not None:
+        of_record = price + 1 if isinstance(adjacency, ReplaceOne) else price
+        scale = adjacency.unit.records * of_record / loss.epsilon
+    else:  # rounded up
+        squared = adjacency.squared_l2_sensitivity * (price + 1) ** 2 / (8 * loss.rho)
+        scale = Fraction(isqrt(int(squared * 4**_ROOT_BITS)) + 1, 2**_ROOT_BITS)
     if scale > LARGEST_SCALE:
         raise UnsupportedQuery("epsilon, rho", f"{loss} for a partition needs more noise than it can be grown with")
     return Noise(Family.LAPLACE, scale), ceil(scale * Fraction(log(parts)) * _ABOVE)
@@ -372,14 +376,6 @@ def noisily_above_zero(scores: IntArray, noise: Noise, randomness: Randomness) -
     """SECRET scores in, decisions out: whether each is above zero once noise is added to it."""
     decided: BoolArray = draws(noise, len(scores), randomness) > -scores  # a sum might leave 64 bits
     return decided
-
-
-def _scale(price: Fraction, loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
-    if loss.epsilon is not None:
-        of_record = price + 1 if isinstance(adjacency, ReplaceOne) else price
-        return adjacency.unit.records * of_record / loss.epsilon
-    squared = adjacency.squared_l2_sensitivity * (price + 1) ** 2 / (8 * loss.rho)
-    return Fraction(isqrt(int(squared * 4**_ROOT_BITS)) + 1, 2**_ROOT_BITS)  # rounded up
 
 
 def _grown(splitting: Splitting, divides: Callable[[Boxes, int], BoolArray]) -> tuple[int, ...]:

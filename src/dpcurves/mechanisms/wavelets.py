@@ -15,13 +15,14 @@ import numpy as np
 from ..conversation import Plan, UnsupportedQuery
 from ..laws import Family, HaarSums, HaarTensorSums, ToeplitzSums
 from ..laws.haar_sums import bands, mean_squares
+from ..laws.law import printed
 from ..laws.toeplitz_sums import causal_convolution, root_weights
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import CountQuery, WaveletQuery
 from ..queries.query import laid_out
 from .base import Answering, ExactTable
-from .linear import PrefixSums, Spaced, allowed_for, draws, noise_for, plan_of_prefixes, printed, require_loss
+from .linear import PrefixSums, Spaced, allowed_for, draws, noise_for, plan_of_prefixes, require_loss
 
 # Norms of one record's effect on noisy sums: the largest change of many values at once, in units of their noise.
 #
@@ -103,7 +104,7 @@ class Haar(Spaced, PrefixSums):
 
 
 def _haar_law(query: CountQuery, width: int, loss: PrivacyLoss, adjacency: Adjacency) -> HaarSums:
-    points, family = -(-query.cells // width), Family.LAPLACE if loss.is_pure else Family.GAUSSIAN
+    points, family = -(-query.cells // width), Family.of(loss)
     lone = query.rows == 1 and points > 1 and adjacency.total is not None
     path = _path(points, 0.0 if lone else TOP_WEIGHT, family, adjacency)
     alone, moved = largest_prices([AxisPrices(points, path)], family)
@@ -133,9 +134,6 @@ def _path(points: int, top: float, family: Family, adjacency: Adjacency) -> tupl
         weights[1] /= 2
     root = 1 / 3 if family is Family.LAPLACE else 1 / 2
     return tuple(Fraction(round(_PARTS * weight**root), _PARTS) for weight in weights)
-
-
-# Haar wavelets along every axis of a table: boxes of any size are read with noise that grows slowly with it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +197,7 @@ def _transformed(cells: ExactTable) -> ExactTable:
 
 
 def _tensor_law(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> HaarTensorSums:
-    family = Family.LAPLACE if loss.is_pure else Family.GAUSSIAN
+    family = Family.of(loss)
     axes = [AxisPrices.of(side, family) for side in query.sides]
     alone, moved = largest_prices(axes, family)
     unit, missing = prices(alone, moved, loss, adjacency)

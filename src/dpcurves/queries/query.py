@@ -104,7 +104,7 @@ class Query:
 
     @property
     def named_slots(self) -> tuple[int, ...]:
-        """How many slots each count takes, where cells are not laid out; else none."""
+        """Numbers of slots that the counts take, where cells are not laid out; else none."""
         return ()
 
     def arranged(self, table: NDArray[Any]) -> NDArray[Any]:
@@ -231,9 +231,6 @@ class SubsetQuery(Query):
     def coefficients(self) -> int:
         """The number of coefficients beside the intercept."""
         return sum(1 if isinstance(axis, Axis) else axis.slots - 1 for axis in self.axes[1:])
-
-
-# Questions about records, written down before any data is seen. Each is answered from one integer table.
 
 
 MOST_PIECES = 2**16

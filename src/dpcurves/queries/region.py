@@ -155,9 +155,6 @@ def _lies_within(box: Box, shape: Sequence[int]) -> bool:
     )
 
 
-# Boxes of cells that are divided along each axis, again and again: what a partition may be made of. All public.
-
-
 class Boxes(NamedTuple):
     """Boxes of cells, a row for each: from `lower` up to, but not including, `upper`; shapes ``(boxes, axes)``."""
 

@@ -35,8 +35,7 @@ from ..queries.query import MOST_COUNTED
 # Counts of two classes above thresholds: in cells of a grid, or between quantiles of all scores.
 #
 # Constants were chosen on scores of `benchmarks/auc_accuracy.py` that are continuous, tied, heaped, or all in a
-# twentieth
-# of the grid, and are judged on the other kinds.
+# twentieth of the grid, and are judged on the other kinds.
 
 
 class Finer(NamedTuple):
@@ -145,7 +144,9 @@ def formerly(workload: Ranks, setting: Setting) -> Strategy[Counted]:
         records = float(total)
         if records_over_noise(records, setting) < FEW:
             return (yield from _counted(workload, _cells(workload.score, (), EVEN), before, left))
-    return (yield from _cut_formerly(workload, max(levels_for(records, setting), 1), before, left))
+    cuts = yield Step(_query(workload.score, workload.cuts, max(levels_for(records, setting), 1)), CUTS_SHARE)
+    score = pieces_between(workload.score, cuts.values)
+    return (yield from _counted(workload, score, (*before, cuts), left - CUTS_SHARE))
 
 
 def looked(
@@ -192,12 +193,6 @@ def _cut(
     within = yield Step(CountQuery((workload.classes, narrow), Read.CELLS), finer.share)
     found = yield from _counted(workload, score, (*before, cuts, within), left - finer.share)
     return Counted(found.releases, (Evidence.of(within), *found.read), found.grid)
-
-
-def _cut_formerly(workload: Ranks, levels: int, before: tuple[Release, ...], left: Fraction) -> Strategy[Counted]:
-    cuts = yield Step(_query(workload.score, workload.cuts, levels), CUTS_SHARE)
-    score = pieces_between(workload.score, cuts.values)
-    return (yield from _counted(workload, score, (*before, cuts), left - CUTS_SHARE))
 
 
 def _counted(workload: Ranks, score: Axis, before: tuple[Release, ...], share: Fraction) -> Strategy[Counted]:

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from ..records import CountSource
 
 
-# SECRET. The holder of the central model: all records, and what was noted about them.
-
-
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Curator:
     """Curator, who sees all records. It has no repr.

@@ -13,8 +13,9 @@ import numpy as np
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.laws import Family, Noise
+from dpcurves.laws.law import printed
 from dpcurves.mechanisms.base import ExactTable, read, require_next, written
-from dpcurves.mechanisms.linear import drawable, draws, noise_of, printed, require_loss
+from dpcurves.mechanisms.linear import drawable, draws, noise_of, require_loss
 from dpcurves.mechanisms.tree_strategy import Shape, best_shape
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
@@ -54,7 +55,7 @@ def _error(shape: Shape, windows: tuple[int, ...], family: Family) -> float:
     whole = Fraction(10**6)
     tree = PrefixTree(shape.widths, tuple(Noise(family, whole / share) for share in shape.shares))
     alone = Noise(family, whole).variance
-    return float(f"{sum(mean_window_variance(tree, window) / (window * alone) for window in windows):.9g}")
+    return printed(sum(mean_window_variance(tree, window) / (window * alone) for window in windows))
 
 
 def mean_window_variance(tree: PrefixTree, window: int) -> float:

@@ -16,8 +16,9 @@ from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.conversation import Plan
 from dpcurves.data import Forest
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
+from dpcurves.laws.law import printed
 from dpcurves.mechanisms.base import Answering, ExactTable, read, require_next, written
-from dpcurves.mechanisms.linear import draws, noise_of, printed
+from dpcurves.mechanisms.linear import draws, noise_of
 from dpcurves.mechanisms.thresholds import noise_and_decay, noisily_above_zero
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss

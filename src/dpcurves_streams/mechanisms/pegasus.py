@@ -13,9 +13,10 @@ from dpcurves.arguments import Refused
 from dpcurves.arrays import IntArray, compiled
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.laws import Family, Noise
+from dpcurves.laws.law import printed
 from dpcurves.mechanisms.base import Answering, ExactTable, read, require_next, written
 from dpcurves.mechanisms.exponential import pure_epsilon
-from dpcurves.mechanisms.linear import drawable, draws, noise_of, printed
+from dpcurves.mechanisms.linear import drawable, draws, noise_of
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 
