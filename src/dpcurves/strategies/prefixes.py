@@ -172,10 +172,7 @@ def is_dense(cells: int, total: float | None, alone: Noise) -> bool:
 def is_full(cells: int, total: float | None, alone: Noise) -> bool:
     """Tell whether cells are known to hold many records on average, but not so many that there is nothing to look for.
 
-    Args:
-        cells: How many there are.
-        total: The public number of records; None where it is private.
-        alone: See `is_dense`.
+    Arguments are those of `is_dense`.
     """
     return total is not None and total / cells > FULL * _split_variance(alone, 3)
 
@@ -187,10 +184,7 @@ def is_exact(cells: int, total: float | None, alone: Noise) -> bool:
     The tree has the loss of the last of three turns. What turns before it cost weighs more than elsewhere: variances of
     whole numbers, by which both are judged, fall much faster than the square of a scale.
 
-    Args:
-        cells: How many there are.
-        total: The public number of records; None where it is private.
-        alone: See `is_dense`.
+    Arguments are those of `is_dense`.
     """
     if alone.variance > NEARLY_EXACT:
         return False
@@ -203,10 +197,7 @@ def is_exact(cells: int, total: float | None, alone: Noise) -> bool:
 def parts(cells: int, total: float | None, alone: Noise) -> tuple[Fraction, Fraction, Fraction]:
     """Losses of the three turns, as parts of the whole loss: public before anything is asked.
 
-    Args:
-        cells: How many there are.
-        total: The public number of records; None where it is private.
-        alone: See `is_dense`.
+    Arguments are those of `is_dense`.
 
     >>> parts(100, 1000, Noise(Family.LAPLACE, Fraction(2)))
     (Fraction(3, 20), Fraction(1, 10), Fraction(3, 4))
