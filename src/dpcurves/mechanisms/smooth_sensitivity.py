@@ -101,7 +101,7 @@ class NoisyMedians(Answering):
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Each level has an equal part of the
     loss. After equal cuts a record that comes or goes is in one piece of each level, and changes its median by no more
-    than `smooth_sensitivity`, which changes by no more than the rule of `cauchy_rule` has room for: that is its
+    than `median_sensitivity`, which changes by no more than the rule of `cauchy_rule` has room for: that is its
     guarantee. Under replace-one a record goes and one comes, in one piece or in two, for twice that, and so on for
     units of several records. Missing records count nowhere.
     """
@@ -162,7 +162,7 @@ def median_sensitivity(counts: IntArray, beta: float) -> float:
     record the ends of the piece are a pair with t = 1. It is `LEAST_SENSITIVITY` at least: what is rounded to 0 would
     have no noise at all, and a constant floor takes neither property away.
 
-    >>> round(smooth_sensitivity(np.array([0, 5, 0, 0]), beta=1.0), 4)  # two before the end
+    >>> round(median_sensitivity(np.array([0, 5, 0, 0]), beta=1.0), 4)  # two before the end
     0.6767
     """
     width = 2 * len(counts)
@@ -232,7 +232,7 @@ class NoisyAuc(Answering):
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. The area is a mean over the n records
     of a class of numbers in [0, 1], so one record more changes it by at most ``1 / (n + 1)``; and by 1 at most if the
     class was empty. With k the size of the smaller class, before or after, that is at most ``1 / max(k, 1)``. One move
-    changes k by 1 at most, so `smooth_sensitivity`, the largest ``exp(-beta * t) / max(k - t, 1)``, changes by a factor
+    changes k by 1 at most, so `auc_sensitivity`, the largest ``exp(-beta * t) / max(k - t, 1)``, changes by a factor
     of ``exp(beta)`` at most: see `cauchy_rule`. A record that is replaced is two moves, whatever its label. (The
     published bounds take the class sizes as known; they are not.) Missing records count nowhere.
     """
@@ -276,7 +276,7 @@ def area(negative: list[int], positive: list[int]) -> Fraction:
 def auc_sensitivity(smaller: int, beta: float) -> float:
     """SECRET: from the size of the smaller class. The logarithm is convex in t: the first or the last is the largest.
 
-    >>> smooth_sensitivity(0, 0.1), smooth_sensitivity(100, 0.1)
+    >>> auc_sensitivity(0, 0.1), auc_sensitivity(100, 0.1)
     (1.0, 0.01)
     """
     least = max(smaller, 1)

@@ -56,7 +56,7 @@ class SparseVector(Answering):
     zero-concentrated loss pays for an epsilon of ``sqrt(2 * rho)``, rounded down.
 
     >>> from dpcurves.data import Axis, Grid
-    >>> from dpcurves.queries import Comparison
+    >>> from dpcurves.queries import ThresholdComparison as Comparison
     >>> from dpcurves.privacy import EACH_RECORD
     >>> ages, young, older = (Axis("age", Grid(0, 90, cells=3)),), Comparison((1, 0, 0), 50), Comparison((0, 1, 1), 50)
     >>> query = ThresholdQuery(ages, (young, older), most=1)
