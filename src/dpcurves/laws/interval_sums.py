@@ -57,12 +57,9 @@ class NestedSums(NoisySums):
 
     __slots__ = ()
 
-    levels: tuple[Tier, ...]
+    is_nested = True
 
-    @property
-    def is_nested(self) -> bool:
-        """They are."""
-        return True
+    levels: tuple[Tier, ...]
 
     @property
     def parts(self) -> tuple[Part, ...]:

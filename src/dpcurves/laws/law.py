@@ -235,6 +235,7 @@ class Law(ABC):
     Attributes:
         KEY: The name of this law in JSON.
         FORMS: The fields of its own, by their names in JSON, in order.
+        takes_any: True if any integers may be released; if not, they are the codes of a few choices.
         missing: Noise of the count of records that are missing, which comes last. None: it was not asked for.
     """
 
@@ -242,6 +243,7 @@ class Law(ABC):
 
     KEY: ClassVar[str]
     FORMS: ClassVar[Mapping[str, Form]] = {}
+    takes_any: ClassVar[bool] = False
 
     if TYPE_CHECKING:
 
@@ -256,11 +258,6 @@ class Law(ABC):
     @abstractmethod
     def blank(self) -> tuple[int, ...]:
         """Values that carry no information."""
-
-    @property
-    def takes_any(self) -> bool:
-        """Tell whether any integers may be released; if not, they are the codes of a few choices."""
-        return False
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
         """A release under this law as plain objects."""
@@ -316,6 +313,8 @@ class CountLaw(Law):
 
     __slots__ = ()
 
+    takes_any = True
+
     if TYPE_CHECKING:
 
         @property
@@ -328,10 +327,6 @@ class CountLaw(Law):
     @abstractmethod
     def size(self) -> int:
         """The number of values."""
-
-    @property
-    def takes_any(self) -> bool:
-        return True
 
     def blank(self) -> tuple[int, ...]:
         return (0,) * self.size
@@ -374,9 +369,14 @@ class NoisySums(CountLaw):
         rows: How many cells the axes before the last have together.
         cells: How many cells the last axis has.
         missing: Noise of the count of records that are missing. None: it was not asked for.
+        is_nested: True if sums over nested intervals were measured, each with noise of its own.
+        is_convolved: True if each row was convolved with public weights, with noise of its own on each value.
     """
 
     __slots__ = ()
+
+    is_nested: ClassVar[bool] = False
+    is_convolved: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -425,16 +425,6 @@ class NoisySums(CountLaw):
         """The mean of `prefix_variances` over rows and inner edges; where there is one cell, its variance."""
         row = self.prefix_variances(total_is_public)[0]
         return float(row[1]) if self.cells == 1 else float(row[1:-1].mean())
-
-    @property
-    def is_nested(self) -> bool:
-        """Tell whether sums over nested intervals were measured, each with noise of its own."""
-        return False
-
-    @property
-    def is_convolved(self) -> bool:
-        """Tell whether each row was convolved with public weights, with noise of its own on each value."""
-        return False
 
     @property
     def nested(self) -> NoisySums:

@@ -178,6 +178,7 @@ class ToeplitzSums(EvenSums):
     """
 
     KEY = "convolved"
+    is_convolved = True
     FORMS = MappingProxyType({"width": WHOLE, "bits": WHOLE, KEY: NOISE.of("noise")})
 
     rows: int
@@ -191,10 +192,6 @@ class ToeplitzSums(EvenSums):
     def parts(self) -> tuple[Part, ...]:
         """A single part."""
         return (Part(self.points, self.noise),)
-
-    @property
-    def is_convolved(self) -> bool:
-        return True
 
     @property
     def weights(self) -> IntArray:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import inf, isnan, prod
 from operator import lt
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,15 @@ class Hint(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query on a table along its axes, with the largest amount that one record can add to a cell."""
+    """A query on a table along its axes, with the largest amount that one record can add to a cell.
+
+    Attributes:
+        is_signed: True if a record can take from its cell as well as add to it.
+        is_laid_out: True if every cell of the table is counted; if not, those up to the slots that it names.
+    """
+
+    is_signed: ClassVar[bool] = False
+    is_laid_out: ClassVar[bool] = True
 
     axes: tuple[Axis | Categories, ...]
 
@@ -91,16 +99,6 @@ class Query:
     def of_prefixes(self) -> bool:
         """Tell whether counts of all cells are asked for, to be read as prefixes along the last axis."""
         return False
-
-    @property
-    def is_signed(self) -> bool:
-        """Tell whether a record can take from its cell as well as add to it."""
-        return False
-
-    @property
-    def is_laid_out(self) -> bool:
-        """Tell whether every cell of the table is counted; if not, those up to the slots that it names."""
-        return True
 
     @property
     def named_slots(self) -> tuple[int, ...]:
@@ -311,6 +309,8 @@ class SumQuery(Query):
         TypeError: `half` is no whole number.
     """
 
+    is_signed = True
+
     half: int
 
     def __post_init__(self) -> None:
@@ -319,10 +319,6 @@ class SumQuery(Query):
     @property
     def per_record_sensitivity(self) -> int:
         return self.half
-
-    @property
-    def is_signed(self) -> bool:
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,6 +391,8 @@ class PrefixQuery(Query):
         TypeError: an entry is no whole number.
     """
 
+    is_laid_out = False
+
     at: tuple[int, ...]
 
     def __post_init__(self) -> None:
@@ -413,10 +411,6 @@ class PrefixQuery(Query):
     def paid_as(self) -> Self:
         """The counts of this table together."""
         return replace(self, at=())
-
-    @property
-    def is_laid_out(self) -> bool:
-        return False
 
     @property
     def named_slots(self) -> tuple[int, ...]:
