@@ -10,16 +10,16 @@ import numpy as np
 
 from dpcurves.arguments import Refused
 from dpcurves.conversation import Plan
-from dpcurves.mechanisms.linear import Linear, plan_of_sums, prefixes_only
+from dpcurves.mechanisms.linear import PrefixSums, plan_of_sums
 from dpcurves.mechanisms.tree_strategy import Shape
 from dpcurves.privacy import Adjacency, PrivacyLoss
-from dpcurves.queries import Query
+from dpcurves.queries import CountQuery
 
 WIDEST = 129
 
 
 @dataclass(frozen=True, slots=True)
-class KAry(Linear):
+class KAry(PrefixSums):
     """Nested tilings of widths ..., k**2, k, 1 (Andersson, Pagh, Steiner and Torkamani 2025), for comparison.
 
     Made for one reading: the nearest multiples of the widths to a prefix, from coarse to fine, are reached by adding or
@@ -30,15 +30,15 @@ class KAry(Linear):
         radix: An odd number k; None: the one with the least variance of that reading.
     """
 
+    called = "a tree of intervals"
+
     radix: int | None = None
 
     def __post_init__(self) -> None:
         if self.radix is not None and (self.radix < 3 or self.radix % 2 == 0):
             raise Refused("radix", f"an odd number of at least 3 is needed, got {self.radix}")
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done. Raises `UnsupportedQuery`; touches no data."""
-        query = prefixes_only(query, "a tree of intervals")
+    def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         radix = self.radix or best_radix(query.cells, 2 if loss.is_pure else 1)
         widths = _widths(query.cells, radix)
         shape = Shape(widths, (Fraction(1, len(widths)),) * len(widths))

@@ -264,7 +264,7 @@ class PostgresEngine(PostgresProver):
         statement, last = Statement(), len(bound) - 1
         slots = [sql.slot(each, number, statement) for number, each in enumerate(bound)]
         named = ", ".join([*(f"{slot} AS s{i}" for i, slot in enumerate(slots)), f"n{last}"])
-        grid = grid_of(bound[-1])
+        grid = grid_of(bound[-1].axis)
         offset = sql.offset(grid, f"n{last}", f"s{last}", half, statement)
         place = sql.joined(bound, [f"s{i}" for i in range(len(bound))])
         # Apart, each slot is found once, and not for every place where it stands.

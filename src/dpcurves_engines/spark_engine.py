@@ -307,7 +307,7 @@ class SparkEngine(SparkProver):
         return self._added(bound, half, squared=True)
 
     def _added(self, bound: Sequence[BoundAxis], half: int, *, squared: bool) -> list[int]:
-        grid = grid_of(bound[-1])
+        grid = grid_of(bound[-1].axis)
         amounts = amounts_of(grid, half, squared=squared)
         axes = [(_thresholds(each) if isinstance(each.axis, Axis) else None, each.axis.slots) for each in bound]
         table = [0] * (size_of(bound) + 1)
@@ -436,7 +436,7 @@ class RemoteSparkEngine(SparkEngine):
 
 
 def _thresholds(bound: BoundAxis) -> FloatArray:
-    return thresholds_of(grid_of(bound))
+    return thresholds_of(grid_of(bound.axis))
 
 
 def _moment_if_told(frame: Any) -> int | None:

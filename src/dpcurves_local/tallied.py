@@ -170,6 +170,7 @@ class Tallied(NoisySums):
     """
 
     KEY: ClassVar[str] = "tallied"
+    is_nested = True  # once they are debiased
 
     rows: int
     cells: int
@@ -249,11 +250,6 @@ class Tallied(NoisySums):
         precisions = self._precisions
         best = sum(part * each for part, each in zip(precisions, missing, strict=True)) / sum(precisions)
         return np.concatenate([*counts, np.asarray(best)], axis=-1)
-
-    @property
-    def is_nested(self) -> bool:
-        """They are, once they are debiased."""
-        return True
 
     def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
         """Least squares of debiased counts. The number of people is that of the reports, whatever `total` is."""

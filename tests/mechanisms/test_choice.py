@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from dpcurves.conversation import UnsupportedQuery
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO, LINEAR, ExponentialQuantiles, Flat, Linear, Mechanism, SquareRoot, TreeSums
-from dpcurves.mechanisms.auto import resolution_error
+from dpcurves.mechanisms.auto import ANSWERED_BY, resolution_error
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery, Hint, Read
@@ -141,6 +142,13 @@ def test_run_needs_no_more_than_the_plan() -> None:
         direct = chosen.run(table, plan, Randomness.from_seed(5))
         assert values == direct
         assert len(values) == plan.law.size
+
+
+def test_a_mechanism_that_is_named_for_a_query_declares_that_it_answers_it() -> None:
+    for query, place in ANSWERED_BY.items():
+        file, _, name = place.partition(":")
+        mechanism = getattr(import_module(f"dpcurves.mechanisms.{file}"), name)
+        assert query in {kind.__name__ for kind in mechanism.answers}
 
 
 def test_plans_are_the_same_when_made_again() -> None:

@@ -22,7 +22,7 @@ from dpcurves.histograms import (
 )
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.linear import arranged, exact_sums
+from dpcurves.mechanisms.linear import exact_sums
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import RegionQuery
 
@@ -78,7 +78,7 @@ def _spent(plan: Plan, sets: IntArray, pairs: IntArray) -> NDArray[np.object_]:
     """What one turn loses between the neighbours of each pair, exactly."""
     assert isinstance(plan.query, RegionQuery)
     assert isinstance(plan.law, IntervalSums)
-    released = [exact_sums(arranged(table, plan.query), plan.law) for table in sets]
+    released = [exact_sums(plan.query.arranged(table), plan.law) for table in sets]
     spent = np.zeros(len(pairs), dtype=object)
     for parts in zip(*released, strict=True):
         sums = np.array([part for part, _ in parts], dtype=np.int64)

@@ -8,7 +8,8 @@ import pytest
 
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import Family, Noise
-from dpcurves.mechanisms.wavelets import LEAST_MISSING, Prices, noise_for, prices
+from dpcurves.mechanisms.linear import noise_for
+from dpcurves.mechanisms.wavelets import LEAST_MISSING, Prices, prices
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
 
 PURE = PrivacyLoss.pure(6)

@@ -12,7 +12,7 @@ from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO, LINEAR, Regions
-from dpcurves.mechanisms.linear import arranged, exact_sums
+from dpcurves.mechanisms.linear import exact_sums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Read, RegionQuery
@@ -43,7 +43,7 @@ def regions(tilings: tuple[tuple[int, ...], ...], read: Read) -> RegionQuery:
 def test_regions_lose_exactly_what_is_claimed(query: RegionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> None:
     plan = Regions().plan(query, loss, adjacency)
     sets = data_sets(5, 3)
-    released = [exact_sums(arranged(table, query), law_of(plan)) for table in sets]
+    released = [exact_sums(query.arranged(table), law_of(plan)) for table in sets]
     worst = Fraction(0)
     for here, there in neighbours(sets, adjacency):
         spent = Fraction(0)

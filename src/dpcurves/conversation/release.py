@@ -15,7 +15,7 @@ import numpy as np
 from ..arguments import Named, Refused
 from ..arrays import FloatArray
 from ..fingerprints import fingerprint, former
-from ..laws import IntervalSums, Law, NoisySums, PathSums, law_from_json, read_in_cells
+from ..laws import IntervalSums, Law, Noise, NoisySums, PathSums, law_from_json, read_in_cells
 from ..ledger import Allotment
 from ..privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import Query
@@ -48,8 +48,10 @@ class Setting:
     loss: PrivacyLoss
     adjacency: Adjacency
 
-
-# The plan of one turn, and of a whole question: its loss and its expected error. It uses no data.
+    def noise(self, share: Fraction = ALL) -> Noise:
+        """The noise of a count if that share of the loss were spent on one tiling: to choose by, not to protect."""
+        adjacency = self.adjacency
+        return Noise.spending(self.loss * share, adjacency.l1_sensitivity, adjacency.squared_l2_sensitivity)
 
 
 class UnsupportedQuery(Named):
@@ -106,9 +108,6 @@ class Plans(tuple[Plan, ...]):
         made = super().__new__(cls, plans)
         made.notes = tuple(notes)
         return made
-
-
-# Releases: noisy integers that are public for ever, the evidence that curves are read from, and privacy statements.
 
 
 class AnsweredOtherwise(Refused):

@@ -16,7 +16,7 @@ from ..conversation import Release, Setting, Step
 from ..estimation.binary_tree import BoxTree, beginnings, largest_below, undivided
 from ..estimation.empirical_bayes import Splits
 from ..estimation.joint_estimate import JointEstimate
-from ..laws import Family, HaarTensorSums, Noise, wavelet_estimate
+from ..laws import HaarTensorSums, Noise, wavelet_estimate
 from ..queries import Read, RegionQuery, WaveletQuery
 from .table_estimator import (
     Axes,
@@ -33,8 +33,6 @@ from .table_estimator import (
     together,
 )
 
-# Each cell on its own: the Laplace mechanism, or the Gaussian one.
-
 
 @dataclass(frozen=True, slots=True)
 class CellEstimator:
@@ -45,9 +43,6 @@ class CellEstimator:
         extent = Extent.of(axes)
         found = yield from counted(axes, extent, [np.arange(extent.cells)], Read.CELLS, share)
         return replace(found, joined=False)
-
-
-# Equal blocks, as many as the number of records makes worth counting.
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +69,6 @@ def grid_parts(records: float, epsilon: float, axes: int) -> int:
     """
     blocks: float = max(records, 0.0) * epsilon / 10
     return max(1, math.ceil(math.pow(blocks, 1 / axes) - 1e-9))
-
-
-# Nested blocks of cells, of a fan-out that fits their number.
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +122,6 @@ def _levels(shape: tuple[int, ...]) -> Iterator[IntArray]:
     for level in range(1, height):
         yield nested_blocks(shape, fan**level)
     yield np.arange(int(np.prod(shape)))
-
-
-# Wavelets along every axis.
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,13 +186,9 @@ class AdaptiveGridEstimator:
         parts = parts_of(seen, epsilon, len(extent.shape))
         fine = _divided(extent.shape, coarse, parts)
         query = regions(axes, extent, [coarse, fine], Read.CELLS, turn=1)
-        second = yield Step(regions(axes, extent, [_pairs(coarse, fine)], Read.CELLS, turn=1), left * (1 - COARSE))
+        pairs = coarse * (int(fine.max()) + 1) + fine
+        second = yield Step(regions(axes, extent, [pairs], Read.CELLS, turn=1), left * (1 - COARSE))
         return read_regions(query, extent, together(first.releases[0], second), (*paid, *first.releases, second))
-
-
-def _pairs(coarse: IntArray, fine: IntArray) -> IntArray:
-    """A number for each pair."""
-    return coarse * (int(fine.max()) + 1) + fine
 
 
 def coarse_parts(records: float, epsilon: float, shape: tuple[int, ...]) -> int:
@@ -290,7 +275,7 @@ class RefinedGridEstimator:
         plane = _Plane.of(axes)
         if plane.extent.cells < FEWEST or setting.loss.rho == 0:
             return plane.estimated([(yield Step(plane.query(plane.tree.tilings[-1][:-1], 0), share))])
-        alone = _noise_alone(setting, share)
+        alone = setting.noise(share)
         releases = [(yield Step(plane.query(plane.blocks, 0), share * FIRST_TURN))]
         left, splits = 1 - FIRST_TURN, plane.read(releases).splits
         parts, last = (plane.worth_counting(splits, alone, part) for part in (SECOND, left))
@@ -343,11 +328,3 @@ class _Plane:
         cells[self.tree.order] = joint.cells[: self.extent.cells]
         outside = float(joint.cells[self.extent.cells :].sum())
         return EstimatedTable(cells.reshape(self.extent.shape), outside, joint.missing, tuple(releases))
-
-
-def _noise_alone(setting: Setting, share: Fraction) -> Noise:
-    """The noise of a count if the whole share were spent on one tiling; to choose by, not to protect."""
-    loss, adjacency = setting.loss * share, setting.adjacency
-    if loss.epsilon is not None:
-        return Noise(Family.LAPLACE, adjacency.l1_sensitivity / loss.epsilon)
-    return Noise(Family.GAUSSIAN, adjacency.squared_l2_sensitivity / (2 * loss.rho))

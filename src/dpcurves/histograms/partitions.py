@@ -30,8 +30,6 @@ from .table_estimator import (
     records_inside,
 )
 
-# Sorted numbers in clusters: the fewer, the less noise each needs, and the less alike its members are.
-
 
 def clusters(rising: FloatArray, variance: float) -> NDArray[np.int64]:
     """The number of each number's cluster, in one pass (Zhang, Chen, Xu, Meng and Xie 2014, greedy clustering).
@@ -265,15 +263,23 @@ class MwemEstimator:
         extent = Extent.of(axes)
         total, left, paid = yield from records_inside(axes, extent, setting, share)
         boxes = candidates(extent.shape)
+        # In the table cells for values outside come first.
+        shifts = [isinstance(axis, Axis) and axis.grid.outside is Outside.APART for axis in axes]
         rounds = min(self.rounds, len(boxes))
         estimate, so_far, found = np.full(extent.shape, max(total, 1.0) / extent.cells), list[BoxCount](), None
         for turn in range(rounds):
             expected = tuple(round(min(float(estimate[inside(box)].sum()), MOST_EXPECTED)) for box in boxes)
-            shifted = tuple(_in_table(box, axes) for box in boxes)
+            shifted = tuple(
+                tuple((low + shift, high + shift) for (low, high), shift in zip(box, shifts, strict=True))
+                for box in boxes
+            )
             chosen = yield Step(WorstBoxQuery(axes, shifted, expected), left / rounds / 2)
             box = boxes.pop(chosen.values[0])
-            found = yield from counted(axes, extent, [_beside(box, extent)], Read.CELLS, left / rounds / 2, turn=turn)
-            so_far.append(_box_count(box, found.cells))
+            beside = np.ones(extent.shape, dtype=np.int64)
+            beside[inside(box)] = 0
+            found = yield from counted(axes, extent, [beside.ravel()], Read.CELLS, left / rounds / 2, turn=turn)
+            within = float(found.cells[inside(box)].sum())
+            so_far.append(BoxCount(inside(box), within, float(found.cells.sum()) - within))
             estimate = fitted(estimate, so_far)
             paid = (*paid, chosen, *found.releases)
         return EstimatedTable(estimate, found.outside if found else 0.0, found.missing if found else 0.0, paid)
@@ -315,21 +321,3 @@ def fitted(estimate: FloatArray, so_far: Sequence[BoxCount]) -> FloatArray:
             estimate *= beside
             estimate[one.cells] *= aim / max(within, least) / beside
     return estimate
-
-
-def _in_table(box: Box, axes: Axes) -> Box:
-    """The box in the table, where cells for values outside come first."""
-    apart = [isinstance(axis, Axis) and axis.grid.outside is Outside.APART for axis in axes]
-    return tuple((low + shift, high + shift) for (low, high), shift in zip(box, apart, strict=True))
-
-
-def _beside(box: Box, extent: Extent) -> NDArray[np.int64]:
-    """0 in the box, 1 beside it."""
-    label = np.ones(extent.shape, dtype=np.int64)
-    label[inside(box)] = 0
-    return label.ravel()
-
-
-def _box_count(box: Box, cells: FloatArray) -> BoxCount:
-    within = float(cells[inside(box)].sum())
-    return BoxCount(inside(box), within, float(cells.sum()) - within)

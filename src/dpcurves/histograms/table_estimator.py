@@ -18,8 +18,6 @@ from ..data import Axis, Categories, Outside
 from ..laws import least_squares
 from ..queries import Read, RegionQuery
 
-# Cells of a flat table inside and outside of the grids; and orders in which neighbours stand together.
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extent:

@@ -6,18 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
-from typing import Any, ClassVar, Self
+from types import MappingProxyType
+from typing import Any, Self
 
 import numpy as np
 
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
 from .interval_sums import agreed, in_parts, over_cells
-from .law import LEAST_VARIANCE, CountLaw, EvenSums, Noise, Part, optional_from_json, optional_to_json, over
+from .law import LEAST_VARIANCE, MAYBE_NOISE, NOISE, WHOLE, CountLaw, EvenSums, Noise, Part, over
 
 # Shrinkage of deviations that noise alone may explain.
 
 
+NO_TOTAL = "without totals of the rows, one row and a public total with a missing count are needed"
 CLEAR = 3.0  # children that deviate this many times more than noise explains are judged apart from the other families
 
 
@@ -34,9 +36,6 @@ def remaining(squares: FloatArray, freedom: IntArray) -> FloatArray:
     return np.where(some > CLEAR * freedom, family, level)
 
 
-# Signed sums over the nodes of a binary tree: how much more lies in the left half of a node than in the right.
-
-
 @dataclass(frozen=True, slots=True)
 class HaarSums(EvenSums):
     """The Haar wavelet transform of every row, with noise of its own on each value (Xiao, Wang and Gehrke 2010).
@@ -50,18 +49,16 @@ class HaarSums(EvenSums):
     fine, in a level row by row, in a row from left to right; the missing cell comes last.
 
     Attributes:
-        rows: How many cells the axes before the last have together.
-        cells: How many cells the last axis has.
         width: How many cells an interval has.
         top: Noise of the total of a row. None: it was not asked for, since the public total and the missing cell tell.
         levels: Noise of a contrast, from coarse to fine: one for each of `halves`.
-        missing: Noise of the count of records that are missing. None: it was not asked for.
 
     Raises:
         ValueError: the number of levels is not that of the tree.
     """
 
-    KEY: ClassVar[str] = "contrasts"
+    KEY = "contrasts"
+    FORMS = MappingProxyType({"width": WHOLE, "top": MAYBE_NOISE, KEY: NOISE.each.of("levels")})
 
     rows: int
     cells: int
@@ -88,10 +85,7 @@ class HaarSums(EvenSums):
     @property
     def parts(self) -> tuple[Part, ...]:
         """Totals, if they were measured, and the levels."""
-        contrasts = (
-            Part((self.points + half - 1) // (2 * half), noise)
-            for half, noise in zip(self.halves, self.levels, strict=True)
-        )
+        contrasts = map(Part, bands(self.points)[1:], self.levels)
         return (*(() if self.top is None else (Part(1, self.top),)), *contrasts)
 
     def sums(self, cells: Any) -> list[Any]:
@@ -136,16 +130,6 @@ class HaarSums(EvenSums):
         """Exact variances; see `contrast_variances`."""
         return np.broadcast_to(contrast_variances(self, total_is_public), (self.rows, self.cells + 1))
 
-    def _own_json(self) -> dict[str, Any]:
-        contrasts = [noise.to_json() for noise in self.levels]
-        return {"width": self.width, "top": optional_to_json(self.top), "contrasts": contrasts}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        levels = tuple(Noise.from_json(noise) for noise in stored["contrasts"])
-        top, missing = optional_from_json(stored["top"]), optional_from_json(stored["missing"])
-        return cls(int(stored["rows"]), int(stored["cells"]), int(stored["width"]), top, levels, missing)
-
 
 def _read(law: HaarSums, values: FloatArray, total: int | None) -> tuple[FloatArray, list[FloatArray], FloatArray]:
     """Totals of the rows (..., rows, 1), contrasts (..., rows, nodes) of each level, and missing counts (...)."""
@@ -155,7 +139,7 @@ def _read(law: HaarSums, values: FloatArray, total: int | None) -> tuple[FloatAr
         totals, missing = agreed(law, tables.pop(0)[..., 0], row, missing, total)
         return totals[..., None], tables, missing
     if total is None or law.missing is None or law.rows > 1:
-        raise Refused("law", "without totals of the rows, one row and a public total with a missing count are needed")
+        raise Refused("law", NO_TOTAL)
     return (total - missing)[..., None, None], tables, missing
 
 
@@ -209,22 +193,14 @@ def top_variance(law: HaarSums, total_is_public: bool) -> float:
         ValueError: nothing tells the total of a row.
     """
     missing = None if law.missing is None or not total_is_public else law.missing.variance
-    if law.top is None:
-        return _lone_total(law, missing)
+    if law.top is None:  # the total of one row is all that is not missing
+        if missing is None or law.rows > 1:
+            raise Refused("law", NO_TOTAL)
+        return missing
     own = law.top.variance
     if missing is None or own == 0:
         return own
     return own - own * (own / (law.rows * own + missing))
-
-
-def _lone_total(law: HaarSums, missing: float | None) -> float:
-    """The total of one row, which is all that is not missing."""
-    if missing is None or law.rows > 1:
-        raise Refused("law", "without totals of the rows, one row and a public total with a missing count are needed")
-    return missing
-
-
-# Contrasts along several axes at once: the tensor product of Haar wavelets.
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +223,8 @@ class HaarTensorSums(CountLaw):
         ValueError: there is not one noise for each combination of bands.
     """
 
-    KEY: ClassVar[str] = "wavelets"
+    KEY = "wavelets"
+    FORMS = MappingProxyType({"sides": WHOLE.each, KEY: NOISE.each.of("noises"), "apart": MAYBE_NOISE})
 
     sides: tuple[int, ...]
     noises: tuple[Noise, ...]
@@ -289,15 +266,13 @@ class HaarTensorSums(CountLaw):
             variances = np.tensordot(mean_squares(side), variances, axes=(0, 0))
         return float(variances)
 
-    def _own_json(self) -> dict[str, Any]:
-        noises = [noise.to_json() for noise in self.noises]
-        return {"sides": list(self.sides), "wavelets": noises, "apart": optional_to_json(self.apart)}
+    @classmethod
+    def cells_of(cls, stored: Mapping[str, Any]) -> int:
+        return prod(int(side) for side in stored.get("sides", ()))
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        noises = tuple(Noise.from_json(noise) for noise in stored["wavelets"])
-        sides = tuple(int(side) for side in stored["sides"])
-        law = cls(sides, noises, optional_from_json(stored["apart"]), Noise.from_json(stored["missing"]))
+        law = cls._of(stored, missing=Noise.from_json(stored["missing"]))
         if (law.rows, law.cells) != (stored["rows"], stored["cells"]):
             raise Refused("evidence", f"a table of {law.cells} cells is needed")
         return law
@@ -380,10 +355,5 @@ def _cells(values: FloatArray) -> FloatArray:
     side = values.shape[-1]
     total, *contrasts = np.split(values, np.cumsum(bands(side)[:-1]), axis=-1)
     for level, contrast in enumerate(contrasts):
-        split = contrast.shape[-1]
-        halves = np.empty((*contrast.shape[:-1], -(-side >> (len(contrasts) - 1 - level))))
-        halves[..., 0 : 2 * split : 2] = (total[..., :split] + contrast) / 2
-        halves[..., 1 : 2 * split : 2] = (total[..., :split] - contrast) / 2
-        halves[..., 2 * split :] = total[..., split:]
-        total = halves
+        total = _halved(total, contrast, -(-side >> (len(contrasts) - 1 - level)))
     return total

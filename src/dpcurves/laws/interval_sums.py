@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from math import inf, sqrt
-from typing import Any, ClassVar, NamedTuple, Self
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,7 @@ from numpy.typing import NDArray
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
 from ..queries.query import laid_out
-from .law import LEAST_VARIANCE, Noise, NoisySums, Part, optional_from_json, over
-
-# Nested tilings of cells, each interval with a noise of its own, and the exact error of counts below an edge.
+from .law import LEAST_VARIANCE, Form, Noise, NoisySums, Part, over, starts_from_json, starts_to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +40,12 @@ class Tier:
 
     def to_json(self) -> dict[str, Any]:
         """Plain objects."""
-        if isinstance(self.starts, range):
-            return {
-                "starts": {"range": [self.starts.start, self.starts.stop, self.starts.step]},
-                **self.noise.to_json(),
-            }
-        return {"starts": {"list": list(self.starts)}, **self.noise.to_json()}
+        return {"starts": starts_to_json(self.starts), **self.noise.to_json()}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Tier:
         """The inverse of `to_json`."""
-        starts = stored["starts"]
-        first = range(*starts["range"]) if "range" in starts else tuple(int(start) for start in starts["list"])
-        return cls(first, Noise.from_json(stored))
+        return cls(starts_from_json(stored["starts"]), Noise.from_json(stored))
 
 
 class NestedSums(NoisySums):
@@ -65,12 +57,9 @@ class NestedSums(NoisySums):
 
     __slots__ = ()
 
-    levels: tuple[Tier, ...]
+    is_nested = True
 
-    @property
-    def is_nested(self) -> bool:
-        """They are."""
-        return True
+    levels: tuple[Tier, ...]
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -261,9 +250,6 @@ def _moments(
     slope = sums.edges * before + part * sums.slope
     square = before * (sums.edges * before + 2 * part * sums.slope) + part**2 * sums.square
     return sums.edges, slope, square, sums.edges * before + part * sums.square
-
-
-# From raw released integers to the best unbiased counts: two passes over a tree whose weights the law alone fixes.
 
 
 @dataclass(frozen=True, slots=True)
@@ -479,9 +465,6 @@ def agreed(
     return totals + row * residual[..., None], missing + apart * residual
 
 
-# Noisy sums over nested intervals: flat histograms, trees, partitions.
-
-
 @dataclass(frozen=True, slots=True)
 class IntervalSums(NestedSums):
     """Noisy sums over intervals of cells, each with noise of its own: flat histograms, trees, partitions.
@@ -490,13 +473,11 @@ class IntervalSums(NestedSums):
     noises of released values are independent; estimates are correlated only after `reconstruct`.
 
     Attributes:
-        rows: How many cells the axes before the last have together.
-        cells: How many cells the last axis has.
         levels: From coarse to fine. Every interval is a union of intervals of the next level.
-        missing: Noise of the count of records that are missing. None: it was not asked for.
     """
 
-    KEY: ClassVar[str] = "levels"
+    KEY = "levels"
+    FORMS = MappingProxyType({KEY: Form(Tier.to_json, Tier.from_json).each})
 
     rows: int
     cells: int
@@ -565,11 +546,3 @@ class IntervalSums(NestedSums):
         """The law of the sum of so many such noises on each value, one by each party."""
         levels = tuple(Tier(level.starts, level.noise.by(parties)) for level in self.levels)
         return replace(self, levels=levels, missing=None if self.missing is None else self.missing.by(parties))
-
-    def _own_json(self) -> dict[str, Any]:
-        return {"levels": [level.to_json() for level in self.levels]}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        levels = tuple(Tier.from_json(level) for level in stored["levels"])
-        return cls(int(stored["rows"]), int(stored["cells"]), levels, optional_from_json(stored["missing"]))

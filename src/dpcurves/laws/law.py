@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
@@ -16,6 +16,8 @@ import numpy as np
 
 from ..arguments import Refused, WrongKind
 from ..arrays import BoolArray, FloatArray, IntArray
+from ..privacy import PrivacyLoss
+from ..queries.query import Places
 
 # Integer noise around zero: its law, its variance, and draws of it for simulation.
 
@@ -34,6 +36,11 @@ class Family(Enum):
 
     LAPLACE = "discrete Laplace"
     GAUSSIAN = "discrete Gaussian"
+
+    @classmethod
+    def of(cls, loss: PrivacyLoss) -> Family:
+        """The family of noise that loses a pure loss, or a zero-concentrated one."""
+        return cls.LAPLACE if loss.is_pure else cls.GAUSSIAN
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,13 @@ class Noise:
         """The fourth cumulant, which measures tails: 0 for Gaussian noise. Cumulants of independent draws add up."""
         return LAPLACE_EXCESS * self.variance**2 / self.parties if self.family is Family.LAPLACE else 0.0
 
+    @classmethod
+    def spending(cls, loss: PrivacyLoss, distance: Fraction | int, squared: Fraction | int) -> Noise:
+        """The noise with which values lose `loss` that move by this L1 distance, and this squared L2 distance."""
+        if loss.epsilon is not None:
+            return cls(Family.LAPLACE, distance / loss.epsilon)
+        return cls(Family.GAUSSIAN, squared / (2 * loss.rho))
+
     def by(self, parties: int) -> Noise:
         """Such a draw by each of so many parties."""
         return replace(self, parties=parties)
@@ -98,6 +112,51 @@ def optional_to_json(noise: Noise | None) -> dict[str, Any] | None:
 def optional_from_json(stored: Mapping[str, Any] | None) -> Noise | None:
     """The inverse of `optional_to_json`."""
     return None if stored is None else Noise.from_json(stored)
+
+
+def printed(error: float) -> float:
+    """To nine digits: the last ones may differ between machines; a plan, and a choice between ties, may not."""
+    return float(f"{error:.9g}")
+
+
+class Form(NamedTuple):
+    """The JSON of a field.
+
+    Attributes:
+        write: To plain objects.
+        read: The inverse.
+        field: The name of the field, where it is not that in JSON.
+    """
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+    field: str = ""
+
+    def of(self, field: str) -> Form:
+        """The form of a field that has another name in JSON."""
+        return self._replace(field=field)
+
+    @property
+    def each(self) -> Form:
+        """The form of a tuple of such things."""
+        return Form(lambda many: [self.write(one) for one in many], lambda many: tuple(map(self.read, many)))
+
+
+WHOLE = Form(int, int)
+NOISE = Form(Noise.to_json, Noise.from_json)
+MAYBE_NOISE = Form(optional_to_json, optional_from_json)
+
+
+def starts_to_json(starts: Places) -> dict[str, list[int]]:
+    """The first cells of intervals as plain objects; a formula as one."""
+    if isinstance(starts, range):
+        return {"range": [starts.start, starts.stop, starts.step]}
+    return {"list": list(starts)}
+
+
+def starts_from_json(stored: Mapping[str, Any]) -> Places:
+    """The inverse of `starts_to_json`."""
+    return range(*stored["range"]) if "range" in stored else tuple(int(start) for start in stored["list"])
 
 
 def draw(noise: Noise, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
@@ -175,12 +234,16 @@ class Law(ABC):
 
     Attributes:
         KEY: The name of this law in JSON.
+        FORMS: The fields of its own, by their names in JSON, in order.
+        takes_any: True if any integers may be released; if not, they are the codes of a few choices.
         missing: Noise of the count of records that are missing, which comes last. None: it was not asked for.
     """
 
     __slots__ = ()
 
     KEY: ClassVar[str]
+    FORMS: ClassVar[Mapping[str, Form]] = {}
+    takes_any: ClassVar[bool] = False
 
     if TYPE_CHECKING:
 
@@ -196,19 +259,30 @@ class Law(ABC):
     def blank(self) -> tuple[int, ...]:
         """Values that carry no information."""
 
-    @property
-    def takes_any(self) -> bool:
-        """Tell whether any integers may be released; if not, they are the codes of a few choices."""
-        return False
-
-    @abstractmethod
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
         """A release under this law as plain objects."""
+        return {**self._own_json(), "values": list(values), "total": total}
+
+    def _own_json(self) -> dict[str, Any]:
+        """The fields of its own, under `KEY` among others."""
+        return {name: form.write(getattr(self, form.field or name)) for name, form in self.FORMS.items()}
 
     @classmethod
-    @abstractmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """The law of what `to_json` wrote."""
+        return cls._of(stored)
+
+    @classmethod
+    def _of(cls, stored: Mapping[str, Any], **others: Any) -> Self:
+        """The law with the fields of its own as they were written, and others as they are given."""
+        make: Any = cls
+        own = {form.field or name: form.read(stored[name]) for name, form in cls.FORMS.items()}
+        return cast("Self", make(**own, **others))
+
+    @classmethod
+    def cells_of(cls, stored: Mapping[str, Any]) -> int:
+        """The number of cells that are laid out where a stored law is read."""
+        return int(stored.get("rows", 1)) * int(stored.get("cells", 1))
 
     @classmethod
     def values_in(cls, stored: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
@@ -239,6 +313,8 @@ class CountLaw(Law):
 
     __slots__ = ()
 
+    takes_any = True
+
     if TYPE_CHECKING:
 
         @property
@@ -252,10 +328,6 @@ class CountLaw(Law):
     def size(self) -> int:
         """The number of values."""
 
-    @property
-    def takes_any(self) -> bool:
-        return True
-
     def blank(self) -> tuple[int, ...]:
         return (0,) * self.size
 
@@ -264,9 +336,10 @@ class CountLaw(Law):
         law = {"rows": self.rows, "cells": self.cells, **self._own_json(), "missing": optional_to_json(self.missing)}
         return {**law, "values": list(values), "total": total}
 
-    @abstractmethod
-    def _own_json(self) -> dict[str, Any]:
-        """The JSON fields beside rows, cells and the missing cell, under `KEY` among others."""
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        missing = optional_from_json(stored["missing"])
+        return cls._of(stored, rows=int(stored["rows"]), cells=int(stored["cells"]), missing=missing)
 
     def counted(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
         if self.missing is None:
@@ -296,9 +369,14 @@ class NoisySums(CountLaw):
         rows: How many cells the axes before the last have together.
         cells: How many cells the last axis has.
         missing: Noise of the count of records that are missing. None: it was not asked for.
+        is_nested: True if sums over nested intervals were measured, each with noise of its own.
+        is_convolved: True if each row was convolved with public weights, with noise of its own on each value.
     """
 
     __slots__ = ()
+
+    is_nested: ClassVar[bool] = False
+    is_convolved: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -347,16 +425,6 @@ class NoisySums(CountLaw):
         """The mean of `prefix_variances` over rows and inner edges; where there is one cell, its variance."""
         row = self.prefix_variances(total_is_public)[0]
         return float(row[1]) if self.cells == 1 else float(row[1:-1].mean())
-
-    @property
-    def is_nested(self) -> bool:
-        """Tell whether sums over nested intervals were measured, each with noise of its own."""
-        return False
-
-    @property
-    def is_convolved(self) -> bool:
-        """Tell whether each row was convolved with public weights, with noise of its own on each value."""
-        return False
 
     @property
     def nested(self) -> NoisySums:
@@ -524,31 +592,20 @@ def law_from_json(stored: Mapping[str, Any]) -> Law:
         KeyError: no law has this form.
         ValueError: it is larger than any that this package makes: a text of a few bytes could ask for all memory.
     """
-    key = next((key for key in PLACES if key in stored), None)
-    law = _elsewhere(stored) if key is None else _at(PLACES[key])
-    _require_readable(stored)
-    return law.from_json(stored)
-
-
-def _at(place: str) -> type[Law]:
-    file, _, name = place.partition(":")
-    return cast(type[Law], getattr(import_module(f".{file}", __package__), name))
-
-
-def _elsewhere(stored: Mapping[str, Any]) -> type[Law]:
-    """A law that another installed package declares."""
-    found = next((each for each in entry_points(group=GROUP) if each.name in stored), None)
-    if found is None:
-        raise KeyError("law")
-    return cast(type[Law], found.load())
-
-
-def _require_readable(stored: Mapping[str, Any]) -> None:
-    """Refuse what would be laid out in more cells, or worked out in more digits, than is ever written."""
+    laws = _laws_of(stored)
     for name in ("bits", "blocks"):
         if not 0 <= int(stored.get(name, 0)) <= MOST_BITS:
             raise Refused(f"evidence.{name}", f"at most {MOST_BITS} are read")
-    cells = int(stored.get("rows", 1)) * int(stored.get("cells", 1))
-    laid_out = prod(int(side) for side in stored.get("sides", ())) if "wavelets" in stored else cells
-    if "path" not in stored and not 0 < laid_out <= MOST_CELLS:
-        raise Refused("evidence.cells", f"from 1 to {MOST_CELLS} in all rows together are read, got {laid_out}")
+    for cells in (law.cells_of(stored) for law in laws):
+        if not 0 < cells <= MOST_CELLS:
+            raise Refused("evidence.cells", f"from 1 to {MOST_CELLS} in all rows together are read, got {cells}")
+    return laws[0].from_json(stored)
+
+
+def _laws_of(stored: Mapping[str, Any]) -> list[type[Law]]:
+    """The laws whose keys are in an object, at least one: of this room, or declared by another installed package."""
+    if places := [place.split(":") for key, place in PLACES.items() if key in stored]:
+        return [getattr(import_module(f".{file}", __package__), name) for file, name in places]
+    if found := [each.load() for each in entry_points(group=GROUP) if each.name in stored]:
+        return found
+    raise KeyError("law")

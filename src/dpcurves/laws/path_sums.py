@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from types import MappingProxyType
+from typing import Any, Self
 
 import numpy as np
 
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
-from .law import CountLaw, Law, Noise, NoisySums, Part, draw, optional_from_json
+from .law import NOISE, WHOLE, CountLaw, Law, Noise, NoisySums, Part, draw, optional_from_json
 
 # Counts of records in the first cells of a grid, each with the noise of the dyadic blocks on its path.
 
@@ -38,7 +39,8 @@ class PathSums(CountLaw):
         missing: Noise of the count of records that are missing. None: it was not asked for.
     """
 
-    KEY: ClassVar[str] = "path"
+    KEY = "path"
+    FORMS = MappingProxyType({"at": WHOLE.each, "blocks": WHOLE.of("levels"), KEY: NOISE.of("noise")})
 
     cells: int
     at: tuple[int, ...]
@@ -106,22 +108,18 @@ class PathSums(CountLaw):
     def _present(self, values: Sequence[int]) -> float | None:
         return dict(zip(self.at, values, strict=False)).get(self.cells)
 
-    def _own_json(self) -> dict[str, Any]:
-        return {"at": list(self.at), "blocks": self.levels, "path": self.noise.to_json()}
+    @classmethod
+    def cells_of(cls, stored: Mapping[str, Any]) -> int:
+        """A single one: cells are not laid out."""
+        return 1
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         if stored["rows"] != 1:
             raise Refused("evidence", "counts of prefixes have one row")
-        at = tuple(int(threshold) for threshold in stored["at"])
-        noise, missing = Noise.from_json(_told_beside(stored)), optional_from_json(stored["missing"])
-        return cls(int(stored["cells"]), at, int(stored["blocks"]), noise, missing)
-
-
-def _told_beside(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The noise of a block. Earlier releases wrote beside it how many parties have added one."""
-    beside = {"parties": stored["parties"]} if "parties" in stored else {}
-    return {**beside, **stored["path"]}
+        if "parties" in stored:  # earlier releases wrote beside the noise how many parties have added one
+            stored = {**stored, cls.KEY: {"parties": stored["parties"], **stored[cls.KEY]}}
+        return cls._of(stored, cells=int(stored["cells"]), missing=optional_from_json(stored["missing"]))
 
 
 # Counts of prefixes, read as counts of the cells that lie between their thresholds.
@@ -148,7 +146,7 @@ class ThresholdSums(NoisySums):
         ValueError: the thresholds are others.
     """
 
-    KEY: ClassVar[str] = PathSums.KEY
+    KEY = PathSums.KEY
 
     path: PathSums
     rows: int

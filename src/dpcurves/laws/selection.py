@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, exp, log, log1p
-from typing import Any, ClassVar, Self
+from types import MappingProxyType
+from typing import Any
 
 from ..arguments import Refused
-from .law import Law, Noise
-
-# Answers that are choices, not measurements: there is nothing to subtract.
+from .law import WHOLE, Law, Noise
 
 
 @dataclass(frozen=True, slots=True)
 class Choices(Law):
     """Values are choices. `example` is one that tells nothing."""
 
-    KEY: ClassVar[str] = "chosen"
+    KEY = "chosen"
+    FORMS = MappingProxyType({KEY: WHOLE.each.of("example")})
 
     example: tuple[int, ...]
 
@@ -38,11 +38,6 @@ class Choices(Law):
         """The choices."""
         return {self.KEY: list(values)}
 
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The law of what `to_json` wrote: of as many choices."""
-        return cls(tuple(int(value) for value in stored[cls.KEY]))
-
 
 @dataclass(frozen=True, slots=True)
 class Selection(Choices):
@@ -62,9 +57,6 @@ class PartitionDecisions(Choices):
     def size(self) -> None:
         """Not known before."""
         return None
-
-
-# The law of an answer that names comparisons: what was compared carried noise, what is released carries none.
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import Any, ClassVar, NamedTuple, Self
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
 from .interval_sums import in_parts, over_cells
-from .law import EvenSums, Noise, Part, optional_from_json, over
+from .law import NOISE, WHOLE, EvenSums, Noise, Part, over
 
 # Exact convolution of integers, in time that does not depend on them: number-theoretic transforms.
 
@@ -172,15 +172,14 @@ class ToeplitzSums(EvenSums):
     The order of values: row by row, in a row from left to right; the missing cell comes last, in whole records.
 
     Attributes:
-        rows: How many cells the axes before the last have together.
-        cells: How many cells the last axis has.
         width: How many cells an interval has; the last one may be cut off.
         bits: The lattice of the weights.
         noise: The noise of each value, on the lattice.
-        missing: Noise of the count of records that are missing. None: it was not asked for.
     """
 
-    KEY: ClassVar[str] = "convolved"
+    KEY = "convolved"
+    is_convolved = True
+    FORMS = MappingProxyType({"width": WHOLE, "bits": WHOLE, KEY: NOISE.of("noise")})
 
     rows: int
     cells: int
@@ -193,10 +192,6 @@ class ToeplitzSums(EvenSums):
     def parts(self) -> tuple[Part, ...]:
         """A single part."""
         return (Part(self.points, self.noise),)
-
-    @property
-    def is_convolved(self) -> bool:
-        return True
 
     @property
     def weights(self) -> IntArray:
@@ -237,16 +232,6 @@ class ToeplitzSums(EvenSums):
     def prefix_variances(self, total_is_public: bool) -> FloatArray:
         """Exact variances; see `convolved_variances`."""
         return np.broadcast_to(convolved_variances(self, total_is_public), (self.rows, self.cells + 1))
-
-    def _own_json(self) -> dict[str, Any]:
-        return {"width": self.width, "bits": self.bits, "convolved": self.noise.to_json()}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        rows, cells, width, bits = (int(stored[name]) for name in ("rows", "cells", "width", "bits"))
-        return cls(
-            rows, cells, width, bits, Noise.from_json(stored["convolved"]), optional_from_json(stored["missing"])
-        )
 
 
 @lru_cache(maxsize=16)  # a pure function of public facts

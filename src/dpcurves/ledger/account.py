@@ -34,7 +34,7 @@ def require_text(argument: str, text: str) -> None:
     Raises:
         ValueError: names the argument.
     """
-    if not text or "\0" in text or not _is_unicode(text):
+    if not text or re.search("[\0\ud800-\udfff]", text):
         raise Refused(argument, "a text without null characters and lone surrogates is needed")
 
 
@@ -46,13 +46,6 @@ def require_digest(argument: str, text: str) -> None:
     """
     if not re.fullmatch("[0-9a-f]{64}", text):
         raise Refused(argument, "the 64 hexadecimal digits of a hash are needed")
-
-
-def _is_unicode(text: str) -> bool:
-    return not re.search("[\ud800-\udfff]", text)
-
-
-# The terms of a dataset, fixed before the first question: the protected unit, and the total privacy loss.
 
 
 class BudgetExceeded(Named):

@@ -111,9 +111,6 @@ class Amount:
         return f"{self.currency.value} {self.digits}"
 
 
-# The budget of one question, divided into exact shares.
-
-
 @dataclass(frozen=True, slots=True)
 class Grant:
     """Proof that `loss` was charged, in a committed transaction, before the data was touched.

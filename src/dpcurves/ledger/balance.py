@@ -2,46 +2,128 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
-from sqlalchemy import RowMapping, Select, select, update
+from sqlalchemy import ColumnElement, RowMapping, Select, Table, func, select, update
 
 from ..arguments import Refused
 from ..privacy import Neighbours, Unit
 from .account import WHOLE_PROJECT, Account, Allowance, BudgetExceeded, NoAllowance, Together
 from .amount import BILLION, Amount, Currency
 from .chain import Chain
-from .database import ACCOUNTS, ALLOWANCES
+from .database import ACCOUNTS, ALLOWANCES, GRANTS, PAYMENTS
 
-# The spent and the remaining budget of an account.
+Owner = tuple[str, ...]
+"""A dataset; or for an allowance a dataset, a project, and an analyst or `WHOLE_PROJECT`."""
+_COLUMNS = ("dataset", "project", "analyst")
 
 
-@dataclass(frozen=True, slots=True)
-class Balance:
-    """The spent and the remaining budget of an account, at one moment."""
+class Spending(ABC):
+    """The spent and the remaining part of a limit, at one moment.
 
-    account: Account
-    spent: Amount
+    Attributes:
+        TABLE: Where it is written.
+        PAID_IN: Where it is written what was paid from it.
+        ARGUMENT: Its name in refusals.
+        limit: What may be spent in all.
+        spent: What was spent of it: nothing of that ever comes back.
+    """
+
+    __slots__ = ()
+
+    TABLE: ClassVar[Table]
+    PAID_IN: ClassVar[Table]
+    ARGUMENT: ClassVar[str]
+
+    if TYPE_CHECKING:
+
+        @property
+        def limit(self) -> Amount: ...
+
+        @property
+        def spent(self) -> Amount: ...
+
+    @property
+    @abstractmethod
+    def owner(self) -> Owner:
+        """Whose it is, as a ledger has it."""
+
+    @property
+    @abstractmethod
+    def other_sum(self) -> str:
+        """The words of an error: what was spent is not what was paid."""
+
+    @property
+    def to_whom(self) -> str:
+        """Words behind what is left: to whom it is; empty for an account."""
+        return ""
 
     @property
     def left(self) -> Amount:
-        """The remaining budget."""
-        return Amount(self.spent.currency, self.account.limit.billionths - self.spent.billionths)
+        """The remaining part; of an allowance, as far as others leave so much."""
+        return Amount(self.spent.currency, self.limit.billionths - self.spent.billionths)
 
-    def after(self, price: Amount, purpose: str) -> Balance:
-        """The account once `price` is paid.
+    def after(self, price: Amount, purpose: str) -> Self:
+        """Balance once `price` is paid.
 
         Raises:
             BudgetExceeded: less than that is left.
         """
         if price.billionths > self.left.billionths:
-            raise BudgetExceeded(
-                "budget", f"{purpose!r} asks for {price}; {self.left.digits} of {self.account.limit.digits} is left"
-            )
-        return Balance(self.account, Amount(price.currency, self.spent.billionths + price.billionths))
+            left = f"{self.left.digits} of {self.limit.digits} is left{self.to_whom}"
+            raise BudgetExceeded(self.ARGUMENT, f"{purpose!r} asks for {price}; {left}")
+        before: Any = self
+        return cast("Self", replace(before, spent=Amount(price.currency, self.spent.billionths + price.billionths)))
+
+    @property
+    def paid(self) -> Select[Any]:
+        """The query for the sum of all that was paid from it."""
+        mine = [self.PAID_IN.c[name] == each for name, each in zip(_COLUMNS, self.owner, strict=False) if each]
+        return select(func.coalesce(func.sum(self.PAID_IN.c.amount), 0)).where(*mine)
+
+
+def write_spent(chain: Chain, after: Spending) -> None:
+    """Write what was spent by now, in the last entry of its owner."""
+    table, spent = after.TABLE, after.spent.billionths
+    own = select(table.c.entry).where(*_of(table, after.owner)).order_by(table.c.entry.desc()).limit(1)
+    chain.connection.execute(
+        update(table).where(table.c.entry == own.scalar_subquery()),
+        {"spent": spent, "seal": chain.seal_spent(after.owner, spent)},
+    )
+
+
+def _of(table: Table, owner: Owner) -> list[ColumnElement[bool]]:
+    return [table.c[name] == each for name, each in zip(_COLUMNS, owner, strict=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class Balance(Spending):
+    """The spent and the remaining budget of an account, at one moment."""
+
+    TABLE = ACCOUNTS
+    PAID_IN = GRANTS
+    ARGUMENT = "budget"
+
+    account: Account
+    spent: Amount
+
+    @property
+    def limit(self) -> Amount:
+        """The cap, in whole billionths."""
+        return self.account.limit
+
+    @property
+    def owner(self) -> Owner:
+        return (self.account.dataset,)
+
+    @property
+    def other_sum(self) -> str:
+        return f"what {self.account.dataset!r} has spent is not what its grants sum to"
 
 
 def open_balance(chain: Chain, account: Account) -> None:
@@ -56,7 +138,7 @@ def open_balance(chain: Chain, account: Account) -> None:
             "currency": account.currency.value,
             "cap": account.limit.billionths,
             "spent": 0,
-            "seal": chain.seal_spent(account.dataset, 0),
+            "seal": chain.seal_spent((account.dataset,), 0),
         },
     )
 
@@ -67,14 +149,13 @@ def find_balance(chain: Chain, dataset: str) -> Balance | None:
     Raises:
         ValueError: it was changed without the key.
     """
-    row = chain.connection.execute(select(ACCOUNTS).where(ACCOUNTS.c.dataset == dataset)).mappings().first()
+    row = chain.first(ACCOUNTS, select(ACCOUNTS).where(ACCOUNTS.c.dataset == dataset))
     return None if row is None else _checked(chain, row)
 
 
 def all_balances(chain: Chain) -> tuple[Balance, ...]:
     """Balances of every account, in the order in which they were opened."""
-    rows = chain.connection.execute(select(ACCOUNTS).order_by(ACCOUNTS.c.entry)).mappings()
-    return tuple(_checked(chain, row) for row in rows)
+    return tuple(_checked(chain, row) for row in chain.rows(ACCOUNTS, select(ACCOUNTS).order_by(ACCOUNTS.c.entry)))
 
 
 def require_balance(chain: Chain, dataset: str) -> Balance:
@@ -89,18 +170,8 @@ def require_balance(chain: Chain, dataset: str) -> Balance:
     return balance
 
 
-def write_balance(chain: Chain, balance: Balance) -> None:
-    """Write what an account has spent by now."""
-    dataset, spent = balance.account.dataset, balance.spent.billionths
-    chain.connection.execute(
-        update(ACCOUNTS).where(ACCOUNTS.c.dataset == dataset),
-        {"spent": spent, "seal": chain.seal_spent(dataset, spent)},
-    )
-
-
 def _checked(chain: Chain, row: RowMapping) -> Balance:
-    chain.require(ACCOUNTS, row)
-    if not chain.is_spent(row):
+    if not chain.is_spent((row["dataset"],), row):
         raise Refused("ledger", f"what {row['dataset']!r} has spent was changed without the key")
     currency = Currency(row["currency"])
     cap = currency.loss(Fraction(row["cap"], BILLION))
@@ -115,12 +186,8 @@ def _checked(chain: Chain, row: RowMapping) -> Balance:
 # a new allowance gives nothing back. It changes, and is sealed apart, as what an account has spent.
 
 
-Owner = tuple[str, str, str]
-"""Dataset, project, and analyst or `WHOLE_PROJECT`."""
-
-
 @dataclass(frozen=True, slots=True)
-class AllowanceBalance:
+class AllowanceBalance(Spending):
     """The spent and the remaining part of an allowance, at one moment.
 
     Attributes:
@@ -133,6 +200,10 @@ class AllowanceBalance:
         when: The time at which it was set, in UTC and ISO 8601.
     """
 
+    TABLE = ALLOWANCES
+    PAID_IN = PAYMENTS
+    ARGUMENT = "allowance"
+
     dataset: str
     project: str
     analyst: str | None
@@ -142,13 +213,7 @@ class AllowanceBalance:
     when: str
 
     @property
-    def left(self) -> Amount:
-        """The remaining part, as far as others leave so much."""
-        return Amount(self.spent.currency, self.limit.billionths - self.spent.billionths)
-
-    @property
     def owner(self) -> Owner:
-        """Whose it is, as a ledger has it."""
         return (self.dataset, self.project, WHOLE_PROJECT if self.analyst is None else self.analyst)
 
     @property
@@ -157,16 +222,13 @@ class AllowanceBalance:
         project = f"project {self.project!r}"
         return project if self.analyst is None else f"analyst {self.analyst!r} of {project}"
 
-    def after(self, price: Amount, purpose: str) -> AllowanceBalance:
-        """The allowance once `price` is paid.
+    @property
+    def other_sum(self) -> str:
+        return f"what {self.words} has spent in {self.dataset!r} is not what was paid"
 
-        Raises:
-            BudgetExceeded: less than that is left.
-        """
-        if price.billionths > self.left.billionths:
-            left = f"{self.left.digits} of {self.limit.digits} is left to {self.words}"
-            raise BudgetExceeded("allowance", f"{purpose!r} asks for {price}; {left}")
-        return replace(self, spent=Amount(price.currency, self.spent.billionths + price.billionths))
+    @property
+    def to_whom(self) -> str:
+        return f" to {self.words}"
 
 
 def allowances_of(chain: Chain, dataset: str) -> tuple[AllowanceBalance, ...]:
@@ -196,8 +258,8 @@ def require_allowances(
     Raises:
         ValueError: there is none, or one was changed without the key.
     """
-    wanted = (ALLOWANCES.c.dataset == dataset, ALLOWANCES.c.project == project)
-    found = _last(chain, select(ALLOWANCES).where(*wanted, ALLOWANCES.c.analyst.in_([WHOLE_PROJECT, analyst])))
+    wanted = (*_of(ALLOWANCES, (dataset, project)), ALLOWANCES.c.analyst.in_([WHOLE_PROJECT, analyst]))
+    found = _last(chain, select(ALLOWANCES).where(*wanted))
     whole, own = found.get((dataset, project, WHOLE_PROJECT)), found.get((dataset, project, analyst))
     if whole is None:
         raise NoAllowance("project", f"{project!r} has no allowance in {dataset!r}")
@@ -209,9 +271,7 @@ def require_allowances(
 def find_allowance(chain: Chain, allowance: Allowance) -> AllowanceBalance | None:
     """The current allowance of an owner, or None."""
     owner = _owner(allowance)
-    columns = (ALLOWANCES.c.dataset, ALLOWANCES.c.project, ALLOWANCES.c.analyst)
-    wanted = (column == name for column, name in zip(columns, owner, strict=True))
-    return _last(chain, select(ALLOWANCES).where(*wanted)).get(owner)
+    return _last(chain, select(ALLOWANCES).where(*_of(ALLOWANCES, owner))).get(owner)
 
 
 def set_allowance(chain: Chain, allowance: Allowance, together: Together) -> None:
@@ -231,26 +291,14 @@ def set_allowance(chain: Chain, allowance: Allowance, together: Together) -> Non
     chain.append(
         ALLOWANCES,
         {
-            **dict(zip(("dataset", "project", "analyst"), owner, strict=True)),
+            **dict(zip(_COLUMNS, owner, strict=True)),
             "currency": limit.currency.value,
             "most": limit.billionths,
             "together": together.value,
             "set_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "spent": spent,
-            "seal": chain.seal_allowance(owner, spent),
+            "seal": chain.seal_spent(owner, spent),
         },
-    )
-
-
-def write_allowance(chain: Chain, balance: AllowanceBalance) -> None:
-    """Write what was spent of an allowance by now."""
-    dataset, project, analyst = balance.owner
-    mine = (ALLOWANCES.c.dataset == dataset, ALLOWANCES.c.project == project, ALLOWANCES.c.analyst == analyst)
-    last = select(ALLOWANCES.c.entry).where(*mine).order_by(ALLOWANCES.c.entry.desc()).limit(1).scalar_subquery()
-    spent = balance.spent.billionths
-    chain.connection.execute(
-        update(ALLOWANCES).where(ALLOWANCES.c.entry == last),
-        {"spent": spent, "seal": chain.seal_allowance(balance.owner, spent)},
     )
 
 
@@ -283,19 +331,15 @@ def _require_parts(parts: Collection[int], whole: Amount, words: str, together: 
         raise Refused("allowance", f"those in {words} add up to {total} of {whole}; say that they may exceed it")
 
 
-def _last(chain: Chain, query: Select[tuple[object, ...]]) -> dict[Owner, AllowanceBalance]:
-    rows = chain.connection.execute(query.order_by(ALLOWANCES.c.entry)).mappings()
+def _last(chain: Chain, query: Select[Any]) -> dict[Owner, AllowanceBalance]:
+    rows = chain.rows(ALLOWANCES, query.order_by(ALLOWANCES.c.entry))
     return {balance.owner: balance for balance in (_checked_allowance(chain, row) for row in rows)}
 
 
 def _checked_allowance(chain: Chain, row: RowMapping) -> AllowanceBalance:
-    chain.require(ALLOWANCES, row)
-    owner = (row["dataset"], row["project"], row["analyst"])
-    if not chain.is_of_allowance(owner, row):
-        raise Refused("ledger", f"what was spent of an allowance in {row['dataset']!r} was changed without the key")
-    currency = Currency(row["currency"])
-    most, spent = Amount(currency, row["most"]), Amount(currency, row["spent"])
-    analyst = None if row["analyst"] == WHOLE_PROJECT else row["analyst"]
-    return AllowanceBalance(
-        row["dataset"], row["project"], analyst, most, spent, Together(row["together"]), row["set_at"]
-    )
+    dataset, project, analyst = owner = tuple(row[name] for name in _COLUMNS)
+    if not chain.is_spent(owner, row):
+        raise Refused("ledger", f"what was spent of an allowance in {dataset!r} was changed without the key")
+    most, spent = (Amount(Currency(row["currency"]), row[name]) for name in ("most", "spent"))
+    together = Together(row["together"])
+    return AllowanceBalance(dataset, project, analyst or None, most, spent, together, row["set_at"])

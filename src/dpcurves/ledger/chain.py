@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 from sqlalchemy import Connection, Dialect, RowMapping, Select, Table, insert, select, update
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from ..arguments import Refused
-from .database import ALLOWANCES, BOOK, EVENTS, FIRST_VERSION, METADATA, NOTES, PAYMENTS, SEALED_APART, STATES, VERSION
+from .database import BOOK, FIRST_VERSION, METADATA, SEALED_APART, VERSION
 from .key import Fact, Key
-
-# The first page: which ledger this is, how many entries it has, and how the last one is sealed.
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +46,7 @@ class Book:
 
     def facts(self) -> dict[str, Fact]:
         """The row without its seal."""
-        return {
-            "version": self.version,
-            "name": self.name,
-            "key": self.key,
-            "entries": self.entries,
-            "head": self.head,
-        }
+        return asdict(self)
 
     def write(self, connection: Connection, key: Key) -> None:
         """Write this page over the one before."""
@@ -61,8 +54,7 @@ class Book:
 
     def found(self, connection: Connection, key: Key) -> None:
         """Make the tables, and write the first page."""
-        for statement in _makings(connection.dialect):
-            connection.exec_driver_sql(statement)
+        _make_missing(connection)
         connection.execute(insert(BOOK), {"id": 1, **self.facts(), "seal": self._seal(key)})
 
     def _seal(self, key: Key) -> str:
@@ -103,9 +95,13 @@ def require_version(connection: Connection) -> None:
 def upgrade(connection: Connection, key: Key) -> None:
     """Bring an older ledger to this schema. Entries stay as they are."""
     book = lock_book(connection, key)
-    for table in (NOTES, STATES, ALLOWANCES, PAYMENTS, EVENTS):
-        table.create(connection, checkfirst=True)
+    _make_missing(connection)
     replace(book, version=VERSION).write(connection, key)
+
+
+def _make_missing(connection: Connection) -> None:
+    for statement in _makings(connection.dialect):
+        connection.exec_driver_sql(statement)
 
 
 @lru_cache(maxsize=2)
@@ -121,10 +117,7 @@ def _only(connection: Connection, query: Select[tuple[object, ...]], key: Key) -
     rows = connection.execute(query).mappings().all()
     if len(rows) != 1:
         raise Refused("ledger", f"its book has {len(rows)} pages, not one: it was changed without the key")
-    return _checked(rows[0], key)
-
-
-def _checked(row: RowMapping, key: Key) -> Book:
+    (row,) = rows
     book = Book(row["version"], row["name"], row["key"], row["entries"], row["head"])
     if book.key != key.identity:
         raise Refused("key", "it is not the key of this ledger, or the ledger's book was changed without the key")
@@ -135,10 +128,9 @@ def _checked(row: RowMapping, key: Key) -> Book:
 
 # Entries in a row, each sealed together with the one before it.
 #
-# Whoever may write to the database can delete entries, but can make them only with the key. The seal of an entry covers
-# its ledger, its number, what it says and the seal of its predecessor. What an account or an allowance has spent
-# changes,
-# and is sealed apart, together with whose it is.
+# Whoever may write to the database can delete entries, but can make them only with the key. The seal of an entry
+# covers its ledger, its number, what it says and the seal of its predecessor. What an account or an allowance has
+# spent changes, and is sealed apart, together with whose it is.
 
 
 class Chain:
@@ -177,21 +169,29 @@ class Chain:
         if not self.is_sealed(table, entry):
             raise Refused("ledger", f"row {entry['entry']} was changed without the key")
 
-    def seal_spent(self, dataset: str, spent: int) -> str:
-        """The seal of what an account has spent."""
-        return self._key.seal("spent", self.book.name, dataset, spent)
+    def rows(self, table: Table, query: Select[Any]) -> Iterator[RowMapping]:
+        """Entries of one table, each refused if it was not sealed with this key for this ledger."""
+        for row in self.connection.execute(query).mappings():
+            self.require(table, row)
+            yield row
 
-    def is_spent(self, account: RowMapping) -> bool:
-        """Tell whether the account's spending equals the sum that was sealed."""
-        return self._key.fits(account["seal"], "spent", self.book.name, account["dataset"], account["spent"])
+    def first(self, table: Table, query: Select[Any]) -> RowMapping | None:
+        """The first entry, if there is one, as `rows` has it."""
+        row = self.connection.execute(query).mappings().first()
+        if row is not None:
+            self.require(table, row)
+        return row
 
-    def seal_allowance(self, owner: tuple[str, str, str], spent: int) -> str:
-        """The seal of what was spent of an allowance."""
-        return self._key.seal("spent of allowance", self.book.name, *owner, spent)
+    def seal_spent(self, owner: tuple[str, ...], spent: int) -> str:
+        """The seal of what was spent of an account, whose owner is a dataset alone, or of an allowance."""
+        return self._key.seal(*self._spent(owner, spent))
 
-    def is_of_allowance(self, owner: tuple[str, str, str], row: RowMapping) -> bool:
-        """Tell whether the allowance's spending equals the sum that was sealed."""
-        return self._key.fits(row["seal"], "spent of allowance", self.book.name, *owner, row["spent"])
+    def is_spent(self, owner: tuple[str, ...], row: RowMapping) -> bool:
+        """Tell whether the spending of an account or an allowance equals the sum that was sealed."""
+        return self._key.fits(row["seal"], *self._spent(owner, row["spent"]))
+
+    def _spent(self, owner: tuple[str, ...], spent: int) -> tuple[Fact, ...]:
+        return ("spent" if len(owner) == 1 else "spent of allowance", self.book.name, *owner, spent)
 
     def enclose(self, secret: bytes) -> str:
         """Encrypt what must stay secret and does change: it stands beside the chain."""

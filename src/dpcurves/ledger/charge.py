@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from fractions import Fraction
 
-from sqlalchemy import Connection, RowMapping, Select, select
+from sqlalchemy import Connection, RowMapping, select
 
 from ..arguments import Refused
 from ..privacy import PrivacyLoss
@@ -17,8 +17,6 @@ from .amount import Amount, Grant
 from .chain import Chain
 from .database import ANSWERS, EVENTS, GRANTS
 from .verification import Head, require_unbroken
-
-# Note on an error raised after a question was charged: the request under which to ask again.
 
 
 class Receipt(str):
@@ -125,7 +123,7 @@ class Charge:
         """
         hashes = {self.binding, *(binding for _, binding in self.before)}
         for request in dict.fromkeys((self.request, *(request for request, _ in self.before))):
-            row = _first(chain, select(GRANTS).where(GRANTS.c.request == request))
+            row = chain.first(GRANTS, select(GRANTS).where(GRANTS.c.request == request))
             if row is None:
                 continue
             if (row["dataset"], _loss(row)) != (self.account.dataset, self.loss) or row["binding"] not in hashes:
@@ -140,7 +138,7 @@ class Charge:
         Raises:
             ValueError: names both numbers, which are public.
         """
-        row = _first(chain, select(GRANTS).where(GRANTS.c.dataset == self.account.dataset).limit(1))
+        row = chain.first(GRANTS, select(GRANTS).where(GRANTS.c.dataset == self.account.dataset).limit(1))
         if row is not None and row["units"] != self.units:
             raise Refused(
                 "units",
@@ -178,7 +176,7 @@ def find_grant(chain: Chain, dataset: str, request: str) -> Grant | None:
     Raises:
         ValueError: the row was changed without the key.
     """
-    row = _first(chain, select(GRANTS).where(GRANTS.c.request == request, GRANTS.c.dataset == dataset))
+    row = chain.first(GRANTS, select(GRANTS).where(GRANTS.c.request == request, GRANTS.c.dataset == dataset))
     return None if row is None else grant_of(row)
 
 
@@ -188,24 +186,14 @@ def require_grant(chain: Chain, grant: Grant) -> str:
     Raises:
         ValueError: it is not in the ledger, or was changed without the key.
     """
-    row = _first(chain, select(GRANTS).where(GRANTS.c.entry == grant.id))
+    row = chain.first(GRANTS, select(GRANTS).where(GRANTS.c.entry == grant.id))
     if row is None or grant_of(row) != grant:
         raise Refused("grant", f"this ledger has not granted {grant.request!r} as its row {grant.id}")
     return str(row["mac"])
 
 
-def _first(chain: Chain, query: Select[tuple[object, ...]]) -> RowMapping | None:
-    row = chain.connection.execute(query).mappings().first()
-    if row is not None:
-        chain.require(GRANTS, row)
-    return row
-
-
 def _loss(row: RowMapping) -> PrivacyLoss:
     return PrivacyLoss(None if row["epsilon"] is None else Fraction(row["epsilon"]), Fraction(row["rho"]))
-
-
-# The answer to one turn of a question, as it was stored before anybody saw it.
 
 
 def find_answer(chain: Chain, grant: Grant, turn: int, part: int) -> str | None:
@@ -216,11 +204,8 @@ def find_answer(chain: Chain, grant: Grant, turn: int, part: int) -> str | None:
     """
     require_grant(chain, grant)
     place = (ANSWERS.c.grant == grant.id, ANSWERS.c.turn == turn, ANSWERS.c.part == part)
-    row = chain.connection.execute(select(ANSWERS).where(*place)).mappings().first()
-    if row is None:
-        return None
-    chain.require(ANSWERS, row)
-    return str(row["answer"])
+    row = chain.first(ANSWERS, select(ANSWERS).where(*place))
+    return None if row is None else str(row["answer"])
 
 
 def keep_answer(chain: Chain, grant: Grant, turn: int, part: int, answer: str) -> str:
@@ -242,9 +227,6 @@ def keep_answer(chain: Chain, grant: Grant, turn: int, part: int, answer: str) -
     require_unbroken(chain, Head(grant.id, require_grant(chain, grant)))
     chain.append(ANSWERS, {"grant": grant.id, "turn": turn, "part": part, "answer": answer})
     return answer
-
-
-# Audit events of an account, entered among its charges: sign-ins, roles, questions, publications.
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,8 +272,7 @@ class Entered:
 
 def enter_event(chain: Chain, event: Event) -> None:
     """Write an event into the ledger."""
-    facts = {"actor": event.actor, "action": event.action, "subject": event.subject, "dataset": event.dataset}
-    chain.append(EVENTS, {**facts, "happened_at": datetime.now(UTC).isoformat(timespec="seconds")})
+    chain.append(EVENTS, {**asdict(event), "happened_at": datetime.now(UTC).isoformat(timespec="seconds")})
 
 
 def events_of(chain: Chain, after: int, most: int, dataset: str | None) -> tuple[Entered, ...]:
@@ -301,11 +282,6 @@ def events_of(chain: Chain, after: int, most: int, dataset: str | None) -> tuple
         ValueError: one was changed without the key.
     """
     query = select(EVENTS).where(EVENTS.c.entry > after).order_by(EVENTS.c.entry).limit(most)
-    return tuple(_read(chain, query if dataset is None else query.where(EVENTS.c.dataset == dataset)))
-
-
-def _read(chain: Chain, query: object) -> Iterator[Entered]:
-    for row in chain.connection.execute(query).mappings():  # type: ignore[call-overload]
-        chain.require(EVENTS, row)
-        event = Event(row["actor"], row["action"], row["subject"], row["dataset"])
-        yield Entered(row["entry"], row["happened_at"], event)
+    rows = chain.rows(EVENTS, query if dataset is None else query.where(EVENTS.c.dataset == dataset))
+    facts = [field.name for field in fields(Event)]
+    return tuple(Entered(row["entry"], row["happened_at"], Event(*(row[name] for name in facts))) for row in rows)

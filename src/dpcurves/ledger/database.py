@@ -12,7 +12,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import (
     BigInteger,
@@ -39,10 +39,10 @@ from ..arguments import Refused
 
 # The tables of a ledger.
 #
-# Seven tables hold entries: facts that are written once, numbered 1, 2, 3, ... across all of them, each sealed together
-# with the one before it. Three things change, and are sealed on their own: what an account or an allowance has spent,
-# the
-# secret state of a stream, and the book, which says how many entries there are and how the last one is sealed.
+# Seven tables hold entries: facts that are written once, numbered 1, 2, 3, ... across all of them, each sealed
+# together with the one before it. Three things change, and are sealed on their own: what an account or an allowance
+# has spent, the secret state of a stream, and the book, which says how many entries there are and how the last one is
+# sealed.
 
 
 VERSION = 5
@@ -52,16 +52,23 @@ is opened."""
 
 METADATA = MetaData()
 
+
+def _texts(*names: str) -> list[Column[str]]:
+    return [Column(name, Text, nullable=False) for name in names]
+
+
+def _numbers(*names: str) -> list[Column[int]]:
+    return [Column(name, BigInteger, nullable=False) for name in names]
+
+
 BOOK = Table(
     "dpcurves_book",
     METADATA,
     Column("id", Integer, CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
     Column("version", Integer, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("key", Text, nullable=False),
-    Column("entries", BigInteger, nullable=False),
-    Column("head", Text, nullable=False),
-    Column("seal", Text, nullable=False),
+    *_texts("name", "key"),
+    *_numbers("entries"),
+    *_texts("head", "seal"),
 )
 
 
@@ -80,13 +87,11 @@ def _entries(kind: str, *columns: SchemaItem) -> Table:
 ACCOUNTS = _entries(
     "accounts",
     Column("dataset", Text, nullable=False, unique=True),
-    Column("neighbours", Text, nullable=False),
-    Column("unit_column", Text, nullable=False),
-    Column("unit_records", BigInteger, nullable=False),
-    Column("currency", Text, nullable=False),
-    Column("cap", BigInteger, nullable=False),
-    Column("spent", BigInteger, nullable=False),
-    Column("seal", Text, nullable=False),
+    *_texts("neighbours", "unit_column"),
+    *_numbers("unit_records"),
+    *_texts("currency"),
+    *_numbers("cap", "spent"),
+    *_texts("seal"),
     # The second wall: whatever a program does, the database itself lets no account spend more than its cap.
     CheckConstraint("spent >= 0 AND spent <= cap", name="dpcurves_spent_within_cap"),
 )
@@ -94,39 +99,31 @@ ACCOUNTS = _entries(
 GRANTS = _entries(
     "grants",
     Column("request", Text, nullable=False, unique=True),
-    Column("dataset", Text, nullable=False),
-    Column("purpose", Text, nullable=False),
-    Column("binding", Text, nullable=False),
+    *_texts("dataset", "purpose", "binding"),
     Column("epsilon", Text),
-    Column("rho", Text, nullable=False),
+    *_texts("rho"),
     Column("amount", BigInteger, CheckConstraint("amount > 0", name="dpcurves_amount_above_zero"), nullable=False),
     Column("units", BigInteger),
-    Column("charged_at", Text, nullable=False),
+    *_texts("charged_at"),
     # Every charge adds up what the dataset has spent: from the index alone, for it has the amounts as well.
     Index("dpcurves_grants_of_dataset", "dataset", "amount"),
 )
 
 ANSWERS = _entries(
     "answers",
-    Column("grant", BigInteger, nullable=False),
-    Column("turn", BigInteger, nullable=False),
-    Column("part", BigInteger, nullable=False),
-    Column("answer", Text, nullable=False),
+    *_numbers("grant", "turn", "part"),
+    *_texts("answer"),
     UniqueConstraint("grant", "turn", "part", name="dpcurves_first_answer_stays"),
 )
 
-# A new allowance is a new entry: the last one for a dataset, project and analyst stands.
+# A new allowance is a new entry: the last one for a dataset, project and analyst stands. No analyst: the whole project.
 ALLOWANCES = _entries(
     "allowances",
-    Column("dataset", Text, nullable=False),
-    Column("project", Text, nullable=False),
-    Column("analyst", Text, nullable=False),  # empty: the whole project
-    Column("currency", Text, nullable=False),
-    Column("most", BigInteger, nullable=False),
-    Column("together", Text, nullable=False),
-    Column("set_at", Text, nullable=False),
-    Column("spent", BigInteger, nullable=False),
-    Column("seal", Text, nullable=False),
+    *_texts("dataset", "project", "analyst", "currency"),
+    *_numbers("most"),
+    *_texts("together", "set_at"),
+    *_numbers("spent"),
+    *_texts("seal"),
     CheckConstraint("spent >= 0 AND spent <= most", name="dpcurves_spent_within_allowance"),
     Index("dpcurves_allowances_of_owner", "dataset", "project", "analyst"),
 )
@@ -134,31 +131,23 @@ ALLOWANCES = _entries(
 PAYMENTS = _entries(
     "payments",
     Column("grant", BigInteger, nullable=False, unique=True),
-    Column("dataset", Text, nullable=False),
-    Column("project", Text, nullable=False),
-    Column("analyst", Text, nullable=False),
+    *_texts("dataset", "project", "analyst"),
     Column("amount", BigInteger, CheckConstraint("amount > 0", name="dpcurves_payment_above_zero"), nullable=False),
     Index("dpcurves_payments_of_owner", "dataset", "project", "analyst", "amount"),
 )
 
-# What people did, as a server that asks for them tells it. Names, never values.
+# What people did, as a server that asks for them tells it. Names, never values. No dataset: none in particular.
 EVENTS = _entries(
     "events",
-    Column("actor", Text, nullable=False),
-    Column("action", Text, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("dataset", Text, nullable=False),  # empty: none
-    Column("happened_at", Text, nullable=False),
+    *_texts("actor", "action", "subject", "dataset", "happened_at"),
     Index("dpcurves_events_of_dataset", "dataset", "entry"),
 )
 
 # SECRET: what was noted is less than what was counted, but more than what was answered.
 NOTES = _entries(
     "notes",
-    Column("grant", BigInteger, nullable=False),
-    Column("part", BigInteger, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("value", Text, nullable=False),
+    *_numbers("grant", "part"),
+    *_texts("name", "value"),
     UniqueConstraint("grant", "part", "name", name="dpcurves_first_note_stays"),
 )
 
@@ -279,12 +268,8 @@ def _trouble(error: SQLAlchemyError, otherwise: str) -> str:
         return _BUSY
     cause = getattr(error, "orig", None)
     code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
-    return _TROUBLES.get(code) or _TROUBLES.get(_primary(code), otherwise)
-
-
-def _primary(code: str) -> str:
-    """SQLITE_BUSY_SNAPSHOT is a kind of SQLITE_BUSY; states of PostgreSQL have no underscores."""
-    return "_".join(code.split("_")[:2])
+    primary = "_".join(code.split("_")[:2])  # SQLITE_BUSY_SNAPSHOT is a kind of SQLITE_BUSY
+    return _TROUBLES.get(code) or _TROUBLES.get(primary, otherwise)
 
 
 # Connections that stay open between transactions: for a process that serves, and opens them thousands of times.
@@ -329,14 +314,9 @@ def closed_in_time(database: Database) -> Database:
     """The database, whose connections are closed when nobody has it any more, and carried into no forked process."""
     for engine in (database.reading, database.writing):
         weakref.finalize(database, engine.dispose)
-        _forgotten_by_forks(engine)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=partial(_forget, weakref.ref(engine)))
     return database
-
-
-def _forgotten_by_forks(engine: Engine) -> None:
-    register: Callable[..., Any] | None = getattr(os, "register_at_fork", None)
-    if register is not None:
-        register(after_in_child=partial(_forget, weakref.ref(engine)))
 
 
 def _forget(engine: weakref.ref[Engine]) -> None:

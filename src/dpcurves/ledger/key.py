@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from cryptography.fernet import Fernet
 
 
-# Files that appear complete, once, and readable by their owner alone.
-
-
 def publish(path: Path, write: Callable[[Path], object]) -> bool:
     """Let `write` fill a draft, then give it its name; if another process was first, its file stays.
 
@@ -128,7 +125,9 @@ class Key:
 
     def seal(self, *facts: Fact) -> str:
         """A message authentication code of the facts, their order and their types."""
-        return hmac.digest(self._secret, _canonical(facts), "sha256").hex()
+        # No two lists of facts share a text, whatever types an editor has put into a column.
+        said = json.dumps(facts, separators=(",", ":"), default=lambda raw: {"bytes": raw.hex()})
+        return hmac.digest(self._secret, said.encode(), "sha256").hex()
 
     def of_dataset(self, dataset: str) -> bytes:
         """The 32 bytes that belong to one dataset: they tell nothing about the key, or about those of others."""
@@ -211,15 +210,6 @@ def write_key(path: Path, digits: str) -> bool:
         ValueError: the folder takes no file.
     """
     try:
-        return publish(path, lambda draft: _write(draft, digits))
+        return publish(path, lambda draft: draft.write_text(digits + "\n"))
     except OSError as error:
         raise Refused("key", f"{str(path)!r} cannot be written ({error.strerror})") from None
-
-
-def _write(draft: Path, digits: str) -> None:
-    draft.write_text(digits + "\n")
-
-
-def _canonical(facts: tuple[Fact, ...]) -> bytes:
-    """A canonical text of a list of facts: no two lists share it, whatever types an editor has put into a column."""
-    return json.dumps(facts, separators=(",", ":"), default=lambda raw: {"bytes": raw.hex()}).encode()

@@ -21,7 +21,7 @@ from .balance import (
     open_balance,
     require_balance,
     set_allowance,
-    write_balance,
+    write_spent,
 )
 from .chain import Chain, lock_book, read_book, require_version, upgrade
 from .charge import (
@@ -42,7 +42,7 @@ from .key import Key, find_key
 from .location import place_of
 from .statement import Remaining, Statement, pay, require_paid_by, require_remaining, statement_of
 from .stream_state import Standing, find_notes, find_standing, find_ticks, keep_notes, keep_ticks, require_states
-from .verification import Head, Verified, head_of, require_paid, require_sum, require_whole, verify
+from .verification import Head, Verified, head_of, require_paid, require_whole, verify
 
 Result = TypeVar("Result")
 
@@ -397,8 +397,8 @@ class Ledger:
             if grant is None:
                 only_if(chain.connection)
                 require_whole(chain)
-                require_sum(chain, balance)
-                write_balance(chain, balance.after(price, charge.purpose))
+                require_paid(chain, balance)
+                write_spent(chain, balance.after(price, charge.purpose))
                 grant = charge.enter(chain)
                 if member is not None:
                     pay(chain, charge, grant, member)

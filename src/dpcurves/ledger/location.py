@@ -41,7 +41,6 @@ class ServerPlace:
         self._database = self._through(_ANEW)
 
     def is_there(self) -> bool:
-        """Tell whether the database holds the tables of a ledger."""
         return self._database.read(_is_founded)
 
     def key(self) -> Key:
@@ -56,11 +55,9 @@ class ServerPlace:
         self._database.write(partial(_found_once, key=key))
 
     def database(self) -> Database:
-        """The database, with a new connection for every transaction."""
         return self._database
 
     def kept(self) -> Database:
-        """The database, through connections that stay open: for a process that serves."""
         return closed_in_time(self._through({**KEPT, "pool_pre_ping": True}))
 
     def _through(self, pool: Mapping[str, Any]) -> Database:
@@ -68,7 +65,7 @@ class ServerPlace:
         # Whoever writes locks the book first. At this level the statements that follow see all that was committed
         # while it waited for the lock; at a stricter one it would be thrown out instead.
         writing = _engine(self._url, "READ COMMITTED", pool)
-        event.listen(writing, "begin", _prepare)
+        event.listen(writing, "begin", lambda connection: connection.execute(_PREPARE))
         return Database(f"PostgreSQL database {self._url.database!r}", reading, writing)
 
 
@@ -84,10 +81,6 @@ def _engine(url: URL, isolation: str, pool: Mapping[str, Any]) -> Engine:
     except ImportError:
         trouble = "PostgreSQL needs an extra: pip install 'dpcurves[postgres]'"
     raise Refused("ledger", trouble)
-
-
-def _prepare(connection: Connection) -> None:
-    connection.execute(_PREPARE)
 
 
 def _found_once(connection: Connection, key: Key) -> None:
@@ -135,7 +128,12 @@ def place_of(url: str) -> Place:
     Raises:
         ValueError: it names none. The URL is not repeated: it may hold a password.
     """
-    parsed = _parse(url)
+    try:
+        parsed = make_url(url)
+    except (SQLAlchemyError, ValueError):
+        parsed = None
+    if parsed is None:  # raised out here, so that the error, which quotes the URL, hangs on nothing
+        raise Refused("ledger", f"a URL like {_KNOWN}")
     if parsed.drivername in ("postgresql", "postgresql+psycopg"):
         return ServerPlace(parsed)
     if parsed.drivername not in ("sqlite", "sqlite+pysqlite"):
@@ -143,11 +141,3 @@ def place_of(url: str) -> Place:
     if parsed.query or parsed.host:
         raise Refused("ledger", "an SQLite URL is sqlite:/// and the path of a file, without host and options")
     return MemoryPlace() if parsed.database in (None, "", ":memory:") else FilePlace(str(parsed.database))
-
-
-def _parse(url: str) -> URL:
-    try:
-        return make_url(url)
-    except (SQLAlchemyError, ValueError):
-        trouble = f"a URL like {_KNOWN}"
-    raise Refused("ledger", trouble)

@@ -24,16 +24,14 @@ from .key import Key, appear, drafted, fresh_digits, read_key, write_key
 # A line before an SQLite file: who comes first writes first.
 #
 # What keeps two writers apart is SQLite's own lock. But it is polled: who happens to ask just after it was given back
-# has
-# it again, and others wait for seconds. Those who stand in this line ask for it one after the other. The line decides
-# on
-# the order alone; where it does not work (another system, a folder that takes no file, a disk without locks), all ask
-# at
-# once.
+# has it again, and others wait for seconds. Those who stand in this line ask for it one after the other. The line
+# decides on the order alone; where it does not work (another system, a folder that takes no file, a disk without
+# locks), all ask at once.
 #
-# Who comes takes the next number, and holds a lock on the byte of that number while it waits and writes. Its turn comes
-# when no byte of a lower number is locked. The system gives back the locks of a process that dies, so nobody waits for
-# the dead. Who stands still for too long, as a process that was stopped, is passed, and is not waited for again.
+# Who comes takes the next number, and holds a lock on the byte of that number while it waits and writes. Its turn
+# comes when no byte of a lower number is locked. The system gives back the locks of a process that dies, so nobody
+# waits for the dead. Who stands still for too long, as a process that was stopped, is passed, and is not waited for
+# again.
 
 
 try:
@@ -185,7 +183,6 @@ class FilePlace:
             raise Refused("ledger", f"{self._label}: it is no file")
 
     def is_there(self) -> bool:
-        """Tell whether the file exists."""
         return os.path.exists(self._path)
 
     def key(self) -> Key:
@@ -242,7 +239,6 @@ class FilePlace:
                 self._key_path.unlink()
 
     def database(self) -> Database:
-        """The file, opened anew for every transaction."""
         return replace(self._database(self._path, _anew), turn=WriterQueue(self._path).turn)
 
     def kept(self) -> Database:
@@ -250,13 +246,13 @@ class FilePlace:
 
         Such a process starts others, and does not fork: a connection that was carried along loses the file's locks.
         """
-        opened = self._database(self._path, _kept)
+        opened = self._database(self._path, lambda connect: create_engine("sqlite://", creator=connect, **KEPT))
         for engine in (opened.reading, opened.writing):
             require_same_file(engine, self._path)
         return closed_in_time(replace(opened, turn=WriterQueue(self._path).turn))
 
     def _database(self, path: Path, engine: Callable[[Connect], Engine]) -> Database:
-        reading, writing = (engine(partial(_connect_by, uri, path)) for uri in (_uri_to_read, _uri))
+        reading, writing = (engine(partial(lambda uri: _connect(uri(path), path), uri)) for uri in (_uri_to_read, _uri))
         return Database(self._label, _begin_with(_AT_ONE_MOMENT, reading), _begin_with(_ALONE, writing))
 
     def _write(self, draft: Path, key: Key) -> None:
@@ -280,8 +276,7 @@ class MemoryPlace:
         weakref.finalize(self._database, engine.dispose)
 
     def is_there(self) -> bool:
-        """Never: it is always new."""
-        return False
+        return False  # it is always new
 
     def key(self) -> Key:
         """A key that is forgotten together with the ledger."""
@@ -291,15 +286,12 @@ class MemoryPlace:
         """Nothing: it is always new."""
 
     def found(self, key: Key) -> None:
-        """Make the tables."""
         self._database.write(partial(Book.of(key).found, key=key))
 
     def database(self) -> Database:
-        """The one database."""
         return self._database
 
     def kept(self) -> Database:
-        """The one database: it stays open."""
         return self._database
 
 
@@ -330,11 +322,6 @@ def _anew(connect: Connect) -> Engine:
     return _over(NullPool(connect, dialect=_spoken().dialect))
 
 
-def _kept(connect: Connect) -> Engine:
-    """Connections stay open."""
-    return create_engine("sqlite://", creator=connect, **KEPT)
-
-
 def _uri(path: Path) -> str:
     return f"{path.as_uri()}?mode=rw"  # never makes a file: a ledger that was moved away is not begun again
 
@@ -356,10 +343,6 @@ def _begin_with(statement: str, engine: Engine) -> Engine:
         connection.exec_driver_sql(statement)
 
     return engine
-
-
-def _connect_by(uri: Callable[[Path], str], path: Path) -> sqlite3.Connection:
-    return _connect(uri(path), path)
 
 
 def _connect(uri: str, path: Path) -> sqlite3.Connection:

@@ -11,13 +11,11 @@ from ..arguments import Refused
 from ..privacy import PrivacyLoss
 from .account import Account, Member
 from .amount import Amount, Grant
-from .balance import AllowanceBalance, Balance, allowances_of, require_allowances, require_balance, write_allowance
+from .balance import AllowanceBalance, Balance, allowances_of, require_allowances, require_balance, write_spent
 from .chain import Chain
 from .charge import Charge, grant_of
 from .database import GRANTS, PAYMENTS
 from .verification import require_paid
-
-# The remaining budget of an analyst of a project: three limits at once, and one payment out of them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ def pay(chain: Chain, charge: Charge, grant: Grant, member: Member) -> None:
     dataset = charge.account.dataset
     for each in require_allowances(chain, dataset, member.project, member.analyst):
         require_paid(chain, each)
-        write_allowance(chain, each.after(charge.price, charge.purpose))
+        write_spent(chain, each.after(charge.price, charge.purpose))
     chain.append(
         PAYMENTS,
         {
@@ -80,9 +78,7 @@ def require_paid_by(chain: Chain, grant: Grant, member: Member) -> None:
     Raises:
         ValueError: another one has, or nobody; or the row was changed without the key.
     """
-    row = chain.connection.execute(select(PAYMENTS).where(PAYMENTS.c.grant == grant.id)).mappings().first()
-    if row is not None:
-        chain.require(PAYMENTS, row)
+    row = chain.first(PAYMENTS, select(PAYMENTS).where(PAYMENTS.c.grant == grant.id))
     if row is None or row["project"] != member.project:
         raise Refused("request", f"{grant.request!r} was not paid by project {member.project!r}")
 
@@ -93,14 +89,8 @@ def payers_of(chain: Chain, dataset: str) -> dict[int, Member]:
     Raises:
         ValueError: a row was changed without the key.
     """
-    payers = {}
-    for row in chain.connection.execute(select(PAYMENTS).where(PAYMENTS.c.dataset == dataset)).mappings():
-        chain.require(PAYMENTS, row)
-        payers[row["grant"]] = Member(row["project"], row["analyst"])
-    return payers
-
-
-# The statement of an account: its charges, their sum, and the remaining budget.
+    rows = chain.rows(PAYMENTS, select(PAYMENTS).where(PAYMENTS.c.dataset == dataset))
+    return {row["grant"]: Member(row["project"], row["analyst"]) for row in rows}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +146,7 @@ def statement_of(chain: Chain, dataset: str) -> Statement:
     balance = require_balance(chain, dataset)
     query = select(GRANTS).where(GRANTS.c.dataset == dataset).order_by(GRANTS.c.entry)
     payers, lines = payers_of(chain, dataset), []
-    for row in chain.connection.execute(query).mappings():
-        chain.require(GRANTS, row)
+    for row in chain.rows(GRANTS, query):
         grant = grant_of(row)
         price = Amount(balance.account.currency, row["amount"])
         facts = (row["purpose"], grant.loss, price, row["units"], row["charged_at"])

@@ -4,7 +4,7 @@ noises."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import RowMapping, func, insert, select, update
@@ -75,7 +75,8 @@ def keep_ticks(chain: Chain, grant: Grant, ticks: Mapping[int, str], state: byte
         _require_unbegun(chain, grant, row)
     else:
         require_reached(chain, kept.end)
-    chain.append_all(ANSWERS, [_row(grant, tick, answer) for tick, answer in ticks.items()])
+    page: dict[str, Fact] = {"grant": grant.id, "part": PART}
+    chain.append_all(ANSWERS, [{**page, "turn": tick, "answer": answer} for tick, answer in ticks.items()])
     _write(chain, grant, _Kept(Standing(first + len(ticks) - 1, state), head_of(chain)), is_new=kept is None)
     return ticks
 
@@ -132,9 +133,7 @@ def _require_row(ticks: Mapping[int, str]) -> int:
 def _find(chain: Chain, grant: Grant) -> RowMapping:
     """The row of the grant together with its state, in one statement."""
     both = select(GRANTS, STATES.c.sealed).outerjoin(STATES, STATES.c.grant == GRANTS.c.entry)
-    row = chain.connection.execute(both.where(GRANTS.c.entry == grant.id)).mappings().first()
-    if row is not None:
-        chain.require(GRANTS, row)
+    row = chain.first(GRANTS, both.where(GRANTS.c.entry == grant.id))
     if row is None or grant_of(row) != grant:
         raise Refused("grant", f"this ledger has not granted {grant.request!r} as its row {grant.id}")
     return row
@@ -160,10 +159,6 @@ def _write(chain: Chain, grant: Grant, kept: _Kept, *, is_new: bool) -> None:
         chain.connection.execute(update(STATES).where(STATES.c.grant == grant.id), {"sealed": sealed})
 
 
-def _row(grant: Grant, tick: int, answer: str) -> dict[str, str | int]:
-    return {"grant": grant.id, "turn": tick, "part": PART, "answer": answer}
-
-
 def _extent(chain: Chain, grant: Grant) -> tuple[int | None, int]:
     """The last tick that has an answer, and how many have one."""
     mine = (ANSWERS.c.grant == grant.id, ANSWERS.c.part == PART)
@@ -180,18 +175,12 @@ def _require_unbegun(chain: Chain, grant: Grant, row: RowMapping) -> None:
 
 def _stored(chain: Chain, grant: Grant, ticks: range) -> dict[int, str]:
     wanted = (ANSWERS.c.grant == grant.id, ANSWERS.c.turn.between(ticks.start, ticks.stop - 1), ANSWERS.c.part == PART)
-    rows = chain.connection.execute(select(ANSWERS).where(*wanted).order_by(ANSWERS.c.turn)).mappings()
-    found = dict(_read(chain, rows))
+    rows = chain.rows(ANSWERS, select(ANSWERS).where(*wanted).order_by(ANSWERS.c.turn))
+    found = {row["turn"]: row["answer"] for row in rows}
     if list(found) != list(ticks):
         missing = next(tick for tick in ticks if tick not in found)
         raise Refused("ledger", f"the answer to tick {missing} was removed without the key")
     return found
-
-
-def _read(chain: Chain, rows: Iterable[RowMapping]) -> Iterable[tuple[int, str]]:
-    for row in rows:
-        chain.require(ANSWERS, row)
-        yield row["turn"], row["answer"]
 
 
 def _changed(grant: Grant, how: str) -> Refused:
@@ -215,9 +204,7 @@ def find_notes(chain: Chain, grant: Grant, part: int, names: Sequence[str]) -> d
     found = {}
     for start in range(0, len(names), _NAMES_AT_ONCE):
         some = page.where(NOTES.c.name.in_(names[start : start + _NAMES_AT_ONCE]))
-        for row in chain.connection.execute(some).mappings():
-            chain.require(NOTES, row)
-            found[str(row["name"])] = int(row["value"])
+        found.update({str(row["name"]): int(row["value"]) for row in chain.rows(NOTES, some)})
     return found
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import RowMapping, Table, func, select
 
 from ..arguments import Refused
 from .account import WHOLE_PROJECT
-from .balance import AllowanceBalance, Balance, Owner, all_balances, every_allowance
+from .balance import Owner, Spending, all_balances, every_allowance
 from .chain import Chain
 from .database import ENTRIES, GRANTS, PAYMENTS
 
@@ -84,10 +84,8 @@ def verify(chain: Chain, kept: Head | None) -> Verified:
     for entry in _in_order(chain, 0):
         walk.step(entry)
     walk.end()
-    for balance in all_balances(chain):
-        _compare_spent(balance, walk.spent[balance.account.dataset])
-    for allowance in every_allowance(chain):
-        _compare_paid(allowance, walk.paid[allowance.owner])
+    for spending in (*all_balances(chain), *every_allowance(chain)):
+        _compare(spending, walk.paid[spending.owner])
     return Verified(walk.here.entries, str(walk.here))
 
 
@@ -101,28 +99,15 @@ def require_whole(chain: Chain) -> None:
         raise Refused("ledger", f"it has not the {chain.book.entries} rows that its book counts: some were removed")
 
 
-def require_sum(chain: Chain, balance: Balance) -> None:
-    """Refuse to charge an account that has not spent what its grants sum to: an older amount may have been put back.
+def require_paid(chain: Chain, spending: Spending) -> None:
+    """Refuse to charge an account, or an allowance, that has not spent what was paid from it.
 
-    Raises:
-        ValueError: names the account.
-    """
-    dataset = balance.account.dataset
-    total = select(func.coalesce(func.sum(GRANTS.c.amount), 0)).where(GRANTS.c.dataset == dataset)
-    _compare_spent(balance, int(chain.connection.execute(total).scalar_one()))
-
-
-def require_paid(chain: Chain, allowance: AllowanceBalance) -> None:
-    """Refuse an allowance of which was not spent what was paid from it: an older amount may have been put back.
+    An older amount may have been put back.
 
     Raises:
         ValueError: names whose it is.
     """
-    mine = [PAYMENTS.c.dataset == allowance.dataset, PAYMENTS.c.project == allowance.project]
-    if allowance.analyst is not None:
-        mine.append(PAYMENTS.c.analyst == allowance.analyst)
-    total = select(func.coalesce(func.sum(PAYMENTS.c.amount), 0)).where(*mine)
-    _compare_paid(allowance, int(chain.connection.execute(total).scalar_one()))
+    _compare(spending, chain.connection.execute(spending.paid).scalar_one())
 
 
 def require_unbroken(chain: Chain, after: Head) -> None:
@@ -132,12 +117,7 @@ def require_unbroken(chain: Chain, after: Head) -> None:
         ValueError: names the first entry that is missing, or is not as it was written.
     """
     require_whole(chain)
-    if after == head_of(chain):
-        return
-    walk = _Walk(chain, None, after)
-    for entry in _in_order(chain, after.entries):
-        walk.step(entry)
-    walk.end()
+    require_reached(chain, after)
 
 
 def require_reached(chain: Chain, after: Head) -> None:
@@ -153,14 +133,9 @@ def require_reached(chain: Chain, after: Head) -> None:
     walk.arrive()
 
 
-def _compare_spent(balance: Balance, total: int) -> None:
-    if total != balance.spent.billionths:
-        raise Refused("ledger", f"what {balance.account.dataset!r} has spent is not what its grants sum to")
-
-
-def _compare_paid(allowance: AllowanceBalance, total: int) -> None:
-    if total != allowance.spent.billionths:
-        raise Refused("ledger", f"what {allowance.words} has spent in {allowance.dataset!r} is not what was paid")
+def _compare(spending: Spending, total: int) -> None:
+    if total != spending.spent.billionths:
+        raise Refused("ledger", spending.other_sum)
 
 
 class _Walk:
@@ -168,7 +143,6 @@ class _Walk:
 
     def __init__(self, chain: Chain, kept: Head | None, start: Head) -> None:
         self.here = start
-        self.spent: Counter[str] = Counter()
         self.paid: Counter[Owner] = Counter()
         self._chain = chain
         self._kept = kept
@@ -184,7 +158,7 @@ class _Walk:
         if row["previous"] != self.here.seal or not self._chain.is_sealed(entry.table, row):
             raise Refused("ledger", f"row {number} was changed without the key")
         if entry.table is GRANTS:
-            self.spent[row["dataset"]] += row["amount"]
+            self.paid[(row["dataset"],)] += row["amount"]
         if entry.table is PAYMENTS:
             for analyst in (WHOLE_PROJECT, row["analyst"]):
                 self.paid[row["dataset"], row["project"], analyst] += row["amount"]

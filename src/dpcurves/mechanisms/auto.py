@@ -9,19 +9,12 @@ from importlib import import_module
 from math import inf
 from typing import cast
 
+from ..arguments import WrongKind
 from ..conversation import Plan
 from ..data import Axis, Outside
 from ..noise.randomness import Memory, Randomness
 from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
-from ..queries import (
-    CountQuery,
-    Hint,
-    PartitionQuery,
-    PrefixQuery,
-    Query,
-    Read,
-    RegionQuery,
-)
+from ..queries import CountQuery, Hint, Query, Read
 from .base import Counter, ExactTable, Lazy, Mechanism
 from .lazy_tree import LazyTree
 from .linear import Flat, Linear, Partition, Regions, TreeSums, noise_of
@@ -55,11 +48,9 @@ class LinearChoice(Linear):
 
     def choose(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Linear:
         """The mechanism that makes the plan."""
-        if isinstance(query, CountQuery) and query.read.of_prefixes:
-            return _best_for_prefixes(query, loss, adjacency)
-        if isinstance(query, RegionQuery):
-            return Regions()
-        return Partition() if isinstance(query, PartitionQuery) else Flat()
+        if query.of_prefixes:
+            return _best_for_prefixes(cast("CountQuery", query), loss, adjacency)
+        return next((each for each in (Regions(), Partition()) if each.takes(query)), Flat())
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """The plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""
@@ -79,13 +70,13 @@ class Choice:
 
     def choose(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Mechanism | Lazy:
         """The mechanism that makes the plan."""
-        if isinstance(query, PrefixQuery):
-            return LazyTree()
-        chooser = _chooser(query)
-        if chooser is not None:
-            return chooser
+        if only := _only(query):
+            return only
         linear = LINEAR.choose(query, loss, adjacency)
-        return SquareRoot() if _is_rough(query, loss, adjacency) and _is_better(query, loss, adjacency) else linear
+        if not query.of_prefixes or not _is_rough(cast("CountQuery", query), loss, adjacency):
+            return linear
+        root, nested = (mechanism.plan(query, loss, adjacency).error for mechanism in (SquareRoot(), linear))
+        return SquareRoot() if root < nested else linear
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """The plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""
@@ -93,7 +84,9 @@ class Choice:
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Run the plan: its law is all that sums need to know, its query and loss all that choices do."""
-        mechanism: Mechanism = _chooser(plan.query) or LINEAR
+        mechanism = _only(plan.query) or LINEAR
+        if not isinstance(mechanism, Mechanism):
+            raise WrongKind("plan", f"one that is answered at once is needed, not one made by {plan.made_by}")
         return mechanism.run(table, plan, randomness)
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
@@ -103,6 +96,7 @@ class Choice:
 
 ANSWERED_BY: Mapping[str, str] = {
     "ThresholdQuery": "thresholds:SparseVector",
+    "PrefixQuery": "lazy_tree:LazyTree",
     "AucQuery": "smooth_sensitivity:NoisyAuc",
     "SubsetQuery": "linear:Subsets",
     "CoverageQuery": "thresholds:SparseVector",
@@ -117,37 +111,29 @@ ANSWERED_BY: Mapping[str, str] = {
 """Kinds of queries that one mechanism alone can answer: its file and its class, imported when it is asked."""
 
 
-def _chooser(query: Query) -> Mechanism | None:
+def _only(query: Query) -> Mechanism | Lazy | None:
     """The mechanism of a kind of query that only one can answer; None where several may."""
     place = ANSWERED_BY.get(type(query).__name__)
     return None if place is None else _mechanism_at(place)
 
 
 @lru_cache
-def _mechanism_at(place: str) -> Mechanism:
+def _mechanism_at(place: str) -> Mechanism | Lazy:
     file, _, name = place.partition(":")
-    return cast(Mechanism, getattr(import_module(f".{file}", __package__), name)())
+    return cast("Mechanism | Lazy", getattr(import_module(f".{file}", __package__), name)())
 
 
-def _is_rough(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
-    """Tell whether a Gaussian mechanism counts prefixes of one row, in whose cells there is little to smooth."""
-    if not isinstance(query, CountQuery) or not query.read.of_prefixes or query.hint is Hint.SPREAD:
+def _is_rough(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
+    """Tell whether a Gaussian mechanism counts prefixes of one row, in whose cells there is little to smooth.
+
+    They are unlike their neighbours, or known to hold more records than noise on average.
+    """
+    if query.hint is Hint.SPREAD or loss.is_pure or loss.rho == 0 or query.rows > 1 or query.cells > MOST_CONVOLVED:
         return False
-    if loss.is_pure or loss.rho == 0 or query.rows > 1 or query.cells > MOST_CONVOLVED:
-        return False
-    return query.read is Read.UNEVEN or _is_dense(query, loss, adjacency)
-
-
-def _is_dense(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
-    """Tell whether cells are known to hold more records than noise on average."""
+    if query.read is Read.UNEVEN:
+        return True
     total = adjacency.total
     return total is not None and total / query.cells > DENSE * noise_of(query, loss, adjacency).variance
-
-
-def _is_better(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
-    """Tell whether the square-root mechanism has the smaller predicted error."""
-    root, nested = (mechanism.plan(query, loss, adjacency).error for mechanism in (SquareRoot(), LINEAR))
-    return root < nested
 
 
 LINEAR = LinearChoice()

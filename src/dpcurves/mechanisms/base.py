@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import Refused
-from ..conversation import Plan
+from ..arguments import Refused, WrongKind
+from ..conversation import Plan, UnsupportedQuery
 from ..noise.randomness import Memory, Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import Query
@@ -59,6 +59,46 @@ class Lazy(Protocol):
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
         """Noisy integers in the order of ``plan.law``; all that is needed to give them again is noted before."""
         ...
+
+
+class Answering:
+    """Base of mechanisms for queries of some kinds: any other one is refused here, before anything is planned.
+
+    Attributes:
+        answers: The kinds of queries.
+        called: The name of the mechanism in refusals.
+        refusal: What is said of another `kind` of query.
+    """
+
+    __slots__ = ()
+
+    answers: ClassVar[tuple[type[Query], ...]]
+    called: ClassVar[str]
+    refusal: ClassVar[str] = "{called} cannot answer {kind}"
+
+    def takes(self, query: Query) -> bool:
+        """Tell whether a query is of a kind that this mechanism answers."""
+        return isinstance(query, self.answers)
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """The plan of a release. Raises `UnsupportedQuery`; touches no data."""
+        if not self.takes(query):
+            raise UnsupportedQuery("question", self.refusal.format(called=self.called, kind=type(query).__name__))
+        return self._plan(query, loss, adjacency)
+
+    def _plan(self, query: Any, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """The plan for a query of one of the kinds."""
+        raise NotImplementedError
+
+    def asked(self, plan: Plan) -> Any:
+        """The query of a plan that such a mechanism made.
+
+        Raises:
+            TypeError: it is of another kind.
+        """
+        if not self.takes(plan.query):
+            raise WrongKind("plan", f"a plan of {self.called} is needed, not one made by {plan.made_by}")
+        return plan.query
 
 
 # The interface of mechanisms that answer tick by tick, and what they remember from one tick to the next.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -11,7 +11,6 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import WrongKind
 from ..arrays import IntArray, compiled
 from ..conversation import Plan, UnsupportedQuery
 from ..data import Axis, Grid, Outside
@@ -20,10 +19,10 @@ from ..noise import selection
 from ..noise.randomness import Randomness
 from ..noise.selection import WEIGHT_ERROR, choose_partition, error_bound
 from ..privacy import Adjacency, PrivacyLoss
-from ..queries import IntervalPartitionQuery, QuantileCutsQuery, Query, WorstBoxQuery
+from ..queries import Boxes, IntervalPartitionQuery, QuantileCutsQuery, WorstBoxQuery
 from ..queries.query import laid_out
 from ..queries.region import Box
-from .base import ExactTable
+from .base import Answering, ExactTable
 
 # The loss of a choice, which has no noise that could be Gaussian: an epsilon, or a range of log ratios.
 
@@ -179,11 +178,8 @@ def _lower_halves(values: IntArray, after: Places, before: Places, power: int, c
     return sums
 
 
-# Intervals of about equal counts, chosen all at once: a partition by the exponential mechanism.
-
-
 @dataclass(frozen=True, slots=True)
-class ExponentialPartition:
+class ExponentialPartition(Answering):
     """A random partition into intervals of 1, 2, 4, ... cells, the likelier the more alike cells are within them.
 
     A partition has a chance proportional to the product over its intervals of ``prior * exp(-rate * deviation)``, with
@@ -199,9 +195,10 @@ class ExponentialPartition:
     E + 4 * moves * WEIGHT_ERROR`` is the `bounded_range` that the loss allows.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, IntervalPartitionQuery):
-            raise UnsupportedQuery("question", f"a choice of buckets cannot answer {type(query).__name__}")
+    answers = (IntervalPartitionQuery,)
+    called = "a choice of buckets"
+
+    def _plan(self, query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         if rate_of(query, loss, adjacency) <= 0:
             raise UnsupportedQuery("epsilon, rho", f"{loss} is too little to choose among {len(query.order)} cells")
         each = Selection((1,) * len(query.order))
@@ -209,10 +206,9 @@ class ExponentialPartition:
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """For each place 1 where an interval begins, else 0."""
-        if not isinstance(plan.query, IntervalPartitionQuery):
-            raise WrongKind("plan", f"a plan of buckets is needed, not one made by {plan.made_by}")
-        cells = table[laid_out(plan.query.order)].astype(np.int64)
-        rate = rate_of(plan.query, plan.loss, plan.adjacency)
+        query: IntervalPartitionQuery = self.asked(plan)
+        cells = table[laid_out(query.order)].astype(np.int64)
+        rate = rate_of(query, plan.loss, plan.adjacency)
         begins = np.zeros(len(cells), dtype=np.int64)
         begins[choose_partition(window_deviations(cells), rate, prior(len(cells)), randomness)] = 1
         return tuple(begins.tolist())
@@ -234,11 +230,8 @@ def rate_of(query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacen
     return (bounded_range(loss) - unproven) / (2 * adjacency.l1_sensitivity)
 
 
-# Pieces of about equal size: quantiles of quantiles by the exponential mechanism, on a public grid.
-
-
 @dataclass(frozen=True, slots=True)
-class ExponentialQuantiles:
+class ExponentialQuantiles(Answering):
     """Cut the records in two, and each part again, till there are enough pieces (Kaplan, Schnapp and Stemmer 2022).
 
     A node that shall become g pieces is cut so that about ``a / g`` of its records lie left, ``a = g // 2``. Each edge
@@ -263,27 +256,31 @@ class ExponentialQuantiles:
     rounded down.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, QuantileCutsQuery):
-            raise UnsupportedQuery("question", f"recursive cuts cannot answer {type(query).__name__}")
+    answers = (QuantileCutsQuery,)
+    called = "recursive cuts"
+
+    def _plan(self, query: QuantileCutsQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         if query.pieces < 2:
             raise UnsupportedQuery("pieces", f"at least 2 are needed, got {query.pieces}")
         cells = _grid(query).cells
-        _require_loss(loss, query.pieces)
+        if level_epsilon(loss, query.pieces) == 0:
+            raise UnsupportedQuery("epsilon, rho", "cuts need a loss above zero")
         even = tuple(cells * i // query.pieces for i in range(1, query.pieces))
         return Plan(query, loss, adjacency, "recursive cuts by the exponential mechanism", Selection(even), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Edge numbers, ``pieces - 1`` of them, that do not fall."""
-        if not isinstance(plan.query, QuantileCutsQuery):
-            raise WrongKind("plan", f"a plan of recursive cuts is needed, not one made by {plan.made_by}")
-        pieces = plan.query.pieces
-        cutter = _Cutter(
-            np.concatenate(([0], np.cumsum(_inside(table, _grid(plan.query))))),
-            level_epsilon(plan.loss, pieces) / plan.adjacency.l1_sensitivity,
-            randomness,
-        )
-        return tuple(cutter.cuts(0, len(cutter.below) - 1, pieces))
+        query: QuantileCutsQuery = self.asked(plan)
+        below = np.concatenate(([0], np.cumsum(_inside(table, _grid(query)))))
+        epsilon = level_epsilon(plan.loss, query.pieces) / plan.adjacency.l1_sensitivity
+
+        def choose(start: int, end: int, pieces: int) -> int:
+            left, inside = pieces // 2, below[start : end + 1] - below[start]
+            return selection.choose(
+                np.abs(pieces * inside - left * inside[-1]), epsilon / (2 * (pieces - left)), randomness
+            )
+
+        return tuple(recursive_cuts(0, len(below) - 1, query.pieces, choose))
 
 
 def depth(pieces: int) -> int:
@@ -296,39 +293,19 @@ def level_epsilon(loss: PrivacyLoss, pieces: int) -> Fraction:
     return bounded_range(loss * Fraction(1, depth(pieces)))
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class _Cutter:
-    """SECRET: records below each edge, what range one move may have, and chance."""
-
-    below: NDArray[np.int64]
-    epsilon: Fraction
-    randomness: Randomness
-
-    def cuts(self, start: int, end: int, pieces: int) -> Iterator[int]:
-        """Cuts of the cells between two edges, from left to right."""
-        if pieces == 1:
-            return
-        left = pieces // 2
-        cut = start + self._choice(start, end, left, pieces)
-        yield from self.cuts(start, cut, left)
+def recursive_cuts(start: int, end: int, pieces: int, choose: Callable[[int, int, int], int]) -> Iterator[int]:
+    """Cuts of the cells between two edges, from left to right: `choose` cuts them in two, and then each part again."""
+    if pieces > 1:
+        cut = start + choose(start, end, pieces)
+        yield from recursive_cuts(start, cut, pieces // 2, choose)
         yield cut
-        yield from self.cuts(cut, end, pieces - left)
-
-    def _choice(self, start: int, end: int, left: int, pieces: int) -> int:
-        below = self.below[start : end + 1] - self.below[start]
-        penalties = np.abs(pieces * below - left * below[-1])
-        return selection.choose(penalties, self.epsilon / (2 * (pieces - left)), self.randomness)
+        yield from recursive_cuts(cut, end, pieces - pieces // 2, choose)
 
 
 def _grid(query: QuantileCutsQuery) -> Grid:
     if len(query.axes) != 1 or not isinstance(query.axes[0], Axis):
         raise UnsupportedQuery("axes", "one column of numbers is needed")
     return query.axes[0].grid
-
-
-def _require_loss(loss: PrivacyLoss, pieces: int) -> None:
-    if level_epsilon(loss, pieces) == 0:
-        raise UnsupportedQuery("epsilon, rho", "cuts need a loss above zero")
 
 
 def _inside(table: ExactTable, grid: Grid) -> NDArray[np.int64]:
@@ -342,11 +319,8 @@ def _inside(table: ExactTable, grid: Grid) -> NDArray[np.int64]:
     return inside
 
 
-# The box that an estimate counts worst, by the exponential mechanism.
-
-
 @dataclass(frozen=True, slots=True)
-class ExponentialWorstBox:
+class ExponentialWorstBox(Answering):
     """A box has a chance proportional to ``exp(rate * abs(count - expected))`` (Hardt, Ligett and McSherry 2012).
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. What is expected is public. A count
@@ -355,19 +329,19 @@ class ExponentialWorstBox:
     allows. The choice is drawn exactly, whatever ties.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, WorstBoxQuery):
-            raise UnsupportedQuery("question", f"a choice of a box cannot answer {type(query).__name__}")
+    answers = (WorstBoxQuery,)
+    called = "a choice of a box"
+
+    def _plan(self, query: WorstBoxQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         if misfit_rate(loss, adjacency) == 0:
             raise UnsupportedQuery("epsilon, rho", "a choice of a box needs a loss above zero")
         return Plan(query, loss, adjacency, "worst box by the exponential mechanism", Selection((0,)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """The number of one box."""
-        if not isinstance(plan.query, WorstBoxQuery):
-            raise WrongKind("plan", f"a plan of a choice of a box is needed, not one made by {plan.made_by}")
-        counts = box_counts(table[:-1].astype(np.int64).reshape(plan.query.shape), plan.query.boxes)
-        misfits = np.abs(counts - np.array(plan.query.expected, dtype=np.int64))
+        query: WorstBoxQuery = self.asked(plan)
+        counts = box_counts(table[:-1].astype(np.int64).reshape(query.shape), query.boxes)
+        misfits = np.abs(counts - np.array(query.expected, dtype=np.int64))
         return (selection.choose(-misfits, misfit_rate(plan.loss, plan.adjacency), randomness),)
 
 
@@ -376,18 +350,28 @@ def misfit_rate(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
     return bounded_range(loss) / (2 * adjacency.l1_sensitivity)
 
 
-def box_counts(cells: NDArray[np.int64], boxes: Sequence[Box]) -> NDArray[np.int64]:
-    """SECRET: how many records each box holds, from sums over all boxes that begin at the first cell.
+def box_counts(cells: IntArray, boxes: Sequence[Box]) -> IntArray:
+    """SECRET: how many records each box holds.
 
     >>> box_counts(np.array([[1, 2], [4, 8]]), [((0, 2), (0, 2)), ((1, 2), (0, 1))])
     array([15,  4])
     """
-    sums = np.pad(cells, [(1, 0)] * cells.ndim)
-    for axis in range(cells.ndim):
-        np.cumsum(sums, axis=axis, out=sums)
     ends = np.array(boxes, dtype=np.int64)  # (boxes, axes, 2)
-    counts = np.zeros(len(ends), dtype=np.int64)
-    for corner in product((0, 1), repeat=cells.ndim):
-        at = tuple(ends[:, axis, side] for axis, side in enumerate(corner))
-        counts += (-1) ** (cells.ndim - sum(corner)) * sums[at]
+    return counts_in(below_corners(cells), Boxes(ends[..., 0], ends[..., 1]))
+
+
+def below_corners(cells: IntArray) -> IntArray:
+    """SECRET: how many records lie below each corner, in a table with one more place along each axis."""
+    below = np.pad(cells, [(1, 0)] * cells.ndim)
+    for axis in range(cells.ndim):
+        np.cumsum(below, axis=axis, out=below)
+    return below
+
+
+def counts_in(below: IntArray, boxes: Boxes) -> IntArray:
+    """SECRET: records in each box, from what lies below its corners."""
+    counts = np.zeros(len(boxes.lower), dtype=np.int64)
+    for corner in product((False, True), repeat=below.ndim):
+        place = np.where(corner, boxes.upper, boxes.lower)
+        counts += (-1) ** (below.ndim - sum(corner)) * below[tuple(place.T)]
     return counts

@@ -9,13 +9,14 @@ from fractions import Fraction
 from math import sqrt
 from typing import NamedTuple
 
-from ..conversation import Plan, UnsupportedQuery
-from ..laws import Block, CountLaw, Family, Noise, NoisySums, PathSums
+from ..conversation import Plan
+from ..laws import Block, CountLaw, NoisySums, PathSums
+from ..laws.law import printed
 from ..noise.randomness import Memory, Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss
-from ..queries import PrefixQuery, Query
-from .base import Counter
-from .linear import drawable, draws, require_loss
+from ..queries import PrefixQuery
+from .base import Answering, Counter
+from .linear import allowed_for, draws, noise_for, require_loss
 
 # Noise that is drawn from a secret key and the name of what it is added to: nothing is stored.
 
@@ -78,15 +79,13 @@ def _facts(law: CountLaw) -> str:
 
 # The dyadic blocks of a record, such that the blocks on a path add up to the count of a prefix.
 #
-# Take the ends of blocks as points 0, ..., 2**L, and each block as an edge between its two ends. The signed sum of the
-# blocks along a walk, rightwards added and leftwards subtracted, holds the places between its two ends once, and no
-# others. All walks here lead to one point, home: ``2**(levels - 1)``, where blocks have the levels below `levels`, of
-# which there are L or L + 1. From a point the walk takes the digits of its distance from home off, the lowest first, in
-# the form with digits -1, 0 and 1 of which no two neighbours differ from 0 (Reitwiesner 1960). A record in cell c
-# counts
-# for the places from c to the end: for the walk from c home, and, if home is not the last point, for one step from
-# there
-# to the last point.
+# Take the ends of blocks as points 0, ..., 2**L, and each block as an edge between its two ends. The signed sum of
+# the blocks along a walk, rightwards added and leftwards subtracted, holds the places between its two ends once, and
+# no others. All walks here lead to one point, home: ``2**(levels - 1)``, where blocks have the levels below `levels`,
+# of which there are L or L + 1. From a point the walk takes the digits of its distance from home off, the lowest
+# first, in the form with digits -1, 0 and 1 of which no two neighbours differ from 0 (Reitwiesner 1960). A record in
+# cell c counts for the places from c to the end: for the walk from c home, and, if home is not the last point, for
+# one step from there to the last point.
 #
 # So where a walk goes on depends on where it is alone: walks form a tree. A distance from home is at most
 # ``2**(levels - 1)``, and has at most ``ceil(levels / 2)`` such digits other than 0.
@@ -134,11 +133,11 @@ MISSING = "missing"
 
 
 @dataclass(frozen=True, slots=True)
-class LazyTree:
+class LazyTree(Answering):
     """The noise of all dyadic blocks on the path of a threshold (Barczewski, Mawass and Ramon, Theorem 1), in time.
 
     Whoever asks for one count pays for all; thresholds may be chosen one after the other, seeing the answers before.
-    Every block that was opened is remembered, as the records that it accounts for (`signed_walks.terms`) plus noise.
+    Every block that was opened is remembered, as the records that it accounts for (`terms`) plus noise.
     A count is the sum of the blocks on its path: the exact count plus their noises.
 
     Formal guarantees: *the answers*, to any number of thresholds, lose at most the plan's loss, pure or
@@ -150,14 +149,14 @@ class LazyTree:
     has its old answer. Whether they changed is not looked into: to refuse would tell.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, PrefixQuery):
-            raise UnsupportedQuery(
-                "question", f"a path of noises counts prefixes; it cannot answer {type(query).__name__}"
-            )
+    answers = (PrefixQuery,)
+    called = "a path of noises"
+    refusal = "{called} counts prefixes; it cannot answer {kind}"
+
+    def _plan(self, query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         law = path_law(query, loss, adjacency)
         name = f"noise path through {law.levels} levels"
-        return Plan(query, loss, adjacency, name, law, float(f"{sqrt(law.variance):.9g}"))
+        return Plan(query, loss, adjacency, name, law, printed(sqrt(law.variance)))
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
         """The counts, from what is remembered as far as it goes; what is new is written down first."""
@@ -180,7 +179,7 @@ def path_law(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Pat
     noises of the blocks, once each is shifted by the signed sum of blocks that the exact counts ask for. Neighbouring
     records shift the noises by any signed sum that equals the change of the counts; Laplace noise of scale b loses
     ``1 / b`` for each block in it, and Gaussian noise of variance parameter v loses rho ``1 / (2 v)``. Blocks are edges
-    between points (see `signed_walks`), and signed sums are walks:
+    between points (see `terms`), and signed sums are walks:
 
     * A record that comes, or goes, or becomes missing, changes the counts from its cell to the end: a walk from c to
       2**L, of at most ``L // 2 + 1`` steps. (Barczewski, Mawass and Ramon, Lemma 1.)
@@ -212,22 +211,15 @@ def path_law(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Pat
     require_loss(loss)
     depth = (query.slots - 1).bit_length()
     coming, moving = depth // 2 + 1, max(depth, 1)
-    allowed = _allowed(loss, adjacency.unit.records)
+    allowed = allowed_for(loss, adjacency)
     if isinstance(adjacency, AddRemove):
         price, missing = allowed / coming, allowed
     else:
         price, missing = allowed / moving, allowed * (1 - Fraction(coming, moving))
     levels = depth if depth > 0 and depth % 2 == 0 else depth + 1
-    return PathSums(query.slots, query.at, levels, _noise(price, loss), _noise(missing, loss) if missing else None)
-
-
-def _allowed(loss: PrivacyLoss, records: int) -> Fraction:
-    """The budget of one record: the sum of ``1 / scale`` of all noises that it shifts by 1, or of ``1 / variance``."""
-    return 2 * loss.rho / records**2 if loss.epsilon is None else loss.epsilon / records
-
-
-def _noise(price: Fraction, loss: PrivacyLoss) -> Noise:
-    return drawable(Noise(Family.LAPLACE if loss.is_pure else Family.GAUSSIAN, 1 / price), loss)
+    return PathSums(
+        query.slots, query.at, levels, noise_for(price, loss), noise_for(missing, loss) if missing else None
+    )
 
 
 def _name(block: Block) -> str:
@@ -242,11 +234,8 @@ def _opened(law: PathSums, blocks: dict[str, Block], count: Counter, randomness:
     *below, missing = count(tuple(edges))
     exact = dict(zip(edges, below, strict=True))
     noises = draws(law.noise, len(blocks), randomness).tolist()
-    noisy = {name: _sum(parts[name], exact) + noise for name, noise in zip(blocks, noises, strict=True)}
+    sums = (sum(term.sign * (exact[term.high] - exact[term.low]) for term in parts[name]) for name in blocks)
+    noisy = {name: total + noise for name, total, noise in zip(blocks, sums, noises, strict=True)}
     if law.missing is not None:
         noisy[MISSING] = missing + int(draws(law.missing, 1, randomness)[0])
     return noisy
-
-
-def _sum(parts: Sequence[SignedBlock], below: dict[int, int]) -> int:
-    return sum(term.sign * (below[term.high] - below[term.low]) for term in parts)

@@ -7,26 +7,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod, sqrt
 from operator import add
-from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ..arguments import Refused
+from ..arrays import IntArray
 from ..conversation import Plan, UnsupportedQuery
 from ..laws import Family, IntervalSums, Noise, NoisySums, Tier
+from ..laws.law import printed
 from ..noise import discrete_gaussian, discrete_laplace
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss
 from ..queries import CountQuery, PartitionQuery, Query, RegionQuery, SubsetQuery, SumQuery
-from ..queries.query import Places, laid_out
-from .base import ExactTable, Mechanism
+from ..queries.query import Places
+from .base import Answering, ExactTable
 from .tree_strategy import DISCRETE, Shape, best_shape
 
 # Calibration of noise: from shares of a loss to exact laws for the sums of a plan, with the proof.
-
-
-Tiling = range | tuple[int, ...]
 
 
 def law_of(query: CountQuery | SumQuery, shape: Shape, loss: PrivacyLoss, adjacency: Adjacency) -> IntervalSums:
@@ -37,7 +32,7 @@ def law_of(query: CountQuery | SumQuery, shape: Shape, loss: PrivacyLoss, adjace
 
 def law_over(
     query: CountQuery | PartitionQuery | RegionQuery | SumQuery,
-    tilings: Sequence[Tiling],
+    tilings: Sequence[Places],
     shares: Sequence[Fraction],
     loss: PrivacyLoss,
     adjacency: Adjacency,
@@ -59,7 +54,7 @@ def law_over(
     levels = tuple(
         Tier(tiling, noise_of(query, loss * share, adjacency)) for tiling, share in zip(tilings, shares, strict=True)
     )
-    missing = None if isinstance(query, SumQuery) else noise_of(query, loss, adjacency)
+    missing = None if query.is_signed else noise_of(query, loss, adjacency)
     return IntervalSums(query.rows, query.cells, levels, missing)
 
 
@@ -71,10 +66,28 @@ def noise_of(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
     """
     if query.per_record_sensitivity < 1:
         raise UnsupportedQuery("half", f"a record must be able to add at least 1, got {query.per_record_sensitivity}")
+    return _noise(distance(query, adjacency), squared_distance(query, adjacency), loss)
+
+
+def _noise(distance: Fraction, squared: Fraction, loss: PrivacyLoss) -> Noise:
+    """Noise for values that move by these distances at most. Raises `UnsupportedQuery` as `noise_of` does."""
     require_loss(loss)
-    if loss.epsilon is not None:
-        return drawable(Noise(Family.LAPLACE, distance(query, adjacency) / loss.epsilon), loss)
-    return drawable(Noise(Family.GAUSSIAN, squared_distance(query, adjacency) / (2 * loss.rho)), loss)
+    return drawable(Noise.spending(loss, distance, squared), loss)
+
+
+def allowed_for(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
+    """The budget of one record: the sum of ``1 / scale`` of all noises that it shifts by 1, or of ``1 / variance``."""
+    records = adjacency.unit.records
+    return 2 * loss.rho / records**2 if loss.epsilon is None else loss.epsilon / records
+
+
+def noise_for(price: Fraction, loss: PrivacyLoss) -> Noise:
+    """The noise of a value, a change of which by 1 has this price, of `allowed_for`.
+
+    Raises:
+        UnsupportedQuery: no sampler has that much noise.
+    """
+    return drawable(Noise(Family.of(loss), 1 / price), loss)
 
 
 def require_loss(loss: PrivacyLoss) -> None:
@@ -102,27 +115,26 @@ def squared_distance(query: Query, adjacency: Adjacency) -> Fraction:
     Sums have signs: records that go may take ``-half`` out of the same cell that records that come add ``+half`` to.
     There the L2 distance is the L1 distance. Counts cannot do that.
     """
-    if isinstance(query, SumQuery):
+    if query.is_signed:
         return distance(query, adjacency) ** 2
     return Fraction(adjacency.squared_l2_sensitivity * query.per_record_sensitivity**2)
 
 
-# Noisy sums of cells. The noise does not depend on the data, and is added last.
-
-
-class Linear(Mechanism, Protocol):
+class Linear(Answering):
     """A mechanism that only chooses which sums of cells are released, and how much noise each of them has.
 
-    Formal guarantees: of every plan, pure or zero-concentrated as its loss is; see `calibration.law_of` for sums over
-    nested tilings, and `column_norms.prices` for others. The sums are linear in the table: run on one of several shares
+    Formal guarantees: of every plan, pure or zero-concentrated as its loss is; see `law_of` for sums over
+    nested tilings, and `prices` for others. The sums are linear in the table: run on one of several shares
     that add up to it, the answer is a share of the noisy sums.
     """
+
+    __slots__ = ()
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Exact sums, each plus one draw of its noise, in the order of ``plan.law``."""
         law = plan.law.required(NoisySums)  # type: ignore[type-abstract]
         noisy: list[int] = []
-        for sums, noise in exact_sums(arranged(table, plan.query), law):
+        for sums, noise in exact_sums(plan.query.arranged(table), law):
             drawn = draws(noise, sums.size, randomness)
             noisy.extend(map(add, sums.tolist(), drawn.tolist()))  # Python's integers cannot overflow
         return tuple(noisy)
@@ -150,15 +162,17 @@ class Spaced(Linear):
         return name if self.width == 1 else f"{name}, {self.width} cells wide"
 
 
-def prefixes_only(query: Query, name: str) -> CountQuery:
-    """The query, if it is of counts that are read as prefixes.
+class PrefixSums(Linear):
+    """A linear mechanism that answers counts which are read as prefixes alone."""
 
-    Raises:
-        UnsupportedQuery: it is another one.
-    """
-    if not isinstance(query, CountQuery) or not query.read.of_prefixes:
-        raise UnsupportedQuery("question", f"{name} answers counts that are read as prefixes, and nothing else")
-    return query
+    __slots__ = ()
+
+    answers = (CountQuery,)
+    refusal = "{called} answers counts that are read as prefixes, and nothing else"
+
+    def takes(self, query: Query) -> bool:
+        """Tell whether a query is of such counts."""
+        return query.of_prefixes
 
 
 def plan_of_sums(
@@ -166,28 +180,15 @@ def plan_of_sums(
 ) -> Plan:
     """Plan sums, with the error of a prefix by least squares on all levels, or of a finest interval."""
     law = law_of(query, shape, loss, adjacency)
-    if isinstance(query, CountQuery) and query.read.of_prefixes:
+    if query.of_prefixes:
         return plan_of_prefixes(name, query, law, loss, adjacency)
     return Plan(query, loss, adjacency, name, law, printed(sqrt(law.levels[-1].noise.variance)))
 
 
-def plan_of_prefixes(name: str, query: CountQuery, law: NoisySums, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+def plan_of_prefixes(name: str, query: Query, law: NoisySums, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
     """Plan prefixes, with their error when they are estimated as well as the noise allows."""
     variance = law.mean_prefix_variance(total_is_public=adjacency.total is not None)
     return Plan(query, loss, adjacency, name, law, printed(sqrt(variance)))
-
-
-def printed(error: float) -> float:
-    """To nine digits: the last ones may differ between machines; a plan may not."""
-    return float(f"{error:.9g}")
-
-
-def arranged(table: ExactTable, query: Query) -> ExactTable:
-    """SECRET: the table with its cells in the order of the query, if it has one."""
-    if not isinstance(query, RegionQuery):
-        return table
-    ordered: ExactTable = table[np.append(laid_out(query.order), len(table) - 1)]
-    return ordered
 
 
 def exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTable, Noise]]:
@@ -197,13 +198,10 @@ def exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTable, Nois
     return parts if law.missing is None else [*parts, (table[-1:], law.missing)]
 
 
-def draws(noise: Noise, size: int, randomness: Randomness) -> NDArray[np.int64]:
+def draws(noise: Noise, size: int, randomness: Randomness) -> IntArray:
     """Independent draws of `noise`, by one party."""
     sample = discrete_laplace.sample if noise.family is Family.LAPLACE else discrete_gaussian.sample
     return sample(noise.parameter, size, randomness)
-
-
-# Each interval of cells on its own.
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,21 +212,19 @@ class Flat(Spaced):
         width: How many cells are counted together; above 1 for prefixes alone, which can be interpolated.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, CountQuery | SumQuery):
-            raise UnsupportedQuery("question", f"a flat histogram cannot answer {type(query).__name__}")
-        if self.width > 1 and not (isinstance(query, CountQuery) and query.read.of_prefixes):
+    answers = (CountQuery, SumQuery)
+    called = "a flat histogram"
+
+    def _plan(self, query: CountQuery | SumQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        if self.width > 1 and not query.of_prefixes:
             raise UnsupportedQuery("width", f"intervals of {self.width} cells are only read as prefixes, not as cells")
         return plan_of_sums(
             self.counted_as("flat histogram"), query, Shape((self.width,), (Fraction(1),)), loss, adjacency
         )
 
 
-# A hierarchy of intervals along the last axis, with the radices and shares that read prefixes best.
-
-
 @dataclass(frozen=True, slots=True)
-class TreeSums(Spaced):
+class TreeSums(Spaced, PrefixSums):
     """Nested tilings (Hay et al. 2010), branching and budgets optimised (beyond Qardaji, Yang and Li 2013).
 
     The best tree is the one of exact variances: with next to no noise it is flatter, for most whole counts are exact.
@@ -240,41 +236,34 @@ class TreeSums(Spaced):
         width: How many cells an interval of the finest level has; between its ends, prefixes are interpolated.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        query = prefixes_only(query, "a tree of intervals")
-        family, pinned = (Family.LAPLACE if loss.is_pure else Family.GAUSSIAN), adjacency.total is not None
+    called = "a tree of intervals"
+
+    def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        family, pinned = Family.of(loss), adjacency.total is not None
         alone = noise_of(query, loss, adjacency) if loss.is_pure else None
         little = alone if alone is not None and alone.parameter <= DISCRETE else None
         shape = best_shape(query.rows, query.cells, self.width, family, total_is_public=pinned, alone=little)
         return plan_of_sums(self.counted_as(f"tree of depth {len(shape.widths)}"), query, shape, loss, adjacency)
 
 
-# Noisy counts of partitions that a question names: a later turn names what earlier answers make worth counting.
-
-
 @dataclass(frozen=True, slots=True)
 class Partition(Linear):
     """Each of the nested tilings of a `PartitionQuery` with the same share of the loss; meant to be read as prefixes.
 
-    Formal guarantees: those of `calibration.law_over`, for whatever tilings. They are public when the turn is asked, so
+    Formal guarantees: those of `law_over`, for whatever tilings. They are public when the turn is asked, so
     turns compose adaptively.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, PartitionQuery):
-            raise UnsupportedQuery("question", "a partition answers a query that names its intervals, and nothing else")
+    answers = (PartitionQuery,)
+    called = "a partition"
+    refusal = "{called} answers a query that names its intervals, and nothing else"
+
+    def _plan(self, query: PartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         depth = len(query.tilings)
         law = law_over(query, query.tilings, (Fraction(1, depth),) * depth, loss, adjacency)
-        variance = law.mean_prefix_variance(total_is_public=adjacency.total is not None)
-        return Plan(query, loss, adjacency, _name(query), law, printed(sqrt(variance)))
-
-
-def _name(query: PartitionQuery) -> str:
-    sizes = [str(len(tiling)) for tiling in query.tilings]
-    return f"partition of {' and '.join([', '.join(sizes[:-1]), sizes[-1]] if sizes[:-1] else sizes)} intervals"
-
-
-# Noisy counts of regions of a whole table, which stand as intervals in an order that the question names.
+        *coarser, finest = (str(len(tiling)) for tiling in query.tilings)
+        sizes = " and ".join([*([", ".join(coarser)] if coarser else []), finest])
+        return plan_of_prefixes(f"partition of {sizes} intervals", query, law, loss, adjacency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,15 +272,15 @@ class Regions(Linear):
 
     The tree is the one that reads prefixes best where regions are as many as the next power of two.
 
-    Formal guarantees: those of `calibration.law_over`, for whatever order and tilings: both are public when the turn is
+    Formal guarantees: those of `law_over`, for whatever order and tilings: both are public when the turn is
     asked, and the regions of a tiling are disjoint.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, RegionQuery):
-            raise UnsupportedQuery(
-                "question", "counts of regions answer a query that names its regions, and nothing else"
-            )
+    answers = (RegionQuery,)
+    called = "counts of regions"
+    refusal = "{called} answer a query that names its regions, and nothing else"
+
+    def _plan(self, query: RegionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         require_loss(loss)
         tilings, shares = query.tilings, (Fraction(1, len(query.tilings)),) * len(query.tilings)
         if query.read.of_prefixes:
@@ -303,21 +292,10 @@ class Regions(Linear):
 
 def _tree(regions: Places, loss: PrivacyLoss, adjacency: Adjacency) -> tuple[tuple[Places, ...], tuple[Fraction, ...]]:
     """Groups of regions, from coarse to fine, and what share of the loss each tiling gets."""
-    family = Family.LAPLACE if loss.is_pure else Family.GAUSSIAN
     # A few shapes serve all numbers of regions: to find one for each number would take longer than to release it.
     leaves = 1 << (len(regions) - 1).bit_length()
-    shape = best_shape(1, leaves, 1, family, total_is_public=adjacency.total is not None)
-    return _grouped(regions, shape), shape.shares
-
-
-def _grouped(regions: Places, shape: Shape) -> tuple[Places, ...]:
-    if isinstance(regions, range):
-        return tuple(regions[::width] for width in shape.widths)
-    first = laid_out(regions)
-    return tuple(tuple(first[::width].tolist()) for width in shape.widths)
-
-
-# The number of subsets that confirm a claim, with noise for the one or two that a unit can change.
+    shape = best_shape(1, leaves, 1, Family.of(loss), total_is_public=adjacency.total is not None)
+    return tuple(regions[::width] for width in shape.widths), shape.shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,11 +312,12 @@ class Subsets(Linear):
     Gaussian noise of variance parameter ``D**2 / (2 * rho)`` (Canonne, Kamath and Steinke 2020, Theorem 14).
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, SubsetQuery):
-            raise UnsupportedQuery("question", f"counts of subsets cannot answer {type(query).__name__}")
-        require_loss(loss)
-        noise = drawable(_noise(Fraction(moved(adjacency)), loss), loss)
+    answers = (SubsetQuery,)
+    called = "counts of subsets"
+
+    def _plan(self, query: SubsetQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        distance = Fraction(moved(adjacency))
+        noise = _noise(distance, distance**2, loss)
         law = IntervalSums(1, 1, (Tier((0,), noise),), None)
         return Plan(query, loss, adjacency, "count of subsets", law, printed(sqrt(noise.variance)))
 
@@ -351,9 +330,3 @@ def moved(adjacency: Adjacency) -> int:
     (1, 2)
     """
     return 1 if isinstance(adjacency, AddRemove) else 2
-
-
-def _noise(distance: Fraction, loss: PrivacyLoss) -> Noise:
-    if loss.epsilon is not None:
-        return Noise(Family.LAPLACE, distance / loss.epsilon)
-    return Noise(Family.GAUSSIAN, distance**2 / (2 * loss.rho))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, sinh, sqrt
@@ -10,16 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arguments import WrongKind
 from ..arrays import FloatArray, IntArray, compiled
 from ..conversation import Plan, UnsupportedQuery
 from ..laws import Selection
 from ..noise.cauchy import whole_below
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
-from ..queries import AucQuery, MedianQuery, Query
-from .base import ExactTable
-from .exponential import pure_epsilon
+from ..queries import AucQuery, MedianQuery
+from .base import Answering, ExactTable
+from .exponential import pure_epsilon, recursive_cuts
 
 # The exact scale of Cauchy noise for a number with a smooth sensitivity.
 
@@ -93,7 +91,7 @@ LEAST_SENSITIVITY = 2.0**-500
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMedians:
+class NoisyMedians(Answering):
     """Cut the records at a noisy median, and each half again (Chen, Machanavajjhala, Reiter and Barrientos 2016).
 
     A record is in the middle of its cell; the median of k records is the one of rank ``ceil(k / 2)``, and the middle of
@@ -103,14 +101,15 @@ class NoisyMedians:
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Each level has an equal part of the
     loss. After equal cuts a record that comes or goes is in one piece of each level, and changes its median by no more
-    than `smooth_sensitivity`, which changes by no more than the rule of `cauchy_rule` has room for: that is its
+    than `median_sensitivity`, which changes by no more than the rule of `cauchy_rule` has room for: that is its
     guarantee. Under replace-one a record goes and one comes, in one piece or in two, for twice that, and so on for
     units of several records. Missing records count nowhere.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, MedianQuery):
-            raise UnsupportedQuery("question", f"noisy medians cannot answer {type(query).__name__}")
+    answers = (MedianQuery,)
+    called = "noisy medians"
+
+    def _plan(self, query: MedianQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         rule_for(loss, adjacency, query.levels)
         pieces = 2**query.levels
         even = tuple(query.cells * i // pieces for i in range(1, pieces))
@@ -118,35 +117,17 @@ class NoisyMedians:
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Edge numbers, ``2**levels - 1`` of them, that do not fall."""
-        if not isinstance(plan.query, MedianQuery):
-            raise WrongKind("plan", f"a plan of noisy medians is needed, not one made by {plan.made_by}")
-        rule = rule_for(plan.loss, plan.adjacency, plan.query.levels)
-        cutter = _MedianCutter(table[:-1].astype(np.int64), rule, randomness)
-        return tuple(cutter.cuts(0, plan.query.cells, plan.query.levels))
+        query: MedianQuery = self.asked(plan)
+        rule = rule_for(plan.loss, plan.adjacency, query.levels)
+        cells: IntArray = table[:-1].astype(np.int64)
 
+        def choose(start: int, end: int, pieces: int) -> int:
+            counts = cells[start:end]
+            scale = rule.scale(median_sensitivity(counts, rule.beta)) / 2
+            cut = whole_below(Fraction(median(counts), 2) + HALF, scale, randomness)
+            return cut if 0 <= cut <= len(counts) else len(counts) // 2
 
-@dataclass(frozen=True, slots=True, repr=False)
-class _MedianCutter:
-    """SECRET: records of each cell, how noise is priced, and chance."""
-
-    counts: IntArray
-    rule: CauchyRule
-    randomness: Randomness
-
-    def cuts(self, start: int, end: int, levels: int) -> Iterator[int]:
-        """Cuts of the cells between two edges, from left to right."""
-        if levels == 0:
-            return
-        cut = start + self._cut(self.counts[start:end])
-        yield from self.cuts(start, cut, levels - 1)
-        yield cut
-        yield from self.cuts(cut, end, levels - 1)
-
-    def _cut(self, counts: IntArray) -> int:
-        sensitivity = median_sensitivity(counts, self.rule.beta)
-        centre = Fraction(median(counts), 2) + HALF
-        cut = whole_below(centre, self.rule.scale(sensitivity) / 2, self.randomness)
-        return cut if 0 <= cut <= len(counts) else len(counts) // 2
+        return tuple(recursive_cuts(0, query.cells, 2**query.levels, choose))
 
 
 def median(counts: IntArray) -> int:
@@ -181,7 +162,7 @@ def median_sensitivity(counts: IntArray, beta: float) -> float:
     record the ends of the piece are a pair with t = 1. It is `LEAST_SENSITIVITY` at least: what is rounded to 0 would
     have no noise at all, and a constant floor takes neither property away.
 
-    >>> round(smooth_sensitivity(np.array([0, 5, 0, 0]), beta=1.0), 4)  # two before the end
+    >>> round(median_sensitivity(np.array([0, 5, 0, 0]), beta=1.0), 4)  # two before the end
     0.6767
     """
     width = 2 * len(counts)
@@ -242,7 +223,7 @@ AREA_STEPS = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyAuc:
+class NoisyAuc(Answering):
     """The chance that a positive has a higher score than a negative, and noise (Boyd, Lantz and Page 2015, corrected).
 
     A tie counts one half; where a class is empty the area is one half. The sum is rounded to a step of ``2**-20`` and
@@ -251,23 +232,23 @@ class NoisyAuc:
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. The area is a mean over the n records
     of a class of numbers in [0, 1], so one record more changes it by at most ``1 / (n + 1)``; and by 1 at most if the
     class was empty. With k the size of the smaller class, before or after, that is at most ``1 / max(k, 1)``. One move
-    changes k by 1 at most, so `smooth_sensitivity`, the largest ``exp(-beta * t) / max(k - t, 1)``, changes by a factor
+    changes k by 1 at most, so `auc_sensitivity`, the largest ``exp(-beta * t) / max(k - t, 1)``, changes by a factor
     of ``exp(beta)`` at most: see `cauchy_rule`. A record that is replaced is two moves, whatever its label. (The
     published bounds take the class sizes as known; they are not.) Missing records count nowhere.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, AucQuery):
-            raise UnsupportedQuery("question", f"a noisy area cannot answer {type(query).__name__}")
+    answers = (AucQuery,)
+    called = "a noisy area"
+
+    def _plan(self, query: AucQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         rule_for(loss, adjacency, parts=1)
         return Plan(query, loss, adjacency, "area by smooth sensitivity", Selection((AREA_STEPS // 2,)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """The area under the curve, in steps of ``2**-20``."""
-        if not isinstance(plan.query, AucQuery):
-            raise WrongKind("plan", f"a plan of a noisy area is needed, not one made by {plan.made_by}")
+        query: AucQuery = self.asked(plan)
         counts = [int(count) for count in table[:-1]]
-        negative, positive = counts[: plan.query.cells], counts[plan.query.cells :]
+        negative, positive = counts[: query.cells], counts[query.cells :]
         rule = rule_for(plan.loss, plan.adjacency, parts=1)
         sensitivity = auc_sensitivity(min(sum(negative), sum(positive)), rule.beta)
         step = whole_below(
@@ -295,7 +276,7 @@ def area(negative: list[int], positive: list[int]) -> Fraction:
 def auc_sensitivity(smaller: int, beta: float) -> float:
     """SECRET: from the size of the smaller class. The logarithm is convex in t: the first or the last is the largest.
 
-    >>> smooth_sensitivity(0, 0.1), smooth_sensitivity(100, 0.1)
+    >>> auc_sensitivity(0, 0.1), auc_sensitivity(100, 0.1)
     (1.0, 0.01)
     """
     least = max(smaller, 1)

@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 from math import ceil, isqrt, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import WrongKind
 from ..arrays import BoolArray, IntArray
 from ..conversation import Plan, UnsupportedQuery
 from ..laws import Family, Noise, PartitionDecisions, Selection, ThresholdAnswers
+from ..laws.law import printed
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from ..queries import Boxes, CoverageQuery, MergePartitionQuery, Query, Splitting, ThresholdQuery, TreePartitionQuery
-from .base import ExactTable
-from .exponential import pure_epsilon
-from .linear import drawable, draws, printed, require_loss
+from ..queries import Boxes, CoverageQuery, MergePartitionQuery, Splitting, ThresholdQuery, TreePartitionQuery
+from .base import Answering, ExactTable
+from .exponential import below_corners, counts_in, pure_epsilon
+from .linear import drawable, draws, require_loss
 
 # Sparse vector technique, exact on integers: the comparisons that reach their threshold.
 
@@ -31,7 +30,7 @@ _RATIO_BITS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class SparseVector:
+class SparseVector(Answering):
     """Sparse vector technique: one secret noise on all thresholds, fresh noise on every sum, a limit on those that
     reach.
 
@@ -57,7 +56,7 @@ class SparseVector:
     zero-concentrated loss pays for an epsilon of ``sqrt(2 * rho)``, rounded down.
 
     >>> from dpcurves.data import Axis, Grid
-    >>> from dpcurves.queries import Comparison
+    >>> from dpcurves.queries import ThresholdComparison as Comparison
     >>> from dpcurves.privacy import EACH_RECORD
     >>> ages, young, older = (Axis("age", Grid(0, 90, cells=3)),), Comparison((1, 0, 0), 50), Comparison((0, 1, 1), 50)
     >>> query = ThresholdQuery(ages, (young, older), most=1)
@@ -65,9 +64,10 @@ class SparseVector:
     14.0
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, ThresholdQuery | CoverageQuery):
-            raise UnsupportedQuery("question", f"the sparse vector technique cannot answer {type(query).__name__}")
+    answers = (ThresholdQuery, CoverageQuery)
+    called = "the sparse vector technique"
+
+    def _plan(self, query: ThresholdQuery | CoverageQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         compared = comparisons_of(query)
         law = law_of(compared, loss, adjacency)
         error = printed(sqrt(law.common.variance + law.own.variance) / law.step)
@@ -76,9 +76,7 @@ class SparseVector:
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """The numbers of the comparisons that reached their threshold, in order; how many there are, for each less."""
         law = plan.law.required(ThresholdAnswers)
-        if not isinstance(plan.query, ThresholdQuery | CoverageQuery):
-            raise WrongKind("plan", f"a plan of the sparse vector technique is needed, not one made by {plan.made_by}")
-        exact = differences(table, comparisons_of(plan.query))
+        exact = differences(table, comparisons_of(self.asked(plan)))
         (common,) = draws(law.common, 1, randomness).tolist()
         own = draws(law.own, len(exact), randomness).tolist()
         return reached(exact, own, common, law.size)
@@ -196,11 +194,8 @@ def reached(differences: Sequence[int], own: Sequence[int], common: int, most: i
     return tuple((found + [len(differences)] * most)[:most])
 
 
-# Neighbouring cells joined until they hold enough records: one threshold test after the other, on disjoint parts.
-
-
 @dataclass(frozen=True, slots=True)
-class MergedCells:
+class MergedCells(Answering):
     """From left to right, cells are joined until their noisy count reaches a noisy number (Chen 2018, Algorithm 14).
 
     That number is drawn anew for each interval, and the noise of the count for each cell that is joined. What is left
@@ -220,20 +215,19 @@ class MergedCells:
     replace-one.) A zero-concentrated loss pays for an epsilon of ``sqrt(2 * rho)``, rounded down.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, MergePartitionQuery):
-            raise UnsupportedQuery("question", f"merged cells cannot answer {type(query).__name__}")
+    answers = (MergePartitionQuery,)
+    called = "merged cells"
+
+    def _plan(self, query: MergePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         noise_of(loss, adjacency)
         return Plan(query, loss, adjacency, "merged cells", Selection((1,) * query.cells), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """For each cell whether an interval ends behind it, 1 or 0; the last one ends with the axis in any case."""
-        if not isinstance(plan.query, MergePartitionQuery):
-            raise WrongKind("plan", f"a plan of merged cells is needed, not one made by {plan.made_by}")
-        noise = noise_of(plan.loss, plan.adjacency)
-        drawn = draws(noise, 2 * plan.query.cells, randomness).tolist()
+        query: MergePartitionQuery = self.asked(plan)
+        drawn = draws(noise_of(plan.loss, plan.adjacency), 2 * query.cells, randomness).tolist()
         counts = [int(count) for count in table[:-1]]
-        return tuple(ends(counts, plan.query.least, drawn[::2], drawn[1::2]))
+        return tuple(ends(counts, query.least, drawn[::2], drawn[1::2]))
 
 
 def noise_of(loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
@@ -269,7 +263,7 @@ _ABOVE = 1 + Fraction(1, 2**50)  # times this a logarithm that was rounded, wron
 
 
 @dataclass(frozen=True, slots=True)
-class PrivTree:
+class PrivTree(Answering):
     """Divide all cells, and each part again, as long as a part seems to hold many records (Zhang, Xiao and Xie 2016).
 
     A box at depth d with c records has the score ``s = max(c - least - d * decay, -decay)``. It is divided if ``s + Z >
@@ -306,24 +300,23 @@ class PrivTree:
     unit of k records has k**2 times as much (Bun and Steinke 2016, Proposition 1.9).
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, TreePartitionQuery):
-            raise UnsupportedQuery(
-                "question", f"a partition is grown for a query that asks for one, not {type(query).__name__}"
-            )
+    answers = (TreePartitionQuery,)
+    called = "a partition"
+    refusal = "{called} is grown for a query that asks for one, not {kind}"
+
+    def _plan(self, query: TreePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         growth = growth_of(query, loss, adjacency)
         name = f"PrivTree with fan-out {' x '.join(map(str, query.fans))}"
         return Plan(query, loss, adjacency, name, PartitionDecisions(_example(growth, adjacency)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Decisions in the order of `Splitting.leaves`."""
-        if not isinstance(plan.query, TreePartitionQuery):
-            raise WrongKind("plan", f"a plan of a partition is needed, not one made by {plan.made_by}")
-        growth = growth_of(plan.query, plan.loss, plan.adjacency)
-        summed = _summed(table[:-1].astype(np.int64).reshape(plan.query.shape))
+        query: TreePartitionQuery = self.asked(plan)
+        growth = growth_of(query, plan.loss, plan.adjacency)
+        below = below_corners(table[:-1].astype(np.int64).reshape(query.shape))
 
         def divides(boxes: Boxes, depth: int) -> BoolArray:
-            scores = np.maximum(_counts(summed, boxes) - growth.least - depth * growth.decay, -growth.decay)
+            scores = np.maximum(counts_in(below, boxes) - growth.least - depth * growth.decay, -growth.decay)
             return noisily_above_zero(scores, growth.noise, randomness)
 
         return _grown(growth.splitting, divides)
@@ -358,7 +351,13 @@ def noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjacency: Adjac
     """
     require_loss(loss)
     parts = max(2, parts)
-    scale = _scale(path_price(parts, height), loss, adjacency)
+    price = path_price(parts, height)
+    if loss.epsilon is not None:
+        of_record = price + 1 if isinstance(adjacency, ReplaceOne) else price
+        scale = adjacency.unit.records * of_record / loss.epsilon
+    else:  # rounded up
+        squared = adjacency.squared_l2_sensitivity * (price + 1) ** 2 / (8 * loss.rho)
+        scale = Fraction(isqrt(int(squared * 4**_ROOT_BITS)) + 1, 2**_ROOT_BITS)
     if scale > LARGEST_SCALE:
         raise UnsupportedQuery("epsilon, rho", f"{loss} for a partition needs more noise than it can be grown with")
     return Noise(Family.LAPLACE, scale), ceil(scale * Fraction(log(parts)) * _ABOVE)
@@ -377,14 +376,6 @@ def noisily_above_zero(scores: IntArray, noise: Noise, randomness: Randomness) -
     """SECRET scores in, decisions out: whether each is above zero once noise is added to it."""
     decided: BoolArray = draws(noise, len(scores), randomness) > -scores  # a sum might leave 64 bits
     return decided
-
-
-def _scale(price: Fraction, loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
-    if loss.epsilon is not None:
-        of_record = price + 1 if isinstance(adjacency, ReplaceOne) else price
-        return adjacency.unit.records * of_record / loss.epsilon
-    squared = adjacency.squared_l2_sensitivity * (price + 1) ** 2 / (8 * loss.rho)
-    return Fraction(isqrt(int(squared * 4**_ROOT_BITS)) + 1, 2**_ROOT_BITS)  # rounded up
 
 
 def _grown(splitting: Splitting, divides: Callable[[Boxes, int], BoolArray]) -> tuple[int, ...]:
@@ -410,20 +401,3 @@ def _example(growth: Growth, adjacency: Adjacency) -> tuple[int, ...]:
         return divided
 
     return _grown(growth.splitting, divides)
-
-
-def _summed(cells: IntArray) -> IntArray:
-    """SECRET: how many records lie below each corner, in a table with one more place along each axis."""
-    summed = np.pad(cells, [(1, 0)] * cells.ndim)
-    for axis in range(cells.ndim):
-        np.cumsum(summed, axis=axis, out=summed)
-    return summed
-
-
-def _counts(summed: IntArray, boxes: Boxes) -> IntArray:
-    """SECRET: records in each box, from what lies below its corners."""
-    counts = np.zeros(len(boxes.lower), dtype=np.int64)
-    for corner in product((False, True), repeat=summed.ndim):
-        place = np.where(corner, boxes.upper, boxes.lower)
-        counts += (-1) ** (summed.ndim - sum(corner)) * summed[tuple(place.T)]
-    return counts

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from ..arrays import FloatArray
 from ..laws import Family, IntervalSums, Noise, Tier
+from ..laws.law import printed
 
 # Trees whose nodes of a level are all alike: their error in closed form, and the shares that minimise it.
 #
 # Many trees of one depth are worked on at once: arrays have the shape ``(trees, levels)``, from coarse to fine.
-# Variances
-# are in units of that of the noise which the whole loss allows: a level with share s has ``s ** -power``.
+# Variances are in units of that of the noise which the whole loss allows: a level with share s has ``s ** -power``.
 
 
 _ROUNDS = 40
@@ -239,7 +239,7 @@ def _best_of(trees: PerfectTrees) -> Iterator[tuple[float, Shape]]:
     errors = np.where(shares.min(axis=1) * _PARTS < 1, np.inf, trees.errors(shares))
     for best in np.argsort(errors, kind="stable")[:_FINALISTS]:
         if np.isfinite(errors[best]):
-            yield _rounded(errors[best]), Shape(tuple(int(w) for w in trees.widths[best]), _thousandths(shares[best]))
+            yield printed(errors[best]), Shape(tuple(int(w) for w in trees.widths[best]), _thousandths(shares[best]))
 
 
 def _inner_radices(intervals: float) -> Iterator[Radices]:
@@ -266,11 +266,6 @@ def _repeated(middle: int, last: int, intervals: float) -> Iterator[Radices]:
         depth += 1
 
 
-def _rounded(error: float) -> float:
-    """To nine digits: the last ones may differ between machines, and ties between shapes must not."""
-    return float(f"{error:.9g}")
-
-
 def _thousandths(shares: FloatArray) -> tuple[Fraction, ...]:
     """Parts of 1/1000 that add up to 1: rounded down, the largest remainders then up."""
     parts = np.floor(shares * _PARTS).astype(np.int64)
@@ -286,4 +281,4 @@ def _exact_error(shape: Shape, rows: int, cells: int, whole: Noise, pinned: bool
         Tier(range(0, cells, width), Noise(whole.family, whole.parameter / share))
         for width, share in zip(shape.widths, shape.shares, strict=True)
     )
-    return _rounded(IntervalSums(rows, cells, levels, whole).mean_prefix_variance(pinned))
+    return printed(IntervalSums(rows, cells, levels, whole).mean_prefix_variance(pinned))

@@ -12,17 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arguments import WrongKind
 from ..conversation import Plan, UnsupportedQuery
-from ..laws import Family, HaarSums, HaarTensorSums, Noise, ToeplitzSums
+from ..laws import Family, HaarSums, HaarTensorSums, ToeplitzSums
 from ..laws.haar_sums import bands, mean_squares
+from ..laws.law import printed
 from ..laws.toeplitz_sums import causal_convolution, root_weights
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from ..queries import CountQuery, Query, WaveletQuery
+from ..queries import CountQuery, WaveletQuery
 from ..queries.query import laid_out
-from .base import ExactTable
-from .linear import Spaced, drawable, draws, plan_of_prefixes, prefixes_only, printed, require_loss
+from .base import Answering, ExactTable
+from .linear import PrefixSums, Spaced, allowed_for, draws, noise_for, plan_of_prefixes, require_loss
 
 # Norms of one record's effect on noisy sums: the largest change of many values at once, in units of their noise.
 #
@@ -71,21 +71,11 @@ def prices(alone: Fraction, moved: Fraction, loss: PrivacyLoss, adjacency: Adjac
         UnsupportedQuery: nothing may be lost.
     """
     require_loss(loss)
-    records = adjacency.unit.records
-    allowed = 2 * loss.rho / records**2 if loss.epsilon is None else loss.epsilon / records
+    allowed = allowed_for(loss, adjacency)
     if isinstance(adjacency, AddRemove):
         return Prices(allowed / alone, allowed)
     unit = allowed / max(moved, alone / (1 - LEAST_MISSING))
     return Prices(unit, allowed - unit * alone)
-
-
-def noise_for(price: Fraction, loss: PrivacyLoss) -> Noise:
-    """The noise of a value, a change of which by 1 has this price.
-
-    Raises:
-        UnsupportedQuery: no sampler has that much noise.
-    """
-    return drawable(Noise(Family.LAPLACE if loss.is_pure else Family.GAUSSIAN, 1 / price), loss)
 
 
 # The Haar wavelet: the total of a row, and how much more lies in the left half of every node than in the right.
@@ -98,70 +88,40 @@ _PARTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Haar(Spaced):
+class Haar(Spaced, PrefixSums):
     """Contrasts of all nodes of a binary tree (Xiao, Wang and Gehrke 2010: Privelet), with near-equal prices.
 
-    Formal guarantees: pure or zero-concentrated as the loss is; see `column_norms.prices` and `_Path`. The sum of the
+    Formal guarantees: pure or zero-concentrated as the loss is; see `prices` and `largest_prices`. The sum of the
     prices of one path is shared so that the mean variance of a prefix is least.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        query = prefixes_only(query, "a wavelet")
+    called = "a wavelet"
+
+    def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         law = _haar_law(query, self.width, loss, adjacency)
         name = self.counted_as(f"Haar wavelet of depth {len(law.levels)}")
         return plan_of_prefixes(name, query, law, loss, adjacency)
 
 
 def _haar_law(query: CountQuery, width: int, loss: PrivacyLoss, adjacency: Adjacency) -> HaarSums:
-    points, family = -(-query.cells // width), Family.LAPLACE if loss.is_pure else Family.GAUSSIAN
+    points, family = -(-query.cells // width), Family.of(loss)
     lone = query.rows == 1 and points > 1 and adjacency.total is not None
     path = _path(points, 0.0 if lone else TOP_WEIGHT, family, adjacency)
-    unit, missing = prices(path.alone(), path.moved(query.rows, points, family), loss, adjacency)
+    alone, moved = largest_prices([AxisPrices(points, path)], family)
+    unit, missing = prices(alone, max(moved, 2 * alone) if query.rows > 1 else moved, loss, adjacency)
     return HaarSums(
         query.rows, query.cells, width,
-        top=noise_for(path.top * unit, loss) if path.top else None,
-        levels=tuple(noise_for(price * unit, loss) for price in path.levels),
+        top=noise_for(path[0] * unit, loss) if path[0] else None,
+        levels=tuple(noise_for(price * unit, loss) for price in path[1:]),
         missing=noise_for(missing, loss),
     )  # fmt: skip
 
 
-class _Path(NamedTuple):
-    """Relative prices of the values that one record changes by 1: the total of its row, and a contrast of each level.
-
-    Attributes:
-        top: The price of the total; 0 if it is not released.
-        levels: The prices of the contrasts, from coarse to fine.
-    """
-
-    top: Fraction
-    levels: tuple[Fraction, ...]
-
-    def alone(self) -> Fraction:
-        """The largest price of one record: that of one in the first cell, which lies in a node of every level."""
-        return self.top + sum(self.levels)
-
-    def moved(self, rows: int, points: int, family: Family) -> Fraction:
-        """The largest price of a record that moves from one cell to another.
-
-        Between rows it is that of two records. In a row the contrasts of nodes that hold both cells on the same side
-        stay; that of the smallest node that holds both changes by 2, which costs 2 or 4 times its price; and below it
-        two paths change, by 1 each. In the left half of a node all levels have contrasts. In its right half, of r
-        intervals, the first interval has those of the levels whose right halves begin before the r-th interval, and no
-        other one has more. The first node of a level is the one whose right half has most intervals.
-        """
-        between_rows = 2 * self.alone() if rows > 1 else Fraction(0)
-        return max([between_rows, *(self._parting(level, points, family) for level in range(len(self.levels)))])
-
-    def _parting(self, level: int, points: int, family: Family) -> Fraction:
-        half = 1 << (len(self.levels) - 1 - level)
-        right = min(half, points - half)
-        below = self.levels[level + 1 :]
-        on_the_right = below[len(below) - (right - 1).bit_length() :]
-        return self.levels[level] * (2 if family is Family.LAPLACE else 4) + sum(below) + sum(on_the_right)
-
-
-def _path(points: int, top: float, family: Family, adjacency: Adjacency) -> _Path:
+def _path(points: int, top: float, family: Family, adjacency: Adjacency) -> tuple[Fraction, ...]:
     """Prices that minimise the mean variance of a prefix, if every prefix ends in a full tree.
+
+    They are those of the total of a row, 0 if it is not released, and of contrasts from coarse to fine. Between rows a
+    move costs as much as two records, in a row as much as `largest_prices` says of a single axis.
 
     A contrast of m intervals reaches prefixes with the factors ``min(t, m - t) / m``, of mean square
     ``(1 + 2 / m**2) / 12``; `top` is that of the total. With weights w and a given sum of prices,
@@ -173,39 +133,34 @@ def _path(points: int, top: float, family: Family, adjacency: Adjacency) -> _Pat
     if sizes and family is Family.GAUSSIAN and isinstance(adjacency, ReplaceOne):
         weights[1] /= 2
     root = 1 / 3 if family is Family.LAPLACE else 1 / 2
-    first, *others = (Fraction(round(_PARTS * weight**root), _PARTS) for weight in weights)
-    return _Path(first, tuple(others))
-
-
-# Haar wavelets along every axis of a table: boxes of any size are read with noise that grows slowly with it.
+    return tuple(Fraction(round(_PARTS * weight**root), _PARTS) for weight in weights)
 
 
 @dataclass(frozen=True, slots=True)
-class Privelet:
+class Privelet(Answering):
     """The tensor product of Haar wavelets (Xiao, Wang and Gehrke 2010: Privelet), with prices that fit prefix boxes.
 
     A value is a contrast along each axis, and its relative price the product of one price for each axis; those of one
     path along an axis add up to the same sum for all cells, or less. Sides need no powers of two.
 
     Formal guarantees: pure or zero-concentrated as the loss is. Cells of the table, the cells beyond it, and missing
-    records are three disjoint sums, priced by `column_norms.prices` with the largest relative prices that
+    records are three disjoint sums, priced by `prices` with the largest relative prices that
     `largest_prices` proves. A record that moves between the last two pays for both: under replace-one neither of them
     gets more than half of the loss.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, WaveletQuery):
-            raise UnsupportedQuery("question", f"wavelets of a table cannot answer {type(query).__name__}")
+    answers = (WaveletQuery,)
+    called = "wavelets of a table"
+
+    def _plan(self, query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         law = _tensor_law(query, loss, adjacency)
         error = printed(sqrt(law.mean_prefix_variance))
         return Plan(query, loss, adjacency, f"wavelets along {len(query.sides)} axes", law, error)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Transformed cells, each plus one draw of its noise; the cells beyond, if there are any; missing records."""
-        law, query = plan.law.required(HaarTensorSums), plan.query
-        if not isinstance(query, WaveletQuery):
-            raise WrongKind("plan", f"a plan of wavelets is needed, not one made by {plan.made_by}")
-        exact, noise = exact_values(table, query, law), noise_of_values(law, randomness)
+        law = plan.law.required(HaarTensorSums)
+        exact, noise = exact_values(table, self.asked(plan), law), noise_of_values(law, randomness)
         return tuple(value + own for value, own in zip(exact, noise, strict=True))  # Python's integers cannot overflow
 
 
@@ -242,7 +197,7 @@ def _transformed(cells: ExactTable) -> ExactTable:
 
 
 def _tensor_law(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> HaarTensorSums:
-    family = Family.LAPLACE if loss.is_pure else Family.GAUSSIAN
+    family = Family.of(loss)
     axes = [AxisPrices.of(side, family) for side in query.sides]
     alone, moved = largest_prices(axes, family)
     unit, missing = prices(alone, moved, loss, adjacency)
@@ -345,7 +300,7 @@ BITS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class SquareRoot(Spaced):
+class SquareRoot(Spaced, PrefixSums):
     """Prefix sums as twice the same convolution (Henzinger, Upadhyay and Upadhyay 2023; Fichtenberger et al. 2023).
 
     Released is the first convolution, with weights rounded to multiples of ``2**-20``, worked out in integers, plus
@@ -353,7 +308,7 @@ class SquareRoot(Spaced):
     every cell this one has the least variance under zero-concentrated privacy; under pure privacy it is of no use, as a
     record changes all values from its cell on.
 
-    Formal guarantees: zero-concentrated, by `column_norms.prices`. A record changes the values of its row by a column
+    Formal guarantees: zero-concentrated, by `prices`. A record changes the values of its row by a column
     of the matrix of rounded weights w, of p intervals: ``(0, ..., 0, w[0], w[1], ...)``. Its squared length is largest
     in the first interval, ``S(p)``, with ``S(m) = sum(w[i]**2 for i < m)``. Columns i and i + d have the squared
     distance ``S(d) + sum((w[m + d] - w[m])**2 for m < p - i - d)``: largest at i = 0, where it is
@@ -361,8 +316,9 @@ class SquareRoot(Spaced):
     have no value in common.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        query = prefixes_only(query, "a square root of prefix sums")
+    called = "a square root of prefix sums"
+
+    def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         if loss.is_pure:
             raise UnsupportedQuery("epsilon", "a square root of prefix sums has Gaussian noise; give rho")
         alone, moved = squared_lengths(-(-query.cells // self.width), BITS)

@@ -108,9 +108,6 @@ def _stream(key: bytes) -> Callable[[int], bytes]:
     return lambda length: stream.update(_ZEROS[:length] if length <= len(_ZEROS) else bytes(length))
 
 
-# Noisy sums that a holder must neither draw twice nor forget. SECRET.
-
-
 class Memory(Protocol):
     """The secret memory of one holder for one paid part of a grant: noisy sums, by name.
 

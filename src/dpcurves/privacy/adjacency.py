@@ -7,8 +7,6 @@ from enum import Enum
 
 from ..arguments import Refused, WrongKind, make_whole
 
-# Adjacency: the pairs of data sets that an observer must not be able to tell apart.
-
 
 @dataclass(frozen=True, slots=True)
 class Unit:
@@ -128,9 +126,6 @@ class Neighbours(Enum):
         if units is None:
             raise Refused("units", "replace-one needs the public number of units; add-remove does not")
         return ReplaceOne(unit, units)
-
-
-# The guarantee about the model that a diagnostic judges: its fit is a second use of records.
 
 
 class Model(Enum):

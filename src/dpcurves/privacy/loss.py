@@ -176,9 +176,6 @@ def _library() -> ModuleType:
         raise NotInstalled("accountant", "'pld' needs dp-accounting; install dpcurves[accounting]") from None
 
 
-# Privacy loss and its composition: exact.
-
-
 @dataclass(frozen=True, slots=True)
 class PrivacyLoss:
     """An upper bound on what a release reveals: an epsilon, if it is pure, and a rho in any case.

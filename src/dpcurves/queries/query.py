@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import inf, isnan, prod
 from operator import lt
-from typing import NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,15 @@ class Hint(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query on a table along its axes, with the largest amount that one record can add to a cell."""
+    """A query on a table along its axes, with the largest amount that one record can add to a cell.
+
+    Attributes:
+        is_signed: True if a record can take from its cell as well as add to it.
+        is_laid_out: True if every cell of the table is counted; if not, those up to the slots that it names.
+    """
+
+    is_signed: ClassVar[bool] = False
+    is_laid_out: ClassVar[bool] = True
 
     axes: tuple[Axis | Categories, ...]
 
@@ -86,6 +94,20 @@ class Query:
     def paid_as(self) -> Self:
         """The thing that is paid for: once, however often it is read."""
         return self
+
+    @property
+    def of_prefixes(self) -> bool:
+        """Tell whether counts of all cells are asked for, to be read as prefixes along the last axis."""
+        return False
+
+    @property
+    def named_slots(self) -> tuple[int, ...]:
+        """Numbers of slots that the counts take, where cells are not laid out; else none."""
+        return ()
+
+    def arranged(self, table: NDArray[Any]) -> NDArray[Any]:
+        """SECRET: the table with its cells in the order of the query, if it has one."""
+        return table
 
 
 def laid_out(places: Places) -> NDArray[np.int64]:
@@ -209,9 +231,6 @@ class SubsetQuery(Query):
         return sum(1 if isinstance(axis, Axis) else axis.slots - 1 for axis in self.axes[1:])
 
 
-# Questions about records, written down before any data is seen. Each is answered from one integer table.
-
-
 MOST_PIECES = 2**16
 LARGEST_WEIGHT = 2**31
 MOST_WEIGHTS = 2**20
@@ -239,6 +258,10 @@ class CountQuery(Query):
         object.__setattr__(self, "read", chosen("read", self.read, Read))
         if self.hint is not None:
             object.__setattr__(self, "hint", chosen("hint", self.hint, Hint, also=", or none"))
+
+    @property
+    def of_prefixes(self) -> bool:
+        return self.read.of_prefixes
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +309,8 @@ class SumQuery(Query):
         TypeError: `half` is no whole number.
     """
 
+    is_signed = True
+
     half: int
 
     def __post_init__(self) -> None:
@@ -293,7 +318,6 @@ class SumQuery(Query):
 
     @property
     def per_record_sensitivity(self) -> int:
-        """The largest amount that one record can add to its cell."""
         return self.half
 
 
@@ -367,6 +391,8 @@ class PrefixQuery(Query):
         TypeError: an entry is no whole number.
     """
 
+    is_laid_out = False
+
     at: tuple[int, ...]
 
     def __post_init__(self) -> None:
@@ -385,6 +411,10 @@ class PrefixQuery(Query):
     def paid_as(self) -> Self:
         """The counts of this table together."""
         return replace(self, at=())
+
+    @property
+    def named_slots(self) -> tuple[int, ...]:
+        return self.at
 
 
 class ThresholdComparison(NamedTuple):

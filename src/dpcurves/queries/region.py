@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,9 @@ class RegionQuery(Query):
             raise Refused("tilings", "each is nested in the next one")
         if self.read.of_prefixes and len(tilings) > 1:
             raise Refused("tilings", "prefixes are read of one tiling")
+
+    def arranged(self, table: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(table[np.append(laid_out(self.order), len(table) - 1)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +153,6 @@ def _lies_within(box: Box, shape: Sequence[int]) -> bool:
     return len(box) == len(shape) and all(
         0 <= low < high <= cells for (low, high), cells in zip(box, shape, strict=True)
     )
-
-
-# Boxes of cells that are divided along each axis, again and again: what a partition may be made of. All public.
 
 
 class Boxes(NamedTuple):

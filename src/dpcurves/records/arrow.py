@@ -54,15 +54,12 @@ def array_of(values: NDArray[Any]) -> pa.Array:
         return pa.array(_native(values), mask=mask)
     if values.dtype.kind == "M":
         unit, steps = np.datetime_data(values.dtype)
-        return pa.array(_native(values if unit in DATE_UNITS and steps == 1 else _in_seconds(values)), mask=mask)
+        if unit not in DATE_UNITS or steps != 1:
+            # By way of femtoseconds where a second has more parts than NumPy converts at once.
+            values = (values.astype("datetime64[fs]") if unit == "as" else values).astype("datetime64[s]")
+        return pa.array(_native(values), mask=mask)
     found = texts(values.tolist() if values.dtype.kind in "OUS" else list(values))
     return found if mask is None else pa.array(found.to_pylist(), mask=mask, type=found.type)
-
-
-def _in_seconds(times: NDArray[Any]) -> NDArray[Any]:
-    """By way of femtoseconds where a second has more parts than NumPy converts at once."""
-    finer = np.datetime_data(times.dtype)[0] == "as"
-    return (times.astype("datetime64[fs]") if finer else times).astype("datetime64[s]")
 
 
 def _native(values: NDArray[Any]) -> NDArray[Any]:
@@ -122,7 +119,7 @@ def _plain_values(array: pa.Array) -> pa.Array:
         return array.view(pa.int32() if held.bit_width == 32 else pa.int64())
     if types.is_null(held) or types.is_float16(held):
         return array.cast(pa.float64())
-    if _is_number(held):
+    if is_number(held):
         return array
     if types.is_decimal(held):
         array = array.cast(pa.string())
@@ -140,7 +137,7 @@ def _held(declared: pa.DataType) -> pa.DataType:
 
 
 def _kind(held: pa.DataType) -> Kind:
-    if _is_number(held):
+    if is_number(held):
         return Kind.NUMBERS
     if pa.types.is_null(held):
         return Kind.UNTYPED
@@ -158,7 +155,8 @@ def _moment(held: pa.DataType) -> str | None:
     return None
 
 
-def _is_number(held: pa.DataType) -> bool:
+def is_number(held: pa.DataType) -> bool:
+    """Tell whether values are numbers, or true and false."""
     return bool(pa.types.is_boolean(held) or pa.types.is_integer(held) or pa.types.is_floating(held))
 
 
@@ -191,7 +189,8 @@ class ArrowSource:
 
     def scan(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
         schema = pa.schema([(called(place), plain_type(self.types[place])) for place in places])
-        return register(connection, schema, (_plain(batch, schema) for batch in self.read(places)))
+        plain = ([plain_array(column) for column in batch.columns] for batch in self.read(places))
+        return register(connection, schema, (pa.RecordBatch.from_arrays(each, schema=schema) for each in plain))
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
         rows = self.scan(connection, range(len(self.columns)))
@@ -202,7 +201,3 @@ def register(connection: duckdb.DuckDBPyConnection, schema: pa.Schema, batches: 
     """Give DuckDB the batches under a name, once."""
     connection.register(SCANNED, pa.RecordBatchReader.from_batches(schema, batches))
     return SCANNED
-
-
-def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([plain_array(column) for column in batch.columns], schema=schema)

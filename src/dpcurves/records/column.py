@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -76,8 +76,10 @@ def place_of(name: object, columns: Sequence[Column], argument: str = "column") 
     """
     places = [place for place, column in enumerate(columns) if column.name == name]
     if not places:
-        known = f"{_listed(each.name for each in columns)}{_hint(columns)}"
-        raise Refused(argument, f"{name!r} is not in the data, which has {known}", str(name))
+        known = [repr(each.name) for each in columns]
+        more = [f"{len(known) - MOST_NAMED} more"] if len(known) > MOST_NAMED else []
+        listed = ", ".join(known[:MOST_NAMED] + more) or "no columns"
+        raise Refused(argument, f"{name!r} is not in the data, which has {listed}{_hint(columns)}", str(name))
     if len(places) > 1:
         raise Refused(argument, f"{name!r} stands {len(places)} times in the data; names must differ", str(name))
     return places[0]
@@ -89,9 +91,3 @@ def _hint(columns: Sequence[Column]) -> str:
         return ""
     found = max(DELIMITERS, key=columns[0].name.count)
     return f"; give {found!r} as delimiter, if that separates its fields" if found in columns[0].name else ""
-
-
-def _listed(names: Iterable[str]) -> str:
-    known = [repr(name) for name in names]
-    more = [f"{len(known) - MOST_NAMED} more"] if len(known) > MOST_NAMED else []
-    return ", ".join(known[:MOST_NAMED] + more) or "no columns"

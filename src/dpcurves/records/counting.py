@@ -4,20 +4,30 @@ them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
+from functools import singledispatch
 from threading import Lock
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import Refused, WrongKind, shown
+from ..arguments import Refused, shown
 from ..arrays import BoolArray, FloatArray, IntArray, compiled
 from ..data.axis import Axis, Categories, Predictor
 from ..data.grid import Grid
 from ..queries.query import PrefixQuery, Query, SquareQuery, SubsetQuery, SumQuery
 from .column import Column, Kind, place_of
-from .engines.engine import BoundAxis, CountingEngine
+from .engines.engine import (
+    Amounts,
+    BoundAxis,
+    CellCounts,
+    Cells,
+    CellSums,
+    CountingEngine,
+    PrefixCounts,
+    offsets,
+    squared_offsets,
+)
 from .engines.slot_text import in_numbers
 from .source import hidden
 
@@ -161,26 +171,45 @@ Result = TypeVar("Result")
 
 
 class CountSource(Protocol):
-    """The interface of an engine that counts. Exact integers leave it, for a trust model to add noise to."""
+    """The interface of an engine that counts. Exact integers leave it, for a trust model to add noise to.
+
+    Raises:
+        ValueError: from each method, as from `check`; or the source cannot be read at all.
+    """
 
     def check(self, axes: Axes) -> None:
         """Refuse, by the schema alone, axes that cannot be counted.
 
         Raises:
-            ValueError: a column is not there, or does not hold what is asked.
+            ValueError: a column is not there, or holds no numbers where an axis needs them, or declares a type of
+                which no value equals one of the categories.
         """
 
     def counts(self, axes: Axes) -> NDArray[np.int64]:
         """Used records per cell, the last axis fastest, and behind them those that are missing on any axis."""
 
     def sums(self, axes: Axes, half: int) -> list[int]:
-        """Per cell the sum of `Grid.offset_of` of the last axis; behind them a 0."""
+        """Per cell the exact sum of ``Grid.offset_of(values, half)`` of the last axis; behind them a 0.
+
+        Raises:
+            ValueError: the last axis has no grid, or `half` is no half.
+        """
 
     def squares(self, axes: Axes, half: int) -> list[int]:
-        """Per cell the sum of ``2 * offset**2 - half**2`` of those offsets; behind them a 0."""
+        """Per cell the exact sum of ``2 * offset**2 - half**2`` of those offsets; behind them a 0.
+
+        Raises:
+            ValueError: as `sums`; or `half` is above 2**26.
+        """
 
     def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
-        """Used records in the first slots of the table, so many for each entry; behind them the missing ones."""
+        """Used records in the first slots of the table, so many for each entry; behind them the missing ones.
+
+        No cell is laid out: the grid of the last axis may have as many as doubles can tell apart.
+
+        Raises:
+            ValueError: the last axis has no grid.
+        """
 
     def confirmed(self, query: SubsetQuery) -> int:
         """In how many subsets of the units the coefficient lies between its bounds."""
@@ -214,13 +243,6 @@ class Records:
         self.close()
 
     def each_batch(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
-        """Give `take` the numbers of used records, or the places of their categories, batch by batch; NaN: missing.
-
-        For what works out scores alone.
-
-        Raises:
-            ValueError: as `counts`.
-        """
         self.check(axes)
 
         def read() -> None:
@@ -230,21 +252,13 @@ class Records:
         self._hidden(read)
 
     def close(self) -> None:
-        """Let go of the records, and of all that was kept of them."""
         self._engine.close()
 
     @property
     def moment(self) -> int | None:
-        """A number of the state of the data; another state has another. None: nobody can tell states apart."""
         return self._engine.moment
 
     def check(self, axes: Axes) -> None:
-        """Refuse axes that the schema does not allow.
-
-        Raises:
-            ValueError: a column is not there, or holds no numbers where an axis needs them, or declares a type of
-                which no value equals one of the categories.
-        """
         if not axes:
             raise Refused("axes", "at least one is needed")
         for axis, column, _ in self._bound(axes):
@@ -258,29 +272,14 @@ class Records:
             self._engine.prepare(self._bound(axes))
 
     def counts(self, axes: Axes) -> NDArray[np.int64]:
-        """Used records per cell, and behind them the missing ones: shape ``(prod(slots) + 1,)``.
-
-        Raises:
-            ValueError: see `check`; or the source cannot be read at all.
-        """
         self.check(axes)
         return self._hidden(lambda: self._engine.counts(self._bound(axes)))
 
     def sums(self, axes: Axes, half: int) -> list[int]:
-        """Exact sums of ``Grid.offset_of(values, half)`` of the last axis per cell, and behind them 0.
-
-        Raises:
-            ValueError: as `counts`; or the last axis has no grid, or `half` is no half.
-        """
         self._check_sums(axes, half)
         return self._hidden(lambda: self._engine.sums(self._bound(axes), half))
 
     def squares(self, axes: Axes, half: int) -> list[int]:
-        """Exact sums of ``2 * offset**2 - half**2`` of those offsets per cell, and behind them 0.
-
-        Raises:
-            ValueError: as `sums`; or `half` is above 2**26.
-        """
         self._check_sums(axes, half)
         if half > LARGEST_SQUARED:
             raise Refused("half", f"a whole number up to {LARGEST_SQUARED} is needed for squares, got {half}")
@@ -293,38 +292,25 @@ class Records:
         axes[-1].grid.offset_of(np.empty(0), half)  # refuses a wrong half where this may still be said
 
     def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
-        """Used records in the first slots of the table, so many for each entry, and behind them the missing ones.
-
-        No cell is laid out: the grid of the last axis may have as many as doubles can tell apart.
-
-        Raises:
-            ValueError: as `counts`; or the last axis has no grid.
-        """
         self.check(axes)
         if not isinstance(axes[-1], Axis):
             raise Refused("axes", "prefixes are counted along a column of numbers")
         return self._hidden(lambda: self._engine.prefixes(self._bound(axes), at))
 
     def places(self, axes: Axes) -> NDArray[np.int64]:
-        """The cell of each used record, the last axis fastest; one that is missing on any axis lies behind them all.
-
-        For the owner of the records alone, who shares them out.
-
-        Raises:
-            ValueError: as `counts`.
-        """
         self.check(axes)
         return self._hidden(lambda: self._engine.places(self._bound(axes)))
 
     def confirmed(self, query: SubsetQuery) -> int:
         self.check(query.axes)
-        return self._hidden(lambda: self._confirmed(query))
-
-    def _confirmed(self, query: SubsetQuery) -> int:
         bound = self._bound(query.axes)
-        batches = list(self._engine.in_subsets(bound, query.subsets))
-        joined = [np.concatenate([np.empty(0), *(batch[i] for batch in batches)]) for i in range(len(bound) + 1)]
-        return confirmed(query, joined[:-1], joined[-1])
+
+        def fit() -> int:
+            batches = list(self._engine.in_subsets(bound, query.subsets))
+            joined = [np.concatenate([np.empty(0), *(batch[i] for batch in batches)]) for i in range(len(bound) + 1)]
+            return confirmed(query, joined[:-1], joined[-1])
+
+        return self._hidden(fit)
 
     def units(self) -> int:
         if self._counted_units is None:
@@ -346,15 +332,32 @@ def tabulate(records: CountSource, query: Query) -> NDArray[Any]:
 
     Sensitive: for trust models alone, which add noise to it at once.
     """
-    if isinstance(query, SubsetQuery):
-        return np.array([records.confirmed(query), 0])
-    if isinstance(query, SquareQuery):
-        return np.array(records.squares(query.axes, query.half), dtype=object)
-    if isinstance(query, SumQuery):
-        return np.array(records.sums(query.axes, query.half), dtype=object)
-    if isinstance(query, PrefixQuery):
-        return np.array(records.prefixes(query.axes, query.at))
+    return _table(query, records)
+
+
+@singledispatch
+def _table(query: Query, records: CountSource) -> NDArray[Any]:
     return records.counts(query.axes)
+
+
+@_table.register
+def _(query: SubsetQuery, records: CountSource) -> NDArray[Any]:
+    return np.array([records.confirmed(query), 0])
+
+
+@_table.register
+def _(query: SumQuery, records: CountSource) -> NDArray[Any]:
+    return np.array(records.sums(query.axes, query.half), dtype=object)
+
+
+@_table.register
+def _(query: SquareQuery, records: CountSource) -> NDArray[Any]:
+    return np.array(records.squares(query.axes, query.half), dtype=object)
+
+
+@_table.register
+def _(query: PrefixQuery, records: CountSource) -> NDArray[Any]:
+    return np.array(records.prefixes(query.axes, query.at))
 
 
 def _needed(axis: Axis | Categories, kind: Kind) -> str:
@@ -379,7 +382,6 @@ def _require_alike(axis: Categories, column: Column) -> None:
 # SENSITIVE. Records of which some columns are worked out by models, record by record, as they are read.
 
 
-LOW_BITS = 31
 READ = Grid(0, 1, cells=1)
 """Stands where a column is read as numbers, whatever they are."""
 
@@ -389,16 +391,19 @@ class NumberSource(CountSource, Protocol):
 
     @property
     def moment(self) -> int | None:
-        """A number of the state of the data; None: nobody can tell states apart."""
+        """A number of the state of the data; another state has another. None: nobody can tell states apart."""
 
     def each_batch(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
-        """Give `take` the numbers of used records, or the places of their categories; NaN: missing."""
+        """Give `take` the numbers of used records, or the places of their categories, batch by batch; NaN: missing."""
 
     def places(self, axes: Axes) -> NDArray[np.int64]:
-        """The cell of each used record."""
+        """The cell of each used record, the last axis fastest; one that is missing on any axis lies behind them all.
+
+        For the owner of the records alone, who shares them out.
+        """
 
     def close(self) -> None:
-        """Let go of the records."""
+        """Let go of the records, and of all that was kept of them."""
 
 
 class Scored:
@@ -417,71 +422,45 @@ class Scored:
         return "Scored(hidden)"
 
     def close(self) -> None:
-        """Let go of the records."""
         self._records.close()
 
     @property
     def moment(self) -> int | None:
-        """A number of the state of the data; None: nobody can tell states apart."""
         return self._records.moment
 
     def check(self, axes: Axes) -> None:
-        """Refuse axes that the schema does not allow, and models whose columns are not there.
-
-        Raises:
-            ValueError: as for `Records.check`.
-        """
+        """Refuse axes that the schema does not allow, and models whose columns are not there."""
         self._records.check(axes if not _has_model(axes) else _inputs(axes))
 
     def counts(self, axes: Axes) -> NDArray[np.int64]:
         if not _has_model(axes):
             return self._records.counts(axes)
-        axes, table = _laid_out(axes), np.zeros(_size(axes) + 1, dtype=np.int64)
-
-        def add(columns: Sequence[FloatArray]) -> None:
-            np.add(table, np.bincount(_places(columns, axes), minlength=len(table)), out=table)
-
-        self._each(axes, add)
-        return table
+        tally = CellCounts(_cells(axes))
+        self._each(axes, tally.add)
+        return tally.found
 
     def sums(self, axes: Axes, half: int) -> list[int]:
         if not _has_model(axes):
             return self._records.sums(axes, half)
-        return self._added(axes, lambda grid, values: grid.offset_of(values, half))
+        return self._added(axes, offsets(half))
 
     def squares(self, axes: Axes, half: int) -> list[int]:
         if not _has_model(axes):
             return self._records.squares(axes, half)
-        return self._added(axes, lambda grid, values: 2 * grid.offset_of(values, half) ** 2 - half**2)
+        return self._added(axes, squared_offsets(half))
 
     def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
         if not _has_model(axes):
             return self._records.prefixes(axes, at)
-        *first, last = axes
-        if not isinstance(last, Axis):
-            raise WrongKind("axes", "a prefix needs a grid")
-        before, slots = np.arange(_size(first))[:, None], last.slots
-        own = np.clip(np.array(at, dtype=np.int64) - before * slots, 0, slots)
-        ends, entries = np.unique(np.append(own, slots), return_inverse=True)
-        bounds = last.grid.bound(ends)
-        table = np.zeros((len(before) + 1, len(bounds) + 1), dtype=np.int64)
-
-        def add(columns: Sequence[FloatArray]) -> None:
-            row = _places(columns[:-1], first) if first else np.zeros(len(columns[-1]), dtype=np.int64)
-            place = row * table.shape[1] + np.searchsorted(bounds, columns[-1], side="right")
-            np.add(table, np.bincount(place, minlength=table.size).reshape(table.shape), out=table)
-
-        self._each(axes, add)
-        below = np.cumsum(table, axis=1)
-        counts = below[before, entries[:-1].reshape(own.shape)].sum(axis=0)
-        return [*counts.tolist(), int(table.sum() - below[:-1, -2].sum())]
+        tally = PrefixCounts(axes, at, _told(axes))
+        self._each(axes, tally.add)
+        return tally.found
 
     def places(self, axes: Axes) -> NDArray[np.int64]:
-        """The cell of each used record, the last axis fastest; one that is missing on any axis lies behind them all."""
         if not _has_model(axes):
             return self._records.places(axes)
-        found, laid_out = [np.empty(0, dtype=np.int64)], _laid_out(axes)
-        self._each(axes, lambda columns: found.append(_places(columns, laid_out)))
+        found, cells = [np.empty(0, dtype=np.int64)], _cells(axes)
+        self._each(axes, lambda columns: found.append(cells.places(columns)))
         return np.concatenate(found)
 
     def confirmed(self, query: SubsetQuery) -> int:
@@ -490,22 +469,10 @@ class Scored:
     def units(self) -> int:
         return self._records.units()
 
-    def _added(self, axes: Axes, amounts: Callable[[Grid, FloatArray], IntArray]) -> list[int]:
-        """The exact sums of what each record adds to its cell, in two parts, so that none leaves 64 bits."""
-        axes = _laid_out(axes)
-        high, low = np.zeros((2, _size(axes) + 1), dtype=np.int64)
-        last = axes[-1]
-        if not isinstance(last, Axis):
-            raise Refused("column", f"{last.column!r} is summed, so it needs a grid", str(last.column))
-
-        def add(columns: Sequence[FloatArray]) -> None:
-            place, offset = _places(columns, axes), amounts(last.grid, columns[-1])
-            np.add.at(high, place, offset >> LOW_BITS)
-            np.add.at(low, place, offset & (2**LOW_BITS - 1))
-
-        self._each(axes, add)
-        found = [(above << LOW_BITS) + below for above, below in zip(high.tolist(), low.tolist(), strict=True)]
-        return [*found[:-1], 0]
+    def _added(self, axes: Axes, amounts: Amounts) -> list[int]:
+        tally = CellSums(_cells(axes), amounts)
+        self._each(axes, tally.add)
+        return tally.found
 
     def _each(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
         """Give `take` one column for each axis: numbers, places of categories, or what a model makes of several."""
@@ -543,20 +510,10 @@ def _width(axis: Axis | Categories) -> int:
     return len(axis.column.inputs) if isinstance(axis.column, Predictor) else 1
 
 
-def _size(axes: Axes) -> int:
-    return prod(axis.slots for axis in axes)
+def _told(axes: Axes) -> list[bool]:
+    """Columns of categories are slots as they are read."""
+    return [isinstance(axis, Categories) for axis in axes]
 
 
-def _laid_out(axes: Axes) -> Axes:
-    return [Axis(each.column, each.grid.laid_out()) if isinstance(each, Axis) else each for each in axes]
-
-
-def _places(columns: Sequence[FloatArray], axes: Axes) -> IntArray:
-    """The cell index of each record; a record missing on any axis comes behind all cells."""
-    place, missing = np.zeros(len(columns[0]), dtype=np.int64), np.zeros(len(columns[0]), dtype=bool)
-    for values, axis in zip(columns, axes, strict=True):
-        found = axis.grid.cell_of(values) if isinstance(axis, Axis) else values
-        lacks = ~(found < axis.slots)  # of NaN too
-        place = place * axis.slots + np.where(lacks, 0, found).astype(np.int64)
-        missing |= lacks
-    return np.where(missing, _size(axes), place)
+def _cells(axes: Axes) -> Cells:
+    return Cells(axes, _told(axes))

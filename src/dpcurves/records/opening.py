@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..arguments import Refused, WrongKind, shown
 from ..arrays import IntArray
 from ..privacy import EACH_RECORD, Unit
-from .arrow import BATCH, ArrowSource, array_of, column_of, register, texts
+from .arrow import BATCH, ArrowSource, array_of, column_of, is_number, register, texts
 from .column import LONGEST_TEXT, NUMBER_IN_TEXT, Column, Kind, called, place_of, wide_numbers
 from .counting import Records
 from .engines.duckdb import DuckEngine
@@ -35,9 +35,8 @@ if TYPE_CHECKING:
 # SENSITIVE. Records in a CSV file: one line, one record, whatever the line holds.
 #
 # The usual readers let one line reach others (a quote that is not closed swallows what follows), stop at what they
-# cannot
-# read, or show it. Here a record is a line, and nothing but a line, so that one record more or less is one line more or
-# less:
+# cannot read, or show it. Here a record is a line, and nothing but a line, so that one record more or less is one
+# line more or less:
 #
 # - A line ends with a line feed (a carriage return before it belongs to the end); the last one may lack it. An empty
 #   line is a record as well.
@@ -91,7 +90,9 @@ def source_of_csv(path: Path, delimiter: str) -> CsvSource:
     Raises:
         ValueError: there is no header, or it is no UTF-8 text of one line.
     """
-    header = hidden(lambda: _first_line(path), f"{path.name!r} cannot be read")
+    rule = f"{path.name!r} cannot be read"
+    with hidden(lambda: path.open("rb"), rule) as file:
+        header = hidden(lambda: header_of(file), rule)
     try:
         (names,) = csv.reader([header.decode("utf-8-sig").rstrip("\r\n")], delimiter=delimiter, strict=True)
     except (ValueError, csv.Error):
@@ -99,11 +100,6 @@ def source_of_csv(path: Path, delimiter: str) -> CsvSource:
     if not names or len(header) == LONGEST_TEXT:
         raise Refused("data", f"the first line of {path.name!r} must be a header, the names of the columns in UTF-8")
     return CsvSource(path, delimiter, tuple(Column(name, Kind.UNTYPED, NUMBER_IN_TEXT) for name in names))
-
-
-def _first_line(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return header_of(file)
 
 
 def header_of(file: BinaryIO) -> bytes:
@@ -214,7 +210,8 @@ class ParquetSource:
         fields = [self.schema.field(place) for place in places]
         if not (self._has_clear_names() and all(_is_plain(field.type) for field in fields)):
             return self.by_arrow.scan(connection, places)
-        named = [f"{_name(field.name)} AS {called(place)}" for field, place in zip(fields, places, strict=True)]
+        names = (field.name.replace('"', '""') for field in fields)
+        named = [f'"{name}" AS {called(place)}' for name, place in zip(names, places, strict=True)]
         return f"(SELECT {', '.join(named)} FROM read_parquet({_literal(self.path)}, hive_partitioning = false))"
 
     def _has_clear_names(self) -> bool:
@@ -247,12 +244,7 @@ def source_of_parquet(path: Path) -> ParquetSource:
 
 def _is_plain(held: pa.DataType) -> bool:
     """Tell whether DuckDB and Arrow have one and the same reading of every value."""
-    types = pa.types
-    return bool(types.is_boolean(held) or types.is_integer(held) or types.is_float32(held) or types.is_float64(held))
-
-
-def _name(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'
+    return is_number(held) and not pa.types.is_float16(held)
 
 
 def _literal(path: Path) -> str:
@@ -434,7 +426,7 @@ def _held_texts(name: str, kind: Kind, values: Callable[[], Iterable[Any]]) -> H
 
 
 KINDS = "a path to a .csv or .parquet file, a data frame, an Arrow table, a mapping of arrays or a DuckDB relation"
-OWN_DELIMITERS = '\n\r"'
+OWN = '\n\r"'
 
 
 def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = (), delimiter: str = ",") -> Records:
@@ -516,13 +508,8 @@ def _file(path: Path, delimiter: str) -> Source:
     if path.suffix.lower() == ".parquet":
         return source_of_parquet(path)
     if path.suffix.lower() == ".csv":
-        return source_of_csv(path, _checked(delimiter))
+        if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in OWN:
+            rule = f"one character of ASCII is needed, no quote and no line end, got {shown(delimiter)}"
+            raise Refused("delimiter", rule)
+        return source_of_csv(path, delimiter)
     raise Refused("data", f"the name of a file must end in .csv or .parquet, got {path.name!r}")
-
-
-def _checked(delimiter: str) -> str:
-    if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in OWN_DELIMITERS:
-        raise Refused(
-            "delimiter", f"one character of ASCII is needed, no quote and no line end, got {shown(delimiter)}"
-        )
-    return delimiter

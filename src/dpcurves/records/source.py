@@ -28,9 +28,6 @@ def hidden(action: Callable[[], Result], rule: str, argument: str = "data") -> R
     raise Refused(argument, rule)
 
 
-# SENSITIVE. Where rows come from, in the one form in which they are counted.
-
-
 class Source(Protocol):
     """Rows that DuckDB can scan, each column under the name `called` of its place."""
 

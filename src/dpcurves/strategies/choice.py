@@ -32,10 +32,6 @@ from ..histograms import RefinedGridEstimator
 from ..histograms.table_estimator import Extent
 from ..queries import CountQuery, Read
 from . import prefixes, ranks
-from . import prefixes as searches
-from . import ranks as groups
-
-# Estimates of all cells of a table: by a named estimator, on a grown partition, or cell by cell.
 
 
 def cell_by_cell(workload: Table, setting: Setting) -> Strategy[EstimatedTable]:
@@ -107,11 +103,11 @@ def _single(workload: Single, setting: Setting) -> Strategy[Release]:
 
 
 AT_ONCE: Mapping[type[Workload[Any]], Made] = MappingProxyType({
-    Cells: _cells, Prefixes: prefixes.one_table, Below: searches.below, Brackets: searches.brackets, Ranks: ranks.fixed,
-    Groups: groups.all_cells, Table: cell_by_cell, Single: _single,
+    Cells: _cells, Prefixes: prefixes.one_table, Below: prefixes.below, Brackets: prefixes.brackets, Ranks: ranks.fixed,
+    Groups: ranks.all_cells, Table: cell_by_cell, Single: _single,
 })  # fmt: skip
 ADAPTIVELY: Mapping[type[Workload[Any]], Made] = MappingProxyType({
-    **AT_ONCE, Prefixes: prefixes.refined, Ranks: ranks.found, Groups: groups.cut_and_measured, Table: grown,
+    **AT_ONCE, Prefixes: prefixes.refined, Ranks: ranks.found, Groups: ranks.cut_and_measured, Table: grown,
 })  # fmt: skip
 FORMERLY: Mapping[type[Workload[Any]], Made] = MappingProxyType({
     **ADAPTIVELY, Prefixes: prefixes.formerly, Ranks: ranks.formerly,

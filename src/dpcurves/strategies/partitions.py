@@ -14,7 +14,9 @@ from ..arrays import FloatArray
 from ..conversation import ALL, Axes, Counted, Evidence, Release, Setting, Step, Strategy
 from ..data import Axis, Grid, Outside
 from ..laws import Family, IntervalSums, Noise, Tier, least_squares
+from ..laws.law import printed
 from ..queries import PartitionQuery, QuantileCutsQuery, Splitting, TreePartitionQuery
+from ..queries.query import Places
 
 # Groups of neighbouring leaves that are worth counting beside the leaves: public, from their number alone.
 
@@ -22,10 +24,8 @@ from ..queries import PartitionQuery, QuantileCutsQuery, Splitting, TreePartitio
 MOST_LEVELS = 5
 _LARGE = Fraction(10**6)  # a parameter of noise, so large that its being discrete does not matter
 
-Tiling = range | tuple[int, ...]
 
-
-def leaf_tilings(starts: Sequence[int], family: Family, *, pinned: bool) -> tuple[Tiling, ...]:
+def leaf_tilings(starts: Sequence[int], family: Family, *, pinned: bool) -> tuple[Places, ...]:
     """Nested tilings over leaves, from coarse to fine, with the least mean variance of a prefix of leaves.
 
     A prefix of K leaves is the sum of K noises, or of a few that groups of leaves have; but tilings share the loss. Of
@@ -41,7 +41,8 @@ def leaf_tilings(starts: Sequence[int], family: Family, *, pinned: bool) -> tupl
     """
     leaves = len(starts)
     joined = min(_groupings(leaves), key=lambda widths: _variance(leaves, widths, family, pinned))
-    return tuple(_tiling(starts, width) for width in joined)
+    tilings = (starts[::width] for width in joined)
+    return tuple(each if isinstance(each, range) else tuple(map(int, each)) for each in tilings)
 
 
 def _groupings(leaves: int) -> Iterator[tuple[int, ...]]:
@@ -57,15 +58,7 @@ def _groupings(leaves: int) -> Iterator[tuple[int, ...]]:
 def _variance(leaves: int, widths: tuple[int, ...], family: Family, pinned: bool) -> float:
     levels = tuple(Tier(range(0, leaves, width), Noise(family, len(widths) * _LARGE)) for width in widths)
     law = IntervalSums(1, leaves, levels, Noise(family, _LARGE))
-    return float(f"{law.mean_prefix_variance(pinned):.9g}")  # the last digits differ between machines; plans may not
-
-
-def _tiling(starts: Sequence[int], width: int) -> Tiling:
-    """The first cells of every `width`-th leaf; as a range where they are even."""
-    taken = starts[::width]
-    if isinstance(taken, range):
-        return taken
-    return tuple(int(start) for start in taken)
+    return printed(law.mean_prefix_variance(pinned))
 
 
 # The last turn of a distribution function whose intervals earlier turns chose: they are counted, and groups of them.
@@ -92,7 +85,10 @@ def counted_between(
         setting: What is public.
         share: What is left of the loss.
     """
-    counts = yield Step(PartitionQuery(axes, _tilings(along(axes), starts, setting)), share)
+    axis, pinned = along(axes), setting.adjacency.total is not None
+    ends = {1, axis.slots - 1} if axis.grid.outside is Outside.APART else set()
+    tilings = leaf_tilings(sorted({0, *starts, *ends}), Family.of(setting.loss), pinned=pinned)
+    counts = yield Step(PartitionQuery(axes, tilings), share)
     return Counted.last_of((*before, counts))
 
 
@@ -105,13 +101,6 @@ def along(axes: Axes) -> Axis:
     if not isinstance(axes[-1], Axis):
         raise WrongKind("axes", "the last one is a column of numbers on a grid")
     return axes[-1]
-
-
-def _tilings(axis: Axis, starts: Iterable[int], setting: Setting) -> tuple[Tiling, ...]:
-    ends = {1, axis.slots - 1} if axis.grid.outside is Outside.APART else set()
-    family = Family.LAPLACE if setting.loss.is_pure else Family.GAUSSIAN
-    pinned = setting.adjacency.total is not None
-    return leaf_tilings(sorted({0, *starts, *ends}), family, pinned=pinned)
 
 
 # Counts of intervals that are halved one by one, each time the fullest. Many turns.

@@ -19,46 +19,37 @@ from ..estimation.empirical_bayes import Splits, least_squares_total
 from ..estimation.joint_estimate import JointEstimate, layout_of
 from ..inference import PathQuantile
 from ..laws import Family, IntervalSums, Noise, Tier
+from ..laws.law import printed
 from ..queries import CountQuery, Hint, PartitionQuery, PrefixQuery, Read
+from ..queries.query import Places
 
 # Refinement: the next public partition, from earlier releases. Nothing here is secret, nothing is drawn.
 #
 # A conversation of three turns, at 15, 10 and 75 % of the loss, or 10, 10 and 80 (`parts`). The first has a fixed
 # partition (`first_turn`). Where records are known to be few for the noise it is coarse, has 25 %, and is followed by
-# the
-# last one. The others split intervals whose halves are not known well enough (`refinement`). If the second turn would
-# need many intervals, data are rough nearly everywhere: where single cells seem to hold most (`has_atoms`), it looks
-# for
-# them in one tiling (`overall_look`). Else, or if the first one finds no unevenness, all that is left is spent at once.
-# If cells hold many records each (`is_dense`), or there is next to no noise (`is_exact`), one turn over all cells does
-# better. Under zero-concentrated privacy the first turn takes 10 %, unless it is coarse, and 5 % where cells are known
-# to
-# hold many records; if it shows that the last one would count much of the grid (`is_widespread`), all cells are counted
-# instead: in tilings, whose splits can be smoothed, or by a square root of prefix sums, if there is little to smooth
-# (`is_uneven`).
+# the last one. The others split intervals whose halves are not known well enough (`refinement`). If the second turn
+# would need many intervals, data are rough nearly everywhere: where single cells seem to hold most (`has_atoms`), it
+# looks for them in one tiling (`overall_look`). Else, or if the first one finds no unevenness, all that is left is
+# spent at once. If cells hold many records each (`is_dense`), or there is next to no noise (`is_exact`), one turn
+# over all cells does better. Under zero-concentrated privacy the first turn takes 10 %, unless it is coarse, and 5 %
+# where cells are known to hold many records; if it shows that the last one would count much of the grid
+# (`is_widespread`), all cells are counted instead: in tilings, whose splits can be smoothed, or by a square root of
+# prefix sums, if there is little to smooth (`is_uneven`).
 #
-# The last turn does more (`last_refinement`): it also splits what holds many records, for inside an interval a band is
-# as
-# wide as all that it holds. Whole years on a fine grid have one full cell among empty ones, which an estimate knows
-# after
-# the first turn; a band knows only what the last one counts. So a band is only as good as the loss of the last turn:
-# what
-# the turns before it cost makes it wider, what they save in intervals narrower.
+# The last turn does more (`last_refinement`): it also splits what holds many records, for inside an interval a band
+# is as wide as all that it holds. Whole years on a fine grid have one full cell among empty ones, which an estimate
+# knows after the first turn; a band knows only what the last one counts. So a band is only as good as the loss of the
+# last turn: what the turns before it cost makes it wider, what they save in intervals narrower.
 #
 # The constants here and in `empirical_bayes` were chosen on normal, peaked and Poisson data and on seven real
-# histograms,
-# over grids of 1,024 to 32,768 cells and epsilon from 0.1 to 2, all alike: none of them knows a data set. `FAINT`,
-# `COARSE_TURN`, `CAUTIOUS`, `SHORTEST_TURN`, `UNEVEN`, `DENSE_EXACT`, `HARDLY` and `ATOMS` were chosen on one half of
-# the
-# shapes and histograms of `benchmarks/regimes.py` ("choose"), and judged by the other one, but that whole numbers of
-# the
-# other half helped to choose `HARDLY`, and its tables `ATOMS`; `SHORTEST_TURN` and `UNEVEN` at 2 and 20 million
-# records,
-# `DENSE_EXACT` at epsilon 2 to 10.
+# histograms, over grids of 1,024 to 32,768 cells and epsilon from 0.1 to 2, all alike: none of them knows a data set.
+# `FAINT`, `COARSE_TURN`, `CAUTIOUS`, `SHORTEST_TURN`, `UNEVEN`, `DENSE_EXACT`, `HARDLY` and `ATOMS` were chosen on
+# one half of the shapes and histograms of `benchmarks/regimes.py` ("choose"), and judged by the other one, but that
+# whole numbers of the other half helped to choose `HARDLY`, and its tables `ATOMS`; `SHORTEST_TURN` and `UNEVEN` at 2
+# and 20 million records, `DENSE_EXACT` at epsilon 2 to 10.
 
 
-Starts = range | tuple[int, ...]
-Tilings = tuple[Starts, ...]
+Tilings = tuple[Places, ...]
 
 FIRST_TURN, SHORT_TURN, SECOND_TURN = Fraction(3, 20), Fraction(1, 10), Fraction(1, 10)
 """Parts of the loss: for the first turn, the same if cells are known to hold many records or noise is Gaussian, and
@@ -181,10 +172,7 @@ def is_dense(cells: int, total: float | None, alone: Noise) -> bool:
 def is_full(cells: int, total: float | None, alone: Noise) -> bool:
     """Tell whether cells are known to hold many records on average, but not so many that there is nothing to look for.
 
-    Args:
-        cells: How many there are.
-        total: The public number of records; None where it is private.
-        alone: See `is_dense`.
+    Arguments are those of `is_dense`.
     """
     return total is not None and total / cells > FULL * _split_variance(alone, 3)
 
@@ -196,10 +184,7 @@ def is_exact(cells: int, total: float | None, alone: Noise) -> bool:
     The tree has the loss of the last of three turns. What turns before it cost weighs more than elsewhere: variances of
     whole numbers, by which both are judged, fall much faster than the square of a scale.
 
-    Args:
-        cells: How many there are.
-        total: The public number of records; None where it is private.
-        alone: See `is_dense`.
+    Arguments are those of `is_dense`.
     """
     if alone.variance > NEARLY_EXACT:
         return False
@@ -212,22 +197,14 @@ def is_exact(cells: int, total: float | None, alone: Noise) -> bool:
 def parts(cells: int, total: float | None, alone: Noise) -> tuple[Fraction, Fraction, Fraction]:
     """Losses of the three turns, as parts of the whole loss: public before anything is asked.
 
-    Args:
-        cells: How many there are.
-        total: The public number of records; None where it is private.
-        alone: See `is_dense`.
+    Arguments are those of `is_dense`.
 
     >>> parts(100, 1000, Noise(Family.LAPLACE, Fraction(2)))
     (Fraction(3, 20), Fraction(1, 10), Fraction(3, 4))
     """
-    first = COARSE_TURN if thirds_seen(total, alone) == 1 else _fine_turn(cells, total, alone)
-    return first, SECOND_TURN, 1 - first - SECOND_TURN
-
-
-def _fine_turn(cells: int, total: float | None, alone: Noise) -> Fraction:
-    """The loss of a first turn of several tilings."""
     reasons = (alone.family is Family.GAUSSIAN) + is_full(cells, total, alone)
-    return (FIRST_TURN, SHORT_TURN, SHORTEST_TURN)[reasons]
+    first = COARSE_TURN if thirds_seen(total, alone) == 1 else (FIRST_TURN, SHORT_TURN, SHORTEST_TURN)[reasons]
+    return first, SECOND_TURN, 1 - first - SECOND_TURN
 
 
 def refinement(splits: Splits, alone: Noise) -> Tilings:
@@ -444,7 +421,7 @@ def _prefix_variance(layout: Layout, tilings: Tilings) -> float:
     """The mean variance of a prefix of intervals by Gaussian noise, in some unit; the number of records is public."""
     noise, missing = (Noise(Family.GAUSSIAN, parts * _LARGE) for parts in (len(tilings), 1))
     law = IntervalSums(1, layout.cells, tuple(Tier(starts, noise) for starts in tilings), missing)
-    return float(f"{law.of_intervals.mean_prefix_variance(True):.9g}")  # the last digits differ between machines
+    return printed(law.of_intervals.mean_prefix_variance(True))
 
 
 def _variance_of_prefixes(tilings: Tilings, cells: int, alone: Noise, pinned: bool) -> float:
@@ -463,14 +440,11 @@ def _held(layout: Layout, leaves: NDArray[np.int64]) -> FloatArray:
     return held
 
 
-def _starts(layout: Layout, nodes: NDArray[np.int64]) -> Starts:
+def _starts(layout: Layout, nodes: NDArray[np.int64]) -> Places:
     """The first cells of nodes that tile the cells; as a range, if they are evenly spaced."""
     begin = beginnings(layout, nodes)
     even = range(0, layout.cells, int(begin[1]) if len(begin) > 1 else layout.cells)
     return even if len(even) == len(begin) and np.array_equal(begin, even) else tuple(begin.tolist())
-
-
-# Questions to one tree of noises that is paid once: counts below a few edges, and searches for quantiles.
 
 
 def below(workload: Below, setting: Setting) -> Strategy[Counted]:
@@ -492,25 +466,20 @@ def brackets(workload: Brackets, setting: Setting) -> Strategy[Counted]:
     """
     axis, each = workload.axis, 1 - (1 - workload.level) / len(workload.shares)
     alone = setting.adjacency.unit.records == 1
-    first = turn = yield _turn(axis, {axis.slots, max(axis.slots // 2, 1)})
-    seen = Evidence.of(turn)
+    first = yield _turn(axis, {axis.slots, max(axis.slots // 2, 1)})
+    seen = Evidence.of(first)
     while asked := {
         at for share in workload.shares for at in PathQuantile.of(seen, share, each, independent=alone).asked
     }:
-        turn = yield _turn(axis, asked)
-        seen = _joined(seen, Evidence.of(turn))
+        more = Evidence.of((yield _turn(axis, asked)))  # counts of two turns that read one tree
+        law, counted = seen.path, len(seen.path.at)
+        values = (*seen.values[:counted], *more.values[: len(more.path.at)], *seen.values[counted:])
+        seen = Evidence(replace(law, at=law.at + more.path.at), values, seen.total)
     return Counted((first,), (seen,), axis.grid)
 
 
 def _turn(axis: Axis, slots: Iterable[int]) -> Step:
     return Step(PrefixQuery((axis,), at=tuple(sorted(slots))), ALL)
-
-
-def _joined(one: Evidence, other: Evidence) -> Evidence:
-    """Counts of two turns that read one tree."""
-    law, more = one.path, other.path
-    counts = (*one.values[: len(law.at)], *other.values[: len(more.at)])
-    return Evidence(replace(law, at=law.at + more.at), (*counts, *one.values[len(law.at) :]), one.total)
 
 
 # Count, refine, refine: three counts of one column, each on intervals that the answers before made worth counting.
@@ -579,7 +548,7 @@ def is_worth_closing_in(axis: Axis, workload: Prefixes, setting: Setting) -> boo
         or not FEWEST_CELLS <= axis.slots <= MOST_LAID_OUT
     ):
         return False
-    quantiles, total, alone = len(workload.around), setting.adjacency.total, _noise_alone(setting)
+    quantiles, total, alone = len(workload.around), setting.adjacency.total, setting.noise()
     if not 1 <= quantiles <= MOST_QUANTILES or alone.variance < NEARLY_EXACT:
         return False
     if total is None:
@@ -598,7 +567,7 @@ def closing_in(axis: Axis, shares: tuple[float, ...], setting: Setting) -> Strat
     fixed losses, the second of which is one of several that are all priced the same: pure losses and rho add up to what
     was granted (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
     """
-    layout, alone, left = layout_of(axis.slots), _noise_alone(setting), ALL - CLOSER
+    layout, alone, left = layout_of(axis.slots), setting.noise(), ALL - CLOSER
     total, sampled = setting.adjacency.total, setting.adjacency.unit.records == 1
     glance = Noise(alone.family, alone.parameter / CLOSER)
     releases = [(yield Step(PartitionQuery((axis,), at_depth(layout, first_depth(layout, total, glance))), CLOSER))]
@@ -627,7 +596,7 @@ def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
         return False
     if hint in (Hint.PEAKED, Hint.ATOMS):
         return hint is Hint.PEAKED
-    known = axis.slots, setting.adjacency.total, _noise_alone(setting)
+    known = axis.slots, setting.adjacency.total, setting.noise()
     if axis.grid.values is not None and are_worth_counting(*known):
         return False
     return axis.slots >= FEWEST and not is_dense(*known) and not is_exact(*known)
@@ -658,7 +627,7 @@ def refining(axis: Axis, setting: Setting) -> Strategy[Counted]:
     mechanisms of fixed losses, the second of which is one of several that are all priced the same: pure losses and rho
     add up to what was granted (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
     """
-    layout, alone = layout_of(axis.slots), _noise_alone(setting)
+    layout, alone = layout_of(axis.slots), setting.noise()
     total = setting.adjacency.total
     first, glance, rest = parts(axis.slots, total, alone)
     thirds = thirds_seen(total, alone)
@@ -684,7 +653,7 @@ def refining(axis: Axis, setting: Setting) -> Strategy[Counted]:
 def _all_read(releases: tuple[Release, ...]) -> Counted:
     """Read all turns together; a tree over all cells that are not halved as those of the turns are, alone."""
     told = tuple(Evidence.of(release) for release in releases)
-    if isinstance(releases[-1].plan.query, CountQuery) and not told[-1].sums.is_convolved:
+    if releases[-1].plan.query.of_prefixes and not told[-1].sums.is_convolved:
         return Counted.last_of(releases)
     return Counted(releases, told)
 
@@ -705,11 +674,3 @@ def _worth_counting(joint: JointEstimate, times: Fraction, refine: Callable[[Spl
     alone = Noise(joint.noise.family, joint.noise.parameter / len(levels) / times)
     tilings = refine(joint.splits, alone)
     return tilings if len(tilings[-1]) > 1 else tuple(level.starts for level in levels)
-
-
-def _noise_alone(setting: Setting) -> Noise:
-    """The noise of a count if the whole loss were spent on one tiling; to choose by, not to protect."""
-    loss, adjacency = setting.loss, setting.adjacency
-    if loss.epsilon is not None:
-        return Noise(Family.LAPLACE, adjacency.l1_sensitivity / loss.epsilon)
-    return Noise(Family.GAUSSIAN, adjacency.squared_l2_sensitivity / (2 * loss.rho))

@@ -35,8 +35,7 @@ from ..queries.query import MOST_COUNTED
 # Counts of two classes above thresholds: in cells of a grid, or between quantiles of all scores.
 #
 # Constants were chosen on scores of `benchmarks/auc_accuracy.py` that are continuous, tied, heaped, or all in a
-# twentieth
-# of the grid, and are judged on the other kinds.
+# twentieth of the grid, and are judged on the other kinds.
 
 
 class Finer(NamedTuple):
@@ -104,15 +103,9 @@ def found(workload: Ranks, setting: Setting) -> Strategy[Counted]:
     """
     if workload.cuts is Cuts.FIXED:
         return (yield from fixed(workload, setting))
-    total, before, left = setting.adjacency.total, tuple[Release, ...](), ALL
-    if total is None:
-        whole = Axis(workload.score.column, workload.score.grid.cut([]))
-        counted = yield Step(CountQuery((workload.classes, whole), Read.CELLS), COUNTING)
-        records, before, left = float(Evidence.of(counted).unbiased.sum()), (counted,), ALL - COUNTING
-    else:
-        records = float(total)
+    records, before, left = yield from _records(workload, setting, COUNTING)
     signal = records_over_noise(records, setting)
-    if total is not None and signal < FEW:
+    if not before and signal < FEW:
         return (yield from _counted(workload, _cells(workload.score, (), EVEN), before, left))
     require_cuttable(workload.score)
     if workload.cuts is Cuts.MEDIANS or signal >= MANY:
@@ -120,6 +113,17 @@ def found(workload: Ranks, setting: Setting) -> Strategy[Counted]:
     if workload.score.grid.cells <= MERGED * cells_for(signal):
         return (yield from _counted(workload, workload.score, before, left))
     return (yield from _looked(workload, signal, setting, before, left))
+
+
+def _records(
+    workload: Ranks, setting: Setting, part: Fraction
+) -> Generator[Step, Release, tuple[float, tuple[Release, ...], Fraction]]:
+    """The number of records, what was paid to count them where it is private, and what is left of the loss."""
+    if setting.adjacency.total is not None:
+        return float(setting.adjacency.total), (), ALL
+    whole = Axis(workload.score.column, workload.score.grid.cut([]))
+    counted = yield Step(CountQuery((workload.classes, whole), Read.CELLS), part)
+    return float(Evidence.of(counted).unbiased.sum()), (counted,), ALL - part
 
 
 def require_cuttable(score: Axis) -> None:
@@ -134,18 +138,14 @@ def require_cuttable(score: Axis) -> None:
 
 def formerly(workload: Ranks, setting: Setting) -> Strategy[Counted]:
     """Ask as earlier versions did, without a look, after a count for a fiftieth: for answers that were paid then."""
-    total, before, left = setting.adjacency.total, tuple[Release, ...](), ALL
     if workload.cuts is Cuts.FIXED:
         return (yield from fixed(workload, setting))
-    if total is None:
-        whole = Axis(workload.score.column, workload.score.grid.cut([]))
-        counted = yield Step(CountQuery((workload.classes, whole), Read.CELLS), FORMER_COUNTING)
-        records, before, left = float(Evidence.of(counted).unbiased.sum()), (counted,), ALL - FORMER_COUNTING
-    else:
-        records = float(total)
-        if records_over_noise(records, setting) < FEW:
-            return (yield from _counted(workload, _cells(workload.score, (), EVEN), before, left))
-    return (yield from _cut_formerly(workload, max(levels_for(records, setting), 1), before, left))
+    records, before, left = yield from _records(workload, setting, FORMER_COUNTING)
+    if not before and records_over_noise(records, setting) < FEW:
+        return (yield from _counted(workload, _cells(workload.score, (), EVEN), before, left))
+    cuts = yield Step(_query(workload.score, workload.cuts, max(levels_for(records, setting), 1)), CUTS_SHARE)
+    score = pieces_between(workload.score, cuts.values)
+    return (yield from _counted(workload, score, (*before, cuts), left - CUTS_SHARE))
 
 
 def looked(
@@ -192,12 +192,6 @@ def _cut(
     within = yield Step(CountQuery((workload.classes, narrow), Read.CELLS), finer.share)
     found = yield from _counted(workload, score, (*before, cuts, within), left - finer.share)
     return Counted(found.releases, (Evidence.of(within), *found.read), found.grid)
-
-
-def _cut_formerly(workload: Ranks, levels: int, before: tuple[Release, ...], left: Fraction) -> Strategy[Counted]:
-    cuts = yield Step(_query(workload.score, workload.cuts, levels), CUTS_SHARE)
-    score = pieces_between(workload.score, cuts.values)
-    return (yield from _counted(workload, score, (*before, cuts), left - CUTS_SHARE))
 
 
 def _counted(workload: Ranks, score: Axis, before: tuple[Release, ...], share: Fraction) -> Strategy[Counted]:

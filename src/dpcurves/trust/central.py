@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from math import prod
 from typing import TYPE_CHECKING
@@ -15,16 +16,13 @@ from ..ledger import Allotment
 from ..mechanisms import AUTO, Choice, Lazy, Mechanism
 from ..noise.randomness import Memory, Randomness
 from ..privacy import Adjacency, PrivacyLoss
-from ..queries import PrefixQuery, Query
+from ..queries import Query
 from ..queries.query import MOST_COUNTED
 from ..strategies import adaptively, at_once, formerly
 from .base import Answer, require
 
 if TYPE_CHECKING:
     from ..records import CountSource
-
-
-# SECRET. The holder of the central model: all records, and what was noted about them.
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -79,7 +77,7 @@ class Central:
         Raises:
             UnsupportedQuery: the mechanism cannot answer, or there are more cells than are counted one by one.
         """
-        if not isinstance(query, PrefixQuery) and prod(query.shape) > MOST_COUNTED:
+        if query.is_laid_out and prod(query.shape) > MOST_COUNTED:
             raise UnsupportedQuery(
                 "grid", f"at most {MOST_COUNTED} cells are counted one by one, got {prod(query.shape)}"
             )
@@ -98,28 +96,22 @@ class Central:
 
         require(allotment, plan)
         (curator,) = holders
-        if isinstance(plan.query, PrefixQuery):
-            return Release(plan, self._below(plan, plan.query, curator, randomness), allotment, randomness.seeded)
+        if not plan.query.is_laid_out:
+            return Release(plan, self._below(plan, curator, randomness), allotment, randomness.seeded)
         if not isinstance(self.mechanism, Mechanism):
             raise WrongKind("mechanism", f"one that answers {type(plan.query).__name__} is needed")
         values = self.mechanism.run(tabulate(curator.records, plan.query), plan, randomness)
         return Release(plan, values, allotment, randomness.seeded)
 
-    def _below(self, plan: Plan, query: PrefixQuery, curator: Curator, randomness: Randomness) -> tuple[int, ...]:
+    def _below(self, plan: Plan, curator: Curator, randomness: Randomness) -> tuple[int, ...]:
         if not isinstance(self.mechanism, Lazy):
             raise WrongKind("mechanism", "one that remembers is needed to count prefixes")
-        from ..records import tabulate
-
-        _open(query, curator.memory, randomness)
-
-        def count(at: tuple[int, ...]) -> list[int]:
-            counted: list[int] = tabulate(curator.records, replace(query, at=at)).tolist()
-            return counted
-
+        _open(plan.query, curator.memory, randomness)
+        count = partial(curator.records.prefixes, plan.query.axes)
         return self.mechanism.answer(count, plan, curator.memory, randomness)
 
 
-def _open(query: PrefixQuery, memory: Memory, randomness: Randomness) -> None:
+def _open(query: Query, memory: Memory, randomness: Randomness) -> None:
     """Begin the notes with what is paid for, and go on with no others: sums that were lost would be drawn anew.
 
     Noise that somebody can draw again is not mixed with noise that nobody can.

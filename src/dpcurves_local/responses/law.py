@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray, IntArray
-from dpcurves.laws.law import Answered
+from dpcurves.laws.law import Answered, starts_from_json, starts_to_json
 from dpcurves.queries.query import laid_out
 
 MOST_REPORTS = 2**50
@@ -92,20 +92,19 @@ class Responses:
 
     def to_json(self) -> dict[str, Any]:
         """Plain objects."""
-        starts = self.starts
-        told = (
-            {"range": [starts.start, starts.stop, starts.step]} if isinstance(starts, range) else {"list": list(starts)}
-        )
         chances = {name: str(getattr(self, name)) for name in _CHANCES}
-        return {"starts": told, "reports": self.reports, "randomiser": self.randomiser, **chances}
+        return {
+            "starts": starts_to_json(self.starts),
+            "reports": self.reports,
+            "randomiser": self.randomiser,
+            **chances,
+        }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """The inverse of `to_json`."""
-        told = stored["starts"]
-        starts = range(*told["range"]) if "range" in told else tuple(int(start) for start in told["list"])
         chances = (Fraction(stored[name]) for name in _CHANCES)
-        return cls(starts, int(stored["reports"]), str(stored["randomiser"]), *chances)
+        return cls(starts_from_json(stored["starts"]), int(stored["reports"]), str(stored["randomiser"]), *chances)
 
 
 @lru_cache(maxsize=256)  # a pure function of public chances

@@ -21,7 +21,7 @@ from ..crypto.two_party import Ending, Job, Owner
 from .finite_coins import FiniteLaplace, Response, around
 from .law import PairAnswers
 from .mechanisms import Kernel, coin_inputs, noisy_circuit, response_of, sizes_of_coins
-from .queries import Pairing, PairQuery, commitment
+from .queries import Pairing, asked_of_pairs, commitment
 
 
 # SECRET. Conversion of any value to a whole number: who takes part, and what is shown, must not depend on values.
@@ -234,8 +234,8 @@ class Promise:
         Raises:
             ProtocolAborted: it is of another kernel, or no pairs answer on their own by it, or it promises no seed.
         """
-        query = plan.query
-        if not isinstance(query, PairQuery) or query.kernel != kernel.form or not query.seed:
+        query = asked_of_pairs(plan.query)
+        if query is None or query.kernel != kernel.form or not query.seed:
             raise ProtocolAborted("plan", "one of this kernel is needed, made with a seed")
         people = plan.law.required(PairAnswers).people
         return cls(kernel, response_of(query, plan.loss), query.pairing, people, query.seed, document)

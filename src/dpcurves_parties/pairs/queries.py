@@ -308,3 +308,8 @@ class PairQuery(Query):
     def per_record_sensitivity(self) -> int:
         """The largest change of the sum over all pairs by one person."""
         return self.pairing.each * self.kernel.span
+
+
+def asked_of_pairs(query: Query) -> PairQuery | None:
+    """The query, if it is about pairs of people."""
+    return query if isinstance(query, PairQuery) else None

@@ -14,7 +14,7 @@ from dpcurves.conversation import Plan, Release
 from dpcurves.ledger import Allotment
 from dpcurves.noise.randomness import Randomness
 from dpcurves.trust.base import require
-from dpcurves_parties.pairs.queries import Overlaps, PairQuery, commitment
+from dpcurves_parties.pairs.queries import Overlaps, PairQuery, asked_of_pairs, commitment
 
 from ..crypto.circuits import evaluated
 from .finite_coins import FiniteLaplace
@@ -134,9 +134,10 @@ def _answers(plan: Plan, kernel: Kernel, people: tuple[Mapping[str, Any], ...], 
 
 
 def _query(plan: Plan) -> PairQuery:
-    if not isinstance(plan.query, PairQuery):
+    query = asked_of_pairs(plan.query)
+    if query is None:
         raise Refused("plan", "it is for another question than one about pairs")
-    return plan.query
+    return query
 
 
 def _carried_out(plan: Plan, pairs: IntArray, law: PairLaw) -> Plan:

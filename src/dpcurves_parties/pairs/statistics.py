@@ -13,7 +13,6 @@ from dpcurves.curves.pair_mean import UStatistic
 from dpcurves.ledger import QuestionBudget
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
-from dpcurves_parties.pairs.queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition, commitment
 
 from .mechanisms import (
     AUC,
@@ -30,6 +29,15 @@ from .mechanisms import (
     planned_sum,
     response_of,
 )  # fmt: skip
+from .queries import (
+    OwnChoice,
+    Pairing,
+    PairQuery,
+    Permutations,
+    WithoutRepetition,
+    asked_of_pairs,
+    commitment,
+)
 from .readings import area_of, pair_statistic
 from .release import Everybody, simulated
 
@@ -129,8 +137,8 @@ def simulate(
 
 
 def _of_kernel(kernel: Kernel, made: Plan) -> PairQuery:
-    query = made.query
-    if not isinstance(query, PairQuery) or query.kernel != kernel.form:
+    query = asked_of_pairs(made.query)
+    if query is None or query.kernel != kernel.form:
         raise Refused("made", "it is a plan for another question, or another kernel")
     return query
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from dpcurves.conversation import Plan
 from dpcurves.ledger import Allotment
 from dpcurves.mechanisms.lazy_tree import noise_name
-from dpcurves.queries import PrefixQuery
 
 from ..crypto.checked import DIGEST_SIZE
 from ..serving.messages import ProtocolAborted, opened
@@ -125,7 +124,7 @@ class PlainCounting:
 
     def _half(self, plan: Plan) -> tuple[int, ...]:
         """Work out thresholds at once, and all cells one time: whoever asks meanwhile waits."""
-        if isinstance(plan.query, PrefixQuery):
+        if not plan.query.is_laid_out:
             return masked(plan, self.reports, self.allotment)
         with self._lock:
             if self._own is None:
@@ -218,7 +217,7 @@ class CheckedCounting:
     def _half(self, plan: Plan, evaluation: Evaluation, dropped: NDArray[np.bool_]) -> Own:
         """Keep the first evaluation at all cells."""
         found = Own(masked(plan, evaluation.among(~dropped), self.allotment), int(dropped.sum()))
-        if isinstance(plan.query, PrefixQuery):
+        if not plan.query.is_laid_out:
             return found
         with self._lock:
             self._own = self._own or found

@@ -13,7 +13,7 @@ from dpcurves.curves.result import warn_of
 from dpcurves.data import Axis, Categories
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss
-from dpcurves.queries import PrefixQuery, Query
+from dpcurves.queries import Query
 from dpcurves.records import open_records
 from dpcurves.rehearsal import pay_and_converse, rehearse
 
@@ -169,9 +169,9 @@ class Analyst:
 
     def _counts(self, query: Query, named: str | None) -> tuple[int, ...]:
         """The numbers from which a query is answered: of all cells they are asked for once."""
-        if isinstance(query, PrefixQuery):
-            most = self._task.most_at_once
-            parts = (query.at[start : start + most] for start in range(0, len(query.at), most))
+        if not query.is_laid_out:
+            most, named_slots = self._task.most_at_once, query.named_slots
+            parts = (named_slots[start : start + most] for start in range(0, len(named_slots), most))
             return tuple(count for at in parts for count in self._numbers(at, named))
         if self._cells is None:
             self._cells = self._numbers((), named)

@@ -15,10 +15,10 @@ import numpy as np
 from dpcurves.arguments import Refused
 from dpcurves.conversation import Plan, Release, Setting, Strategy, UnsupportedQuery, Workload
 from dpcurves.laws import CountLaw, IntervalSums, PathSums
+from dpcurves.laws.law import printed
 from dpcurves.ledger import Allotment
 from dpcurves.mechanisms.auto import LINEAR
 from dpcurves.mechanisms.lazy_tree import NoiseKey, path_law
-from dpcurves.mechanisms.linear import printed
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, PrefixQuery, Query

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from math import prod
@@ -106,11 +106,15 @@ class Task(SharedTask):
     @property
     def query(self) -> CountQuery | PrefixQuery:
         """Query for all counts that can be asked for. Each category has its own slots, those of the first one first."""
+        return self._counting(())
+
+    def _counting(self, at: Sequence[int]) -> CountQuery | PrefixQuery:
+        """Query for counts at these thresholds, or of all cells."""
         if self.counted is Counted.CELLS:
             return CountQuery(self.axes, Read.PREFIXES)
         if self.label is not None and len(self.label.values) != CLASSES:
             raise UnsupportedQuery("label", f"more than {CLASSES} categories need fewer slots; take a coarser grid")
-        return PrefixQuery(self.axes, at=())
+        return PrefixQuery(self.axes, at=tuple(at))
 
     @property
     def slots(self) -> int:
@@ -128,10 +132,7 @@ class Task(SharedTask):
 
     def plan(self, at: Sequence[int], reports: int) -> Plan:
         """Plan of the servers for these thresholds; all cells have none. Raises `UnsupportedQuery`."""
-        query = self.query
-        if isinstance(query, PrefixQuery):
-            query = replace(query, at=tuple(at))
-        return FunctionShares(self.owners).turn(query, self.loss.of_one_release(), self.adjacency(reports))
+        return FunctionShares(self.owners).turn(self._counting(at), self.loss.of_one_release(), self.adjacency(reports))
 
     def law(self, reports: int) -> CountLaw:
         """The noise of all answers, whatever is asked: the same for any number of reports."""
@@ -148,14 +149,12 @@ class Task(SharedTask):
             UnsupportedQuery: it is about something else than the task counts.
         """
         paid = self.query
-        if isinstance(query, PrefixQuery) and query.paid_as == paid:
-            return self.plan(query.at, reports)
-        if isinstance(query, CountQuery) and isinstance(paid, CountQuery) and query.axes == paid.axes:
-            return self.plan((), reports)
+        if type(query) is type(paid) and query.axes == paid.axes:
+            return self.plan(query.named_slots, reports)
         if not isinstance(query, CountQuery | PrefixQuery):
             raise UnsupportedQuery("question", f"two servers count; they cannot answer {type(query).__name__}")
         if type(paid) is not type(query) and query.axes == self.axes:
-            raise UnsupportedQuery("question", CELLS_ONLY if isinstance(paid, CountQuery) else PREFIXES_ONLY)
+            raise UnsupportedQuery("question", CELLS_ONLY if paid.is_laid_out else PREFIXES_ONLY)
         if _all_apart(query.axes) == _all_apart(self.axes):
             raise UnsupportedQuery("question", APART_ONLY if self.grid.outside is Outside.CLAMPED else CLAMPED_ONLY)
         raise UnsupportedQuery("question", "the task counts another column, grid or label")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from dpcurves.arguments import Refused
 from dpcurves.arrays import BoolArray, FloatArray
-from dpcurves.laws.law import LEAST_VARIANCE, Family, Law, Noise, optional_from_json, optional_to_json
+from dpcurves.laws.law import LEAST_VARIANCE, MAYBE_NOISE, NOISE, WHOLE, Family, Law, Noise
 
 
 # Base of laws of streams: a release of one tick, the same numbers again at every tick.
@@ -32,6 +33,10 @@ class TickLaw(Law):
 
     def blank(self) -> tuple[int, ...]:
         return (0,) * self.size
+
+    def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
+        """A release of one tick as plain objects: no number of records is public."""
+        return Law.to_json(self, values, None)
 
 
 class Estimator(Protocol):
@@ -80,7 +85,8 @@ class GroupedCounts(TickLaw):
         threshold: The deviation from which on groups are closed, on the lattice.
     """
 
-    KEY: ClassVar[str] = "grouped"
+    KEY = "grouped"
+    FORMS = MappingProxyType({"keys": WHOLE, KEY: WHOLE.of("threshold"), "noise": NOISE, "common": NOISE, "own": NOISE})
 
     keys: int
     noise: Noise
@@ -92,17 +98,6 @@ class GroupedCounts(TickLaw):
     def size(self) -> int:
         return 2 * self.keys
 
-    def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        noises = {"noise": self.noise.to_json(), "common": self.common.to_json(), "own": self.own.to_json()}
-        law = {"keys": self.keys, self.KEY: self.threshold, **noises}
-        return {**law, "values": list(values), "total": None}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The law of what `to_json` wrote."""
-        noise, common, own = (Noise.from_json(stored[name]) for name in ("noise", "common", "own"))
-        return cls(int(stored["keys"]), noise, common, own, int(stored[cls.KEY]))
-
 
 @dataclass(frozen=True, slots=True)
 class HierarchyCounts(TickLaw):
@@ -113,7 +108,8 @@ class HierarchyCounts(TickLaw):
         noises: The noise of each node; None: it is not counted. Nodes with none below them have noise.
     """
 
-    KEY: ClassVar[str] = "hierarchy"
+    KEY = "hierarchy"
+    FORMS = MappingProxyType({KEY: WHOLE.each.of("parents"), "noises": MAYBE_NOISE.each})
 
     parents: tuple[int, ...]
     noises: tuple[Noise | None, ...]
@@ -133,16 +129,6 @@ class HierarchyCounts(TickLaw):
     @property
     def size(self) -> int:
         return sum(noise is not None for noise in self.noises)
-
-    def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        noises = [optional_to_json(noise) for noise in self.noises]
-        return {self.KEY: list(self.parents), "noises": noises, "values": list(values), "total": None}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The law of what `to_json` wrote."""
-        noises = tuple(optional_from_json(noise) for noise in stored["noises"])
-        return cls(tuple(int(parent) for parent in stored[cls.KEY]), noises)
 
 
 class NodeEstimates:
@@ -213,7 +199,8 @@ class PrunedCounts(TickLaw):
         noise: The noise of a count.
     """
 
-    KEY: ClassVar[str] = "pruned"
+    KEY = "pruned"
+    FORMS = MappingProxyType({KEY: WHOLE.each.of("parents"), "groups": WHOLE, "noise": NOISE})
 
     parents: tuple[int, ...]
     groups: int
@@ -252,13 +239,3 @@ class PrunedCounts(TickLaw):
                 counts[parent] += counts[node]
                 variances[parent] += variances[node]
         return counts, variances
-
-    def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        law = {self.KEY: list(self.parents), "groups": self.groups, "noise": self.noise.to_json()}
-        return {**law, "values": list(values), "total": None}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The law of what `to_json` wrote."""
-        parents = tuple(int(parent) for parent in stored[cls.KEY])
-        return cls(parents, int(stored["groups"]), Noise.from_json(stored["noise"]))

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import prod
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray
-from dpcurves.laws.law import Family, Noise
+from dpcurves.laws.law import WHOLE, Family, Form, Noise
 from dpcurves.laws.toeplitz_sums import causal_product
 
 from .counts import PrefixLaw
@@ -73,10 +74,9 @@ class BufferedPrefixes(PrefixLaw):
         """The variance of one value, in squared tuples."""
         return self.noise.variance / 4.0**LATTICE
 
-    def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
+    def _own_json(self) -> dict[str, Any]:
         buffers = [[str(decay), weight] for decay, weight in zip(self.decays, self.weights, strict=True)]
-        law = {"keys": self.keys, "ticks": self.ticks, self.KEY: buffers, "noise": self.noise.to_json()}
-        return {**law, "values": list(values), "total": None}
+        return {"keys": self.keys, "ticks": self.ticks, self.KEY: buffers, "noise": self.noise.to_json()}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
@@ -260,6 +260,18 @@ class Epoch(NamedTuple):
         """The number of ticks of its blocks."""
         return self.blocks * self.tree.widths[0]
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain objects."""
+        noises = [noise.to_json() for noise in self.tree.noises]
+        return {"blocks": self.blocks, "widths": list(self.tree.widths), "noises": noises}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Epoch:
+        """The inverse of `to_json`."""
+        widths = tuple(int(width) for width in stored["widths"])
+        noises = tuple(Noise.from_json(noise) for noise in stored["noises"])
+        return cls(int(stored["blocks"]), PrefixTree(widths, noises))
+
 
 class Released:
     """Values that are estimates as they are."""
@@ -280,7 +292,8 @@ class TreeCounts(PrefixLaw):
         epochs: Blocks, one behind the other, each with noises of its own.
     """
 
-    KEY: ClassVar[str] = "prefix trees"
+    KEY = "prefix trees"
+    FORMS = MappingProxyType({"keys": WHOLE, KEY: Form(Epoch.to_json, Epoch.from_json).each.of("epochs")})
 
     keys: int
     epochs: tuple[Epoch, ...]
@@ -347,28 +360,6 @@ class TreeCounts(PrefixLaw):
             total += whole * float(inside.sum()) + width * before
             at, carried = at + whole * width, carried + whole * tree.estimated[0]
         return total / ticks + ROUNDING
-
-    def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        epochs = [
-            {"blocks": blocks, "widths": list(tree.widths), "noises": [noise.to_json() for noise in tree.noises]}
-            for blocks, tree in self.epochs
-        ]
-        return {"keys": self.keys, self.KEY: epochs, "values": list(values), "total": None}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The law of what `to_json` wrote."""
-        epochs = tuple(
-            Epoch(
-                int(epoch["blocks"]),
-                PrefixTree(
-                    tuple(int(width) for width in epoch["widths"]),
-                    tuple(Noise.from_json(noise) for noise in epoch["noises"]),
-                ),
-            )
-            for epoch in stored[cls.KEY]
-        )
-        return cls(int(stored["keys"]), epochs)
 
 
 def block_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:

@@ -9,17 +9,17 @@ from dpcurves.conversation import Plan
 from dpcurves.mechanisms.base import ExactTable, Sequential, State
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
-from dpcurves.queries import Query, Read
-from dpcurves_streams.queries import GroupedTickQuery, HierarchyQuery, PrunedQuery
+from dpcurves.queries import Read
 
 from ..laws.prefixes import MOST_BUFFERED
+from ..queries import TickQuery
 from .counters import BufferedCounter, TreeCounter
-from .hierarchy import Hierarchy, Perturber, Pruned, stream_only
+from .hierarchy import Hierarchy, Perturber, Pruned, TickAnswering
 from .pegasus import Pegasus
 
 
 @dataclass(frozen=True, slots=True)
-class StreamChoice:
+class StreamChoice(TickAnswering):
     """The mechanism for what is asked: each kind of question has one, and counts so far have two.
 
     `Pegasus` finds groups, `Hierarchy` and `Pruned` count forests, `Perturber` counts ticks. Counts so far, and their
@@ -29,39 +29,37 @@ class StreamChoice:
     Formal guarantees: those of the mechanism that it chooses, from query and loss alone.
     """
 
-    def choose(self, query: Query, loss: PrivacyLoss) -> Sequential[Any]:
-        """The mechanism that makes the plan, and takes its steps. Raises `UnsupportedQuery` if there is none."""
-        query = stream_only(query)
-        if isinstance(query, GroupedTickQuery):
-            return Pegasus()
-        if isinstance(query, PrunedQuery):
-            return Pruned()
-        if isinstance(query, HierarchyQuery):
-            return Hierarchy()
+    def choose(self, query: TickQuery, loss: PrivacyLoss) -> Sequential[Any]:
+        """The mechanism that makes the plan, and takes its steps."""
+        for only in (Pegasus(), Pruned(), Hierarchy()):
+            if only.takes(query):
+                return only
         if query.read is Read.CELLS:
             return Perturber()
         short = query.ticks is not None and query.ticks <= MOST_BUFFERED
         return BufferedCounter() if short and not (loss.is_pure or query.windows) else TreeCounter()
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """The plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""
+    def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         return self.choose(query, loss).plan(query, loss, adjacency)
 
     def begin(self, plan: Plan) -> State:
         """The state before the first tick."""
-        state: State = self.choose(plan.query, plan.loss).begin(plan)
+        state: State = self._of(plan).begin(plan)
         return state
 
     def step(
         self, table: ExactTable, tick: int, state: State, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], State]:
         """Noisy integers, and the state after this tick: commit both, or neither."""
-        return self.choose(plan.query, plan.loss).step(table, tick, state, plan, randomness)
+        return self._of(plan).step(table, tick, state, plan, randomness)
 
     def restored(self, stored: bytes, plan: Plan) -> State:
         """The state that was written by `State.to_bytes`."""
-        state: State = self.choose(plan.query, plan.loss).restored(stored, plan)
+        state: State = self._of(plan).restored(stored, plan)
         return state
+
+    def _of(self, plan: Plan) -> Sequential[Any]:
+        return self.choose(self.asked(plan), plan.loss)
 
 
 STREAMS = StreamChoice()

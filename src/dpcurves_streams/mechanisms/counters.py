@@ -13,17 +13,17 @@ import numpy as np
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.laws import Family, Noise
+from dpcurves.laws.law import printed
 from dpcurves.mechanisms.base import ExactTable, read, require_next, written
-from dpcurves.mechanisms.linear import drawable, draws, noise_of, printed, require_loss
+from dpcurves.mechanisms.linear import drawable, draws, noise_of, require_loss
 from dpcurves.mechanisms.tree_strategy import Shape, best_shape
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
-from dpcurves.queries import Query
 
 from ..laws import BufferedPrefixes, TreeCounts
 from ..laws.prefixes import LATTICE, MOST_BUFFERED, Block, Epoch, PrefixTree, block_noise, denominator
 from ..queries import TickQuery
-from .hierarchy import added, stream_only
+from .hierarchy import TickAnswering, added
 
 # Shapes of small consecutive trees that estimate sums over sliding windows with the least error.
 STEPS = 20
@@ -53,7 +53,7 @@ def _error(shape: Shape, windows: tuple[int, ...], family: Family) -> float:
     whole = Fraction(10**6)
     tree = PrefixTree(shape.widths, tuple(Noise(family, whole / share) for share in shape.shares))
     alone = Noise(family, whole).variance
-    return float(f"{sum(mean_window_variance(tree, window) / (window * alone) for window in windows):.9g}")
+    return printed(sum(mean_window_variance(tree, window) / (window * alone) for window in windows))
 
 
 def mean_window_variance(tree: PrefixTree, window: int) -> float:
@@ -121,7 +121,7 @@ class BlockNoise:
 
 
 @dataclass(frozen=True, slots=True)
-class TreeCounter:
+class TreeCounter(TickAnswering):
     """Totals of tuples so far, at every tick: the exact number plus noise that one tree explains best.
 
     With a public horizon the tree is the one that `best_shape` finds for prefixes. Without one, blocks of epochs that
@@ -154,8 +154,7 @@ class TreeCounter:
     computationally bounded observer, as all that comes from the operating system.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        query = stream_only(query)
+    def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         whole = noise_of(query, loss, adjacency)
         epochs = tuple(Epoch(blocks, _tree(shape, whole)) for blocks, shape in shapes(query, whole.family))
         law = TreeCounts(query.keys, epochs)
@@ -296,7 +295,7 @@ class Buffered:
 
 
 @dataclass(frozen=True, slots=True)
-class BufferedCounter:
+class BufferedCounter(TickAnswering):
     """Totals of tuples so far, with Gaussian noise: nearly a square root of cumulating, with a few buffers.
 
     A square root of cumulating weighs a count of k ticks before ``binomial(2 k, k) / 4**k``, which is the integral of
@@ -321,8 +320,7 @@ class BufferedCounter:
     ``adjacency.squared_l2_sensitivity`` times S.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        query = stream_only(query)
+    def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         require_loss(loss)
         if loss.is_pure:
             raise UnsupportedQuery("epsilon", "a buffered counter has Gaussian noise; give rho")

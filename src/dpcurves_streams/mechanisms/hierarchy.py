@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import sqrt
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray, IntArray
-from dpcurves.conversation import Plan, UnsupportedQuery
+from dpcurves.conversation import Plan
 from dpcurves.data import Forest
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
-from dpcurves.mechanisms.base import ExactTable, read, require_next, written
-from dpcurves.mechanisms.linear import draws, noise_of, printed
+from dpcurves.laws.law import printed
+from dpcurves.mechanisms.base import Answering, ExactTable, read, require_next, written
+from dpcurves.mechanisms.linear import draws, noise_of
 from dpcurves.mechanisms.thresholds import noise_and_decay, noisily_above_zero
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
-from dpcurves.queries import Query
 
 from ..laws import HierarchyCounts, NodeEstimates, PrunedCounts
 from ..queries import HierarchyQuery, PrunedQuery, TickQuery
@@ -41,7 +41,16 @@ class Passed:
         return written(KIND, {"tick": self.tick})
 
 
-class Memoryless:
+class TickAnswering(Answering):
+    """Base of mechanisms for queries of a stream."""
+
+    __slots__ = ()
+
+    answers: ClassVar[tuple[type[TickQuery], ...]] = (TickQuery,)
+    called = "what answers tick by tick"
+
+
+class Memoryless(TickAnswering):
     """Begins at no tick, and goes on from any."""
 
     __slots__ = ()
@@ -66,8 +75,7 @@ class Perturber(Memoryless):
     Counts that depend on answers before change nothing: given these, each tick adds its own shift to the sum.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        query = stream_only(query)
+    def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         noise = noise_of(query, loss, adjacency)
         law = IntervalSums(1, query.keys, (Tier(range(query.keys), noise),), missing=None)
         name = f"{noise.family.value} noise on every tick"
@@ -81,13 +89,6 @@ class Perturber(Memoryless):
         law = plan.law.required(IntervalSums)
         noise = draws(law.levels[0].noise, law.cells, randomness)
         return added(table, noise.tolist()), Passed(tick)
-
-
-def stream_only(query: Query) -> TickQuery:
-    """The query, if it is one of a stream. Raises `UnsupportedQuery`: it is another one."""
-    if not isinstance(query, TickQuery):
-        raise UnsupportedQuery("question", f"what answers tick by tick cannot answer {type(query).__name__}")
-    return query
 
 
 def added(table: ExactTable, noise: list[int]) -> tuple[int, ...]:
@@ -120,9 +121,11 @@ class Hierarchy(Memoryless):
     as for `Perturber`.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, HierarchyQuery):
-            raise UnsupportedQuery("question", f"aggregations of states are not what {type(query).__name__} asks")
+    answers = (HierarchyQuery,)
+    called = "aggregations"
+    refusal = "{called} of states are not what {kind} asks"
+
+    def _plan(self, query: HierarchyQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         whole = noise_of(query, loss, adjacency)
         shares = best_shares(query.forest, whole.family)
         noises = tuple(None if share == 0 else Noise(whole.family, whole.parameter / share) for share in shares)
@@ -136,9 +139,8 @@ class Hierarchy(Memoryless):
         """Exact counts of all nodes that are counted, each plus one draw."""
         require_next(tick, state)
         law = plan.law.required(HierarchyCounts)
-        if not isinstance(plan.query, HierarchyQuery):
-            raise UnsupportedQuery("plan", f"a plan of aggregations is needed, not one made by {plan.made_by}")
-        counts = plan.query.forest.counts_of(table.tolist())
+        query: HierarchyQuery = self.asked(plan)
+        counts = query.forest.counts_of(table.tolist())
         exact = [each for each, noise in zip(counts, law.noises, strict=True) if noise is not None]
         return added(np.array(exact, dtype=object), _noise(law, randomness)), Passed(tick)
 
@@ -216,8 +218,11 @@ class Pruned(Memoryless):
     loses the rest. Given all answers before, a tick loses by its own tuples alone, so streams may be chosen by answers.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        query = _pruned_only(query)
+    answers = (PrunedQuery,)
+    called = "a hierarchy"
+    refusal = "{called} is not pruned for {kind}"
+
+    def _plan(self, query: PrunedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         rule_of(query, loss, adjacency)
         noise = noise_of(query, loss * (1 - query.share), adjacency)
         law = PrunedCounts(query.forest.parents, len(query.forest.names), noise)
@@ -228,7 +233,8 @@ class Pruned(Memoryless):
     ) -> tuple[tuple[int, ...], Passed]:
         """Decisions, and behind them counts of what was not divided, each plus one draw."""
         require_next(tick, state)
-        law, query = plan.law.required(PrunedCounts), _pruned_only(plan.query)
+        query: PrunedQuery = self.asked(plan)
+        law = plan.law.required(PrunedCounts)
         rule, counts = rule_of(query, plan.loss, plan.adjacency), query.forest.counts_of(table.tolist())
         capped = np.array([min(each, MOST) for each in counts[: law.groups]], dtype=np.int64)
         scores = np.maximum(capped - rule.offsets, -rule.decay)
@@ -246,9 +252,3 @@ def rule_of(query: PrunedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Rule
     parts = max(Counter(parent for parent in query.forest.parents if parent >= 0).values(), default=2)
     noise, decay = noise_and_decay(parts, max(depths, default=0) + 1, loss * query.share, adjacency)
     return Rule(noise, decay, query.least + decay * np.array(depths, dtype=np.int64))
-
-
-def _pruned_only(query: Query) -> PrunedQuery:
-    if not isinstance(query, PrunedQuery):
-        raise UnsupportedQuery("question", f"a hierarchy is not pruned for {type(query).__name__}")
-    return query

@@ -13,12 +13,12 @@ from dpcurves.arguments import Refused
 from dpcurves.arrays import IntArray, compiled
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.laws import Family, Noise
-from dpcurves.mechanisms.base import ExactTable, read, require_next, written
+from dpcurves.laws.law import printed
+from dpcurves.mechanisms.base import Answering, ExactTable, read, require_next, written
 from dpcurves.mechanisms.exponential import pure_epsilon
-from dpcurves.mechanisms.linear import drawable, draws, noise_of, printed
+from dpcurves.mechanisms.linear import drawable, draws, noise_of
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
-from dpcurves.queries import Query
 
 from ..laws import GroupedCounts
 from ..queries import GroupedTickQuery
@@ -188,7 +188,7 @@ class Grouped:
 
 
 @dataclass(frozen=True, slots=True)
-class Pegasus:
+class Pegasus(Answering):
     """A noisy count of each tick and key, and whether it joins the group of those before it (Chen 2018, Algorithm 15).
 
     The Perturber has the query's share of the loss, the Grouper the rest.
@@ -213,9 +213,11 @@ class Pegasus:
     each level has an equal part of the loss, for a release of its own.
     """
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if not isinstance(query, GroupedTickQuery):
-            raise UnsupportedQuery("question", f"groups of ticks are not what {type(query).__name__} asks")
+    answers = (GroupedTickQuery,)
+    called = "groups of ticks"
+    refusal = "{called} are not what {kind} asks"
+
+    def _plan(self, query: GroupedTickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         level = loss * Fraction(1, query.levels)
         noise = noise_of(query, level * (1 - query.share), adjacency)
         price = pure_epsilon(level * query.share) / adjacency.l1_sensitivity
@@ -236,7 +238,7 @@ class Pegasus:
     ) -> tuple[tuple[int, ...], Grouped]:
         """Counts, each plus one draw, and behind them what was decided."""
         require_next(tick, state)
-        law, table = plan.law.required(GroupedCounts), _nodes(table, plan.query)
+        law, table = plan.law.required(GroupedCounts), _nodes(table, self.asked(plan))
         counts = added(table, draws(law.noise, law.keys, randomness).tolist())
         values = np.minimum(table, LARGEST).astype(np.int64)
         state.require_recent()
@@ -262,9 +264,9 @@ class Pegasus:
         return Grouped(tick, kept, Workshop(tick, trees_of(plain, _size(plain.shape[1] - 1))))
 
 
-def _nodes(table: ExactTable, query: Query) -> ExactTable:
+def _nodes(table: ExactTable, query: GroupedTickQuery) -> ExactTable:
     """SECRET: counts of aggregations, where the query has them, and of states."""
-    if not isinstance(query, GroupedTickQuery) or query.forest is None:
+    if query.forest is None:
         return table
     return np.array(query.forest.counts_of(table.tolist()), dtype=object)
 

@@ -14,14 +14,24 @@ from typing import TypeVar
 import duckdb
 import numpy as np
 
-from ...arguments import Refused, WrongKind
+from ...arguments import Refused
 from ...arrays import FloatArray, IntArray
 from ...data.axis import Axis, Category
 from ...data.grid import Grid, Outside
 from ...privacy import EACH_RECORD, Unit
 from ..column import Column, Kind, called, place_of
 from ..source import FAILURE, Source
-from .engine import BoundAxis, grid_of, size_of
+from .engine import (
+    Amounts,
+    BoundAxis,
+    CellCounts,
+    Cells,
+    CellSums,
+    PrefixCounts,
+    offsets,
+    size_of,
+    squared_offsets,
+)
 from .slot_text import Formula, formula_of, keys_of, texts_and_numbers
 
 # SENSITIVE. The DuckDB that counts: of its own, in memory, and silent.
@@ -69,6 +79,7 @@ def _close(connection: duckdb.DuckDBPyConnection, folder: str) -> None:
 
 
 Key = TypeVar("Key", float, str)
+Tally = TypeVar("Tally", CellCounts, CellSums, PrefixCounts)
 
 
 def double(value: float) -> str:
@@ -247,110 +258,22 @@ def subsets_of(names: Iterable[bytes], key: bytes, subsets: int) -> FloatArray:
 # SENSITIVE. From rows to exact integers: in SQL where a formula finds the cells, else batch by batch in NumPy.
 
 
-LOW_BITS = 31
 ROWS_AT_ONCE = 2**20
 
 
-def counts(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis]) -> IntArray:
-    """Rows per cell, the last axis fastest, and behind them the rows that are missing on any axis."""
-    slots = _slots(bound)
-    if None not in slots:
-        return _counts_by_sql(connection, rows, bound, [slot for slot in slots if slot])
-    bound, table = _laid_out(bound), np.zeros(size_of(bound) + 1, dtype=np.int64)
-    for columns in _batches(connection, rows, bound, slots):
-        # In rising order cells are found three times as fast.
-        alike = [np.sort(columns[0])] if len(bound) == 1 else columns
-        np.add.at(table, _places(alike, bound, slots), 1)
-    return table
-
-
-def sums(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], half: int) -> list[int]:
-    """The sums of the offsets on the last axis, which is on a grid, per cell, and behind them 0."""
-    return _added(connection, rows, bound, lambda grid, values: grid.offset_of(values, half))
-
-
-def squares(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], half: int) -> list[int]:
-    """The sums of ``2 * offset**2 - half**2`` on the last axis, which is on a grid, per cell, and behind them 0."""
-    return _added(connection, rows, bound, lambda grid, values: 2 * grid.offset_of(values, half) ** 2 - half**2)
-
-
-def _added(
-    connection: duckdb.DuckDBPyConnection,
-    rows: str,
-    bound: Sequence[BoundAxis],
-    amounts: Callable[[Grid, FloatArray], IntArray],
-) -> list[int]:
-    """The exact sums of what each row adds to its cell, and behind them 0."""
-    slots, bound = [*_slots(bound)[:-1], None], _laid_out(bound)
-    high, low = np.zeros((2, size_of(bound) + 1), dtype=np.int64)
-    last = bound[-1].axis
-    if not isinstance(last, Axis):
-        raise WrongKind("axes", "a sum needs a grid")
-    for columns in _batches(connection, rows, bound, slots):
-        place, offset = _places(columns, bound, slots), amounts(last.grid, columns[-1])
-        # In two parts: the sum of one could leave 64 bits, those of the parts would need 2**32 rows for it.
-        np.add.at(high, place, offset >> LOW_BITS)
-        np.add.at(low, place, offset & (2**LOW_BITS - 1))
-    found = [(above << LOW_BITS) + below for above, below in zip(high.tolist(), low.tolist(), strict=True)]
-    return [*found[:-1], 0]
-
-
-def prefixes(
-    connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], at: Sequence[int]
-) -> list[int]:
-    """Rows in the first slots of the table, so many for each entry, and behind them the rows that are missing.
-
-    Rows are compared with the bounds that are asked, by one binary search each, and not sorted into cells: the grid of
-    the last axis may have any number of them. (From some thirty bounds on this is faster than counting in SQL below
-    each of them.)
-    """
-    *first, last = bound
-    grid, before = grid_of(last), np.arange(size_of(first))[:, None]
-    own = np.clip(np.array(at, dtype=np.int64) - before * last.axis.slots, 0, last.axis.slots)
-    ends, entries = np.unique(np.append(own, last.axis.slots), return_inverse=True)
-    bounds, slots = grid.bound(ends), _slots(first)
-    table = np.zeros((len(before) + 1, len(bounds) + 1), dtype=np.int64)
-    for *columns, values in _batches(connection, rows, bound, [*slots, None]):
-        row = _places(columns, first, slots) if first else np.zeros(len(values), dtype=np.int64)
-        place = row * table.shape[1] + np.searchsorted(bounds, values, side="right")
-        table += np.bincount(place, minlength=table.size).reshape(table.shape)
-    below = np.cumsum(table, axis=1)
-    counts = below[before, entries[:-1].reshape(own.shape)].sum(axis=0)
-    return [*counts.tolist(), int(table.sum() - below[:-1, -2].sum())]
-
-
-def read_places(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis]) -> IntArray:
-    """The cell index of each row, the last axis fastest; a row missing on any axis: the index past the last cell."""
-    slots, bound = _slots(bound), _laid_out(bound)
-    found = [_places(columns, bound, slots) for columns in _batches(connection, rows, bound, slots)]
-    return np.concatenate([np.empty(0, dtype=np.int64), *found])
-
-
-def numbers(
-    connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis]
-) -> Iterator[Sequence[FloatArray]]:
-    """Batches of rows: the numbers themselves of columns on a grid, the slots of categories; NaN: missing."""
-    slots = [None if isinstance(each.axis, Axis) else slot for each, slot in zip(bound, _slots(bound), strict=True)]
-    return _batches(connection, rows, bound, slots)
-
-
-def _laid_out(bound: Sequence[BoundAxis]) -> Sequence[BoundAxis]:
-    return [
-        each._replace(axis=Axis(each.axis.column, each.axis.grid.laid_out())) if isinstance(each.axis, Axis) else each
-        for each in bound
-    ]
+def _cells(bound: Sequence[BoundAxis], slots: Sequence[str | None]) -> Cells:
+    return Cells([each.axis for each in bound], [slot is not None for slot in slots])
 
 
 def _slots(bound: Sequence[BoundAxis]) -> list[str | None]:
     """SQL for the slot on each axis, from its number and text; None where only NumPy finds it."""
     slot = slot_type([each.axis.slots for each in bound])
-    return [_slot(each, f"n{number}", f"t{number}", slot) for number, each in enumerate(bound)]
-
-
-def _slot(bound: BoundAxis, number: str, text: str, slot: str) -> str | None:
-    if isinstance(bound.axis, Axis):
-        return grid_slot(bound.axis.grid, number, slot)
-    return category_slot(keys_of(bound.axis, bound.column.kind), number, text, slot)
+    return [
+        grid_slot(axis.grid, f"n{number}", slot)
+        if isinstance(axis, Axis)
+        else category_slot(keys_of(axis, column.kind), f"n{number}", f"t{number}", slot)
+        for number, (axis, column, _) in enumerate(bound)
+    ]
 
 
 def _read(rows: str, bound: Sequence[BoundAxis], *more: str) -> str:
@@ -400,6 +323,14 @@ def _counts_by_sql(
     return table
 
 
+def _numbers(
+    connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis]
+) -> Iterator[Sequence[FloatArray]]:
+    """Batches of rows: the numbers themselves of columns on a grid, the slots of categories; NaN: missing."""
+    slots = [None if isinstance(each.axis, Axis) else slot for each, slot in zip(bound, _slots(bound), strict=True)]
+    return _batches(connection, rows, bound, slots)
+
+
 def _batches(
     connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], slots: Sequence[str | None]
 ) -> Iterator[list[FloatArray]]:
@@ -410,17 +341,6 @@ def _batches(
     for batch in found.to_arrow_reader(ROWS_AT_ONCE):
         # What Arrow itself offers would import pandas.
         yield [np.asarray(np.from_dlpack(column), dtype=np.float64) for column in batch.columns]
-
-
-def _places(columns: Sequence[FloatArray], bound: Sequence[BoundAxis], slots: Sequence[str | None]) -> IntArray:
-    """The cell index of each row of the table."""
-    place, missing = np.zeros(len(columns[0]), dtype=np.int64), np.zeros(len(columns[0]), dtype=bool)
-    for values, each, slot in zip(columns, bound, slots, strict=True):
-        found = each.axis.grid.cell_of(values) if isinstance(each.axis, Axis) and slot is None else values
-        lacks = ~(found < each.axis.slots)  # of NaN too
-        place = place * each.axis.slots + np.where(lacks, 0, found).astype(np.int64)
-        missing |= lacks
-    return np.where(missing, size_of(bound), place)
 
 
 # SENSITIVE. DuckDB as an engine: files, frames and arrays on this machine.
@@ -450,19 +370,34 @@ class DuckEngine:
         self._wanted |= {each.place for each in bound}
 
     def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
-        return counts(self._engine.connection, self._rows(bound), bound)
+        slots = _slots(bound)
+        if None not in slots:
+            rows = self._rows(bound)
+            return _counts_by_sql(self._engine.connection, rows, bound, [slot for slot in slots if slot])
+        return self._tallied(CellCounts(_cells(bound, slots)), bound, slots).found
 
     def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
-        return sums(self._engine.connection, self._rows(bound), bound, half)
+        return self._sums(bound, offsets(half))
 
     def squares(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
-        return squares(self._engine.connection, self._rows(bound), bound, half)
+        return self._sums(bound, squared_offsets(half))
+
+    def _sums(self, bound: Sequence[BoundAxis], amounts: Amounts) -> list[int]:
+        slots = [*_slots(bound)[:-1], None]
+        return self._tallied(CellSums(_cells(bound, slots), amounts), bound, slots).found
 
     def prefixes(self, bound: Sequence[BoundAxis], at: Sequence[int]) -> list[int]:
-        return prefixes(self._engine.connection, self._rows(bound), bound, at)
+        slots = [*_slots(bound[:-1]), None]
+        tally = PrefixCounts([each.axis for each in bound], at, [slot is not None for slot in slots])
+        return self._tallied(tally, bound, slots).found
+
+    def _tallied(self, tally: Tally, bound: Sequence[BoundAxis], slots: Sequence[str | None]) -> Tally:
+        for columns in _batches(self._engine.connection, self._rows(bound), bound, slots):
+            tally.add(columns)
+        return tally
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
-        return numbers(self._engine.connection, self._rows(bound), bound)
+        return _numbers(self._engine.connection, self._rows(bound), bound)
 
     def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
         engine, source = self._engine.connection, self._source
@@ -474,11 +409,14 @@ class DuckEngine:
             unit, rows = source.columns[place], self._rows(bound, place)
         parted = with_subsets(rows, self._unit, unit, place, kept, subsets)
         engine.execute(f"CREATE OR REPLACE TEMP TABLE {PARTED} AS {parted}", pads(subset_key(self._key)))
-        yield from numbers(engine, PARTED, [*bound, BoundAxis(SUBSET, SUBSET_COLUMN, 0)])
+        yield from _numbers(engine, PARTED, [*bound, BoundAxis(SUBSET, SUBSET_COLUMN, 0)])
         engine.execute(f"DROP TABLE {PARTED}")
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
-        return read_places(self._engine.connection, self._rows(bound), bound)
+        slots = _slots(bound)
+        cells, rows = _cells(bound, slots), self._rows(bound)
+        found = [cells.places(columns) for columns in _batches(self._engine.connection, rows, bound, slots)]
+        return np.concatenate([np.empty(0, dtype=np.int64), *found])
 
     def units(self) -> int:
         engine, source = self._engine.connection, self._source
