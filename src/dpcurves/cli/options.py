@@ -1,13 +1,15 @@
-"""Options for the privacy loss, the adjacency, the account, the data source, and columns to split by."""
+"""Options for the privacy loss, the adjacency, the account, the data source, and columns to split by.
+
+Methods raise `Misuse` where options contradict each other, or one is missing.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-from typer import Argument, Option
-
-from .option_groups import amount, categories, chosen, whole
+from .option_groups import Asked, amount, argument, categories, chosen, option, perhaps, whole
 from .refusal import Misuse, named
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from ..data.axis import Category
     from ..privacy import Neighbours, PrivacyLoss, Unit
 
+ACCOUNT = "The account in the ledger; needed if there are several."
 
 # Options for the privacy loss, adjacency, unit of privacy, and the ledger account that is charged.
 
@@ -24,24 +27,13 @@ if TYPE_CHECKING:
 class Price:
     """Options for the privacy loss, epsilon or rho. There is no default."""
 
-    epsilon: Annotated[
-        str | None,
-        Option(help="The privacy loss epsilon, of pure differential privacy: a number above zero.", metavar="E"),
-    ] = None
-    rho: Annotated[
-        str | None,
-        Option(
-            help="The privacy loss rho, of zero-concentrated differential privacy, instead of --epsilon.", metavar="R"
-        ),
-    ] = None
+    epsilon: str | None = perhaps("E", "The privacy loss epsilon, of pure differential privacy: a number above zero.")
+    rho: str | None = perhaps(
+        "R", "The privacy loss rho, of zero-concentrated differential privacy, instead of --epsilon."
+    )
 
     def loss(self) -> PrivacyLoss:
-        """The privacy loss that was given.
-
-        Raises:
-            Misuse: both options were given, or neither, or the value is no number above zero.
-            ValueError: a ledger could not represent the value.
-        """
+        """The privacy loss that was given. Raises `ValueError` if a ledger could not represent it."""
         from ..ledger import Currency
         from ..privacy import PrivacyLoss
 
@@ -58,34 +50,14 @@ class Price:
 class Promise:
     """Options for the privacy guarantee: adjacency, unit of privacy, and rows per unit."""
 
-    adjacency: Annotated[
-        str | None,
-        Option(
-            help="replace-one: the number of units is public; add-remove: it is private.",
-            metavar="KIND",
-        ),
-    ] = None
-    unit: Annotated[
-        str | None,
-        Option(
-            help="The column that says whose record it is; without it each record is protected on its own.",
-            metavar="NAME",
-        ),
-    ] = None
-    rows_per_unit: Annotated[
-        str | None,
-        Option(
-            help="The most records of one unit that are used; needed with --unit.",
-            metavar="K",
-        ),
-    ] = None
+    adjacency: str | None = perhaps("KIND", "replace-one: the number of units is public; add-remove: it is private.")
+    unit: str | None = perhaps(
+        "NAME", "The column that says whose record it is; without it each record is protected on its own."
+    )
+    rows_per_unit: str | None = perhaps("K", "The most records of one unit that are used; needed with --unit.")
 
     def neighbours(self) -> Neighbours:
-        """The kind of adjacency.
-
-        Raises:
-            Misuse: it was not given, or is unknown.
-        """
+        """The kind of adjacency."""
         from ..privacy import Neighbours
 
         if self.adjacency is None:
@@ -96,11 +68,7 @@ class Promise:
         return chosen("adjacency", self.adjacency, {kind.value: kind for kind in Neighbours})
 
     def protected(self) -> Unit:
-        """The unit of privacy.
-
-        Raises:
-            Misuse: only one of the two options was given.
-        """
+        """The unit of privacy."""
         from ..privacy import EACH_RECORD, Unit
 
         if self.unit is None and self.rows_per_unit is None:
@@ -116,14 +84,10 @@ class Promise:
 class Units:
     """Option for the public number of units."""
 
-    units: Annotated[str | None, Option(help="Under replace-one: the public number of units.", metavar="N")] = None
+    units: str | None = perhaps("N", "Under replace-one: the public number of units.")
 
     def number(self, neighbours: Neighbours) -> int | None:
-        """Public number of units; None: it was not given, or is private.
-
-        Raises:
-            Misuse: it was given although it is private.
-        """
+        """Public number of units; None: it was not given. Refused where it is private."""
         if self.units is None:
             return None
         if not neighbours.knows_units:
@@ -135,21 +99,13 @@ class Units:
 class Payer:
     """Options for the ledger and account that are charged, and for the request id."""
 
-    ledger: Annotated[
-        str | None,
-        Option(
-            help="The ledger that is charged, as in sqlite:///budget.db; it sets adjacency and unit.",
-            metavar="URL",
-        ),
-    ] = None
-    dataset: Annotated[
-        str | None,
-        Option(help="The account in the ledger; needed if there are several.", metavar="NAME"),
-    ] = None
-    request_id: Annotated[
-        str | None,
-        Option(help="A name for this request: asked again under it, the same curve costs nothing.", metavar="ID"),
-    ] = None
+    ledger: str | None = perhaps(
+        "URL", "The ledger that is charged, as in sqlite:///budget.db; it sets adjacency and unit."
+    )
+    dataset: str | None = perhaps("NAME", ACCOUNT)
+    request_id: str | None = perhaps(
+        "ID", "A name for this request: asked again under it, the same curve costs nothing."
+    )
 
 
 # Options for the data source: a file, or a database engine that counts records in place.
@@ -164,13 +120,9 @@ ENGINES = (*POSTGRES, SPARK)
 class SourceOptions:
     """Options for a table in a file, or in a database engine that counts its records in place."""
 
-    data: Annotated[
-        str, Argument(metavar="DATA", help="A CSV file with a header, a Parquet file, or postgresql://reader@host/db.")
-    ]
-    delimiter: Annotated[str, Option(help="What separates the fields of a CSV file.", metavar="SIGN")] = ","
-    table: Annotated[
-        str | None, Option(help="The table or view, where DATA is the URL of a database.", metavar="SCHEMA.TABLE")
-    ] = None
+    data: str = argument("DATA", "A CSV file with a header, a Parquet file, or postgresql://reader@host/db.")
+    delimiter: str = option("SIGN", "What separates the fields of a CSV file.", ",")
+    table: str | None = perhaps("SCHEMA.TABLE", "The table or view, where DATA is the URL of a database.")
 
     @property
     def is_file(self) -> bool:
@@ -178,11 +130,7 @@ class SourceOptions:
         return not self.data.startswith(ENGINES)
 
     def records(self) -> object:
-        """Data source for a session: the file's name, or the table of an engine.
-
-        Raises:
-            Misuse: a table was named for a file, or none for a database.
-        """
+        """Data source for a session: the file's name, or the table of an engine."""
         if self.is_file:
             if self.table is not None:
                 raise Misuse("table", "it names a table of a database; DATA is no URL of a database")
@@ -198,28 +146,22 @@ class SourceOptions:
 
 
 @dataclass(frozen=True)
-class Split:
+class Split(Asked):
     """Options for a curve of each category, or of each combination of categories."""
 
-    by: Annotated[
-        list[str] | None,
-        Option(
-            help="A column of categories: one curve for each. Or NAME=A,B,C; given several times, one curve for each "
-            "combination.",
-            metavar="NAME",
-        ),
-    ] = None
-    categories: Annotated[
-        str | None,
-        Option(help="The categories, declared in public; other values count as missing.", metavar="A,B,C"),
-    ] = None
+    by: list[str] | None = perhaps(  # noqa: RUF009
+        "NAME",
+        "A column of categories: one curve for each. Or NAME=A,B,C; given several times, one curve for each "
+        "combination.",
+    )
+    categories: str | None = perhaps("A,B,C", "The categories, declared in public; other values count as missing.")
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        """The columns to split by."""
+        return {"by": self.declared()}
 
     def declared(self) -> By:
-        """The columns and their categories; None: no split.
-
-        Raises:
-            Misuse: a column has no categories, or categories have no column.
-        """
+        """The columns and their categories; None: no split."""
         given = self.by or []
         if self.categories is None:
             return self._told_apart(tuple(self._with_categories(each) for each in given))
@@ -227,7 +169,7 @@ class Split:
             raise Misuse("by", "say with --by which column the categories are of")
         if len(given) > 1:
             raise Misuse("categories", "they are of one column; give each as --by NAME=A,B,C")
-        return self._made(given[0], categories("categories", self.categories))
+        return _made(given[0], categories("categories", self.categories))
 
     def _told_apart(self, keys: tuple[Categories, ...]) -> By:
         from ..curves.question import keys_of
@@ -241,11 +183,12 @@ class Split:
             raise Misuse(
                 "categories", "declare them with --categories A,B,C or as --by NAME=A,B,C; they are never read off data"
             )
-        return self._made(column, categories("by", names))
+        return _made(column, categories("by", names))
 
-    def _made(self, column: str, values: tuple[Category, ...]) -> Categories:
-        from ..data import Categories
 
-        if len(set(values)) < len(values):
-            raise Misuse("categories", "each is declared once")
-        return Categories(column, values)
+def _made(column: str, values: tuple[Category, ...]) -> Categories:
+    from ..data import Categories
+
+    if len(set(values)) < len(values):
+        raise Misuse("categories", "each is declared once")
+    return Categories(column, values)

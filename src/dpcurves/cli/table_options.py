@@ -1,50 +1,40 @@
-"""Options for columns, grids, labels, scores and models."""
+"""Options for columns, grids, labels, scores and models, and what they say of a question."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from typer import Option
+from typing import TYPE_CHECKING, Any
 
 from ..arguments import Refused
-from .option_groups import amount, category, chosen, numbers, whole
+from .option_groups import NOTHING, Asked, amount, chosen, numbers, one_label, only, option, perhaps, several, whole
 from .refusal import Misuse, named
 
 if TYPE_CHECKING:
     from ..curves import Cuts
     from ..data import Grid
-    from ..data.axis import Category, Predictor
+    from ..data.axis import Predictor
     from ..privacy import Model
     from ..queries import Hint
 
-
-# Models read from files: ``@model.json`` in the place of a column of scores.
-
-
+A_COLUMN = "A column of numbers."
 SIGN = "@"
+"""What stands before the file of a model, in the place of a column of scores."""
+NO_GRID = "give --grid lower:upper:cells (or --edges, or --values); bounds are declared, never read off data"
+MOST_POINTS = 4000
+IN_NO_GROUP = "scores outside of the grid are counted apart here and lie in no group; leave --outside out"
+
+# Parsers of values that only questions to tables take.
 
 
-def scores_of(option: str, given: str | Predictor) -> str | Predictor:
-    """The column of this name, or for ``@FILE`` the model in that file. A model is returned unchanged.
-
-    Raises:
-        Misuse: there is no such file, or it describes no model.
-    """
-    if not isinstance(given, str):
+def scores_of(option: str, given: str) -> str | Predictor:
+    """The column of this name, or for ``@FILE`` the model in that file; a model is passed on."""
+    if not isinstance(given, str) or not given.startswith(SIGN):
         return given
-    return model_in(option, given[1:]) if given.startswith(SIGN) else given
-
-
-def model_in(option: str, file: str) -> Predictor:
-    """Read a model from a JSON file.
-
-    Raises:
-        Misuse: there is no such file, or it describes no model.
-    """
     from ..models import predictor_from_json
 
+    file = given[1:]
     try:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, ValueError):
@@ -55,74 +45,97 @@ def model_in(option: str, file: str) -> Predictor:
         raise Misuse(option, f"the model of {Path(file).name!r}: {error}") from None
 
 
-# Options for columns, grids, labels, scores and other parameters of questions.
+def grid_of(option: str, text: str) -> Grid:
+    """Parse public cells."""
+    from ..data import Grid
+
+    with named(option, "grid"):
+        return Grid.parse(text)
 
 
-NO_GRID = "give --grid lower:upper:cells (or --edges, or --values); bounds are declared, never read off data"
-MOST_POINTS = 4000
-IN_NO_GROUP = "scores outside of the grid are counted apart here and lie in no group; leave --outside out"
+def _model(option: str, word: str) -> Model:
+    """Provenance of a model: public, trained on disjoint records, or private."""
+    from ..privacy import Model
+
+    return chosen(option, word, {each.name.lower(): each for each in Model})
+
+
+def _hint(option: str, word: str) -> Hint:
+    from ..queries import Hint
+
+    return chosen(option, word, {known.value: known for known in Hint})
+
+
+def _cuts(option: str, word: str) -> Cuts:
+    from ..curves import Cuts
+
+    return chosen(option, word, {each.value: each for each in Cuts})
+
+
+def _power(option: str, word: str) -> int:
+    return chosen(option, word, {"1": 1, "2": 2})
+
+
+# Options for columns.
 
 
 @dataclass(frozen=True)
 class TaskDocument:
     """Option for the file of a task document."""
 
-    task: Annotated[str, Option(help="The task document.", metavar="FILE")]
+    task: str = option("FILE", "The task document.")
 
 
 @dataclass(frozen=True)
-class ColumnOptions:
+class ColumnOptions(Asked):
     """Options for a column of numbers and its unit of measurement."""
 
-    column: Annotated[str, Option(help="A column of numbers.", metavar="NAME")]
-    measured_in: Annotated[str, Option(help="Its unit of measurement, for the picture.", metavar="UNIT")] = ""
+    column: str = option("NAME", A_COLUMN)
+    measured_in: str = option("UNIT", "Its unit of measurement, for the picture.", "")
 
 
 @dataclass(frozen=True)
-class CellOptions:
+class SmoothColumn(ColumnOptions):
+    """Options for a column of numbers whose curve may be made monotone by the least change of its noise."""
+
+    smooth: str | None = perhaps(
+        "P", "Make the curve monotone by the least change of its noise, in absolute values (1) or squares (2).", _power
+    )
+
+
+# Options for grids.
+
+
+@dataclass(frozen=True)
+class CellOptions(Asked):
     """Options for a grid of public cells."""
 
-    grid: Annotated[
-        str | None,
-        Option(
-            help="Public cells: lower:upper:cells or lower:upper:width=W; geometric:... for equal ratios, logistic:... "
-            "for log-odds.",
-            metavar="L:U:N",
-        ),
-    ] = None
-    edges: Annotated[
-        str | None,
-        Option(help="Public cells by their rising edges, instead of --grid.", metavar="A,B,C"),
-    ] = None
-    values: Annotated[
-        str | None,
-        Option(
-            help="Declared values, each a cell of its own, instead of --grid: first:last, first:last:step, or A,B,C.",
-            metavar="A:B",
-        ),
-    ] = None
-    outside: Annotated[
-        str | None,
-        Option(
-            help="Values outside: clamped into the end cells (the default), or counted apart, in cells of their own.",
-            metavar="WHERE",
-        ),
-    ] = None
+    grid: str | None = perhaps(
+        "L:U:N",
+        "Public cells: lower:upper:cells or lower:upper:width=W; geometric:... for equal ratios, logistic:... "
+        "for log-odds.",
+    )
+    edges: str | None = perhaps("A,B,C", "Public cells by their rising edges, instead of --grid.")
+    values: str | None = perhaps(
+        "A:B",
+        "Declared values, each a cell of its own, instead of --grid: first:last, first:last:step, or A,B,C.",
+    )
+    outside: str | None = perhaps(
+        "WHERE",
+        "Values outside: clamped into the end cells (the default), or counted apart, in cells of their own.",
+    )
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        """The grid that was given, or else the question's own; either with the given treatment of values outside."""
+        grid = self._given() or usual.get("grid", MISSING)
+        if grid is MISSING:
+            raise Misuse("grid", NO_GRID)
+        return {"grid": self._treated(grid)}
 
     def declared(self) -> Grid:
-        """The grid that was given.
-
-        Raises:
-            Misuse: no grid was given.
-        """
-        grid = self._given()
-        if grid is None:
-            raise Misuse("grid", NO_GRID)
-        return self._told(grid)
-
-    def declared_or(self, usual: Grid) -> Grid:
-        """The grid that was given, or else `usual`; either with the given treatment of values outside."""
-        return self._told(self._given() or usual)
+        """The grid that was given."""
+        grid: Grid = CellOptions.told(self, NOTHING)["grid"]
+        return grid
 
     def _given(self) -> Grid | None:
         from ..data import Grid, Values
@@ -137,7 +150,7 @@ class CellOptions:
         with named("edges", "grid"):
             return Grid.from_edges(numbers("edges", self.edges))
 
-    def _told(self, grid: Grid) -> Grid:
+    def _treated(self, grid: Grid) -> Grid:
         from ..data import Outside
 
         if self.outside is None:
@@ -149,270 +162,40 @@ class CellOptions:
 class GroupedCells(CellOptions):
     """Options for a grid from which groups of similar scores are formed. A score outside the grid is in no group."""
 
-    outside: Annotated[
-        str | None,
-        Option(help="Scores outside the grid lie in no group and are counted separately: only apart is allowed.",
-               metavar="apart"),
-    ] = None  # fmt: skip
+    outside: str | None = perhaps(
+        "apart", "Scores outside the grid lie in no group and are counted separately: only apart is allowed."
+    )
 
-    def _told(self, grid: Grid) -> Grid:
+    def _treated(self, grid: Grid) -> Grid:
         from ..data import Outside
 
-        if CellOptions._told(self, grid).outside is Outside.CLAMPED and self.outside is not None:
+        if CellOptions._treated(self, grid).outside is Outside.CLAMPED and self.outside is not None:
             raise Misuse("outside", IN_NO_GROUP)
         return grid
-
-
-@dataclass(frozen=True)
-class HintedCells(CellOptions):
-    """Options for a grid, and a public hint on how records are distributed over its cells."""
-
-    hint: Annotated[
-        str | None,
-        Option(
-            help="What is publicly known of the values: peaked (in a small part) or atoms (in single cells).",
-            metavar="WORD",
-        ),
-    ] = None
-
-    def hinted(self) -> Hint | None:
-        """The hint that was given.
-
-        Raises:
-            Misuse: the hint is unknown.
-        """
-        from ..queries import Hint
-
-        return None if self.hint is None else chosen("hint", self.hint, {known.value: known for known in Hint})
 
 
 @dataclass(frozen=True)
 class SomeEdges:
     """Options for a few edges of a grid, below which alone records are counted."""
 
-    at: Annotated[
-        str | None,
-        Option(help="Count records below these values only, at the nearest edges of a grid as fine as you like.",
-               metavar="X,X,X"),
-    ] = None  # fmt: skip
-    points: Annotated[
-        str | None, Option(help="Count records below this many evenly spaced edges only.", metavar="N")
-    ] = None
+    at: str | None = perhaps(
+        "X,X,X", "Count records below these values only, at the nearest edges of a grid as fine as you like."
+    )
+    points: str | None = perhaps("N", "Count records below this many evenly spaced edges only.")
 
     def of(self, grid: Grid) -> tuple[int, ...] | None:
-        """Indices of the edges; None: all edges.
-
-        Raises:
-            Misuse: a value lies outside the grid, or two have the same nearest edge; or there are too many.
-        """
+        """Indices of the edges; None: all edges. Refused where a value lies outside, or there are too many."""
         if self.points is None:
-            return None if self.at is None else nearest_edges(self.at, grid)
+            return None if self.at is None else _nearest_edges(self.at, grid)
         if self.at is not None:
             raise Misuse("points", "give --at or --points, not both")
-        return spread(self.points, grid)
+        number = whole("points", self.points)
+        if number > MOST_POINTS:
+            raise Misuse("points", f"at most {MOST_POINTS} edges are asked for at once, got {number}")
+        return tuple(sorted({max(1, grid.cells * place // number) for place in range(1, number + 1)}))
 
 
-@dataclass(frozen=True)
-class SomeCells(HintedCells):
-    """Options for a grid, a hint, and perhaps a few edges below which alone records are counted."""
-
-    some: SomeEdges = SomeEdges()
-
-
-@dataclass(frozen=True)
-class Smooth:
-    """Option to make a curve monotone by the least change of its noises."""
-
-    smooth: Annotated[
-        str | None,
-        Option(
-            help="Make the curve monotone by the least change of its noise, in absolute values (1) or squares (2).",
-            metavar="P",
-        ),
-    ] = None
-
-    def power(self) -> int | None:
-        """Power of the absolute changes that are minimised, if it was given.
-
-        Raises:
-            Misuse: the power is neither 1 nor 2.
-        """
-        return None if self.smooth is None else chosen("smooth", self.smooth, {"1": 1, "2": 2})
-
-
-@dataclass(frozen=True)
-class SmoothColumn(ColumnOptions):
-    """Options for a column of numbers whose curve may be smoothed."""
-
-    smoothing: Smooth = Smooth()
-
-
-@dataclass(frozen=True)
-class TwoClasses:
-    """Options for the labels of two classes, and for scores."""
-
-    label: Annotated[str, Option(help="The column of true labels.", metavar="NAME")]
-    score: Annotated[str, Option(help="The column of scores, high ones positive; or @FILE, a model.", metavar="NAME")]
-
-    pos_label: Annotated[str, Option(help="The positive label; other labels are missing.", metavar="LABEL")] = "1"
-    neg_label: Annotated[
-        str | None,
-        Option(
-            help="The negative label; not needed where the positive one is 1, 0, -1, true or false.",
-            metavar="LABEL",
-        ),
-    ] = None
-
-    @property
-    def scores(self) -> str | Predictor:
-        """The column of scores, or the model that gives them.
-
-        Raises:
-            Misuse: there is no such model.
-        """
-        return scores_of("score", self.score)
-
-    @property
-    def positive(self) -> Category:
-        """The positive label."""
-        return category(self.pos_label)
-
-    @property
-    def negative(self) -> Category | None:
-        """The negative label, if it was given."""
-        return None if self.neg_label is None else category(self.neg_label)
-
-
-@dataclass(frozen=True)
-class ScoreOptions(TwoClasses):
-    """Options for labels of two classes, for scores, and for a statement on the model."""
-
-    model: Annotated[str, Option(help="What pictures and JSON say about the model.", metavar="TEXT")] = (
-        "the model is taken as public"
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class JudgedOptions(TwoClasses):
-    """Options for labels of two classes, scores, and the provenance of the model, which has no default."""
-
-    model: Annotated[
-        str,
-        Option(
-            help="How the model was made: it is public, was trained on disjoint records, or is itself private.",
-            metavar="public|disjoint|private",
-        ),
-    ]
-
-    def declared(self) -> Model:
-        """Provenance of the model: public, trained on disjoint records, or private."""
-        from ..privacy import Model
-
-        return chosen("model", self.model, {each.name.lower(): each for each in Model})
-
-
-@dataclass(frozen=True)
-class Thresholded:
-    """Options for the thresholds of a ROC curve."""
-
-    cuts: Annotated[
-        str,
-        Option(
-            help="Thresholds: at private quantiles of the scores, at private medians of medians, or fixed by the grid.",
-            metavar="quantiles|medians|fixed",
-        ),
-    ] = "quantiles"
-    some: SomeEdges = SomeEdges()
-
-    def found(self) -> Cuts:
-        """Method that places the thresholds: private quantiles, medians of medians, or fixed edges.
-
-        Raises:
-            Misuse: the method is unknown.
-        """
-        from ..curves import Cuts
-
-        return chosen("cuts", self.cuts, {each.value: each for each in Cuts})
-
-
-@dataclass(frozen=True)
-class MostBins:
-    """Option for the maximal number of bins of similar scores."""
-
-    bins: Annotated[
-        str,
-        Option(help="Bins at most: at least 2. They are cut at private quantiles; small ones are joined.", metavar="N"),
-    ] = "16"
-
-    @property
-    def number(self) -> int:
-        """Maximal number of bins."""
-        return whole("bins", self.bins, least=2)
-
-
-@dataclass(frozen=True)
-class CoveredOptions:
-    """Option for the share of records that a bound should cover."""
-
-    coverage: Annotated[
-        str,
-        Option(help="The share of records to be covered; in residual plots, by both bounds.", metavar="P"),
-    ]
-
-    @property
-    def share(self) -> str:
-        """The share, exactly as it was typed."""
-        return amount("coverage", self.coverage)
-
-
-@dataclass(frozen=True)
-class PlaneCells:
-    """Option for the number of cells along each axis of a plane."""
-
-    cells: Annotated[str, Option(help="Cells along each axis: 256 at most.", metavar="N")] = "64"
-
-    @property
-    def number(self) -> int:
-        """Cells along each axis."""
-        return whole("cells", self.cells)
-
-
-@dataclass(frozen=True)
-class GroupOptions:
-    """Option for the number of groups of similar scores; left out, it is chosen by records and privacy loss."""
-
-    groups: Annotated[
-        str | None,
-        Option(
-            help="Groups cut at private quantiles: at least 2. If left out, 3 to 20, by records and privacy loss.",
-            metavar="N",
-        ),
-    ] = None
-
-    @property
-    def number(self) -> int | None:
-        """Number of groups, if it was given."""
-        return None if self.groups is None else whole("groups", self.groups, least=2)
-
-
-@dataclass(frozen=True)
-class ShareOptions:
-    """Option for the shares (probabilities) of the quantiles."""
-
-    at: Annotated[str, Option(help="Shares of records between 0 and 1.", metavar="P,P,P")] = "0.25,0.5,0.75"
-
-    @property
-    def exact(self) -> tuple[float, ...]:
-        """Shares between 0 and 1."""
-        return numbers("at", self.at)
-
-
-def nearest_edges(given: str, grid: Grid) -> tuple[int, ...]:
-    """Indices of the edges that are nearest to these values.
-
-    Raises:
-        Misuse: a value lies outside the grid, or two have the same edge.
-    """
+def _nearest_edges(given: str, grid: Grid) -> tuple[int, ...]:
     import numpy as np
 
     values = numbers("at", given)
@@ -424,13 +207,91 @@ def nearest_edges(given: str, grid: Grid) -> tuple[int, ...]:
     return edges
 
 
-def spread(points: str, grid: Grid) -> tuple[int, ...]:
-    """Indices of so many evenly spaced edges, the last one of the grid among them; every edge if there are no more.
+@dataclass(frozen=True)
+class HintedCells(CellOptions):
+    """Options for a grid, and a public hint on how records are distributed over its cells."""
 
-    Raises:
-        Misuse: there are too many.
-    """
-    number = whole("points", points)
-    if number > MOST_POINTS:
-        raise Misuse("points", f"at most {MOST_POINTS} edges are asked for at once, got {number}")
-    return tuple(sorted({max(1, grid.cells * place // number) for place in range(1, number + 1)}))
+    hint: str | None = perhaps(
+        "WORD", "What is publicly known of the values: peaked (in a small part) or atoms (in single cells)."
+    )
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        return {**super().told(usual), "hint": None if self.hint is None else _hint("hint", self.hint)}
+
+
+@dataclass(frozen=True)
+class SomeCells(HintedCells):
+    """Options for a grid, a hint, and perhaps a few edges below which alone records are counted."""
+
+    some: SomeEdges = SomeEdges()
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        found = super().told(usual)
+        return {**found, "at": self.some.of(found["grid"])}
+
+
+@dataclass(frozen=True)
+class Thresholded(CellOptions):
+    """Options for a grid of scores, and for the thresholds of a ROC curve."""
+
+    cuts: str = option(
+        "quantiles|medians|fixed",
+        "Thresholds: at private quantiles of the scores, at private medians of medians, or fixed by the grid.",
+        "quantiles",
+    )
+    some: SomeEdges = SomeEdges()
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        found = super().told(usual)
+        return {**found, "cuts": _cuts("cuts", self.cuts), "at": self.some.of(found["grid"])}
+
+
+# Options for labels of two classes, and for scores.
+
+
+@dataclass(frozen=True)
+class TwoClasses(Asked):
+    """Options for the labels of two classes, and for scores."""
+
+    label: str = option("NAME", "The column of true labels.")
+    score: str = option("NAME", "The column of scores, high ones positive; or @FILE, a model.", read=scores_of)
+    pos_label: str = option("LABEL", "The positive label; other labels are missing.", "1", one_label)
+    neg_label: str | None = perhaps(
+        "LABEL", "The negative label; not needed where the positive one is 1, 0, -1, true or false.", one_label
+    )
+
+
+@dataclass(frozen=True)
+class ScoreOptions(TwoClasses):
+    """Options for labels of two classes, for scores, and for a statement on the model."""
+
+    model: str = option("TEXT", "What pictures and JSON say about the model.", "the model is taken as public")
+
+
+# Groups of one option each.
+
+
+ONE_COLUMN = only(column=option("NAME", A_COLUMN))
+SHARES = only(at=option("P,P,P", "Shares of records between 0 and 1.", "0.25,0.5,0.75", numbers))
+MOMENTS = only(moments=option("N", "2: count, sum, mean and variance; 1: no variance, and less noise.", "2", whole))
+COVERAGE = only(
+    coverage=option("P", "The share of records to be covered; in residual plots, by both bounds.", read=amount)
+)
+ORIGIN = only(
+    model=option(
+        "public|disjoint|private",
+        "How the model was made: it is public, was trained on disjoint records, or is itself private.",
+        read=_model,
+    )
+)
+BINS = only(
+    bins=option(
+        "N", "Bins at most: at least 2. They are cut at private quantiles; small ones are joined.", "16", several
+    )
+)
+GROUPS = only(
+    groups=perhaps(
+        "N", "Groups cut at private quantiles: at least 2. If left out, 3 to 20, by records and privacy loss.", several
+    )
+)
+CELLS = only(cells=option("N", "Cells along each axis: 256 at most.", "64", whole))
