@@ -187,8 +187,7 @@ def cdf(values: Values, *, grid: Grid, label: str = "value", hint: Hint | None =
     >>> bool(abs(curve.cdf(6) - 2 / 3) < 0.05)
     True
     """
-    question = curves.CdfQuestion(label, grid, hint=hint)
-    curve: CDF = asked(question, named(label, values), **paid)
+    curve: CDF = asked(curves.CdfQuestion(label, grid, hint=hint), named(label, values), **paid)
     return curve
 
 
@@ -214,8 +213,7 @@ def quantiles(
     """
     from .curves.quantiles import shares
 
-    question = curves.QuantilesQuestion(label, grid, shares("p", p), hint=hint)
-    return asked(question, named(label, values), **paid)
+    return asked(curves.QuantilesQuestion(label, grid, shares("p", p), hint=hint), named(label, values), **paid)
 
 
 @in_one_call
@@ -229,8 +227,7 @@ def histogram(values: Values, *, grid: Grid, label: str = "value", **paid: Unpac
     >>> bool(abs(bars.count[1] - 200) < 40)
     True
     """
-    question = curves.HistogramQuestion(label, grid)
-    bars: Histogram = asked(question, named(label, values), **paid)
+    bars: Histogram = asked(curves.HistogramQuestion(label, grid), named(label, values), **paid)
     return bars
 
 
@@ -426,8 +423,7 @@ def bounds(values: Values, *, unit: float, coverage: Exact, label: str = "value"
     >>> (found.lower, found.upper)
     (-8.0, 8.0)
     """
-    question = curves.BoundsQuestion(label, unit, coverage)
-    return asked(question, named(label, values), **paid)
+    return asked(curves.BoundsQuestion(label, unit, coverage), named(label, values), **paid)
 
 
 def compare(private: Any, question: Question[Any], public: Any) -> Comparison:
@@ -499,8 +495,7 @@ def histogram2d(
     True
     """
     names = _two(labels)
-    question = curves.Histogram2DQuestion(*names, x_grid, y_grid)
-    return asked(question, pair(x, y, ("x", "y"), names), **paid)
+    return asked(curves.Histogram2DQuestion(*names, x_grid, y_grid), pair(x, y, ("x", "y"), names), **paid)
 
 
 @in_one_call
@@ -515,8 +510,7 @@ def summary(values: Values, *, bounds: tuple[float, float], label: str = "value"
     >>> bool(abs(ages.mean - 50) < 2 and abs(ages.variance - 866.7) < 100)
     True
     """
-    question = curves.SummaryQuestion(label, *_ends(bounds))
-    found: Summary = asked(question, named(label, values), **paid)
+    found: Summary = asked(curves.SummaryQuestion(label, *_ends(bounds)), named(label, values), **paid)
     return found
 
 
@@ -534,8 +528,7 @@ def mean(values: Values, *, bounds: tuple[float, float], label: str = "value", *
     >>> bool(abs(ages.mean - 50) < 2)
     True
     """
-    question = curves.MeanQuestion(label, *_ends(bounds))
-    found: Summary = asked(question, named(label, values), **paid)
+    found: Summary = asked(curves.MeanQuestion(label, *_ends(bounds)), named(label, values), **paid)
     return found
 
 
@@ -566,8 +559,7 @@ def sum(values: Values, *, bounds: tuple[float, float], label: str = "value", **
     >>> bool(abs(ages.sum - 150_000) < 5000)
     True
     """
-    question = curves.SumQuestion(label, *_ends(bounds))
-    found: Summary = asked(question, named(label, values), **paid)
+    found: Summary = asked(curves.SumQuestion(label, *_ends(bounds)), named(label, values), **paid)
     return found
 
 
@@ -582,8 +574,7 @@ def variance(values: Values, *, bounds: tuple[float, float], label: str = "value
     >>> bool(abs(ages.variance - 866.7) < 100)
     True
     """
-    question = curves.VarianceQuestion(label, *_ends(bounds))
-    found: Summary = asked(question, named(label, values), **paid)
+    found: Summary = asked(curves.VarianceQuestion(label, *_ends(bounds)), named(label, values), **paid)
     return found
 
 
@@ -609,6 +600,5 @@ def survival(
     True
     """
     table = pair(time, event, ("time", "event"))
-    question = curves.SurvivalQuestion("time", "event", grid, came=came, censored=censored)
-    found: Survival = asked(question, table, **paid)
+    found: Survival = asked(curves.SurvivalQuestion("time", "event", grid, came=came, censored=censored), table, **paid)
     return found

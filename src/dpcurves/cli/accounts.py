@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
 
 from ..arguments import Refused
-from .option_groups import Command, argument, option, perhaps, switch, whole
+from .option_groups import Command, whole
 from .options import ACCOUNT, Price, Promise
 from .refusal import Misuse, named
 from .terminal import say, terminal
@@ -91,70 +92,26 @@ def require_kept(promise: Promise, account: Account) -> None:
         raise Misuse(error.argument, error.rule) from None
 
 
-# Options that several of the commands take.
-
-
-@dataclass(frozen=True)
-class LedgerPlace:
-    """Argument for the URL of the ledger."""
-
-    url: str = argument("URL", "sqlite:///budget.db, or postgresql+psycopg://user@host/database.")
-
-
-@dataclass(frozen=True)
-class AllowanceAccount(LedgerPlace):
-    """Options for a ledger and the name of an account; it may be left out in a ledger with a single account."""
-
-    dataset: str | None = perhaps("NAME", ACCOUNT)
-
-    def opened(self) -> tuple[Ledger, str]:
-        """The ledger, and the name of its account."""
-        ledger = ledger_at(self.url)
-        return ledger, account_of(ledger, self.dataset).dataset
-
-
-@dataclass(frozen=True)
-class Owner:
-    """Options for the project, and the analyst, that an allowance belongs to."""
-
-    project: str = option("NAME", "The project that may spend so much of the cap.")
-    analyst: str | None = perhaps("NAME", "One of the project, who may spend so much of its allowance.")
-
-
-@dataclass(frozen=True)
-class Total:
-    """Option that lets sibling allowances add up to more than the cap or allowance above them."""
-
-    may_exceed: bool = switch(
-        "Let the allowances in one dataset or project add up to more than its own.", "--may-exceed"
-    )
-
-
-@dataclass(frozen=True)
-class NewAccount(LedgerPlace):
-    """Options for a ledger and the name of a new account."""
-
-    dataset: str = option("NAME", "A name for the dataset; the same records keep the same name.")
-
-
-@dataclass(frozen=True)
-class OneAccount(LedgerPlace):
-    """Options for a ledger and the name of a single account; left out, all accounts are shown."""
-
-    dataset: str | None = perhaps("NAME", "Show this account only.")
-
-
-@dataclass(frozen=True)
-class KeptHead(LedgerPlace):
-    """Options for a ledger and the head of the hash chain that was printed earlier."""
-
-    head: str | None = perhaps("HEAD", "What `dpcurves ledger head` printed before: finds an older copy.")
-
-
 # Commands that set and show the allowances of projects and analysts within an account's cap.
 
 
-def allow(account: AllowanceAccount, owner: Owner, most: Price, total: Total) -> None:
+Url = Annotated[str, Argument(metavar="URL", help="sqlite:///budget.db, or postgresql+psycopg://user@host/database.")]
+OneOfSeveral = Annotated[str | None, Option(help=ACCOUNT, metavar="NAME")]
+
+
+def allow(
+    *,
+    url: Url,
+    dataset: OneOfSeveral = None,
+    project: Annotated[str, Option(help="The project that may spend so much of the cap.", metavar="NAME")],
+    analyst: Annotated[
+        str | None, Option(help="One of the project, who may spend so much of its allowance.", metavar="NAME")
+    ] = None,
+    most: Price,
+    may_exceed: Annotated[
+        bool, Option("--may-exceed", help="Let the allowances in one dataset or project add up to more than its own.")
+    ] = False,
+) -> None:
     """Set the allowance of a project within a cap, or of an analyst within the project's allowance.
 
     It replaces the previous allowance; what was spent stays spent. Allowances divide a budget fairly; privacy
@@ -164,39 +121,46 @@ def allow(account: AllowanceAccount, owner: Owner, most: Price, total: Total) ->
     """
     from ..ledger import Allowance, Together
 
-    loss, (ledger, dataset) = most.loss(), account.opened()
-    together = Together.MAY_EXCEED if total.may_exceed else Together.WITHIN
+    loss, ledger = most.loss(), ledger_at(url)
+    name = account_of(ledger, dataset).dataset
+    together = Together.MAY_EXCEED if may_exceed else Together.WITHIN
     with named("epsilon" if most.rho is None else "rho", "allowance", "rho"):
-        ledger.allow(Allowance(dataset, owner.project, loss, owner.analyst), together)
-    _show_allowances(ledger, dataset)
+        ledger.allow(Allowance(name, project, loss, analyst), together)
+    show_allowances(url=url, dataset=name)
 
 
-def show_allowances(account: AllowanceAccount) -> None:
+def show_allowances(*, url: Url, dataset: OneOfSeveral = None) -> None:
     """Show the spending of projects and analysts against their allowances.
 
     Example: dpcurves ledger allowance show sqlite:///budget.db
     """
-    _show_allowances(*account.opened())
-
-
-ALLOWANCE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"set": allow, "show": show_allowances})
-
-
-def _show_allowances(ledger: Ledger, dataset: str) -> None:
     from ..display import BalanceReport, allowance_table
 
-    statement = ledger.statement(dataset)
+    ledger = ledger_at(url)
+    statement = ledger.statement(account_of(ledger, dataset).dataset)
     if not statement.allowances:
-        say(terminal(), f"there are no allowances in {dataset!r}; {statement.left} of its cap is left")
+        account = statement.account.dataset
+        say(terminal(), f"there are no allowances in {account!r}; {statement.left} of its cap is left")
         return
     table = allowance_table(BalanceReport.of(statement))
     say(terminal(), table, "allowances divide the cap; the cap alone guarantees privacy")
 
 
+ALLOWANCE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"set": allow, "show": show_allowances})
+
+
 # Commands for accounts of privacy loss: create, show, verify, and print the head of the hash chain.
 
 
-def create(account: NewAccount, cap: Price, promise: Promise) -> None:
+def create(
+    *,
+    url: Url,
+    dataset: Annotated[
+        str, Option(help="A name for the dataset; the same records keep the same name.", metavar="NAME")
+    ],
+    cap: Price,
+    promise: Promise,
+) -> None:
     """Open an account.
 
     Its cap and its privacy guarantee never change. The ledger is made if there is none.
@@ -205,43 +169,51 @@ def create(account: NewAccount, cap: Price, promise: Promise) -> None:
     """
     from ..ledger import Account, Ledger
 
-    require_lasting(account.url)
-    facts = Account(account.dataset, promise.neighbours(), promise.protected(), cap.loss())
-    ledger = Ledger.open(account.url)
-    ledger.create(facts)
-    _show(ledger.statement(facts.dataset))
+    require_lasting(url)
+    account = Account(dataset, promise.neighbours(), promise.protected(), cap.loss())
+    ledger = Ledger.open(url)
+    ledger.create(account)
+    _show(ledger.statement(dataset))
 
 
-def show(account: OneAccount) -> None:
+def show(
+    *, url: Url, dataset: Annotated[str | None, Option(help="Show this account only.", metavar="NAME")] = None
+) -> None:
     """Show the privacy loss spent, and the budget left.
 
     Example: dpcurves ledger show sqlite:///budget.db
     """
-    ledger = ledger_at(account.url)
-    accounts = ledger.accounts() if account.dataset is None else (account_of(ledger, account.dataset),)
+    ledger = ledger_at(url)
+    accounts = ledger.accounts() if dataset is None else (account_of(ledger, dataset),)
     if not accounts:
         say(terminal(), "there is no account in this ledger")
     for found in accounts:
         _show(ledger.statement(found.dataset))
 
 
-def verify(kept: KeptHead) -> None:
+def verify(
+    *,
+    url: Url,
+    head: Annotated[
+        str | None, Option(help="What `dpcurves ledger head` printed before: finds an older copy.", metavar="HEAD")
+    ] = None,
+) -> None:
     """Check that nothing was changed without the key.
 
     Example: dpcurves ledger verify sqlite:///budget.db
     """
-    verified = ledger_at(kept.url).verify(kept.head)
+    verified = ledger_at(url).verify(head)
     say(terminal(), f"verified: {verified.entries} entries, none changed without the key; head {verified.head}")
 
 
-def head(place: LedgerPlace) -> None:
+def head(url: Url) -> None:
     """Print the last hash of the ledger's chain.
 
     Keep it elsewhere and give it to `verify` later: it finds an older copy that was put in the place of the ledger.
 
     Example: dpcurves ledger head sqlite:///budget.db
     """
-    say(terminal(), ledger_at(place.url).head())
+    say(terminal(), ledger_at(url).head())
 
 
 LEDGER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(

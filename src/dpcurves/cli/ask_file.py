@@ -138,7 +138,13 @@ def opened_session(terms: Terms, loss: PrivacyLoss) -> Session:
     """Open a session on the table, charged to the ledger; without one, to a budget in memory that is not recorded."""
     from ..session import Session
 
-    ledger, account = _lasting(terms) if terms.payer.ledger is not None else _forgetful(terms, loss)
+    ledger: Ledger | str
+    if terms.payer.ledger is None:
+        ledger, account = "sqlite://", _forgetful(terms, loss)
+    else:
+        ledger = ledger_at(terms.payer.ledger)
+        account = account_of(ledger, terms.payer.dataset)
+        require_kept(terms.promise, account)
     unit = account.unit
     return Session(
         terms.source.records(), budget=account.cap, adjacency=account.neighbours, unit=unit.column or None,
@@ -147,21 +153,14 @@ def opened_session(terms: Terms, loss: PrivacyLoss) -> Session:
     )  # fmt: skip
 
 
-def _lasting(terms: Terms) -> tuple[Ledger, Account]:
-    ledger = ledger_at(terms.payer.ledger or "")
-    account = account_of(ledger, terms.payer.dataset)
-    require_kept(terms.promise, account)
-    return ledger, account
-
-
-def _forgetful(terms: Terms, loss: PrivacyLoss) -> tuple[str, Account]:
+def _forgetful(terms: Terms, loss: PrivacyLoss) -> Account:
     from ..ledger import Account, Currency
 
     for option, value in (("dataset", terms.payer.dataset), ("request-id", terms.payer.request_id)):
         if value is not None:
             raise Misuse(option, "it means something in a ledger only; name one with --ledger")
     budget = Currency.of(loss).budget(loss)
-    return "sqlite://", Account("data", terms.promise.neighbours(), terms.promise.protected(), budget)
+    return Account("data", terms.promise.neighbours(), terms.promise.protected(), budget)
 
 
 @contextmanager

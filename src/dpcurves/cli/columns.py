@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from .ask_file import distributions_compared, survival_compared
 from .option_groups import Asked, categories, chosen, numbers, one_label, option, perhaps, size
+from .options import A_COLUMN, ColumnOptions, grid_of
 from .refusal import Misuse, named
-from .table_options import A_COLUMN, ColumnOptions, grid_of
 from .views import MOST_BANDED, PlainView, ResultView, Shown
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ class QuantilesView(ResultView):
     """Quantiles with their intervals."""
 
     def tables(self, curve: Quantiles) -> list[Shown]:
-        from ..curves.result import ends_of
         from ..display import span, standing
 
         known = curve.intervals(self.sure.level)
@@ -56,7 +55,7 @@ class QuantilesView(ResultView):
             "x": [standing(x, *cell, known_to=width) for x, cell, width in places],
             "cell": [span(*cell) for cell in curve.cells.tolist()],
         }
-        return [self.shown(curve, columns, ends_of(curve.intervals))]
+        return [self.shown(curve, columns)]
 
 
 class HistogramView(ResultView):
@@ -262,12 +261,9 @@ class ContingencyView(ResultView):
     """The test, and a row for each pair of categories."""
 
     def tables(self, curve: Contingency) -> list[Shown]:
-        from ..curves.result import ends_of
-
         frame = dict(curve._columns())
         shares = {name.replace("_", " "): frame.pop(name) for name in ("row_share", "column_share")}
-        ends = ends_of(curve.intervals)
-        return [self.shown(curve, frame, ends, head=f"{curve.test}\n", after=shares, most=MOST_PAIRS)]
+        return [self.shown(curve, frame, head=f"{curve.test}\n", after=shares, most=MOST_PAIRS)]
 
 
 # Count, sum, mean and variance of a column.
@@ -292,11 +288,11 @@ class SummaryView(ResultView):
     """View with a row for each statistic, with its intervals."""
 
     def tables(self, curve: Summary) -> list[Shown]:
-        from ..curves.result import EACH, ends_of
+        from ..curves.result import EACH
         from ..display import numeral
 
         columns = {"statistic": list(curve.statistics), "value": [numeral(each) for each in curve.statistics.values()]}
-        return [self.shown(curve, columns, ends_of(curve.intervals), EACH, head=f"{curve.clamped}\n")]
+        return [self.shown(curve, columns, what=EACH, head=f"{curve.clamped}\n")]
 
 
 class SummariesView(ResultView):

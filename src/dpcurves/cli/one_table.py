@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from . import columns
+from . import options as of
 from . import scores as models
-from . import table_options as of
 from .ask_file import Terms, asks, question_of
 from .option_groups import Command
-from .options import Split
 from .output import Output
 from .studies import study
 from .views import BinnedResidualsView, HosmerLemeshowView, ResultView, RocView
@@ -35,7 +34,7 @@ def scores(
 STATISTICS = columns.SummaryView, columns.SummariesView
 COMMANDS = (
     asks(
-        "cdf", "CdfQuestion", [of.SmoothColumn, of.SomeCells, Split], [ResultView, columns.QuartilesView],
+        "cdf", "CdfQuestion", [of.SmoothColumn, of.SomeCells, of.Split], [ResultView, columns.QuartilesView],
         title="The distribution function of a column.",
         example="flights.csv --column arr_delay --grid -100:1300:4096",
         more="With --at or --points it is counted at a few edges only. Other edges, and quantiles along the same fine "
@@ -50,33 +49,33 @@ COMMANDS = (
         last=lambda question, view: question.searched_at(view.sure.level),
     ),
     asks(
-        "histogram", "HistogramQuestion", [of.ColumnOptions, of.CellOptions, Split],
+        "histogram", "HistogramQuestion", [of.ColumnOptions, of.CellOptions, of.Split],
         [columns.HistogramView, columns.HistogramsView],
         title="Counts of records in cells.",
         example="flights.csv --column arr_delay --grid -60:180:16",
     ),
     asks(
-        "summary", "SummaryQuestion", [columns.Bounded, of.MOMENTS, Split], STATISTICS,
+        "summary", "SummaryQuestion", [columns.Bounded, of.MOMENTS, of.Split], STATISTICS,
         title="Count, sum, mean and variance of a column.",
         example="flights.csv --column arr_delay --bounds -60:180",
     ),
     asks(
-        "count", "CountQuestion", [of.ONE_COLUMN, Split], STATISTICS,
+        "count", "CountQuestion", [of.ONE_COLUMN, of.Split], STATISTICS,
         title="Number of records that have a value in a column.",
         example="flights.csv --column arr_delay", adjacency="add-remove",
     ),
     asks(
-        "sum", "SumQuestion", [columns.Bounded, Split], STATISTICS,
+        "sum", "SumQuestion", [columns.Bounded, of.Split], STATISTICS,
         title="The sum of a column, with its count and mean.",
         example="flights.csv --column arr_delay --bounds 0:180",
     ),
     asks(
-        "mean", "MeanQuestion", [columns.Bounded, Split], STATISTICS,
+        "mean", "MeanQuestion", [columns.Bounded, of.Split], STATISTICS,
         title="The mean of a column, with its count, sum and variance.",
         example="flights.csv --column arr_delay --bounds -60:180",
     ),
     asks(
-        "variance", "VarianceQuestion", [columns.Bounded, Split], STATISTICS,
+        "variance", "VarianceQuestion", [columns.Bounded, of.Split], STATISTICS,
         title="The variance of a column, with its count, sum and mean.",
         example="flights.csv --column arr_delay --bounds -60:180",
     ),
@@ -86,7 +85,7 @@ COMMANDS = (
         example="flights.csv --rows carrier --row-categories UA,AA --columns late --column-categories 0,1",
     ),
     asks(
-        "survival", "SurvivalQuestion", [columns.Observed, of.CellOptions, Split],
+        "survival", "SurvivalQuestion", [columns.Observed, of.CellOptions, of.Split],
         [columns.SurvivalView, columns.SurvivalsView],
         title="The time until an event, with censored records.",
         example="patients.csv --time months --event died --grid 0:60:60",

@@ -10,13 +10,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import MISSING, field, fields, is_dataclass, make_dataclass
 from fractions import Fraction
 from functools import wraps
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, signature
 from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, TypeVar, get_type_hints
 
-from typer import Argument, Option
+from typer import Option
 
 from .refusal import Misuse, as_typed
 
@@ -174,16 +174,6 @@ def perhaps(takes: str, told: str, read: Reader | None = None) -> Any:
     return option(takes, told, None, read)
 
 
-def switch(told: str, *names: str, default: bool = False) -> Any:
-    """Declare a field as an option without a value."""
-    return field(default=default, metadata={"typer": Option(*names, help=told)})
-
-
-def argument(takes: str, told: str) -> Any:
-    """Declare a field as an argument."""
-    return field(metadata={"typer": Argument(metavar=takes, help=told)})
-
-
 class Asked:
     """Base of option groups that say something of a question."""
 
@@ -193,7 +183,7 @@ class Asked:
         Raises:
             Misuse: an option is of the wrong form.
         """
-        given = {each.name: (getattr(self, each.name), each.metadata["read"]) for each in fields(self)}  # type: ignore[arg-type]
+        given = {each.name: (getattr(self, each.name), each.metadata.get("read")) for each in fields(self)}  # type: ignore[arg-type]
         return {
             name: text if read is None or text is None else read(name.replace("_", "-"), text)
             for name, (text, read) in given.items()
@@ -207,30 +197,32 @@ def only(**options: Any) -> Group:
 
 
 def groups_of(command: Command) -> dict[str, Group]:
-    """Dataclasses of a command's parameters, by parameter name."""
-    return {name: hint for name, hint in get_type_hints(command).items() if name != "return"}
+    """Dataclasses of a command's parameters, and its annotated options, by parameter name."""
+    return {name: hint for name, hint in get_type_hints(command, include_extras=True).items() if name != "return"}
 
 
 def with_options(command: Command, standing: Mapping[str, str] = NOTHING, said: Collection[str] = ()) -> Command:
     """Make a command take the fields of its dataclasses one by one.
 
-    Every parameter of `command` is a dataclass. Its fields are declared as options, or are groups of options again;
-    together they are what is shown by ``--help``, in this order.
+    Every parameter of `command` is annotated as an option, or is a dataclass. Its fields are declared as options, or
+    are groups of options again; together they are what is shown by ``--help``, in this order.
 
     Args:
         command: Function that the command calls.
         standing: Defaults of required options, by their metavar; an empty default means the name of the option itself.
         said: Names of fields that become no options, because their values are given elsewhere.
     """
-    groups = groups_of(command)
-    every = [parameter for group in groups.values() for parameter in parameters_of(group, standing)]
+    groups, own, unsaid = groups_of(command), signature(command).parameters, dict.fromkeys(said)
+    every: list[Parameter] = []
+    for name, group in groups.items():
+        every += parameters_of(group, standing) if is_dataclass(group) else [own[name].replace(annotation=group)]
     parameters = [parameter for parameter in every if parameter.name not in said]
-    unsaid = dict.fromkeys(said)
 
     @wraps(command)
     def flat(**values: Any) -> None:
         with as_typed(values):
-            command(**{name: filled(group, {**unsaid, **values}) for name, group in groups.items()})
+            given = {**unsaid, **values}
+            command(**{name: filled(it, given) if is_dataclass(it) else given[name] for name, it in groups.items()})
 
     flat.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

@@ -8,9 +8,11 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from .option_groups import chance, option, perhaps, switch
+from typer import Option
+
+from .option_groups import chance, option, perhaps
 from .refusal import Misuse, Undelivered
 from .terminal import say_plainly, terminal
 
@@ -74,7 +76,9 @@ class Output:
     )
     plot: str | None = perhaps("FILE", "Draw the curve: a file that ends in .svg, .png or .pdf.")
     level: str = option("P", "The confidence level of bands and intervals.", "0.95")
-    population: bool = switch("Show intervals for the population the records were drawn from, too.", default=True)
+    population: Annotated[bool, Option(help="Show intervals for the population the records were drawn from, too.")] = (
+        True
+    )
 
     def certainty(self) -> float:
         """Confidence level of bands and intervals."""

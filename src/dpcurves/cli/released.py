@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
 
 from ..arguments import Refused
 from .ask_file import deliver, delivering
-from .option_groups import Command, argument, numbers, option, perhaps
+from .option_groups import Command, numbers
 from .output import InputFile, Output, object_of, text_of
 from .refusal import Misuse
 from .terminal import say, terminal
@@ -22,39 +23,17 @@ if TYPE_CHECKING:
 SHOWN = "0.01,0.05,0.1,0.25,0.5,0.75,0.9,0.95,0.99"
 
 
-@dataclass(frozen=True)
-class Both:
-    """A curve in a file, the question that it answers, and public records."""
-
-    curve: str = argument("CURVE", "A released curve, as --json wrote it.")
-    public: str = argument("PUBLIC", "Public records: a CSV or Parquet file.")
-    question: str = option("FILE", "The question that the curve answers: a JSON object as in a study.")
-    plot: str | None = perhaps("FILE", "Draw both: a file that ends in .svg, .png or .pdf.")
-
-    def released(self) -> Any:
-        """The released curve. Refused where the file holds none of a comparable kind."""
-        from ..curves.comparison import MEASURES
-
-        text = text_of("curve", self.curve)
-        try:
-            kind = object_of("curve", text).get("kind")
-            (found,) = (each for each in MEASURES if kind == each.KIND)
-        except ValueError:
-            kinds = ", ".join(each.KIND for each in MEASURES)
-            raise Misuse("curve", f"a file of one of these is needed: {kinds}") from None
-        return found.from_json(text)
-
-    def asked(self) -> Any:
-        """The question. Refused where the file has none."""
-        from ..curves.question_json import question_from_json
-
-        try:
-            return question_from_json(object_of("question", text_of("question", self.question)))
-        except Refused as error:
-            raise Misuse("question", str(error)) from None
-
-
-def compare(both: Both) -> None:
+def compare(
+    *,
+    curve: Annotated[str, Argument(metavar="CURVE", help="A released curve, as --json wrote it.")],
+    public: Annotated[str, Argument(metavar="PUBLIC", help="Public records: a CSV or Parquet file.")],
+    question: Annotated[
+        str, Option(help="The question that the curve answers: a JSON object as in a study.", metavar="FILE")
+    ],
+    plot: Annotated[
+        str | None, Option(help="Draw both: a file that ends in .svg, .png or .pdf.", metavar="FILE")
+    ] = None,
+) -> None:
     """Compare a released curve with the same curve of a public table.
 
     The public table is counted without noise; nothing is asked of the confidential one, so there is no privacy loss.
@@ -64,28 +43,35 @@ def compare(both: Both) -> None:
     from ..display import headless_axes
     from ..shortcuts import compare as compared
 
-    output = Output(plot=both.plot)
-    _require_free(output, both.curve, both.public, both.question)
-    found = compared(both.released(), both.asked(), both.public)
+    output = Output(plot=plot)
+    _require_free(output, curve, public, question)
+    released = _comparable(curve)
+    found = compared(released, _question(question), public)
     say(terminal(), found.verdict)
     _say_written(output, output.write_plot(lambda: found.plot(ax=headless_axes(type(found.private).SIZE))))
 
 
-@dataclass(frozen=True)
-class CurveFiles:
-    """Arguments for two files of released distribution functions, and the option for shares of records."""
+def _comparable(file: str) -> Any:
+    """The released curve of a file. Refused where it holds none of a comparable kind."""
+    from ..curves.comparison import MEASURES
 
-    first: str = argument("FIRST", "A distribution function, as --json wrote it: along x.")
-    second: str = argument("SECOND", "Another one: along y.")
-    p: str = option("P,P,...", "Shares of records, between 0 and 1.", SHOWN)
+    text = text_of("curve", file)
+    try:
+        kind = object_of("curve", text).get("kind")
+        (found,) = (each for each in MEASURES if kind == each.KIND)
+    except ValueError:
+        kinds = ", ".join(each.KIND for each in MEASURES)
+        raise Misuse("curve", f"a file of one of these is needed: {kinds}") from None
+    return found.from_json(text)
 
-    def read(self) -> QuantileQuantile:
-        """Quantiles of both distributions. Refused where a file has no distribution function, or a share is none."""
-        first, second = _distribution("first", self.first), _distribution("second", self.second)
-        try:
-            return first.quantile_quantile(second, numbers("p", self.p))
-        except Refused as error:
-            raise Misuse("p", error.rule) from None
+
+def _question(file: str) -> Any:
+    from ..curves.question_json import question_from_json
+
+    try:
+        return question_from_json(object_of("question", text_of("question", file)))
+    except Refused as error:
+        raise Misuse("question", str(error)) from None
 
 
 def _distribution(argument: str, file: str) -> CDF:
@@ -118,17 +104,27 @@ class QuantileQuantileView(ResultView):
         return [found[0]._replace(headline=found[0].headline + self.left_out(curve.privacy)), *found[1:]]
 
 
-def qq(pair: CurveFiles, output: Output) -> None:
+def qq(
+    *,
+    first: Annotated[str, Argument(metavar="FIRST", help="A distribution function, as --json wrote it: along x.")],
+    second: Annotated[str, Argument(metavar="SECOND", help="Another one: along y.")],
+    p: Annotated[str, Option(help="Shares of records, between 0 and 1.", metavar="P,P,...")] = SHOWN,
+    output: Output,
+) -> None:
     """Quantiles of a released distribution against those of another one.
 
     Both are read from files, and no data are opened, so there is no privacy loss. On the diagonal they are equal.
 
     Example: dpcurves qq before.json after.json --plot qq.svg
     """
-    _require_free(output, pair.first, pair.second)
-    view, found = QuantileQuantileView.of(output), pair.read()
+    _require_free(output, first, second)
+    view, one, other = QuantileQuantileView.of(output), _distribution("first", first), _distribution("second", second)
+    try:
+        found = one.quantile_quantile(other, numbers("p", p))
+    except Refused as error:
+        raise Misuse("p", error.rule) from None
     with delivering() as part:
-        written = deliver(part, f"quantiles of {pair.second} against {pair.first}", found, view, output)
+        written = deliver(part, f"quantiles of {second} against {first}", found, view, output)
     _say_written(output, written)
 
 

@@ -8,10 +8,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from .option_groups import Asked, categories, category, chosen, numbers, one_number, option, perhaps, several, size
-from .options import Split
+from .options import Split, scores_of
 from .output import Covering
 from .refusal import Misuse
-from .table_options import scores_of
 from .views import PlainView, ResultView, Shown, drawn
 
 if TYPE_CHECKING:
@@ -65,13 +64,13 @@ class ScoresView(ResultView):
     read: Callable[[Scores], Any]
 
     def tables(self, curve: Scores) -> list[Shown]:
-        from ..curves.result import EACH, ends_of
+        from ..curves.result import EACH
         from ..display import RECORDS
 
         columns = {
             "reading": [each.key for each in curve.readings], "value": [curve.value(each) for each in curve.readings]
         }  # fmt: skip
-        first = self.shown(curve, columns, ends_of(curve.intervals), EACH)
+        first = self.shown(curve, columns, what=EACH)
         if self.show == NUMBERS:
             return [first]
         frame = self.read(curve).to_frame(level=self.sure.level)

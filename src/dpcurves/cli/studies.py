@@ -8,11 +8,13 @@ from functools import partial
 from math import isnan
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
 
 from .ask_file import FORGETFUL, Terms, opened_session, quietly, told_after_charge
 from .columns import ALPHA
-from .option_groups import Command, argument, groups_of, option, perhaps, switch, whole
+from .option_groups import Command, groups_of, perhaps, whole
 from .options import ACCOUNT, Payer, Price, Promise, SourceOptions, Units
 from .output import Output, text_of
 from .refusal import Misuse
@@ -166,80 +168,56 @@ def rehearsed(question: Question[Any], loss: PrivacyLoss, promise: Promise, unit
 # Studies: the command that asks the questions of a file under one budget, and writes all answers to a folder.
 
 
-@dataclass(frozen=True)
-class StudyFile:
-    """Argument for a file that lists questions."""
-
-    study: str = argument("STUDY", "A TOML or JSON file: epsilon or rho, and questions.")
-
-    def read(self) -> Study:
-        """The study. Raises `Misuse` if the file cannot be read, and `ValueError` if it describes no study."""
-        from ..study import Study
-
-        try:
-            text = Path(self.study).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is no text"
-            raise Misuse("study", f"{self.study!r} cannot be read ({reason})") from None
-        return Study.read(text)
-
-
-@dataclass(frozen=True)
-class StudyAccount:
-    """Options for the ledger and account that a study is charged to."""
-
-    ledger: str | None = perhaps("URL", "The ledger that is charged; with one, a second run is free.")
-    dataset: str | None = perhaps("NAME", ACCOUNT)
-
-
-@dataclass(frozen=True)
-class StudyTable:
-    """Options for the table of a study, the privacy guarantee, and the account."""
-
-    source: SourceOptions
-    promise: Promise
-    units: Units
-    account: StudyAccount
-
-
-@dataclass(frozen=True)
-class Folder:
-    """Options for the output folder, and for a dry run."""
-
-    out: str = option("DIR", "The folder for curves, pictures and the page of all of them.", "study")
-    dry_run: bool = switch("Show prices and errors; open no data, spend nothing.", "--dry-run")
-
-
-def study(file: StudyFile, table: StudyTable, folder: Folder) -> None:
+def study(
+    *,
+    study: Annotated[str, Argument(metavar="STUDY", help="A TOML or JSON file: epsilon or rho, and questions.")],
+    source: SourceOptions,
+    promise: Promise,
+    units: Units,
+    ledger: Annotated[
+        str | None, Option(help="The ledger that is charged; with one, a second run is free.", metavar="URL")
+    ] = None,
+    dataset: Annotated[str | None, Option(help=ACCOUNT, metavar="NAME")] = None,
+    out: Annotated[str, Option(help="The folder for curves, pictures and the page of all of them.", metavar="DIR")] = (
+        "study"
+    ),
+    dry_run: Annotated[bool, Option("--dry-run", help="Show prices and errors; open no data, spend nothing.")] = False,
+) -> None:
     """Many questions under one budget, from a file.
 
     Each curve is written as JSON and as a picture, and all of them as one page. Run again, it is free.
 
     Example: dpcurves study questions.toml flights.parquet --ledger sqlite:///budget.db --out answers
     """
-    asked = file.read()
-    if folder.dry_run:
+    from ..study import Study
+
+    try:
+        text = Path(study).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise Misuse("study", f"{study!r} cannot be read ({reason})") from None
+    asked = Study.read(text)
+    if dry_run:
         for each in asked.asked:
             say(terminal(), f"{each.name}:")
-            rehearsed(each.question, asked.price(each), table.promise, table.units)
+            rehearsed(each.question, asked.price(each), promise, units)
         say(terminal(), f"together: {asked.loss}")
         return
     price = Price(epsilon=str(asked.loss.epsilon)) if asked.loss.epsilon is not None else Price(rho=str(asked.loss.rho))
-    payer = Payer(table.account.ledger, table.account.dataset, None)
-    terms = Terms(table.source, price, table.promise, table.units, payer)
-    out = Path(folder.out)
+    terms = Terms(source, price, promise, units, Payer(ledger, dataset, None))
+    folder = Path(out)
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Misuse("out", f"{str(out)!r} cannot be made ({error.strerror})") from None
-    outputs = [Output(str(out / f"{each.name}.json"), str(out / f"{each.name}.svg")) for each in asked.asked]
+        raise Misuse("out", f"{str(folder)!r} cannot be made ({error.strerror})") from None
+    outputs = [Output(str(folder / f"{each.name}.json"), str(folder / f"{each.name}.svg")) for each in asked.asked]
     for output in outputs:
         output.require_writable()
     with opened_session(terms, asked.loss) as session, told_after_charge(terms.payer):
         summaries = _answered(asked, session, outputs)
-        _write_page(out, summaries, session)
-    say(terminal(), f"written: {len(asked.asked)} curves, their pictures and index.html in {folder.out!r}")
-    if payer.ledger is None:
+        _write_page(folder, summaries, session)
+    say(terminal(), f"written: {len(asked.asked)} curves, their pictures and index.html in {out!r}")
+    if ledger is None:
         tell(FORGETFUL)
 
 

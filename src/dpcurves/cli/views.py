@@ -114,17 +114,22 @@ class ResultView:
         self,
         curve: Any,
         columns: Mapping[str, Any],
-        ends: Ends,
+        ends: Ends | None = None,
         what: str = TOGETHER,
         *,
         head: str = "",
         after: Mapping[str, Any] = NOTHING,
         most: int = 20,
     ) -> Shown:
-        """Table of some columns, of intervals with these ends, which are called `what`, and of columns after them."""
+        """Table of columns, of intervals that are called `what`, and of columns `after` them.
+
+        Without `ends`, the intervals are the curve's own.
+        """
         import numpy as np
 
-        level, whom = self.sure.level, self.whom(curve.privacy)
+        from ..curves.result import ends_of
+
+        level, whom, ends = self.sure.level, self.whom(curve.privacy), ends or ends_of(curve.intervals)
         found = {name.split()[-1]: np.stack(tuple(ends(level, population=whom[name])), axis=-1) for name in whom}
         return Shown(head + self.said(curve.privacy, what), {**columns, **found, **after}, most)
 
@@ -156,7 +161,7 @@ class HosmerLemeshowView(ResultView):
     """View of a Hosmer-Lemeshow test and its groups."""
 
     def tables(self, curve: HosmerLemeshow) -> list[Shown]:
-        from ..curves.result import EACH, ends_of
+        from ..curves.result import EACH
         from ..display import numeral
 
         columns = {
@@ -164,7 +169,7 @@ class HosmerLemeshowView(ResultView):
             "positives": curve.observed, "expected": curve.expected,
         }  # fmt: skip
         test = f"statistic {numeral(curve.statistic)}, p-value {curve.p_value:.2g} for the population\n"
-        return [self.shown(curve, columns, ends_of(curve.intervals), EACH, head=test)]
+        return [self.shown(curve, columns, what=EACH, head=test)]
 
 
 @dataclass(frozen=True)
