@@ -1,6 +1,7 @@
 """Doctests of docstrings as blocks of code in the API reference: Markdown takes their prompts for quotations.
 
-And powers as they are written: it takes what stands between two of them for emphasis.
+And powers as they are written: it takes what stands between two of them for emphasis. And questions in one call with
+the arguments that all of them take.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from griffe import Extension, Object
+from griffe import Extension, Function, Object, ParameterKind, Parameters
+
+from dpcurves.shortcuts import PLACES, in_one_call
 
 DOCTEST = re.compile(r"^([ ]*)>>> .*(?:\n[ ]*\S.*)*", re.MULTILINE)
 CODE = re.compile(r"(```.*?```|`+[^`]*`+)", re.DOTALL)
@@ -32,3 +35,10 @@ class Doctests(Extension):
     def on_object(self, *, obj: Object, **_: Any) -> None:
         if obj.docstring is not None:
             obj.docstring.value = shown(obj.docstring.value)
+
+    def on_function(self, *, func: Function, **_: Any) -> None:
+        if any(str(each.value) == in_one_call.__name__ for each in func.decorators) and func.parent is not None:
+            own = [each for each in func.parameters if each.kind is not ParameterKind.var_keyword]
+            shared = [each for each in func.parent["asked"].parameters if each.kind is ParameterKind.keyword_only]
+            places = {each.name: PLACES.get(each.name, 0 if each.required else 4) for each in (*own, *shared)}
+            func.parameters = Parameters(*sorted([*own, *shared], key=lambda each: places[each.name]))

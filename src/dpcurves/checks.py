@@ -6,7 +6,7 @@ They speak to a question as a session does, so a new curve is held by them witho
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass, replace
 from fractions import Fraction
 from importlib.metadata import entry_points
@@ -74,7 +74,8 @@ def check_question(question: Any, columns: Mapping[str, Any]) -> tuple[Offer, ..
     """
     _require(is_dataclass(question) and not isinstance(question, type), "it is a dataclass")
     _require("\n" not in str(question) and str(question).strip() != "", "it prints what it asks, in one line")
-    offers = tuple(_offer(question, trust) for trust in (Central(), *_installed()))
+    installed = (each.load()() for each in entry_points(group="dpcurves.trust_models"))
+    offers = tuple(_offer(question, trust) for trust in (Central(), *installed))
     _require(any(offer.refusal is None for offer in offers), "some trust model answers it")
     _check_absurd_answers(question)
     _check_asking(question, columns)
@@ -89,19 +90,13 @@ def check_result(result: Any) -> None:
     """
     _require("\n" not in repr(result) and len(repr(result)) < 400, "it prints as one line")
     _require(all("\n" not in note for note in result.notes), "each note is one line")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CurveWarning)
+    with _quiet():
         text = result.to_json()
         read = curve_from_json(text)
         _require(type(read) is type(result), "what is read from its JSON is of its class")
         _require(read.to_json() == text, "what is read from its JSON writes the same")
         _require(len(result.to_frame()) > 0, "its data frame has rows")
         _require("<" in result._repr_html_(), "it has an HTML summary")
-
-
-def _installed() -> Iterator[TrustModel[Any]]:
-    """Trust models of other packages that answer one question at a time, which they declare as entry points."""
-    yield from (each.load()() for each in entry_points(group="dpcurves.trust_models"))
 
 
 def _offer(question: Any, trust: TrustModel[Any]) -> Offer:
@@ -164,26 +159,18 @@ def _check_asking(question: Any, columns: Mapping[str, Any]) -> None:
                 first = session.ask(question, ONE, request="checked")
                 again = session.ask(question, ONE, request="checked")
             _require(session.left.rho == 0, "all of its loss is charged, once")
-            _require(_numbers(first) == _numbers(again), "asked again under its request it is the same, for nothing")
+            _require(first.to_json() == again.to_json(), "asked again under its request it is the same, for nothing")
             check_result(first)
         if paid_by(question) is None:
-            _require(_near(*_without_noise(question, columns, neighbours)), "without noise it says what is so")
+            one, other = (_without_noise(question, columns, neighbours, seed) for seed in (1, 2))
+            near = len(one.to_frame()) == len(other.to_frame()) and repr(one) == repr(other)
+            _require(near, "without noise it says what is so")
 
 
-def _without_noise(question: Any, columns: Mapping[str, Any], neighbours: Neighbours) -> Iterator[Any]:
-    for seed in (1, 2):
-        made = Session(columns, budget=HUGE, adjacency=neighbours, randomness=Randomness.from_seed(seed))
-        with made as session, _quiet():
-            yield session.ask(question, HUGE)
-
-
-def _near(one: Any, other: Any) -> bool:
-    return len(one.to_frame()) == len(other.to_frame()) and repr(one) == repr(other)
-
-
-def _numbers(result: Any) -> str:
-    text: str = result.to_json()
-    return text
+def _without_noise(question: Any, columns: Mapping[str, Any], neighbours: Neighbours, seed: int) -> Any:
+    made = Session(columns, budget=HUGE, adjacency=neighbours, randomness=Randomness.from_seed(seed))
+    with made as session, _quiet():
+        return session.ask(question, HUGE)
 
 
 def _quiet() -> warnings.catch_warnings[None]:

@@ -85,12 +85,20 @@ class Session:
         from .ledger import Ledger
 
         require_kind("budget", budget, PrivacyLoss, "a loss, as in PrivacyLoss.pure(1),")
-        self._table = _table(table)
+        if table is None or isinstance(table, list | tuple | set | bytes | int | float | complex):
+            raise WrongKind(
+                "table",
+                f"a file, a data frame, a DuckDB relation or a mapping from names to columns is needed, "
+                f"as in {{'age': ages}}, got {type(table).__name__}",
+            )
+        self._table = table  # what it holds is told when it is opened
         self._delimiter = delimiter
-        self._neighbours = _neighbours(adjacency)
+        if not isinstance(adjacency, Neighbours):
+            raise WrongKind("adjacency", "give ADD_REMOVE or REPLACE_ONE")
+        self._neighbours = adjacency
         self._unit = _unit(unit, rows_per_unit)
         self._units = units
-        self._trust = _naming_engine(_trust(trust), self._table)
+        self._trust = _trust(trust, getattr(table, "engine", None))
         self._randomness = randomness if randomness is not None else Randomness.system()
         require_kind("randomness", self._randomness, Randomness, "a Randomness, as Randomness.system(),")
         require_kind("ledger", ledger, (str, Ledger), "a URL, as sqlite:///budget.db, or a Ledger")
@@ -175,7 +183,11 @@ class Session:
         request = request if request is not None else secrets.token_hex(16)
         plans = self.plan(question, loss)
         records = self._required(plans)
-        grant = self._charge(question, loss, request)
+        of = (question, loss, self.adjacency, self._dataset)
+        grant = self._ledger.charge(
+            self._dataset, loss, purpose=str(question), request=request, binding=binding_of(*of),
+            units=self._public_units, before=(former_binding(*of),),
+        )  # fmt: skip
         with charged_under(request):
             curve = self._converse(question, grant, records)
             warn_of(curve)
@@ -210,7 +222,7 @@ class Session:
         before = (former_binding(question, loss, self.adjacency, self._dataset, about),)
         condition = {} if only_if is None else {"only_if": only_if}
         return self._ledger.charge_for(
-            member, self._dataset, loss, purpose=_purpose(question), binding=binding, units=self._public_units,
+            member, self._dataset, loss, purpose=str(question), binding=binding, units=self._public_units,
             before=before, **condition,
         )  # fmt: skip
 
@@ -225,13 +237,6 @@ class Session:
     @property
     def _public_units(self) -> int | None:
         return self._units if self._neighbours.knows_units else None
-
-    def _charge(self, question: Question[Curve], loss: PrivacyLoss, request: str) -> Grant:
-        of = (question, loss, self.adjacency, self._dataset)
-        return self._ledger.charge(
-            self._dataset, loss, purpose=_purpose(question), request=request, binding=binding_of(*of),
-            units=self._public_units, before=(former_binding(*of),),
-        )  # fmt: skip
 
     def _converse(self, question: Question[Curve], grant: Grant, records: Scored) -> Curve:
         try:
@@ -263,27 +268,21 @@ class Session:
         return Release.from_json(stored, plan, allotment)
 
     def _run(self, plan: Plan, grant: Grant, allotment: Allotment, records: Scored) -> Release:
-        self._require_moment(records, grant)
-        curator = Curator(records, _Notes(self._ledger, grant, allotment.part))
-        return self._trust.run(plan, [curator], allotment, self._randomness)
-
-    def _require_moment(self, records: Scored, grant: Grant) -> None:
-        """Let all turns of one question see one state of the data, where the engine can tell states apart."""
-        if records.moment is None:
-            return
-        begun = self._ledger.remember(grant, 0, {MOMENT: records.moment})[MOMENT]
-        if begun != records.moment:
+        """Run a plan. All turns of one question see one state of the data, where the engine can tell states apart."""
+        moment = records.moment
+        if moment is not None and self._ledger.remember(grant, 0, {MOMENT: moment})[MOMENT] != moment:
             raise Refused(
                 "data", "the engine's data may have changed since this request began; ask under a new request"
             )
+        curator = Curator(records, _Notes(self._ledger, grant, allotment.part))
+        return self._trust.run(plan, [curator], allotment, self._randomness)
 
     def _opened(self) -> Scored:
         if self._records is None:
             from .records import Scored, open_records
 
             key = self._ledger.dataset_key(self._dataset)
-            opened = open_records(self._table, unit=self._unit, key=key, delimiter=self._delimiter)
-            self._records = Scored(opened)
+            self._records = Scored(open_records(self._table, unit=self._unit, key=key, delimiter=self._delimiter))
         return self._records
 
     def _required(self, plans: Plans) -> Scored:
@@ -291,12 +290,9 @@ class Session:
         records = self._opened()
         for plan in plans:
             records.check(plan.query.axes)
-        self._check_units(records)
-        return records
-
-    def _check_units(self, records: Scored) -> None:
         if self._neighbours.knows_units and records.units() != self._units:
             raise Refused("units", f"{self._units} were promised in public; the table has another number of units")
+        return records
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -314,38 +310,15 @@ class _Notes:
         return self.ledger.remember(self.grant, self.part, notes)
 
 
-def _table(table: Any) -> Any:
-    """Pass on what may be a table; what it holds is told when it is opened, and to nobody."""
-    if table is None or isinstance(table, list | tuple | set | bytes | int | float | complex):
-        raise WrongKind(
-            "table",
-            f"a file, a data frame, a DuckDB relation or a mapping from names to columns is needed, "
-            f"as in {{'age': ages}}, got {type(table).__name__}",
-        )
-    return table
-
-
-def _neighbours(adjacency: object) -> Neighbours:
-    if not isinstance(adjacency, Neighbours):
-        raise WrongKind("adjacency", "give ADD_REMOVE or REPLACE_ONE")
-    return adjacency
-
-
-def _trust(trust: TrustModel[Curator] | None) -> TrustModel[Curator]:
-    if trust is None:
-        return Central()
+def _trust(trust: TrustModel[Curator] | None, engine: object) -> TrustModel[Curator]:
+    """Let statements name the engine that counts: it sees all records, so it is trusted as the curator is."""
+    trust = Central() if trust is None else trust
     if isinstance(trust, type) or not all(hasattr(trust, part) for part in ("holders", "plan", "run", "turn")):
         raise WrongKind("trust", f"a trust model, as Central(), is needed, got {shown(trust)}")
     if trust.holders != (Curator,):
         needed = ", ".join(holder.__name__ for holder in trust.holders)
         instead = getattr(trust, "INSTEAD", f"it needs {needed}")
         raise UnsupportedQuery("trust", f"a session has one curator, who sees all records; with {trust!r} {instead}")
-    return trust
-
-
-def _naming_engine(trust: TrustModel[Curator], table: Any) -> TrustModel[Curator]:
-    """Let statements name the engine that counts: it sees all records, so it is trusted as the curator is."""
-    engine = getattr(table, "engine", None)
     if isinstance(trust, Central) and type(engine) is str and not trust.engine:
         return replace(trust, engine=engine)
     return trust
@@ -370,7 +343,3 @@ def _unit(column: str | None, rows: int | None) -> Unit:
     if rows is None:
         raise Refused("rows_per_unit", f"say how many records of each {column} are used at most")
     return Unit(column, rows)
-
-
-def _purpose(question: object) -> str:
-    return str(question)

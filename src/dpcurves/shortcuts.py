@@ -1,9 +1,16 @@
-"""Questions in one call: about arrays at hand, and about a whole table. The shortest way to a private curve."""
+"""Questions in one call, about arrays at hand and about a whole table: the shortest way to a private curve.
+
+Each function opens a ledger of its own in memory: **losses of several calls are not added up anywhere**. Two calls on
+the same records together lose the sum of their losses, which only you can keep track of. For more than one question
+open a `Session`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, Required, TypeAlias, TypedDict, TypeVar, Unpack, cast
 from warnings import catch_warnings
 
 from . import curves
@@ -38,13 +45,61 @@ if TYPE_CHECKING:
         Survival,
     )
 
-
-# Shared parts of one-call questions: columns that may be asked of, the loss, and a session for one question.
-
-
 Curve = TypeVar("Curve")
+Call = TypeVar("Call", bound=Callable[..., Any])
 Values: TypeAlias = Any
 """Values of one dimension: a list, a NumPy or Arrow array, or a series of pandas or Polars."""
+EXACTLY = 10**9
+"""An epsilon so large that the noise is 0."""
+PLACES = {"adjacency": 1, "groups": 2, "bins": 2, "epsilon": 3, "rho": 3, "randomness": 5}
+"""Places of arguments in a signature: 0 are those without a default, 4 all others."""
+
+# What all questions in one call take: adjacency, loss and randomness, and tables that are made of columns.
+
+
+class Paid(TypedDict, total=False):
+    """Keyword arguments that every question in one call takes, as `cdf` describes them."""
+
+    adjacency: Required[Neighbours]
+    epsilon: Exact | None
+    rho: Exact | None
+    randomness: Randomness | None
+
+
+def asked(
+    question: Question[Curve],
+    table: Mapping[str, Any],
+    *,
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    randomness: Randomness | None = None,
+) -> Curve:
+    """The answer to one question, from a ledger in memory with just the budget of its loss."""
+    loss = loss_of(epsilon, rho)
+    with Session(table, budget=Currency.of(loss).budget(loss), adjacency=adjacency, randomness=randomness) as session:
+        return session.ask(question, loss)
+
+
+def in_one_call(function: Call) -> Call:
+    """Spell out in a function's signature the arguments of `asked`, each at its place, and refuse others."""
+    own = (each for each in signature(function).parameters.values() if each.kind is not Parameter.VAR_KEYWORD)
+    shared = (each for each in signature(asked).parameters.values() if each.kind is Parameter.KEYWORD_ONLY)
+    every = sorted([*own, *shared], key=lambda each: PLACES.get(each.name, 4 if each.default is not each.empty else 0))
+    spelled = signature(function).replace(parameters=every)
+
+    @wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        odd = next((name for name in named if name not in spelled.parameters), None)
+        if odd is not None:
+            raise TypeError(f"{function.__name__}() got an unexpected keyword argument {odd!r}")
+        if "adjacency" not in named:
+            raise TypeError(f"{function.__name__}() missing 1 required keyword-only argument: 'adjacency'")
+        return function(*args, **named)
+
+    call.__signature__ = spelled  # type: ignore[attr-defined]
+    call.__annotations__ = {each.name: each.annotation for each in every} | {"return": spelled.return_annotation}
+    return cast(Call, call)
 
 
 def loss_of(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
@@ -58,19 +113,6 @@ def loss_of(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
     if epsilon is not None:
         return Currency.require_countable(PrivacyLoss.pure(epsilon), epsilon)
     return Currency.require_countable(PrivacyLoss.zcdp(rho if rho is not None else 0), rho)
-
-
-def asked(
-    table: Mapping[str, Any],
-    question: Question[Curve],
-    loss: PrivacyLoss,
-    adjacency: Neighbours,
-    randomness: Randomness | None,
-) -> Curve:
-    """The answer to one question, from a ledger in memory with just that budget."""
-    budget = Currency.of(loss).budget(loss)
-    with Session(table, budget=budget, adjacency=adjacency, randomness=randomness) as session:
-        return session.ask(question, loss)
 
 
 def column(values: Any, name: str) -> Any:
@@ -98,11 +140,21 @@ def pair(one: Any, other: Any, arguments: tuple[str, str], called: tuple[str, st
     return dict(zip(called or arguments, (first, second), strict=True))
 
 
-# Questions about arrays at hand in one call: the shortest way to a private curve.
-#
-# Each function opens a ledger of its own in memory: **losses of several calls are not added up anywhere**. Two calls on
-# the same records together lose the sum of their losses, which only you can keep track of. For more than one question
-# open a `Session`.
+def _two(labels: Sequence[str]) -> tuple[str, str]:
+    names = several("labels", labels, "a pair of texts")
+    if len(names) != 2 or names[0] == names[1]:
+        raise Refused("labels", "two different texts are needed")
+    return names[0], names[1]
+
+
+def _ends(bounds: Sequence[float]) -> tuple[float, float]:
+    ends = several("bounds", bounds, "a pair of numbers, the lower one first,")
+    if len(ends) != 2:
+        raise Refused("bounds", f"two numbers are needed, the lower one first, got {len(ends)}")
+    return ends[0], ends[1]
+
+
+# The questions.
 
 
 __all__ = [
@@ -112,17 +164,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-def cdf(
-    values: Values,
-    *,
-    grid: Grid,
-    adjacency: Neighbours,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
-    label: str = "value",
-    hint: Hint | None = None,
-    randomness: Randomness | None = None,
-) -> CDF:
+@in_one_call
+def cdf(values: Values, *, grid: Grid, label: str = "value", hint: Hint | None = None, **paid: Unpack[Paid]) -> CDF:
     """The distribution function of `values`.
 
     Args:
@@ -144,22 +187,19 @@ def cdf(
     >>> bool(abs(curve.cdf(6) - 2 / 3) < 0.05)
     True
     """
-    question = curves.CdfQuestion(label, grid, hint=hint)
-    curve: CDF = asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
+    curve: CDF = asked(curves.CdfQuestion(label, grid, hint=hint), named(label, values), **paid)
     return curve
 
 
+@in_one_call
 def quantiles(
     values: Values,
     p: Sequence[float],
     *,
     grid: Grid,
-    adjacency: Neighbours,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
     label: str = "value",
     hint: Hint | None = None,
-    randomness: Randomness | None = None,
+    **paid: Unpack[Paid],
 ) -> Quantiles:
     """Quantiles of `values` at the shares `p`: any number of them has the loss of one distribution function.
 
@@ -173,20 +213,11 @@ def quantiles(
     """
     from .curves.quantiles import shares
 
-    question = curves.QuantilesQuestion(label, grid, shares("p", p), hint=hint)
-    return asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
+    return asked(curves.QuantilesQuestion(label, grid, shares("p", p), hint=hint), named(label, values), **paid)
 
 
-def histogram(
-    values: Values,
-    *,
-    grid: Grid,
-    adjacency: Neighbours,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
-    label: str = "value",
-    randomness: Randomness | None = None,
-) -> Histogram:
+@in_one_call
+def histogram(values: Values, *, grid: Grid, label: str = "value", **paid: Unpack[Paid]) -> Histogram:
     """Counts of `values` in the cells of `grid`.
 
     Arguments and guarantees as for `cdf`; the ledger is in memory and does not add up with other calls.
@@ -196,23 +227,20 @@ def histogram(
     >>> bool(abs(bars.count[1] - 200) < 40)
     True
     """
-    question = curves.HistogramQuestion(label, grid)
-    bars: Histogram = asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
+    bars: Histogram = asked(curves.HistogramQuestion(label, grid), named(label, values), **paid)
     return bars
 
 
+@in_one_call
 def roc_curve(
     y_true: Values,
     y_score: Values,
     *,
-    adjacency: Neighbours,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
     grid: Grid = UNIT_INTERVAL,
     pos_label: Category = 1,
     neg_label: Category | None = None,
     cuts: Cuts = Cuts.QUANTILES,
-    randomness: Randomness | None = None,
+    **paid: Unpack[Paid],
 ) -> ROC:
     """The ROC curve of `y_score`, which ranks positives above negatives, and its area.
 
@@ -237,20 +265,18 @@ def roc_curve(
     True
     """
     question = curves.RocQuestion("y_true", "y_score", grid, pos_label, neg_label, cuts=cuts)
-    return asked(pair(y_true, y_score, ("y_true", "y_score")), question, loss_of(epsilon, rho), adjacency, randomness)
+    return asked(question, pair(y_true, y_score, ("y_true", "y_score")), **paid)
 
 
+@in_one_call
 def scores(
     y_true: Values,
     y_score: Values,
     *,
-    adjacency: Neighbours,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
     grid: Grid = HUNDREDTHS,
     pos_label: Category = 1,
     neg_label: Category | None = None,
-    randomness: Randomness | None = None,
+    **paid: Unpack[Paid],
 ) -> Scores:
     """A release of scores in two classes for several results: ROC, precision-recall, calibration curves and others.
 
@@ -264,24 +290,20 @@ def scores(
     (True, True)
     """
     question = curves.ScoresQuestion("y_true", "y_score", grid, None, pos_label, neg_label)
-    found: Scores = asked(
-        pair(y_true, y_score, ("y_true", "y_score")), question, loss_of(epsilon, rho), adjacency, randomness
-    )
+    found: Scores = asked(question, pair(y_true, y_score, ("y_true", "y_score")), **paid)
     return found
 
 
+@in_one_call
 def calibration_curve(
     y_true: Values,
     y_prob: Values,
     *,
-    adjacency: Neighbours,
     groups: int | None = None,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
     grid: Grid = SCORES,
     pos_label: Category = 1,
     neg_label: Category | None = None,
-    randomness: Randomness | None = None,
+    **paid: Unpack[Paid],
 ) -> Calibration:
     """The share of positive labels among records of similar predicted probability.
 
@@ -295,21 +317,19 @@ def calibration_curve(
     True
     """
     question = curves.CalibrationQuestion("y_true", "y_prob", groups, grid, pos_label, neg_label)
-    return asked(pair(y_true, y_prob, ("y_true", "y_prob")), question, loss_of(epsilon, rho), adjacency, randomness)
+    return asked(question, pair(y_true, y_prob, ("y_true", "y_prob")), **paid)
 
 
+@in_one_call
 def hosmer_lemeshow(
     y_true: Values,
     y_prob: Values,
     *,
-    adjacency: Neighbours,
     groups: int | None = None,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
     grid: Grid = SCORES,
     pos_label: Category = 1,
     neg_label: Category | None = None,
-    randomness: Randomness | None = None,
+    **paid: Unpack[Paid],
 ) -> HosmerLemeshow:
     """Do predicted probabilities agree with the labels? The test's p-value accounts for noise and sampling.
 
@@ -323,22 +343,20 @@ def hosmer_lemeshow(
     True
     """
     question = curves.HosmerLemeshowQuestion("y_true", "y_prob", groups, grid, pos_label, neg_label)
-    return asked(pair(y_true, y_prob, ("y_true", "y_prob")), question, loss_of(epsilon, rho), adjacency, randomness)
+    return asked(question, pair(y_true, y_prob, ("y_true", "y_prob")), **paid)
 
 
+@in_one_call
 def binned_residuals(
     y_true: Values,
     y_score: Values,
     *,
     model: Model,
-    adjacency: Neighbours,
     bins: int = 16,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
     grid: Grid = SCORES,
     pos_label: Category = 1,
     neg_label: Category | None = None,
-    randomness: Randomness | None = None,
+    **paid: Unpack[Paid],
 ) -> BinnedResiduals:
     """Mean residuals (label minus prediction) in bins of similar predicted probability, with an envelope.
 
@@ -356,9 +374,10 @@ def binned_residuals(
     question = curves.BinnedResidualsQuestion(
         "y_true", "y_score", model, bins, grid=grid, pos_label=pos_label, neg_label=neg_label
     )
-    return asked(pair(y_true, y_score, ("y_true", "y_score")), question, loss_of(epsilon, rho), adjacency, randomness)
+    return asked(question, pair(y_true, y_score, ("y_true", "y_score")), **paid)
 
 
+@in_one_call
 def residual_plot(
     predicted: Values,
     residual: Values,
@@ -367,11 +386,8 @@ def residual_plot(
     unit_residual: float,
     coverage: Exact,
     model: Model,
-    adjacency: Neighbours,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
     cells: int = 64,
-    randomness: Randomness | None = None,
+    **paid: Unpack[Paid],
 ) -> ResidualPlot:
     """Residuals against predictions: a private density, and a synthetic scatter drawn from it.
 
@@ -392,20 +408,11 @@ def residual_plot(
     question = curves.ResidualPlotQuestion(
         "predicted", "residual", unit_predicted, unit_residual, coverage, model, cells
     )
-    return asked(columns, question, loss_of(epsilon, rho), adjacency, randomness)
+    return asked(question, columns, **paid)
 
 
-def bounds(
-    values: Values,
-    *,
-    unit: float,
-    coverage: Exact,
-    adjacency: Neighbours,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
-    label: str = "value",
-    randomness: Randomness | None = None,
-) -> Bounds:
+@in_one_call
+def bounds(values: Values, *, unit: float, coverage: Exact, label: str = "value", **paid: Unpack[Paid]) -> Bounds:
     """A bound on the size of `values`: the least power of two times `unit` that about a share `coverage` lies within.
 
     Arguments and guarantees as for `cdf`, without a grid: `unit` is public, and should be of the magnitude of relevant
@@ -416,15 +423,7 @@ def bounds(
     >>> (found.lower, found.upper)
     (-8.0, 8.0)
     """
-    question = curves.BoundsQuestion(label, unit, coverage)
-    return asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
-
-
-# Questions about a whole table in one call, as in `shortcuts`: losses of several calls are not added up.
-
-
-EXACTLY = PrivacyLoss.pure(10**9)
-"""A loss so large that the noise is 0."""
+    return asked(curves.BoundsQuestion(label, unit, coverage), named(label, values), **paid)
 
 
 def compare(private: Any, question: Question[Any], public: Any) -> Comparison:
@@ -448,21 +447,19 @@ def compare(private: Any, question: Question[Any], public: Any) -> Comparison:
     [False, True]
     """
     with catch_warnings(action="ignore", category=curves.CurveWarning):
-        counted = asked(public, question, EXACTLY, Neighbours.REPLACE_ONE, None)
+        counted = asked(question, public, adjacency=Neighbours.REPLACE_ONE, epsilon=EXACTLY)
     return curves.Comparison.of(private, counted)
 
 
+@in_one_call
 def contingency(
     rows: Values,
     columns: Values,
     *,
     row_categories: Sequence[Category],
     column_categories: Sequence[Category],
-    adjacency: Neighbours,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
     labels: tuple[str, str] = ("rows", "columns"),
-    randomness: Randomness | None = None,
+    **paid: Unpack[Paid],
 ) -> Contingency:
     """Counts of pairs of categories, and a test of independence; see `Contingency`.
 
@@ -479,20 +476,12 @@ def contingency(
     names = _two(labels)
     table = pair(rows, columns, ("rows", "columns"), names)
     declared = Categories(names[0], tuple(row_categories)), Categories(names[1], tuple(column_categories))
-    return asked(table, curves.ContingencyQuestion(*declared), loss_of(epsilon, rho), adjacency, randomness)
+    return asked(curves.ContingencyQuestion(*declared), table, **paid)
 
 
+@in_one_call
 def histogram2d(
-    x: Values,
-    y: Values,
-    *,
-    x_grid: Grid,
-    y_grid: Grid,
-    adjacency: Neighbours,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
-    labels: tuple[str, str] = ("x", "y"),
-    randomness: Randomness | None = None,
+    x: Values, y: Values, *, x_grid: Grid, y_grid: Grid, labels: tuple[str, str] = ("x", "y"), **paid: Unpack[Paid]
 ) -> Histogram2D:
     """Counts of records in each cell of a plane; see `Histogram2DQuestion`, which can name another estimator.
 
@@ -506,20 +495,11 @@ def histogram2d(
     True
     """
     names = _two(labels)
-    question = curves.Histogram2DQuestion(*names, x_grid, y_grid)
-    return asked(pair(x, y, ("x", "y"), names), question, loss_of(epsilon, rho), adjacency, randomness)
+    return asked(curves.Histogram2DQuestion(*names, x_grid, y_grid), pair(x, y, ("x", "y"), names), **paid)
 
 
-def summary(
-    values: Values,
-    *,
-    bounds: tuple[float, float],
-    adjacency: Neighbours,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
-    label: str = "value",
-    randomness: Randomness | None = None,
-) -> Summary:
+@in_one_call
+def summary(values: Values, *, bounds: tuple[float, float], label: str = "value", **paid: Unpack[Paid]) -> Summary:
     """Count, sum, mean and variance of `values`, all from one release.
 
     Arguments and guarantees as for `cdf`, but with `bounds` instead of a grid: the lower and the upper one are public,
@@ -530,21 +510,12 @@ def summary(
     >>> bool(abs(ages.mean - 50) < 2 and abs(ages.variance - 866.7) < 100)
     True
     """
-    question = curves.SummaryQuestion(label, *_ends(bounds))
-    found: Summary = asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
+    found: Summary = asked(curves.SummaryQuestion(label, *_ends(bounds)), named(label, values), **paid)
     return found
 
 
-def mean(
-    values: Values,
-    *,
-    bounds: tuple[float, float],
-    adjacency: Neighbours,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
-    label: str = "value",
-    randomness: Randomness | None = None,
-) -> Summary:
+@in_one_call
+def mean(values: Values, *, bounds: tuple[float, float], label: str = "value", **paid: Unpack[Paid]) -> Summary:
     """The mean of `values`, with its count, sum and variance: its noise is less than that of `summary`.
 
     The variance has a seventh of the loss, which is enough for the interval of the population mean; ask `summary`, or
@@ -557,20 +528,12 @@ def mean(
     >>> bool(abs(ages.mean - 50) < 2)
     True
     """
-    question = curves.MeanQuestion(label, *_ends(bounds))
-    found: Summary = asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
+    found: Summary = asked(curves.MeanQuestion(label, *_ends(bounds)), named(label, values), **paid)
     return found
 
 
-def count(
-    values: Values,
-    *,
-    adjacency: Neighbours,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
-    label: str = "value",
-    randomness: Randomness | None = None,
-) -> Summary:
+@in_one_call
+def count(values: Values, *, label: str = "value", **paid: Unpack[Paid]) -> Summary:
     """The number of `values` that are neither NaN nor None.
 
     Arguments and guarantees as for `cdf`, but there is no grid: every number counts. Where n is public, the number of
@@ -581,22 +544,12 @@ def count(
     >>> bool(abs(ages.count - 2000) < 40)
     True
     """
-    found: Summary = asked(
-        named(label, values), curves.CountQuestion(label), loss_of(epsilon, rho), adjacency, randomness
-    )
+    found: Summary = asked(curves.CountQuestion(label), named(label, values), **paid)
     return found
 
 
-def sum(
-    values: Values,
-    *,
-    bounds: tuple[float, float],
-    adjacency: Neighbours,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
-    label: str = "value",
-    randomness: Randomness | None = None,
-) -> Summary:
+@in_one_call
+def sum(values: Values, *, bounds: tuple[float, float], label: str = "value", **paid: Unpack[Paid]) -> Summary:
     """Count, sum and mean of `values`, with the loss divided such that the sum has the least noise.
 
     Arguments and guarantees as for `summary`. The ledger is in memory and does not add up with other calls.
@@ -606,21 +559,12 @@ def sum(
     >>> bool(abs(ages.sum - 150_000) < 5000)
     True
     """
-    question = curves.SumQuestion(label, *_ends(bounds))
-    found: Summary = asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
+    found: Summary = asked(curves.SumQuestion(label, *_ends(bounds)), named(label, values), **paid)
     return found
 
 
-def variance(
-    values: Values,
-    *,
-    bounds: tuple[float, float],
-    adjacency: Neighbours,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
-    label: str = "value",
-    randomness: Randomness | None = None,
-) -> Summary:
+@in_one_call
+def variance(values: Values, *, bounds: tuple[float, float], label: str = "value", **paid: Unpack[Paid]) -> Summary:
     """Variance of `values`, with count, sum and mean, as in `summary`; pictures show the variance.
 
     Arguments and guarantees as for `summary`. The ledger is in memory and does not add up with other calls.
@@ -630,22 +574,19 @@ def variance(
     >>> bool(abs(ages.variance - 866.7) < 100)
     True
     """
-    question = curves.VarianceQuestion(label, *_ends(bounds))
-    found: Summary = asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
+    found: Summary = asked(curves.VarianceQuestion(label, *_ends(bounds)), named(label, values), **paid)
     return found
 
 
+@in_one_call
 def survival(
     time: Values,
     event: Values,
     *,
     grid: Grid,
-    adjacency: Neighbours,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
     came: Category = 1,
     censored: Category | None = None,
-    randomness: Randomness | None = None,
+    **paid: Unpack[Paid],
 ) -> Survival:
     """Kaplan-Meier and Nelson-Aalen curves of the time until an event, with censoring; see `SurvivalQuestion`.
 
@@ -659,20 +600,5 @@ def survival(
     True
     """
     table = pair(time, event, ("time", "event"))
-    question = curves.SurvivalQuestion("time", "event", grid, came=came, censored=censored)
-    found: Survival = asked(table, question, loss_of(epsilon, rho), adjacency, randomness)
+    found: Survival = asked(curves.SurvivalQuestion("time", "event", grid, came=came, censored=censored), table, **paid)
     return found
-
-
-def _two(labels: Sequence[str]) -> tuple[str, str]:
-    names = several("labels", labels, "a pair of texts")
-    if len(names) != 2 or names[0] == names[1]:
-        raise Refused("labels", "two different texts are needed")
-    return names[0], names[1]
-
-
-def _ends(bounds: Sequence[float]) -> tuple[float, float]:
-    ends = several("bounds", bounds, "a pair of numbers, the lower one first,")
-    if len(ends) != 2:
-        raise Refused("bounds", f"two numbers are needed, the lower one first, got {len(ends)}")
-    return ends[0], ends[1]

@@ -10,7 +10,7 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import Any
 
-from .arguments import Exact, Refused, exact, require_known, shown
+from .arguments import Refused, exact, require_known, shown
 from .conversation import Plan
 from .curves import Question
 from .curves.question_json import question_from_json, question_to_json
@@ -97,12 +97,21 @@ class Study:
         >>> [(each.name, str(each.share)) for each in study.asked]
         [('cdf', '3/4'), ('histogram-2', '1/4')]
         """
-        stored = _parsed(text)
+        try:
+            stored = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+        except (ValueError, RecursionError):
+            raise Refused("study", "this is neither TOML nor JSON") from None
+        if not isinstance(stored, dict):
+            raise Refused("study", "an object is needed")
         require_known(stored, KNOWN)
         listed = stored.get("question")
         if not isinstance(listed, list) or not all(isinstance(each, Mapping) for each in listed) or not listed:
             raise Refused("question", "a list of at least one is needed: [[question]] in TOML")
-        return cls(tuple(_asked(listed)), loss_of(_exact(stored, "epsilon"), _exact(stored, "rho")))
+        for name in ("epsilon", "rho"):
+            given = stored.get(name)
+            if given is not None and (isinstance(given, bool) or not isinstance(given, int | float | str)):
+                raise Refused(name, f"a number is needed, got {shown(given)}")
+        return cls(tuple(_asked(listed)), loss_of(stored.get("epsilon"), stored.get("rho")))
 
     def price(self, asked: Asked) -> PrivacyLoss:
         """The loss of one question."""
@@ -132,23 +141,6 @@ class Study:
             session.plan(each.question, self.price(each))
         for each in self.asked:
             yield each, session.ask(each.question, self.price(each), self.request(each))
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    try:
-        stored = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
-    except (ValueError, RecursionError):
-        raise Refused("study", "this is neither TOML nor JSON") from None
-    if not isinstance(stored, dict):
-        raise Refused("study", "an object is needed")
-    return stored
-
-
-def _exact(stored: Mapping[str, Any], name: str) -> Exact | None:
-    given = stored.get(name)
-    if given is not None and (isinstance(given, bool) or not isinstance(given, int | float | str)):
-        raise Refused(name, f"a number is needed, got {shown(given)}")
-    return given
 
 
 def _asked(listed: list[Mapping[str, Any]]) -> Iterator[Asked]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
@@ -11,16 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from ..arguments import Refused
-from .option_groups import whole
-from .options import Payer, Price, Promise
+from .option_groups import Command, whole
+from .options import ACCOUNT, Price, Promise
 from .refusal import Misuse, named
 from .terminal import say, terminal
 
 if TYPE_CHECKING:
     from ..ledger import Account, Ledger, Statement
-    from ..privacy import Unit
-    from .option_groups import Command
-
 
 # Selection of the ledger and of the account in it that a command charges.
 
@@ -51,8 +47,7 @@ def ledger_at(url: str) -> Ledger:
 def require_lasting(url: str) -> None:
     """Refuse a URL of another kind, and one of a ledger in memory, which is lost when the command ends.
 
-    Raises:
-        Misuse: for either. Its message does not repeat the URL, which may hold a password.
+    No message repeats the URL, which may hold a password.
     """
     if not url.startswith(SCHEMES):
         raise Misuse("ledger", "a URL is needed: sqlite:///budget.db, or postgresql+psycopg://user@host/database")
@@ -69,78 +64,54 @@ def files_of(url: str) -> tuple[Path, ...]:
     return tuple(path.with_name(path.name + ending) for ending in BESIDE)
 
 
-def account_of(ledger: Ledger, payer: Payer) -> Account:
-    """The account named by the payer, or the only one of the ledger.
-
-    Raises:
-        Misuse: there is none of that name, or it is not clear which one is meant.
-    """
+def account_of(ledger: Ledger, dataset: str | None) -> Account:
+    """The account of this name, or the only one of the ledger. Refused where it is not clear which one is meant."""
     accounts = {account.dataset: account for account in ledger.accounts()}
-    if payer.dataset is not None and payer.dataset not in accounts:
-        raise Misuse("dataset", f"this ledger has no account {payer.dataset!r}; {CREATE}")
+    if dataset is not None and dataset not in accounts:
+        raise Misuse("dataset", f"this ledger has no account {dataset!r}; {CREATE}")
     if not accounts:
         raise Misuse("dataset", f"this ledger has no account; {CREATE}")
-    if payer.dataset is None and len(accounts) > 1:
+    if dataset is None and len(accounts) > 1:
         raise Misuse("dataset", f"say which account pays, with --dataset: {', '.join(accounts)}")
-    return accounts[payer.dataset] if payer.dataset is not None else next(iter(accounts.values()))
+    return accounts[dataset] if dataset is not None else next(iter(accounts.values()))
 
 
 def require_kept(promise: Promise, account: Account) -> None:
-    """Refuse adjacency or unit options that differ from the account's. Options left out are taken from the account.
-
-    Raises:
-        Misuse: names the first option that differs.
-    """
+    """Refuse adjacency or unit options that differ from the account's. Options left out are taken from the account."""
     from ..ledger import Account
-
-    neighbours = account.neighbours if promise.adjacency is None else promise.neighbours()
-    said = Account(account.dataset, neighbours, _unit(promise, account.unit), account.cap)
-    try:
-        account.require_same(said)
-    except Refused as error:
-        raise Misuse(error.argument, error.rule) from None
-
-
-def _unit(promise: Promise, of_account: Unit) -> Unit:
     from ..privacy import Unit
 
-    column = of_account.column if promise.unit is None else promise.unit
-    rows = of_account.records if promise.rows_per_unit is None else whole("rows-per-unit", promise.rows_per_unit)
-    return Unit(column, rows)
+    neighbours = account.neighbours if promise.adjacency is None else promise.neighbours()
+    column = account.unit.column if promise.unit is None else promise.unit
+    rows = account.unit.records
+    if promise.rows_per_unit is not None:
+        rows = whole("rows-per-unit", promise.rows_per_unit)
+    try:
+        account.require_same(Account(account.dataset, neighbours, Unit(column, rows), account.cap))
+    except Refused as error:
+        raise Misuse(error.argument, error.rule) from None
 
 
 # Commands that set and show the allowances of projects and analysts within an account's cap.
 
 
-@dataclass(frozen=True)
-class AllowanceAccount:
-    """Option for the name of an account; it may be left out in a ledger with a single account."""
-
-    dataset: Annotated[
-        str | None, Option(help="The account in the ledger; needed if there are several.", metavar="NAME")
-    ] = None
+Url = Annotated[str, Argument(metavar="URL", help="sqlite:///budget.db, or postgresql+psycopg://user@host/database.")]
+OneOfSeveral = Annotated[str | None, Option(help=ACCOUNT, metavar="NAME")]
 
 
-@dataclass(frozen=True)
-class Owner:
-    """Options for the project, and the analyst, that an allowance belongs to."""
-
-    project: Annotated[str, Option(help="The project that may spend so much of the cap.", metavar="NAME")]
+def allow(
+    *,
+    url: Url,
+    dataset: OneOfSeveral = None,
+    project: Annotated[str, Option(help="The project that may spend so much of the cap.", metavar="NAME")],
     analyst: Annotated[
         str | None, Option(help="One of the project, who may spend so much of its allowance.", metavar="NAME")
-    ] = None
-
-
-@dataclass(frozen=True)
-class Total:
-    """Option that lets sibling allowances add up to more than the cap or allowance above them."""
-
+    ] = None,
+    most: Price,
     may_exceed: Annotated[
         bool, Option("--may-exceed", help="Let the allowances in one dataset or project add up to more than its own.")
-    ] = False
-
-
-def allow(place: LedgerPlace, account: AllowanceAccount, owner: Owner, most: Price, total: Total) -> None:
+    ] = False,
+) -> None:
     """Set the allowance of a project within a cap, or of an analyst within the project's allowance.
 
     It replaces the previous allowance; what was spent stays spent. Allowances divide a budget fairly; privacy
@@ -150,76 +121,46 @@ def allow(place: LedgerPlace, account: AllowanceAccount, owner: Owner, most: Pri
     """
     from ..ledger import Allowance, Together
 
-    loss, ledger = most.loss(), ledger_at(place.url)
-    dataset = account_of(ledger, Payer(dataset=account.dataset)).dataset
-    together = Together.MAY_EXCEED if total.may_exceed else Together.WITHIN
+    loss, ledger = most.loss(), ledger_at(url)
+    name = account_of(ledger, dataset).dataset
+    together = Together.MAY_EXCEED if may_exceed else Together.WITHIN
     with named("epsilon" if most.rho is None else "rho", "allowance", "rho"):
-        ledger.allow(Allowance(dataset, owner.project, loss, owner.analyst), together)
-    _show_allowances(ledger, dataset)
+        ledger.allow(Allowance(name, project, loss, analyst), together)
+    show_allowances(url=url, dataset=name)
 
 
-def show_allowances(place: LedgerPlace, account: AllowanceAccount) -> None:
+def show_allowances(*, url: Url, dataset: OneOfSeveral = None) -> None:
     """Show the spending of projects and analysts against their allowances.
 
     Example: dpcurves ledger allowance show sqlite:///budget.db
     """
-    ledger = ledger_at(place.url)
-    _show_allowances(ledger, account_of(ledger, Payer(dataset=account.dataset)).dataset)
+    from ..display import BalanceReport, allowance_table
+
+    ledger = ledger_at(url)
+    statement = ledger.statement(account_of(ledger, dataset).dataset)
+    if not statement.allowances:
+        account = statement.account.dataset
+        say(terminal(), f"there are no allowances in {account!r}; {statement.left} of its cap is left")
+        return
+    table = allowance_table(BalanceReport.of(statement))
+    say(terminal(), table, "allowances divide the cap; the cap alone guarantees privacy")
 
 
 ALLOWANCE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"set": allow, "show": show_allowances})
 
 
-def _show_allowances(ledger: Ledger, dataset: str) -> None:
-    from ..display import BalanceReport, allowance_table
-
-    statement = ledger.statement(dataset)
-    if not statement.allowances:
-        say(terminal(), f"there are no allowances in {dataset!r}; {statement.left} of its cap is left")
-        return
-    say(
-        terminal(),
-        allowance_table(BalanceReport.of(statement)),
-        "allowances divide the cap; the cap alone guarantees privacy",
-    )
-
-
 # Commands for accounts of privacy loss: create, show, verify, and print the head of the hash chain.
 
 
-@dataclass(frozen=True)
-class LedgerPlace:
-    """Argument for the URL of the ledger."""
-
-    url: Annotated[
-        str, Argument(metavar="URL", help="sqlite:///budget.db, or postgresql+psycopg://user@host/database.")
-    ]
-
-
-@dataclass(frozen=True)
-class NewAccount:
-    """Option for the name of a new account."""
-
-    dataset: Annotated[str, Option(help="A name for the dataset; the same records keep the same name.", metavar="NAME")]
-
-
-@dataclass(frozen=True)
-class OneAccount:
-    """Option for the name of a single account; left out, all accounts are shown."""
-
-    dataset: Annotated[str | None, Option(help="Show this account only.", metavar="NAME")] = None
-
-
-@dataclass(frozen=True)
-class KeptHead:
-    """Option for the head of the hash chain that was printed earlier."""
-
-    head: Annotated[
-        str | None, Option(help="What `dpcurves ledger head` printed before: finds an older copy.", metavar="HEAD")
-    ] = None
-
-
-def create(place: LedgerPlace, account: NewAccount, cap: Price, promise: Promise) -> None:
+def create(
+    *,
+    url: Url,
+    dataset: Annotated[
+        str, Option(help="A name for the dataset; the same records keep the same name.", metavar="NAME")
+    ],
+    cap: Price,
+    promise: Promise,
+) -> None:
     """Open an account.
 
     Its cap and its privacy guarantee never change. The ledger is made if there is none.
@@ -228,43 +169,51 @@ def create(place: LedgerPlace, account: NewAccount, cap: Price, promise: Promise
     """
     from ..ledger import Account, Ledger
 
-    require_lasting(place.url)
-    facts = Account(account.dataset, promise.neighbours(), promise.protected(), cap.loss())
-    ledger = Ledger.open(place.url)
-    ledger.create(facts)
-    _show(ledger.statement(facts.dataset))
+    require_lasting(url)
+    account = Account(dataset, promise.neighbours(), promise.protected(), cap.loss())
+    ledger = Ledger.open(url)
+    ledger.create(account)
+    _show(ledger.statement(dataset))
 
 
-def show(place: LedgerPlace, account: OneAccount) -> None:
+def show(
+    *, url: Url, dataset: Annotated[str | None, Option(help="Show this account only.", metavar="NAME")] = None
+) -> None:
     """Show the privacy loss spent, and the budget left.
 
     Example: dpcurves ledger show sqlite:///budget.db
     """
-    ledger = ledger_at(place.url)
-    accounts = ledger.accounts() if account.dataset is None else (account_of(ledger, Payer(dataset=account.dataset)),)
+    ledger = ledger_at(url)
+    accounts = ledger.accounts() if dataset is None else (account_of(ledger, dataset),)
     if not accounts:
         say(terminal(), "there is no account in this ledger")
     for found in accounts:
         _show(ledger.statement(found.dataset))
 
 
-def verify(place: LedgerPlace, kept: KeptHead) -> None:
+def verify(
+    *,
+    url: Url,
+    head: Annotated[
+        str | None, Option(help="What `dpcurves ledger head` printed before: finds an older copy.", metavar="HEAD")
+    ] = None,
+) -> None:
     """Check that nothing was changed without the key.
 
     Example: dpcurves ledger verify sqlite:///budget.db
     """
-    verified = ledger_at(place.url).verify(kept.head)
+    verified = ledger_at(url).verify(head)
     say(terminal(), f"verified: {verified.entries} entries, none changed without the key; head {verified.head}")
 
 
-def head(place: LedgerPlace) -> None:
+def head(url: Url) -> None:
     """Print the last hash of the ledger's chain.
 
     Keep it elsewhere and give it to `verify` later: it finds an older copy that was put in the place of the ledger.
 
     Example: dpcurves ledger head sqlite:///budget.db
     """
-    say(terminal(), ledger_at(place.url).head())
+    say(terminal(), ledger_at(url).head())
 
 
 LEDGER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(

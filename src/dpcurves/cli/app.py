@@ -19,7 +19,7 @@ from .accounts import ALLOWANCE_COMMANDS, LEDGER_COMMANDS
 from .one_table import QUESTIONS
 from .option_groups import NOTHING, Command, with_options
 from .refusal import Kept, Misuse, refusal_of
-from .released import COMPARE_COMMANDS, QUANTILE_COMMANDS
+from .released import RELEASED_COMMANDS
 from .status import SIGNALLED, STOPPED
 from .studies import STANDING, plans_of
 from .terminal import say_plainly, tell
@@ -35,7 +35,7 @@ DEFAULTS: dict[signal.Signals, Callable[[int, FrameType | None], object] | signa
 
 @contextmanager
 def remembered() -> Iterator[Callable[[], int | None]]:
-    """Install signal handlers, and yield a function for the last signal caught, or None.
+    """Install signal handlers in the main thread, and yield a function for the last signal caught, or None.
 
     Each signal raises KeyboardInterrupt in Python code, so that drafts and temporary files are removed on the way out.
     """
@@ -45,7 +45,8 @@ def remembered() -> Iterator[Callable[[], int | None]]:
         caught.append(number)
         signal.default_int_handler(number, frame)
 
-    ours = [number for number in DEFAULTS if _is_ours(number)]
+    in_main = threading.current_thread() is threading.main_thread()
+    ours = [each for each, usual in DEFAULTS.items() if in_main and signal.getsignal(each) is usual]
     for number in ours:
         signal.signal(number, remember)
     try:
@@ -53,12 +54,6 @@ def remembered() -> Iterator[Callable[[], int | None]]:
     finally:
         for number in ours:
             signal.signal(number, DEFAULTS[number])
-
-
-def _is_ours(number: signal.Signals) -> bool:
-    """True in the main thread if the signal has its default handler, which may then be replaced."""
-    in_main = threading.current_thread() is threading.main_thread()
-    return in_main and signal.getsignal(number) is DEFAULTS[number]
 
 
 # Commands of packages beside the core, which are found as entry points: the core imports none of them.
@@ -100,11 +95,6 @@ class Provided:
     groups: Mapping[str, Group] = field(default_factory=dict)
 
 
-def provided() -> list[Provided]:
-    """Commands of all installed packages, in the order of the packages' names."""
-    return [each.load() for each in sorted(entry_points(group=GROUP), key=lambda each: each.name)]
-
-
 # Command group with error handling: any exception becomes one line on standard error and an exit status.
 
 
@@ -112,16 +102,14 @@ class Commands(TyperGroup):
     """A group that shows no traceback and no box."""
 
     def get_help_option(self, ctx: Any) -> Any:
-        """Help option of the group; its default is False, so that no import is needed to parse it."""
         option = super().get_help_option(ctx)
-        if option is not None:
+        if option is not None:  # its default is False, so that no import is needed to parse it
             option.default, option.callback = False, _show_help
         return option
 
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
-        """Run the command that `args` name, and leave with its status."""
         sys.exit(self._status(args, {**extra, "standalone_mode": False}))
 
     def _status(self, args: Sequence[str] | None, extra: dict[str, Any]) -> int:
@@ -131,7 +119,10 @@ class Commands(TyperGroup):
             except typer.Abort:
                 status = STOPPED
             except Exception as error:
-                status = _told(_stopped(error) if stopped_by() else error)
+                failure = _stopped(error) if stopped_by() else error
+                line, status = refusal_of(failure)
+                if not isinstance(failure, KeyboardInterrupt):
+                    tell(line)
             signal = stopped_by()
         return SIGNALLED + signal if signal and status == STOPPED else int(status)
 
@@ -140,18 +131,12 @@ class OneCommand(TyperCommand):
     """Command that refuses a repeated option, which would otherwise silently take its last value."""
 
     def get_help_option(self, ctx: Any) -> Any:
-        """Help option of the command."""
         option = super().get_help_option(ctx)
         if option is not None:
             option.callback = _show_help
         return option
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse `args`, and return those that are not consumed.
-
-        Raises:
-            Misuse: an option was given twice that is given once.
-        """
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         once = [each for each in order if not each.is_eager and not getattr(each, "multiple", False)]
         twice = next((each for place, each in enumerate(once) if each in once[:place]), None)
@@ -171,13 +156,6 @@ def _stopped(error: Exception) -> BaseException:
     return type(error)(KeyboardInterrupt(), error.request) if isinstance(error, Kept) else KeyboardInterrupt()
 
 
-def _told(error: BaseException) -> int:
-    line, status = refusal_of(error)
-    if not isinstance(error, KeyboardInterrupt):
-        tell(line)
-    return status
-
-
 # Typer application with all commands and groups of commands.
 
 
@@ -186,7 +164,7 @@ EXIT_STATUS = "Exit status: 0 done; 2 wrong usage; 3 budget exceeded; 4 unusable
 
 
 OWN = Provided(
-    commands={**QUESTIONS, **COMPARE_COMMANDS, **QUANTILE_COMMANDS},
+    commands={**QUESTIONS, **RELEASED_COMMANDS},
     plans=plans_of(QUESTIONS),
     groups={
         "ledger": Group(
@@ -199,17 +177,14 @@ OWN = Provided(
 """Commands of the core."""
 
 
-def plans() -> dict[str, Command]:
-    """Commands that plan a question, of all installed packages."""
-    return {name: command for each in (OWN, *provided()) for name, command in each.plans.items()}
-
-
 def build() -> typer.Typer:
     """Build the application with all commands. Nothing heavy is imported before one of them is run."""
-    everything = (OWN, *provided())
+    found = sorted(entry_points(group=GROUP), key=lambda each: each.name)
+    everything: tuple[Provided, ...] = (OWN, *(each.load() for each in found))
     app = _made({name: command for each in everything for name, command in each.commands.items()}, epilog=EXIT_STATUS)
-    planned = _made(plans(), standing=STANDING)
-    app.add_typer(planned, name="plan", help="The errors a question would have; opens no data.")
+    planned = {name: command for each in everything for name, command in each.plans.items()}
+    plans = _made(planned, standing=STANDING)
+    app.add_typer(plans, name="plan", help="The errors a question would have; opens no data.")
     for each in everything:
         _add(app, each.groups)
     app.callback(invoke_without_command=True)(dpcurves)

@@ -1,15 +1,16 @@
-"""Asking one question of one file: options are checked, the loss is charged, every output is delivered."""
+"""Asking one question of one table: options are checked, the loss is charged, every output is delivered."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .accounts import account_of, files_of, ledger_at, require_kept
+from .option_groups import Asked, Command, Group
 from .options import Payer, Price, Promise, SourceOptions, Units
 from .output import Covering, InputFile, Output
 from .refusal import Kept, Misuse, PerhapsKept
@@ -17,14 +18,12 @@ from .terminal import say, tell, waiting
 from .views import View
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from ..conversation import PrivacyStatement
     from ..curves import CDF, ByCategory, Question, Survival
     from ..ledger import Account, Ledger
     from ..privacy import PrivacyLoss
     from ..session import Session
 
+FORGETFUL = "no --ledger was given: this privacy loss is recorded nowhere, and is not added up with that of other calls"
 
 # Delivery of a curve to files and the terminal: a failure of one output does not prevent the others.
 
@@ -59,15 +58,14 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
     with part():
         written += output.write_json(curve.to_json)
     with part():
-        _show(question, curve, view, output)
+        if output.json is None:
+            _show(question, curve, view, output)
     with part(), waiting("drawing"):
         written += output.write_plot(lambda: view.draw(curve))
     return written
 
 
 def _show(question: object, curve: Any, view: View[Any], output: Output) -> None:
-    if output.json is not None:
-        return
     from ..display import curve_table, footer
 
     with waiting("simulating the noise"):
@@ -79,10 +77,7 @@ def _show(question: object, curve: Any, view: View[Any], output: Output) -> None
     say(screen, footer(curve.privacy))
 
 
-# Asking one question of one file: its options are checked, its privacy loss is charged, its answer is delivered.
-
-
-FORGETFUL = "no --ledger was given: this privacy loss is recorded nowhere, and is not added up with that of other calls"
+# Asking one question of one table: its options are checked, its privacy loss is charged, its answer is delivered.
 
 
 @dataclass(frozen=True)
@@ -102,39 +97,54 @@ class Terms:
             Misuse, ValueError, BudgetExceeded, UnsupportedQuery: nothing was spent.
             Kept: something failed after the charge; the answer can be had again for nothing.
         """
-        output.require_apart(*_inputs(self))
+        source = [InputFile("DATA itself", Path(self.source.data))] if self.source.is_file else []
+        kept = [InputFile("a file of the ledger", path) for path in files_of(self.payer.ledger or "")]
+        output.require_apart(*source, *kept)
         output.require_writable()
-        _answer(question, view, self, output)
+        loss, request = self.price.loss(), self.payer.request_id or secrets.token_hex(8)
+        with opened_session(self, loss) as session, told_after_charge(self.payer):
+            from ..ledger.charge import charged_under
 
+            with waiting("counting"), quietly():
+                curve = session.ask(question, loss, request)
+            with charged_under(request), delivering() as part:
+                written = deliver(part, question, curve, view, output)
+                with part():
+                    lines = (f"written: {name}" for name in written)
+                    say(output.terminal(), f"mechanism: {curve.privacy.mechanism}", *lines)
+                for note in curve.notes:
+                    tell(note)
+                with part():
+                    self._settle(output, session, question, request)
 
-def _answer(question: Question[Any], view: View[Any], terms: Terms, output: Output) -> None:
-    loss, request = terms.price.loss(), terms.payer.request_id or secrets.token_hex(8)
-    with opened_session(terms, loss) as session, told_after_charge(terms.payer):
-        from ..ledger.charge import charged_under
+    def _settle(self, output: Output, session: Session, question: Question[Any], request: str) -> None:
+        """Print under which request the same is free, and what is left of the budget."""
+        if self.payer.ledger is None:
+            tell(FORGETFUL)
+            return
+        from ..curves.question import paid_by
 
-        with waiting("counting"), quietly():
-            curve = session.ask(question, loss, request)
-        with charged_under(request), delivering() as part:
-            written = deliver(part, question, curve, view, output)
-            with part():
-                _say(output.terminal(), curve.privacy, written)
-            _tell(curve.notes)
-            with part():
-                _settle(output.terminal(), session, terms.payer, _free(question, request))
-
-
-def _inputs(terms: Terms) -> Iterator[InputFile]:
-    if terms.source.is_file:
-        yield InputFile("DATA itself", Path(terms.source.data))
-    for path in files_of(terms.payer.ledger or ""):
-        yield InputFile("a file of the ledger", path)
+        free = "the same question" if paid_by(question) is None else "any values along this grid"
+        balance = session.balance
+        account = balance.account
+        say(
+            output.terminal(),
+            f"request: {request} ({free} under this --request-id is free)",
+            f"left: {balance.left} of {account.limit.digits} in {account.dataset!r}",
+        )
 
 
 def opened_session(terms: Terms, loss: PrivacyLoss) -> Session:
     """Open a session on the table, charged to the ledger; without one, to a budget in memory that is not recorded."""
     from ..session import Session
 
-    ledger, account = _lasting(terms) if terms.payer.ledger is not None else _forgetful(terms, loss)
+    ledger: Ledger | str
+    if terms.payer.ledger is None:
+        ledger, account = "sqlite://", _forgetful(terms, loss)
+    else:
+        ledger = ledger_at(terms.payer.ledger)
+        account = account_of(ledger, terms.payer.dataset)
+        require_kept(terms.promise, account)
     unit = account.unit
     return Session(
         terms.source.records(), budget=account.cap, adjacency=account.neighbours, unit=unit.column or None,
@@ -143,21 +153,14 @@ def opened_session(terms: Terms, loss: PrivacyLoss) -> Session:
     )  # fmt: skip
 
 
-def _lasting(terms: Terms) -> tuple[Ledger, Account]:
-    ledger = ledger_at(terms.payer.ledger or "")
-    account = account_of(ledger, terms.payer)
-    require_kept(terms.promise, account)
-    return ledger, account
-
-
-def _forgetful(terms: Terms, loss: PrivacyLoss) -> tuple[str, Account]:
+def _forgetful(terms: Terms, loss: PrivacyLoss) -> Account:
     from ..ledger import Account, Currency
 
     for option, value in (("dataset", terms.payer.dataset), ("request-id", terms.payer.request_id)):
         if value is not None:
             raise Misuse(option, "it means something in a ledger only; name one with --ledger")
     budget = Currency.of(loss).budget(loss)
-    return "sqlite://", Account("data", terms.promise.neighbours(), terms.promise.protected(), budget)
+    return Account("data", terms.promise.neighbours(), terms.promise.protected(), budget)
 
 
 @contextmanager
@@ -175,10 +178,6 @@ def told_after_charge(payer: Payer) -> Iterator[None]:
         raise kept(error, receipt.request) from None
 
 
-def _say(terminal: Console, privacy: PrivacyStatement, written: list[str]) -> None:
-    say(terminal, f"mechanism: {privacy.mechanism}", *(f"written: {name}" for name in written))
-
-
 @contextmanager
 def quietly() -> Iterator[None]:
     """Suppress curve warnings, because their texts are printed as notes below the curve."""
@@ -191,29 +190,58 @@ def quietly() -> Iterator[None]:
         yield
 
 
-def _tell(notes: tuple[str, ...]) -> None:
-    for note in notes:
-        tell(note)
+# Commands that are declared: the kind of the question, the groups of its options, and the views of its answer.
 
 
-def _free(question: Question[Any], request: str) -> str:
-    from ..curves.question import paid_by
+def question_of(kind: str | Callable[..., Any], *groups: Asked) -> Any:
+    """The question of this kind, a class or a function that makes one, that the options of all groups tell."""
+    from .. import curves
 
-    what = "the same question" if paid_by(question) is None else "any values along this grid"
-    return f"request: {request} ({what} under this --request-id is free)"
+    made = getattr(curves, kind) if isinstance(kind, str) else kind
+    usual = {each.name: each.default for each in fields(made)} if is_dataclass(made) else {}
+    said: dict[str, Any] = {}
+    for group in groups:
+        said |= group.told(usual)
+    return made(**said)
 
 
-def _settle(terminal: Console, session: Session, payer: Payer, free: str) -> None:
-    if payer.ledger is None:
-        tell(FORGETFUL)
-        return
-    balance = session.balance
-    left, account = balance.left, balance.account
-    say(
-        terminal,
-        free,
-        f"left: {left} of {account.limit.digits} in {account.dataset!r}",
-    )
+def asks(
+    word: str,
+    kind: str | Callable[..., Any],
+    groups: Sequence[Group],
+    views: Sequence[Any],
+    *,
+    title: str,
+    example: str,
+    more: str = "",
+    epsilon: str = "1",
+    adjacency: str = "replace-one",
+    last: Callable[[Any, Any], Any] | None = None,
+) -> Command:
+    """Make a command that asks one question.
+
+    Args:
+        word: Name of the command.
+        kind: Class of the question, or a function that makes one.
+        groups: Its options, which say the fields of the question by `Asked.told`.
+        views: Class of its view; of a question by categories the last one.
+        title: First sentence of its help.
+        example: File and options of the question in the example of its help.
+        more: Sentences of its help between both.
+        epsilon: Privacy loss of the example.
+        adjacency: That of the example.
+        last: Completes the question by its view.
+    """
+
+    def command(terms: Terms, output: Output, **given: Asked) -> None:
+        question = question_of(kind, *given.values())
+        view = views[-1 if getattr(question, "by", None) else 0].of(output)
+        terms.answer(question if last is None else last(question, view), view, output)
+
+    told = f"Example: dpcurves {word} {example} --epsilon {epsilon} --adjacency {adjacency}"
+    command.__name__, command.__doc__ = word, "\n\n    ".join(filter(None, (title, more, told)))
+    command.__annotations__ = {**{each.__name__: each for each in groups}, "terms": Terms, "output": Output}
+    return command
 
 
 # Two-sample tests, printed as lines above the table of both groups.
@@ -237,10 +265,7 @@ def distributions_compared(curves: ByCategory[CDF], sure: Covering) -> str:
 
 
 def survival_compared(curves: ByCategory[Survival], sure: Covering) -> str:
-    """Log-rank test of two survival curves, as lines.
-
-    Empty unless there are two groups, the population is asked for, and a unit has one record.
-    """
+    """Log-rank test of two survival curves, as lines; empty where `distributions_compared` is."""
     if not _are_tested(curves, sure):
         return ""
     from ..curves import log_rank_test

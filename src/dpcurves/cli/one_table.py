@@ -1,23 +1,151 @@
-"""Commands for all questions to one table, by their names."""
+"""Commands for all questions to one table, by their names: each is a kind of question, its options and its view."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from .columns import (
-    BOUNDS_COMMANDS,
-    COLUMN_COMMANDS,
-    CONTINGENCY_COMMANDS,
-    PLANE_COMMANDS,
-    SUMMARY_COMMANDS,
-    SURVIVAL_COMMANDS,
-)
+from . import columns
+from . import options as of
+from . import scores as models
+from .ask_file import Terms, asks, question_of
 from .option_groups import Command
-from .scores import RESIDUAL_COMMANDS, SCORE_COMMANDS, VERIFY_COMMANDS
-from .studies import STUDY_COMMANDS
+from .output import Output
+from .studies import study
+from .views import BinnedResidualsView, HosmerLemeshowView, ResultView, RocView
 
-QUESTIONS: Mapping[str, Command] = MappingProxyType({
-    **COLUMN_COMMANDS, **SUMMARY_COMMANDS, **CONTINGENCY_COMMANDS, **SURVIVAL_COMMANDS, **BOUNDS_COMMANDS,
-    **SCORE_COMMANDS, **RESIDUAL_COMMANDS, **PLANE_COMMANDS, **VERIFY_COMMANDS, **STUDY_COMMANDS,
-})  # fmt: skip
+
+def scores(
+    scored: of.ScoreOptions, cells: of.CellOptions, showing: models.Showing, terms: Terms, output: Output
+) -> None:
+    """Many curves of a score of two classes, for one privacy loss.
+
+    ROC and precision-recall curve, gain, confusion matrix, decision curve, calibration and more are read from one
+    release: --show says which, and others are free under the same --request-id.
+
+    Example: dpcurves scores scored.parquet --label late --score p_late --show precision-recall --epsilon 1
+    --adjacency replace-one
+    """
+    question = question_of("ScoresQuestion", scored, cells, showing.split)
+    view = showing.view(output.covering(), question.grid)
+    terms.answer(question, models.GroupedScoresView(view) if question.by else view, output)
+
+
+STATISTICS = columns.SummaryView, columns.SummariesView
+COMMANDS = (
+    asks(
+        "cdf", "CdfQuestion", [of.SmoothColumn, of.SomeCells, of.Split], [ResultView, columns.QuartilesView],
+        title="The distribution function of a column.",
+        example="flights.csv --column arr_delay --grid -100:1300:4096",
+        more="With --at or --points it is counted at a few edges only. Other edges, and quantiles along the same fine "
+        "grid, then cost nothing under the same --request-id.",
+    ),
+    asks(
+        "quantiles", "QuantilesQuestion", [of.ColumnOptions, of.HintedCells, of.SHARES], [columns.QuantilesView],
+        title="Quantiles of a column.",
+        example="flights.csv --column arr_delay --grid -100:1300:4096 --at 0.5,0.9",
+        more="All are read from one distribution function, so more quantiles cost no more. On a grid with too many "
+        "cells to be counted they are found by bisection, with intervals at --level.",
+        last=lambda question, view: question.searched_at(view.sure.level),
+    ),
+    asks(
+        "histogram", "HistogramQuestion", [of.ColumnOptions, of.CellOptions, of.Split],
+        [columns.HistogramView, columns.HistogramsView],
+        title="Counts of records in cells.",
+        example="flights.csv --column arr_delay --grid -60:180:16",
+    ),
+    asks(
+        "summary", "SummaryQuestion", [columns.Bounded, of.MOMENTS, of.Split], STATISTICS,
+        title="Count, sum, mean and variance of a column.",
+        example="flights.csv --column arr_delay --bounds -60:180",
+    ),
+    asks(
+        "count", "CountQuestion", [of.ONE_COLUMN, of.Split], STATISTICS,
+        title="Number of records that have a value in a column.",
+        example="flights.csv --column arr_delay", adjacency="add-remove",
+    ),
+    asks(
+        "sum", "SumQuestion", [columns.Bounded, of.Split], STATISTICS,
+        title="The sum of a column, with its count and mean.",
+        example="flights.csv --column arr_delay --bounds 0:180",
+    ),
+    asks(
+        "mean", "MeanQuestion", [columns.Bounded, of.Split], STATISTICS,
+        title="The mean of a column, with its count, sum and variance.",
+        example="flights.csv --column arr_delay --bounds -60:180",
+    ),
+    asks(
+        "variance", "VarianceQuestion", [columns.Bounded, of.Split], STATISTICS,
+        title="The variance of a column, with its count, sum and mean.",
+        example="flights.csv --column arr_delay --bounds -60:180",
+    ),
+    asks(
+        "contingency", "ContingencyQuestion", [columns.Crossed], [columns.ContingencyView],
+        title="Counts of pairs of two columns' categories, and a test of independence.",
+        example="flights.csv --rows carrier --row-categories UA,AA --columns late --column-categories 0,1",
+    ),
+    asks(
+        "survival", "SurvivalQuestion", [columns.Observed, of.CellOptions, of.Split],
+        [columns.SurvivalView, columns.SurvivalsView],
+        title="The time until an event, with censored records.",
+        example="patients.csv --time months --event died --grid 0:60:60",
+    ),
+    asks(
+        "bounds", columns.bounds_question, [columns.Sizes, of.COVERAGE], [columns.BoundsView],
+        title="Bounds of the values of a column, or of two columns: symmetric intervals or a rectangle around zero.",
+        example="flights.csv --column arr_delay --smallest 10 --coverage 0.95",
+        more="The answer is a power of two times the smallest bound. A grid may then be chosen within it.",
+        epsilon="0.1",
+    ),
+    scores,
+    asks(
+        "roc", "RocQuestion", [of.ScoreOptions, of.Thresholded], [RocView],
+        title="The ROC curve of a score, and its area.",
+        example="scored.parquet --label late --score p_late",
+        more="Scores lie in [0, 1] unless a grid is given; those outside are counted separately. --at or --points "
+        "name all thresholds; others then cost nothing under the same --request-id.",
+    ),
+    asks(
+        "calibration", "CalibrationQuestion", [of.ScoreOptions, of.GROUPS, of.GroupedCells], [ResultView],
+        title="The calibration curve of a score.",
+        example="scored.parquet --label late --score p_late",
+        more="How often the label is positive among records of similar score. Scores lie in [0, 1] unless a grid "
+        "is given.",
+    ),
+    asks(
+        "hosmer-lemeshow", "HosmerLemeshowQuestion", [of.ScoreOptions, of.GROUPS, of.GroupedCells],
+        [HosmerLemeshowView],
+        title="The Hosmer-Lemeshow test of a score.",
+        example="scored.parquet --label late --score p_late",
+        more="Do predicted probabilities agree with the labels? The p-value includes noise and sampling.",
+    ),
+    asks(
+        "binned-residuals", "BinnedResidualsQuestion", [of.TwoClasses, of.ORIGIN, of.BINS, of.GroupedCells],
+        [BinnedResidualsView],
+        title="Mean residuals of bins of similar scores.",
+        example="scored.parquet --label late --score p_late --model disjoint",
+        more="Where does the model predict too much, and where too little? The envelope includes noise and sampling.",
+    ),
+    asks(
+        "residuals", "ResidualPlotQuestion", [models.Plane, of.ORIGIN, of.COVERAGE, of.CELLS],
+        [models.ResidualPlotView],
+        title="Residuals against predictions.",
+        example="fitted.parquet --predicted fare --residual error --unit-predicted 1 --unit-residual 1 --coverage 0.95 "
+        "--model disjoint",
+        more="Bounds are found privately; within them a density is estimated, and synthetic points are drawn from it.",
+    ),
+    asks(
+        "table", "Histogram2DQuestion", [columns.PlaneOptions], [columns.Histogram2DView],
+        title="Counts of two columns together.",
+        example="flights.csv --x dep_delay --y arr_delay --x-grid -60:240:64 --y-grid -60:240:64",
+    ),
+    asks(
+        "verify", "VerifyQuestion", [models.Claim], [ResultView],
+        title="Verify a claim about a regression coefficient: its sign, or an interval that it lies in.",
+        example="people.csv --outcome late=0,1 --explained-by age=18:90 --coefficient age --above 0",
+        more="Units are put into disjoint subsets, in each a regression is fitted, and those that confirm the claim "
+        "are counted.",
+    ),
+    study,
+)  # fmt: skip
+QUESTIONS: Mapping[str, Command] = MappingProxyType({each.__name__: each for each in COMMANDS})

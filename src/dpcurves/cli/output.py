@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from typer import Option
 
-from .option_groups import chance
+from .option_groups import chance, option, perhaps
 from .refusal import Misuse, Undelivered
 from .terminal import say_plainly, terminal
 
@@ -21,15 +21,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-# Files that a command reads as JSON: released curves, and questions.
+# Files that a command reads as JSON: released curves, and questions. What cannot be read is `Misuse` of the option.
 
 
 def text_of(option: str, file: str) -> str:
-    """Text of a file, decoded as UTF-8.
-
-    Raises:
-        Misuse: it cannot be read.
-    """
+    """Text of a file, decoded as UTF-8."""
     try:
         return Path(file).read_text(encoding="utf-8")
     except (OSError, ValueError):
@@ -37,11 +33,7 @@ def text_of(option: str, file: str) -> str:
 
 
 def object_of(option: str, text: str) -> dict[str, Any]:
-    """Parse a JSON object.
-
-    Raises:
-        Misuse: the text is no JSON object.
-    """
+    """Parse a JSON object."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -74,36 +66,26 @@ class InputFile(NamedTuple):
 
 @dataclass(frozen=True)
 class Output:
-    """Options for output files and for the confidence level. All are checked before any privacy loss is spent."""
+    """Options for output files and for the confidence level. All are checked before any privacy loss is spent.
 
-    json: Annotated[
-        str | None,
-        Option(
-            help="Write the curve as JSON to this file; - writes JSON, and nothing else, to standard output.",
-            metavar="FILE",
-        ),
-    ] = None
-    plot: Annotated[
-        str | None,
-        Option(help="Draw the curve: a file that ends in .svg, .png or .pdf.", metavar="FILE"),
-    ] = None
-    level: Annotated[str, Option(help="The confidence level of bands and intervals.", metavar="P")] = "0.95"
+    What cannot be written is `Misuse` before a loss is spent, and `Undelivered` after.
+    """
 
-    population: Annotated[
-        bool,
-        Option(help="Show intervals for the population the records were drawn from, too."),
-    ] = True
+    json: str | None = perhaps(
+        "FILE", "Write the curve as JSON to this file; - writes JSON, and nothing else, to standard output."
+    )
+    plot: str | None = perhaps("FILE", "Draw the curve: a file that ends in .svg, .png or .pdf.")
+    level: str = option("P", "The confidence level of bands and intervals.", "0.95")
+    population: Annotated[bool, Option(help="Show intervals for the population the records were drawn from, too.")] = (
+        True
+    )
 
     def certainty(self) -> float:
         """Confidence level of bands and intervals."""
         return chance("level", self.level)
 
     def simulated(self) -> float:
-        """Confidence level of bands and intervals from simulated noise, checked before any privacy loss is spent.
-
-        Raises:
-            Misuse: the level is too high for the number of draws.
-        """
+        """Confidence level of bands and intervals from simulated noise. Refused if it is too high for the draws."""
         from ..inference.simulation import DRAWS
 
         level, highest = self.certainty(), (DRAWS - 1) / (DRAWS + 1)
@@ -112,11 +94,7 @@ class Output:
         return level
 
     def covering(self) -> Covering:
-        """Level and scope of bands and intervals from simulated noise, checked before any privacy loss is spent.
-
-        Raises:
-            Misuse: the level is too high for the number of draws.
-        """
+        """Level and scope of bands and intervals from simulated noise. Refused if it is too high for the draws."""
         from ..inference.simulation import DRAWS
 
         level, highest = self.simulated(), (DRAWS - 3) / (DRAWS + 1)
@@ -129,12 +107,7 @@ class Output:
         return Covering(level, self.population)
 
     def require_writable(self) -> None:
-        """Refuse files that could not be written.
-
-        Raises:
-            Misuse: a folder is missing or not writable, a file name has no ending of a picture, or matplotlib is
-                missing.
-        """
+        """Refuse files that could not be written: without a folder, without an ending of a picture, and others."""
         self.certainty()
         if self.plot is not None:
             _require_picture(self.plot)
@@ -143,14 +116,9 @@ class Output:
             _require_place("json", Path(self.json))
 
     def require_apart(self, *kept: InputFile) -> None:
-        """Refuse to overwrite an input file or the other output.
-
-        Raises:
-            Misuse: two of them are one file, even under different names (links are followed).
-        """
-        written = [("json", self.json if self.json != STANDARD_OUTPUT else None), ("plot", self.plot)]
+        """Refuse to overwrite an input file or the other output, even under another name (links are followed)."""
         taken = list(kept)
-        for argument, name in written:
+        for argument, name in (("json", self.json if self.json != STANDARD_OUTPUT else None), ("plot", self.plot)):
             if name is None:
                 continue
             for what, path in taken:
@@ -216,11 +184,7 @@ def _require_place(argument: str, path: Path) -> None:
 
 
 def _write(argument: str, path: Path, fill: Callable[[Path], object]) -> None:
-    """Write a file atomically: a draft in the same folder is renamed to `path`. A device is written directly.
-
-    Raises:
-        Undelivered: the file cannot be written.
-    """
+    """Write a file atomically: a draft in the same folder is renamed to `path`. A device is written directly."""
     try:
         if _is_device(path):
             fill(path)

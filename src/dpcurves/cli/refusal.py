@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from ..arguments import Named, Refused
 from .status import BUDGET, DATA, FAULT, OUTPUT, STOPPED, USAGE
 
 OPTIONS = {"request": "request-id"}
-STATUS = {"BudgetExceeded": BUDGET, "UnsupportedQuery": USAGE}
+STATUS = {"BudgetExceeded": BUDGET, "UnsupportedQuery": USAGE, "Misuse": USAGE, "Undelivered": OUTPUT}
 """Exit statuses by the name of the exception's class: importing the classes would slow every start."""
 REWORDED = tuple(
     (re.compile(pattern), words)
@@ -52,33 +53,22 @@ class Undelivered(Named):
 class Kept(Exception):
     """Failure after the charge: the answer is kept, and is free under the same request id."""
 
+    TOLD = "it is paid for: --request-id {} gives it again, for nothing"
+
     def __init__(self, cause: BaseException, request: str) -> None:
         super().__init__(request)
-        self.cause = cause
-        self.request = request
-
-    @property
-    def words(self) -> str:
-        """Text on the request id that gives the answer again."""
-        return f"it is paid for: --request-id {self.request} gives it again, for nothing"
+        self.cause, self.request = cause, request
 
 
 class PerhapsKept(Kept):
     """Failure while the charge was being written, so that it may or may not be recorded."""
 
-    @property
-    def words(self) -> str:
-        """Text on the request id under which the question is charged once at most."""
-        return f"it may be paid for: under --request-id {self.request} it is never paid twice"
+    TOLD = "it may be paid for: under --request-id {} it is never paid twice"
 
 
 @contextmanager
 def named(option: str, *arguments: str) -> Iterator[None]:
-    """Translate errors about one of these arguments into errors about the option that gave its value.
-
-    Raises:
-        Misuse: in place of an error about one of the arguments.
-    """
+    """Translate errors about one of these arguments into `Misuse` of the option that gave its value."""
     try:
         yield
     except Refused as error:
@@ -89,11 +79,7 @@ def named(option: str, *arguments: str) -> Iterator[None]:
 
 @contextmanager
 def as_typed(options: Mapping[str, object]) -> Iterator[None]:
-    """Translate errors about a column or a privacy loss into errors about the option that gave its value.
-
-    Raises:
-        Exception: of the same class, in place of the original error.
-    """
+    """Translate errors about a column or a privacy loss into the same ones about the option that gave its value."""
     try:
         yield
     except Named as error:
@@ -110,13 +96,12 @@ def _option_of(error: Named, options: Mapping[str, object]) -> str | None:
         return losses[0] if len(losses) == 1 else None
     if error.argument != "column" or error.given is None:
         return None
-    return next((name for name in OF_COLUMNS[1:] if _gave(options.get(name), error.given)), None)
-
-
-def _gave(option: object, column: object) -> bool:
-    """True if an option names the column, alone or followed by its categories."""
-    given = option if isinstance(option, list) else [option]
-    return any(each == column or str(each).partition("=")[0] == column for each in given)
+    for name in OF_COLUMNS[1:]:  # an option names a column alone, or followed by its categories
+        option = options.get(name)
+        given = option if isinstance(option, list) else [option]
+        if any(each == error.given or str(each).partition("=")[0] == error.given for each in given):
+            return name
+    return None
 
 
 def refusal_of(error: BaseException) -> Refusal:
@@ -126,35 +111,18 @@ def refusal_of(error: BaseException) -> Refusal:
     """
     if isinstance(error, Kept):
         line, status = refusal_of(error.cause)
-        return Refusal(f"{line}; {error.words}", status)
+        return Refusal(f"{line}; {error.TOLD.format(error.request)}", status)
     if isinstance(error, KeyboardInterrupt):
         return Refusal("stopped", STOPPED)
-    if isinstance(error, Undelivered):
-        return Refusal(_on_one_line(str(error)), OUTPUT)
     if isinstance(error, typer.TyperException):
         return Refusal(_on_one_line(_usage(error)), USAGE)
-    return _of_rooms(error)
-
-
-def _of_rooms(error: BaseException) -> Refusal:
-    if not isinstance(error, Named):
-        return Refusal(f"{_fault(error)}: this should not be; please report it", FAULT)
-    return Refusal(_on_one_line(f"{_options(error.argument)}: {error.rule}"), _status(error))
-
-
-def _status(error: Named) -> int:
-    if isinstance(error, Misuse) or error.argument not in OF_DATA:
-        return STATUS.get(type(error).__name__, USAGE)
-    return STATUS.get(type(error).__name__, DATA)
-
-
-def _options(arguments: str) -> str:
-    names = (name.replace("_", "-") for name in arguments.split(", "))
-    return ", ".join(OPTIONS.get(name, name) for name in names)
-
-
-def _fault(error: BaseException) -> str:
-    return f"{type(error).__name__} in {_place(error.__traceback__)}"
+    if isinstance(error, Named):
+        names = (name.replace("_", "-") for name in error.argument.split(", "))
+        line = f"{', '.join(OPTIONS.get(name, name) for name in names)}: {error.rule}"
+        usual = DATA if error.argument in OF_DATA else USAGE
+        return Refusal(_on_one_line(line), STATUS.get(type(error).__name__, usual))
+    place = f"{type(error).__name__} in {_place(error.__traceback__)}"
+    return Refusal(f"{place}: this should not be; please report it", FAULT)
 
 
 def _place(traceback: TracebackType | None) -> str:
@@ -163,10 +131,9 @@ def _place(traceback: TracebackType | None) -> str:
     place = "dpcurves"
     while traceback is not None:
         file = Path(traceback.tb_frame.f_code.co_filename)
-        if file.is_relative_to(core):
-            place = f"{file.relative_to(core).as_posix()}, line {traceback.tb_lineno}"
-        elif str(file).startswith(f"{core}_"):
-            place = f"{file.relative_to(core.parent).as_posix()}, line {traceback.tb_lineno}"
+        if str(file).startswith((f"{core}{os.sep}", f"{core}_")):
+            above = core if file.is_relative_to(core) else core.parent
+            place = f"{file.relative_to(above).as_posix()}, line {traceback.tb_lineno}"
         traceback = traceback.tb_next
     return place
 
@@ -177,14 +144,11 @@ def _usage(error: typer.TyperException) -> str:
     parameter = getattr(error, "param", None)
     if parameter is not None and message.startswith("Missing"):
         name = parameter.opts[-1] if parameter.param_type_name == "option" else parameter.metavar
-        return f"{parameter.name.replace('_', '-')}: {name} is missing; {_lower(parameter.help)}"
+        told = (parameter.help[:1].lower() + parameter.help[1:]).rstrip(".")
+        return f"{parameter.name.replace('_', '-')}: {name} is missing; {told}"
     for pattern, words in REWORDED:
         message = pattern.sub(words, message)
     return message
-
-
-def _lower(sentence: str) -> str:
-    return (sentence[:1].lower() + sentence[1:]).rstrip(".")
 
 
 def _on_one_line(text: str) -> str:

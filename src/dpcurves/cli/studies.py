@@ -14,24 +14,24 @@ from typer import Argument, Option
 
 from .ask_file import FORGETFUL, Terms, opened_session, quietly, told_after_charge
 from .columns import ALPHA
-from .option_groups import groups_of, whole
-from .options import Payer, Price, Promise, SourceOptions, Units
+from .option_groups import Command, groups_of, perhaps, whole
+from .options import ACCOUNT, Payer, Price, Promise, SourceOptions, Units
 from .output import Output, text_of
 from .refusal import Misuse
 from .terminal import filling, filling_late, say, tell, terminal
+from .views import drawn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rich.table import Table
 
-    from ..conversation import Plan, Plans
+    from ..conversation import Plans
     from ..curves import Question
     from ..forecasts import Forecast
     from ..privacy import PrivacyLoss
     from ..session import Session
     from ..study import Study
-    from .option_groups import Command
     from .views import View
 
 
@@ -53,22 +53,16 @@ STANDING = MappingProxyType({"NAME": "", "U": "1", "P": "0.95", "public|disjoint
 class MadeUp:
     """Options for a forecast of the error of the answer and of the width of its interval."""
 
-    forecast: Annotated[
-        str | None,
-        Option(
-            help="Forecast the error of the answer, and the half width of the 95% interval that will be printed, by "
-            "simulating this many records of several kinds (smooth, tied, a third zero and others).",
-            metavar="N",
-        ),
-    ] = None
-    like: Annotated[
-        str | None,
-        Option(
-            help="Forecast for records like those of a released curve, as --json wrote it, at no further loss: as many "
-            "as it has, or as --forecast says.",
-            metavar="FILE",
-        ),
-    ] = None
+    forecast: str | None = perhaps(
+        "N",
+        "Forecast the error of the answer, and the half width of the 95% interval that will be printed, by "
+        "simulating this many records of several kinds (smooth, tied, a third zero and others).",
+    )
+    like: str | None = perhaps(
+        "FILE",
+        "Forecast for records like those of a released curve, as --json wrote it, at no further loss: as many "
+        "as it has, or as --forecast says.",
+    )
 
     def show(self, question: Question[Any], loss: PrivacyLoss, promise: Promise) -> None:
         """Print forecast errors and half widths for each kind of simulated records, if a forecast was asked for."""
@@ -97,12 +91,11 @@ class Rehearsal:
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
         """Print the privacy loss and the expected errors of the answer."""
-        for alpha in {
-            plan.law.alpha(CHANCE) for plan in rehearsed(question, self.price.loss(), self.promise, self.units)
-        }:
+        loss = self.price.loss()
+        for alpha in {plan.law.alpha(CHANCE) for plan in rehearsed(question, loss, self.promise, self.units)}:
             if not isnan(alpha):
                 say(terminal(), f"{ALPHA}: {alpha:.4g}")
-        self.made_up.show(question, self.price.loss(), self.promise)
+        self.made_up.show(question, loss, self.promise)
 
 
 def _forecast_table(found: Forecast) -> Table:
@@ -132,7 +125,7 @@ def _forecast_table(found: Forecast) -> Table:
 
 
 def plans_of(questions: Mapping[str, Command]) -> dict[str, Command]:
-    """Plan commands of all questions to one file: each takes the options of the question, and shows the errors."""
+    """Plan commands of all questions to one table: each takes the options of the question, and shows the errors."""
     return {name: _plan_of(command) for name, command in questions.items() if groups_of(command).get("terms") is Terms}
 
 
@@ -142,140 +135,90 @@ def _plan_of(command: Command) -> Command:
     def plan(rehearsal: Rehearsal, **groups: Any) -> None:
         command(**groups, terms=rehearsal, output=Output())
 
-    plan.__name__, plan.__doc__ = command.__name__, _told(command.__doc__ or "")
+    told = command.__doc__ or ""
+    units = " --units 100000" if "replace-one" in told else ""
+    plan.__name__, plan.__doc__ = command.__name__, ASKED_OF.sub(r"\1 plan \2" + units, told)
     plan.__annotations__ = {**asked, "rehearsal": Rehearsal}
     return plan
 
 
-def _told(words: str) -> str:
-    """Help text of a plan from that of its question: the example has no file, and names the public number of units."""
-    return ASKED_OF.sub(r"\1 plan \2" + (" --units 100000" if "replace-one" in words else ""), words)
-
-
 def rehearsed(question: Question[Any], loss: PrivacyLoss, promise: Promise, units: Units) -> Plans:
     """Print the plan of a question: its turns, privacy losses, errors and mechanisms."""
+    from rich.table import Table
+
+    from ..display.text import LEGEND, plan_lines
     from ..rehearsal import rehearse
 
     neighbours = promise.neighbours()
     number = units.number(neighbours)
     adjacency = neighbours.among(promise.protected(), number)
     plans = rehearse(question, loss, adjacency)
-    say(terminal(), f"{question}: {loss}, {adjacency}, protects {adjacency.unit}", _table(plans, number))
+    adapted = len(plans) > 1 and {type(plan.query).__name__ for plan in plans} == {"PartitionQuery"}
+    table = Table(caption=LEGEND + (EVEN if adapted else ""), caption_justify="left")
+    for name in ("turn", "asks for", "price", "error", "of the units", "mechanism"):
+        table.add_column(name, justify="right" if name in ("turn", "error", "of the units") else "left")
+    for line in plan_lines(plans, number):
+        table.add_row(*line)
+    say(terminal(), f"{question}: {loss}, {adjacency}, protects {adjacency.unit}", table)
     for note in plans.notes:
         say(terminal(), f"note: {note}")
     return plans
 
 
-def _table(plans: Sequence[Plan], units: int | None) -> Table:
-    from rich.table import Table
-
-    from ..display.text import LEGEND, plan_lines
-
-    adapted = len(plans) > 1 and {type(plan.query).__name__ for plan in plans} == {"PartitionQuery"}
-    table = Table(caption=LEGEND + (EVEN if adapted else ""), caption_justify="left")
-    for name in ("turn", "asks for", "price", "error", "of the units", "mechanism"):
-        table.add_column(name, justify="right" if name in ("turn", "error", "of the units") else "left")
-    for line in plan_lines(plans, units):
-        table.add_row(*line)
-    return table
-
-
 # Studies: the command that asks the questions of a file under one budget, and writes all answers to a folder.
 
 
-@dataclass(frozen=True)
-class StudyFile:
-    """Argument for a file that lists questions."""
-
-    study: Annotated[str, Argument(metavar="STUDY", help="A TOML or JSON file: epsilon or rho, and questions.")]
-
-    def read(self) -> Study:
-        """The study.
-
-        Raises:
-            Misuse: the file cannot be read.
-            ValueError: it describes no study.
-        """
-        from ..study import Study
-
-        try:
-            text = Path(self.study).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is no text"
-            raise Misuse("study", f"{self.study!r} cannot be read ({reason})") from None
-        return Study.read(text)
-
-
-@dataclass(frozen=True)
-class StudyAccount:
-    """Options for the ledger and account that a study is charged to."""
-
+def study(
+    *,
+    study: Annotated[str, Argument(metavar="STUDY", help="A TOML or JSON file: epsilon or rho, and questions.")],
+    source: SourceOptions,
+    promise: Promise,
+    units: Units,
     ledger: Annotated[
         str | None, Option(help="The ledger that is charged; with one, a second run is free.", metavar="URL")
-    ] = None
-    dataset: Annotated[
-        str | None, Option(help="The account in the ledger; needed if there are several.", metavar="NAME")
-    ] = None
-
-
-@dataclass(frozen=True)
-class StudyTable:
-    """Options for the table of a study, the privacy guarantee, and the account."""
-
-    source: SourceOptions
-    promise: Promise
-    units: Units
-    account: StudyAccount
-
-
-@dataclass(frozen=True)
-class Folder:
-    """Options for the output folder, and for a dry run."""
-
+    ] = None,
+    dataset: Annotated[str | None, Option(help=ACCOUNT, metavar="NAME")] = None,
     out: Annotated[str, Option(help="The folder for curves, pictures and the page of all of them.", metavar="DIR")] = (
         "study"
-    )
-    dry_run: Annotated[bool, Option("--dry-run", help="Show prices and errors; open no data, spend nothing.")] = False
-
-
-def study(file: StudyFile, table: StudyTable, folder: Folder) -> None:
+    ),
+    dry_run: Annotated[bool, Option("--dry-run", help="Show prices and errors; open no data, spend nothing.")] = False,
+) -> None:
     """Many questions under one budget, from a file.
 
     Each curve is written as JSON and as a picture, and all of them as one page. Run again, it is free.
 
     Example: dpcurves study questions.toml flights.parquet --ledger sqlite:///budget.db --out answers
     """
-    asked = file.read()
-    if folder.dry_run:
-        _dry_run(asked, table.promise, table.units)
+    from ..study import Study
+
+    try:
+        text = Path(study).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise Misuse("study", f"{study!r} cannot be read ({reason})") from None
+    asked = Study.read(text)
+    if dry_run:
+        for each in asked.asked:
+            say(terminal(), f"{each.name}:")
+            rehearsed(each.question, asked.price(each), promise, units)
+        say(terminal(), f"together: {asked.loss}")
         return
     price = Price(epsilon=str(asked.loss.epsilon)) if asked.loss.epsilon is not None else Price(rho=str(asked.loss.rho))
-    payer = Payer(table.account.ledger, table.account.dataset, None)
-    terms = Terms(table.source, price, table.promise, table.units, payer)
-    outputs = _outputs(asked, Path(folder.out))
+    terms = Terms(source, price, promise, units, Payer(ledger, dataset, None))
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Misuse("out", f"{str(folder)!r} cannot be made ({error.strerror})") from None
+    outputs = [Output(str(folder / f"{each.name}.json"), str(folder / f"{each.name}.svg")) for each in asked.asked]
     for output in outputs:
         output.require_writable()
     with opened_session(terms, asked.loss) as session, told_after_charge(terms.payer):
         summaries = _answered(asked, session, outputs)
-        _write_page(Path(folder.out), summaries, session)
-    say(terminal(), f"written: {len(asked.asked)} curves, their pictures and index.html in {folder.out!r}")
-    if table.account.ledger is None:
+        _write_page(folder, summaries, session)
+    say(terminal(), f"written: {len(asked.asked)} curves, their pictures and index.html in {out!r}")
+    if ledger is None:
         tell(FORGETFUL)
-
-
-def _dry_run(asked: Study, promise: Promise, units: Units) -> None:
-    for each in asked.asked:
-        say(terminal(), f"{each.name}:")
-        rehearsed(each.question, asked.price(each), promise, units)
-    say(terminal(), f"together: {asked.loss}")
-
-
-def _outputs(asked: Study, out: Path) -> list[Output]:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise Misuse("out", f"{str(out)!r} cannot be made ({error.strerror})") from None
-    return [Output(str(out / f"{each.name}.json"), str(out / f"{each.name}.svg")) for each in asked.asked]
 
 
 def _answered(asked: Study, session: Session, outputs: Sequence[Output]) -> list[str]:
@@ -283,17 +226,11 @@ def _answered(asked: Study, session: Session, outputs: Sequence[Output]) -> list
     with filling("questions", len(outputs)) as fill, quietly():
         for output, (each, curve) in zip(outputs, asked.ask(session), strict=True):
             output.write_json(curve.to_json)
-            output.write_plot(partial(_drawn, curve))
+            output.write_plot(partial(drawn, curve))
             say(terminal(), f"{each.name}: {curve!r}", *(f"  note: {note}" for note in curve.notes))
             summaries.append(curve._repr_html_())
             fill(len(summaries))
     return summaries
-
-
-def _drawn(curve: Any) -> Any:
-    from ..display import LANDSCAPE, headless_axes
-
-    return curve.plot(ax=headless_axes(getattr(curve, "SIZE", LANDSCAPE)))
 
 
 def _write_page(out: Path, summaries: Sequence[str], session: Session) -> None:
@@ -306,6 +243,3 @@ def _write_page(out: Path, summaries: Sequence[str], session: Session) -> None:
         (out / "index.html").write_text(page, encoding="utf-8")
     except OSError as error:
         raise Misuse("out", f"index.html cannot be written ({error.strerror})") from None
-
-
-STUDY_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"study": study})

@@ -11,13 +11,12 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, TextIO
 
-from rich.console import Console
-
 from .refusal import Undelivered
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
 
+WIDTH_OF_A_FILE = 120
 
 # Repair of standard streams: closed ones are replaced, and characters that cannot be encoded are escaped.
 
@@ -29,17 +28,20 @@ def prepare() -> None:
     character that the terminal's encoding lacks is written as an escape, so that no paid answer fails to print.
     """
     for number in (0, 1, 2):
-        _occupy(number)
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY)  # gets the lowest number that is free: this one
     sys.stdout = _spelling(sys.stdout, 1)
     sys.stderr = _spelling(sys.stderr, 2)
 
 
-def tell(line: str) -> None:
-    """Print a line on standard error; if that fails, silence the stream."""
-    try:
-        print(f"dpcurves: {line}", file=sys.stderr, flush=True)
-    except (OSError, ValueError):
-        silence(sys.stderr)
+def _spelling(stream: TextIO | None, number: int) -> TextIO:
+    if stream is None:  # it was closed when the process began
+        return open(number, "w", encoding="utf-8", closefd=False)
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return stream
 
 
 def silence(stream: TextIO) -> None:
@@ -52,41 +54,17 @@ def silence(stream: TextIO) -> None:
         return
 
 
-def _occupy(number: int) -> None:
-    try:
-        os.fstat(number)
-    except OSError:
-        os.open(os.devnull, os.O_RDONLY)  # gets the lowest number that is free: this one
-
-
-def _spelling(stream: TextIO | None, number: int) -> TextIO:
-    if stream is None:  # it was closed when the process began
-        return open(number, "w", encoding="utf-8", closefd=False)
-    if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(errors="backslashreplace")
-    return stream
-
-
-# Rich console that raises BrokenPipeError to its caller.
-
-
-class Screen(Console):
-    """Console of rich that does not end the process when a pipe is broken."""
-
-    def on_broken_pipe(self) -> None:
-        """Re-raise the current exception."""
-        self.quiet = True
-        raise sys.exception() or BrokenPipeError
-
-
 # Printing of text and tables on standard output and standard error.
 
 
-WIDTH_OF_A_FILE = 120
-
-
 def terminal(*, stderr: bool = False) -> Console:
-    """Console on standard output, or on standard error if asked for."""
+    """Console on standard output, or on standard error if asked for; a broken pipe is raised, and ends no process."""
+    from rich.console import Console
+
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            self.quiet = True
+            raise sys.exception() or BrokenPipeError
 
     console = Screen(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
@@ -94,26 +72,30 @@ def terminal(*, stderr: bool = False) -> Console:
     return console
 
 
+def tell(line: str) -> None:
+    """Print a line on standard error; if that fails, silence the stream."""
+    try:
+        print(f"dpcurves: {line}", file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        silence(sys.stderr)
+
+
 def say(console: Console, *things: RenderableType) -> None:
     """Print lines, which are not wrapped, and tables."""
-    with spoken(sys.stderr if console.stderr else sys.stdout):
+    with _spoken(sys.stderr if console.stderr else sys.stdout):
         for thing in things:
             console.print(thing, soft_wrap=isinstance(thing, str))
 
 
 def say_plainly(text: str) -> None:
     """Print a text unformatted: machine-readable output, or help, without importing rich."""
-    with spoken(sys.stdout):
+    with _spoken(sys.stdout):
         print(text, flush=True)
 
 
 @contextmanager
-def spoken(stream: TextIO) -> Iterator[None]:
-    """Flush a standard stream after writing, and translate errors such as a closed pipe or a full disk.
-
-    Raises:
-        Undelivered: the stream cannot be written.
-    """
+def _spoken(stream: TextIO) -> Iterator[None]:
+    """Flush a standard stream after writing; errors such as a closed pipe or a full disk become `Undelivered`."""
     try:
         yield
         stream.flush()
@@ -142,16 +124,9 @@ def waiting(words: str) -> Iterator[None]:
 @contextmanager
 def filling(words: str, total: int) -> Iterator[Callable[[int], object]]:
     """Show a progress bar beside `words`, and yield a function that takes the amount done."""
-    if not sys.stderr.isatty():
-        yield lambda done: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        bar = bars.add_task(words, total=total)
-        yield lambda done: bars.update(bar, completed=done)
+    with filling_late(words, after=0) as fill:
+        fill(0, total)
+        yield lambda done: fill(done, total)
 
 
 @contextmanager

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from dpcurves.cli.option_groups import whole
-from dpcurves.cli.options import Price
+from dpcurves.cli.options import CellOptions, ColumnOptions, Price
 from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.table_options import CellOptions, ColumnOptions
 from dpcurves.cli.terminal import say, terminal
 
 from .tasks import Wanted

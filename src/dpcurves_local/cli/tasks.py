@@ -12,10 +12,9 @@ from typer import Argument, Option
 from dpcurves.cli.ask_file import deliver, delivering, quietly
 from dpcurves.cli.columns import Histogram2DView, HistogramView
 from dpcurves.cli.option_groups import category, whole
-from dpcurves.cli.options import Price, SourceOptions
+from dpcurves.cli.options import CellOptions, ColumnOptions, Price, SourceOptions, TaskDocument
 from dpcurves.cli.output import InputFile, Output
 from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.table_options import CellOptions, ColumnOptions, TaskDocument
 from dpcurves.cli.terminal import say, tell, terminal, waiting
 from dpcurves.cli.views import ResultView, RocView, View
 

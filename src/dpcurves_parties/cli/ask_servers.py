@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from dpcurves.cli.ask_file import Terms, deliver, delivering, quietly
 from dpcurves.cli.option_groups import filled, groups_of, names_of, typed, values_of
+from dpcurves.cli.options import CellOptions
 from dpcurves.cli.output import InputFile, Output
 from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.table_options import CellOptions
 from dpcurves.cli.terminal import say, tell, waiting
 
 from .task_parties import Bearer

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from dpcurves.cli.option_groups import category, values_of
-from dpcurves.cli.options import Price, Split
+from dpcurves.cli.options import CellOptions, Price, Split, TaskDocument
 from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.table_options import CellOptions, TaskDocument
 from dpcurves.cli.terminal import say, terminal, waiting
 
 from .pair_tasks import OfPairs, create_of_pairs
