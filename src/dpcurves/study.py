@@ -27,7 +27,7 @@ NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StudyQuestion:
     """A question of a study.
 
     Attributes:
@@ -57,7 +57,7 @@ class Study:
         ValueError: there is no question, two have one name, or shares are not above 0 or add up to more than 1.
     """
 
-    asked: tuple[Asked, ...]
+    asked: tuple[StudyQuestion, ...]
     loss: PrivacyLoss
 
     def __post_init__(self) -> None:
@@ -113,16 +113,18 @@ class Study:
                 raise Refused(name, f"a number is needed, got {shown(given)}")
         return cls(tuple(_asked(listed)), loss_of(stored.get("epsilon"), stored.get("rho")))
 
-    def price(self, asked: Asked) -> PrivacyLoss:
+    def price(self, asked: StudyQuestion) -> PrivacyLoss:
         """The loss of one question."""
         return (self.loss * asked.share).of_one_release()
 
-    def request(self, asked: Asked) -> str:
+    def request(self, asked: StudyQuestion) -> str:
         """The request under which it is charged: the same for the same question, share and loss."""
         facts = json.dumps([question_to_json(asked.question), str(asked.share), repr(self.loss)], sort_keys=True)
         return f"study-{asked.name}-{sha256(facts.encode()).hexdigest()[:16]}"
 
-    def plan(self, adjacency: Adjacency, trust: TrustModel[Any] | None = None) -> Iterator[tuple[Asked, list[Plan]]]:
+    def plan(
+        self, adjacency: Adjacency, trust: TrustModel[Any] | None = None
+    ) -> Iterator[tuple[StudyQuestion, list[Plan]]]:
         """The plan of each question: its turns, losses and errors. Touches no data and no ledger.
 
         Raises:
@@ -131,7 +133,7 @@ class Study:
         for each in self.asked:
             yield each, list(rehearse(each.question, self.price(each), adjacency, trust))
 
-    def ask(self, session: Session) -> Iterator[tuple[Asked, Any]]:
+    def ask(self, session: Session) -> Iterator[tuple[StudyQuestion, Any]]:
         """Ask one question after the other. All are planned before the first one is charged.
 
         Raises:
@@ -143,7 +145,7 @@ class Study:
             yield each, session.ask(each.question, self.price(each), self.request(each))
 
 
-def _asked(listed: list[Mapping[str, Any]]) -> Iterator[Asked]:
+def _asked(listed: list[Mapping[str, Any]]) -> Iterator[StudyQuestion]:
     shares = [None if each.get("share") is None else exact("share", each["share"]) for each in listed]
     given = [share for share in shares if share is not None]
     open_ = len(shares) - len(given)
@@ -153,4 +155,4 @@ def _asked(listed: list[Mapping[str, Any]]) -> Iterator[Asked]:
         name = each.get("name", each["ask"] if number == 1 else f"{each['ask']}-{number}")
         if not isinstance(name, str):
             raise Refused("name", f"a text is needed, got {shown(name)}")
-        yield Asked(name, question, rest if share is None else share)
+        yield StudyQuestion(name, question, rest if share is None else share)

@@ -32,11 +32,11 @@ class Reported:
     common: float
     own: float
 
-    def over(self, kernel: FloatArray) -> Form:
+    def over(self, kernel: FloatArray) -> PairForm:
         """The sum of a kernel (cells, cells) over ordered pairs of different people who have a value."""
         padded = np.zeros((len(self.counts),) * 2)
         padded[:-1, :-1] = kernel
-        return Form(self, padded)
+        return PairForm(self, padded)
 
     def mean(self, kernel: FloatArray) -> float:
         """The U-statistic: over all pairs of different people who have a value (Bell et al. 2019, Algorithm 1).
@@ -65,7 +65,7 @@ class Reported:
         """The standard deviation of the U-statistic, if answers had these shares."""
         return self.centred(kernel, self.mean(kernel)).deviation(population) / self.pairs
 
-    def centred(self, kernel: FloatArray, mean: float) -> Form:
+    def centred(self, kernel: FloatArray, mean: float) -> PairForm:
         """The kernel less its mean: by which the U-statistic is off, if numbers of pairs are off too."""
         return self.over(kernel - mean)
 
@@ -75,7 +75,7 @@ class Reported:
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
+class PairForm:
     """A bilinear form of reports: sums over pairs of different ones, in as many steps as the kernel has numbers.
 
     Attributes:

@@ -21,10 +21,10 @@ from .engines.engine import (
     Amounts,
     BoundAxis,
     CellCounts,
-    Cells,
     CellSums,
     CountingEngine,
     PrefixCounts,
+    SlotCells,
     offsets,
     squared_offsets,
 )
@@ -515,5 +515,5 @@ def _told(axes: Axes) -> list[bool]:
     return [isinstance(axis, Categories) for axis in axes]
 
 
-def _cells(axes: Axes) -> Cells:
-    return Cells(axes, _told(axes))
+def _cells(axes: Axes) -> SlotCells:
+    return SlotCells(axes, _told(axes))

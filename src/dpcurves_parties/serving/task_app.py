@@ -122,7 +122,7 @@ class Rate:
 Handler = Callable[..., Coroutine[Any, Any, Response]]
 
 
-class TaskService(Protocol):
+class TaskHandler(Protocol):
     """The service of one task, as far as those of all kinds are alike."""
 
     @property
@@ -135,7 +135,7 @@ class TaskService(Protocol):
     def answer(self, message: bytes, /) -> bytes: ...
 
 
-Service = TypeVar("Service", bound=TaskService)
+Service = TypeVar("Service", bound=TaskHandler)
 
 
 def task_app(standing: Handler, handlers: Mapping[str, Handler]) -> FastAPI:

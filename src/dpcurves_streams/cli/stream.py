@@ -30,7 +30,7 @@ READINGS = ("auto", "pegasus", "laplace", "totals")
 
 
 @dataclass(frozen=True)
-class Tuples:
+class TupleOptions:
     """Options for the source of tuples, their format, and their fields."""
 
     events: Annotated[
@@ -195,7 +195,7 @@ def _forest(file: str) -> Forest:
 
 SHOWN_LIVE = 20
 ENDS = ("low", "high")
-Group = TypeVar("Group", Tuples, Asked, Steps)
+Group = TypeVar("Group", TupleOptions, Asked, Steps)
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class Shown:
     ] = False
 
 
-def stream(tuples: Tuples, asked: Asked, steps: Steps, price: Price, shown: Shown) -> None:
+def stream(tuples: TupleOptions, asked: Asked, steps: Steps, price: Price, shown: Shown) -> None:
     """Counts of a stream, step by step, under one privacy loss.
 
     A second run over the same store repeats each number, and costs nothing.
@@ -239,7 +239,7 @@ def stream(tuples: Tuples, asked: Asked, steps: Steps, price: Price, shown: Show
     _deliver(following, shown)
 
 
-def plan(asked: Asked, steps: Steps, tuples: Tuples, price: Price) -> None:
+def plan(asked: Asked, steps: Steps, tuples: TupleOptions, price: Price) -> None:
     """The error that counts of a stream would have, and the privacy loss of one tuple, of several, and of a whole user.
 
     Example: dpcurves plan stream --states a,b,c --start 0 --every 5m --epsilon 0.1 --window 12
@@ -321,14 +321,14 @@ def _cell(line: dict[str, Any], name: str) -> str:
     return f"{line[name]:g} [{line[low]:g}, {line[high]:g}]" if is_number and low in line else str(line[name])
 
 
-def _example(tuples: Tuples, asked: Asked, steps: Steps, price: Price, shown: Shown) -> Any:
+def _example(tuples: TupleOptions, asked: Asked, steps: Steps, price: Price, shown: Shown) -> Any:
     """Fill options that were not given with those of the synthetic example day. Given options are never replaced."""
     from ..feed.example import END, EVERY, START, STATES
 
     if tuples.events is not None:
         raise Misuse("events", "--example has tuples of its own; leave the file out")
     tuples.require_plain("--example has tuples of its own")
-    tuples = _filled(tuples, Tuples(), time="ts", user="mac")
+    tuples = _filled(tuples, TupleOptions(), time="ts", user="mac")
     tuples = replace(tuples, tuples_per_user=tuples.tuples_per_user or "1")
     asked = _filled(asked, Asked(), state="ap")
     asked = replace(asked, states=asked.states or (None if asked.hierarchy else ",".join(STATES)))

@@ -25,9 +25,9 @@ from .engine import (
     Amounts,
     BoundAxis,
     CellCounts,
-    Cells,
     CellSums,
     PrefixCounts,
+    SlotCells,
     offsets,
     size_of,
     squared_offsets,
@@ -261,8 +261,8 @@ def subsets_of(names: Iterable[bytes], key: bytes, subsets: int) -> FloatArray:
 ROWS_AT_ONCE = 2**20
 
 
-def _cells(bound: Sequence[BoundAxis], slots: Sequence[str | None]) -> Cells:
-    return Cells([each.axis for each in bound], [slot is not None for slot in slots])
+def _cells(bound: Sequence[BoundAxis], slots: Sequence[str | None]) -> SlotCells:
+    return SlotCells([each.axis for each in bound], [slot is not None for slot in slots])
 
 
 def _slots(bound: Sequence[BoundAxis]) -> list[str | None]:

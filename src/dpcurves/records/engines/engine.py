@@ -201,7 +201,7 @@ def squared_offsets(half: int) -> Amounts:
     return lambda grid, values: 2 * grid.offset_of(values, half) ** 2 - half**2
 
 
-class Cells:
+class SlotCells:
     """The cells of a table, found from one column for each axis, in which NaN is missing.
 
     Attributes:
@@ -229,7 +229,7 @@ class Cells:
 class CellCounts:
     """Rows per cell in all batches so far, and behind them the rows that are missing on any axis."""
 
-    def __init__(self, cells: Cells) -> None:
+    def __init__(self, cells: SlotCells) -> None:
         self._cells = cells
         self.found = np.zeros(cells.size + 1, dtype=np.int64)
 
@@ -241,7 +241,7 @@ class CellCounts:
 class CellSums:
     """The exact sums of what each row adds to its cell. Raises `ValueError` if the last axis has no grid."""
 
-    def __init__(self, cells: Cells, amounts: Amounts) -> None:
+    def __init__(self, cells: SlotCells, amounts: Amounts) -> None:
         last = cells.axes[-1]
         if not isinstance(last, Axis):
             raise Refused("column", f"{last.column!r} is summed, so it needs a grid", str(last.column))
@@ -272,7 +272,7 @@ class PrefixCounts:
     def __init__(self, axes: Sequence[Axis | Categories], at: Sequence[int], told: Sequence[bool]) -> None:
         *first, last = axes
         grid = grid_of(last)
-        self._rows = Cells(first, told[:-1])
+        self._rows = SlotCells(first, told[:-1])
         self._before = np.arange(self._rows.size)[:, None]
         own = np.clip(np.array(at, dtype=np.int64) - self._before * last.slots, 0, last.slots)
         ends, entries = np.unique(np.append(own, last.slots), return_inverse=True)

@@ -34,14 +34,14 @@ PER_MINUTE = 1200
 
 def create_app(services: Mapping[str, AnyService]) -> FastAPI:
     """The app of one server, with a service for each task."""
-    front = Front(services)
+    front = ServerFront(services)
     handlers: Mapping[str, Handler] = {
         "reports": front.reports, "close": front.close, "answers": front.answers, "peer/{what}": front.of_peer,
     }  # fmt: skip
     return task_app(front.standing, handlers)
 
 
-class Front(TaskFront[AnyService]):
+class ServerFront(TaskFront[AnyService]):
     """Router: authorises requests, and forwards each to the service of the task."""
 
     def __init__(self, services: Mapping[str, AnyService]) -> None:
