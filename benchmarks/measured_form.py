@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dpcurves.data import Grid
-from dpcurves.records.engines.slot_text import edge_above, formula_of
+from dpcurves.records.engines.engine import edge_above, formula_of
 
 
 def guess(grid: Grid, double: Callable[[float], str]) -> str:

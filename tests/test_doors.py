@@ -12,7 +12,7 @@ import dpcurves
 
 ROOT = Path(dpcurves.__file__).parents[1]
 DOORS = (
-    "dpcurves", "dpcurves.checks", "dpcurves.cli", "dpcurves.curves", "dpcurves.ledger", "dpcurves.ledger.location",
+    "dpcurves", "dpcurves.checks", "dpcurves.cli", "dpcurves.curves", "dpcurves.ledger", "dpcurves.ledger.sqlite",
     "dpcurves.session", "dpcurves.shortcuts", "dpcurves.study", "dpcurves.shortcuts", "dpcurves_local",
     "dpcurves_parties.crypto.circuits", "dpcurves_parties.crypto.garbling",
     "dpcurves_parties.crypto.oblivious_transfer", "dpcurves_parties.crypto.two_party", "dpcurves_parties.pairs",
@@ -26,7 +26,7 @@ BY_HAND = {
     "dpcurves.mechanisms.wavelets.Haar": "may be named: Central(mechanism=Haar())",
     "dpcurves.privacy.loss.delta_of_zcdp": "for who reports what a rho means",
     "dpcurves.privacy.loss.rho_for": "for who was promised an epsilon and a delta",
-    "dpcurves.noise.selection.probabilities": "the law of `choose`, by which its users are tested exactly",
+    "dpcurves.noise.exponential.probabilities": "the law of `choose`, by which its users are tested exactly",
     "dpcurves_local.trust.contribute": "what one device says, as a function of a plan alone",
     "dpcurves_parties.crypto.comparison.values": "shares of single keys, by which engines are compared",
 }

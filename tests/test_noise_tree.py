@@ -24,7 +24,7 @@ from dpcurves.data import Axis
 from dpcurves.laws import ThresholdSums
 from dpcurves.ledger import Ledger
 from dpcurves.queries import PrefixQuery
-from dpcurves.rehearsal import rehearse
+from dpcurves.session import rehearse
 
 FINE = dp.Grid(-8, 8, cells=2**32)
 ONE = dp.PrivacyLoss.pure(1)

@@ -14,7 +14,7 @@ import pytest
 
 import dpcurves as dp
 from dpcurves import arguments, conversation, curves, ledger, shortcuts
-from dpcurves.cli import refusal
+from dpcurves.cli import terminal as refusal
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"

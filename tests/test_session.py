@@ -21,7 +21,7 @@ from dpcurves.conversation import ALL, Cells, Need, Needs, Release, Setting, Sin
 from dpcurves.curves import HosmerLemeshowQuestion
 from dpcurves.data import Axis
 from dpcurves.ledger import Ledger, sqlite
-from dpcurves.ledger.charge import receipt_of
+from dpcurves.ledger.verification import receipt_of
 from dpcurves.queries import CountQuery, Read
 
 SECRET = 918273.645

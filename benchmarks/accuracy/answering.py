@@ -16,7 +16,7 @@ from dpcurves.mechanisms import AUTO, Mechanism
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PartitionQuery, Query
-from dpcurves.rehearsal import converse
+from dpcurves.session import converse
 from dpcurves.trust import Central, conversation
 
 from .data import Sample

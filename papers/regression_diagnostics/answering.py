@@ -16,7 +16,7 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Query
-from dpcurves.rehearsal import converse
+from dpcurves.session import converse
 from dpcurves.trust import Central, conversation
 
 Curve = TypeVar("Curve")

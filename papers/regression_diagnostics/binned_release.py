@@ -24,7 +24,7 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Query, SumQuery
-from dpcurves.rehearsal import converse
+from dpcurves.session import converse
 from dpcurves.strategies.ranks import cut_and_measured
 
 Found = TypeVar("Found")

@@ -27,7 +27,7 @@ from dpcurves.mechanisms import AUTO, Haar, Mechanism, TreeSums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import CountQuery, IntervalPartitionQuery, Query, Read
-from dpcurves.rehearsal import converse
+from dpcurves.session import converse
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

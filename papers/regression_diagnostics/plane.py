@@ -17,7 +17,7 @@ from dpcurves.mechanisms import AUTO, Mechanism
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, Adjacency, Model, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CoverageQuery, Query, TreePartitionQuery
-from dpcurves.rehearsal import converse
+from dpcurves.session import converse
 from dpcurves.trust import Central, conversation
 
 Floats = NDArray[np.float64]

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from .privacy import PrivacyLoss as PrivacyLoss
     from .privacy import Unit as Unit
     from .queries import Hint as Hint
-    from .rehearsal import rehearse as rehearse
     from .session import Session as Session
+    from .session import rehearse as rehearse
     from .shortcuts import *  # noqa: F403
     from .study import Study as Study
 
@@ -62,8 +62,7 @@ _ROOMS = {
         "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "Neighbours", "PrivacyLoss", "Unit",
     ),
     "queries": ("Hint",),
-    "rehearsal": ("rehearse",),
-    "session": ("Session",),
+    "session": ("Session", "rehearse"),
     "study": ("Study",),
 }  # fmt: skip
 _WHOLE = ("curves", "shortcuts")

@@ -18,8 +18,7 @@ from .curves.result import CurveWarning, curve_from_json
 from .ledger import QuestionBudget
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne
-from .rehearsal import converse, rehearse
-from .session import Session
+from .session import Session, converse, rehearse
 from .trust import Central, TrustModel, conversation
 
 ONE = PrivacyLoss.pure(1)

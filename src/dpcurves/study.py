@@ -15,8 +15,7 @@ from .conversation import Plan
 from .curves import Question
 from .curves.question_json import question_from_json, question_to_json
 from .privacy import Adjacency, PrivacyLoss
-from .rehearsal import rehearse
-from .session import Session
+from .session import Session, rehearse
 from .shortcuts import loss_of
 from .trust import TrustModel
 

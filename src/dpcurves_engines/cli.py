@@ -9,8 +9,7 @@ from typer import Argument
 
 from dpcurves.cli.app import Group, Provided
 from dpcurves.cli.options import ENGINES, SPARK
-from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.terminal import say, terminal
+from dpcurves.cli.terminal import Misuse, say, terminal
 
 
 @dataclass(frozen=True)

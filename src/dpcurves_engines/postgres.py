@@ -10,10 +10,9 @@ import pyarrow as pa
 
 from dpcurves.arguments import Refused, require_kind
 from dpcurves.privacy import EACH_RECORD, Unit
-from dpcurves.records.arrow import ArrowSource, column_of
-from dpcurves.records.column import LONGEST_TEXT, Column, Kind, place_of, wide_numbers
 from dpcurves.records.engines.duckdb import DuckEngine
 from dpcurves.records.engines.engine import CountingEngine, EngineTable
+from dpcurves.records.source import LONGEST_TEXT, ArrowSource, Column, Kind, column_of, place_of, wide_numbers
 
 from .postgres_engine import moment_of
 from .postgres_link import FAILED, Link

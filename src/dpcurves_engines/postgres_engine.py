@@ -13,10 +13,10 @@ from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.data.axis import Axis
 from dpcurves.data.grid import Grid
 from dpcurves.privacy import EACH_RECORD, Unit
-from dpcurves.records.column import LONGEST_TEXT, Column, Kind, place_of
 from dpcurves.records.engines.conformance import DECIMALS, Checked, findings, require_proof
 from dpcurves.records.engines.duckdb import subsets_of
 from dpcurves.records.engines.engine import BoundAxis, Pieces, grid_of, size_of
+from dpcurves.records.source import LONGEST_TEXT, Column, Kind, place_of
 
 from . import postgres_sql as sql
 from .postgres_link import FAILED, Link, require_no_log, require_room

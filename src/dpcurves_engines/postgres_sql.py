@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 from dpcurves.arguments import Refused
 from dpcurves.data.axis import Axis
 from dpcurves.data.grid import Grid, Outside
-from dpcurves.records.column import LONGEST_TEXT, Column, Kind
 from dpcurves.records.engines.duckdb import pads
-from dpcurves.records.engines.engine import BoundAxis
-from dpcurves.records.engines.slot_text import (
+from dpcurves.records.engines.engine import (
+    BoundAxis,
     Buckets,
     Offsets,
     buckets_of,
@@ -21,6 +20,7 @@ from dpcurves.records.engines.slot_text import (
     texts_and_numbers,
     thresholds_of,
 )
+from dpcurves.records.source import LONGEST_TEXT, Column, Kind
 
 from .postgres_link import Doubles, Link
 

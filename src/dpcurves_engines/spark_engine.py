@@ -19,12 +19,10 @@ from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.data.axis import Axis
 from dpcurves.data.grid import Grid
 from dpcurves.privacy import EACH_RECORD, Unit
-from dpcurves.records.column import Column, Kind, place_of
 from dpcurves.records.engines.conformance import Checked, findings, require_proof
 from dpcurves.records.engines.duckdb import pads, subsets_of
-from dpcurves.records.engines.engine import BoundAxis, Pieces, grid_of, size_of
-from dpcurves.records.engines.slot_text import Offsets, thresholds_of
-from dpcurves.records.source import hidden
+from dpcurves.records.engines.engine import BoundAxis, Offsets, Pieces, grid_of, size_of, thresholds_of
+from dpcurves.records.source import Column, Kind, hidden, place_of
 
 from . import spark_batches, spark_sql
 

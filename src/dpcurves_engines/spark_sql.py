@@ -10,9 +10,8 @@ import numpy as np
 from dpcurves.arrays import FloatArray
 from dpcurves.data.axis import Axis
 from dpcurves.data.grid import Grid, Outside
-from dpcurves.records.column import LONGEST_TEXT, Column, Kind
-from dpcurves.records.engines.engine import BoundAxis
-from dpcurves.records.engines.slot_text import (
+from dpcurves.records.engines.engine import (
+    BoundAxis,
     Formula,
     clipped_formula_of,
     edge_above,
@@ -20,6 +19,7 @@ from dpcurves.records.engines.slot_text import (
     texts_and_numbers,
     thresholds_of,
 )
+from dpcurves.records.source import LONGEST_TEXT, Column, Kind
 
 NUMBERS = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
 TIMES = {"date", "timestamp", "timestamp_ntz"}

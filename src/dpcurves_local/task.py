@@ -24,7 +24,7 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Read
 from dpcurves.records import open_records
-from dpcurves.rehearsal import pay_and_converse, rehearse
+from dpcurves.session import pay_and_converse, rehearse
 from dpcurves.summaries.kernels import Function, Midpoint
 from dpcurves_local.responses.law import Responses
 from dpcurves_parties.serving.task_document import Document

@@ -12,7 +12,7 @@ from dpcurves.curves import CurveWarning
 from dpcurves.curves.result import curve_from_json
 from dpcurves.ledger import BudgetExceeded, Grant
 from dpcurves.ledger.account import NoAllowance
-from dpcurves.ledger.charge import receipt_of
+from dpcurves.ledger.verification import receipt_of
 from dpcurves.session import Session
 
 from .datasets import Dataset, Datasets

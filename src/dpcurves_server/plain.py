@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcurves.conversation import Plan
 from dpcurves.ledger import AllowanceBalance, Balance, Remaining, Statement
-from dpcurves.ledger.amount import Amount
+from dpcurves.ledger.account import Amount
 from dpcurves.privacy import PrivacyLoss
 
 from .datasets import Dataset

@@ -19,7 +19,7 @@ from dpcurves.data.axis import Category, Predictor
 from dpcurves.ledger import Currency, Event, Member, Remaining
 from dpcurves.ledger.account import LONGEST_NAME
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.rehearsal import rehearse, request_of
+from dpcurves.session import rehearse, request_of
 from dpcurves.shortcuts import loss_of
 
 from .datasets import Dataset, Datasets

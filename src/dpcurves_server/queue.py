@@ -16,7 +16,7 @@ from dpcurves.arguments import Refused
 from dpcurves.curves.question_json import question_from_json
 from dpcurves.ledger import Event, Member
 from dpcurves.ledger.account import LONGEST_NAME
-from dpcurves.ledger.database import GRANTS, alone
+from dpcurves.ledger.chain import GRANTS, alone
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolAborted
 

@@ -19,7 +19,7 @@ from dpcurves.curves.result import curve_from_json
 from dpcurves.data.axis import Predictor
 from dpcurves.ledger import BudgetExceeded, Currency
 from dpcurves.privacy import Adjacency, Neighbours, PrivacyLoss, Unit
-from dpcurves.rehearsal import rehearse, require_askable
+from dpcurves.session import rehearse, require_askable
 from dpcurves_parties.serving.channel import Channel, trusting
 from dpcurves_parties.serving.identity import host_of
 

@@ -12,7 +12,7 @@ from sqlalchemy import BigInteger, CheckConstraint, Column, Table, Text, select
 
 from dpcurves.arguments import Refused
 from dpcurves.ledger import Entered, Event, Ledger, Verified
-from dpcurves.ledger.database import EVENTS, Database, make_tables
+from dpcurves.ledger.chain import EVENTS, Database, make_tables
 from dpcurves_parties.serving.database import Result, Work
 from dpcurves_parties.serving.messages import ProtocolAborted, Trouble
 

@@ -9,8 +9,7 @@ import pytest
 from typer.testing import Result
 
 import dpcurves as dp
-from dpcurves.cli.output import Covering
-from dpcurves.cli.views import ResultView
+from dpcurves.cli.output import Covering, ResultView
 from dpcurves.curves import CDF, Histogram, Quantiles
 from dpcurves.display import check_document
 

@@ -13,7 +13,7 @@ from typer.testing import Result
 
 from dpcurves.ledger import Grant
 from dpcurves.ledger.chain import Chain
-from dpcurves.ledger.charge import Charge
+from dpcurves.ledger.verification import Charge
 
 Run = Callable[..., Result]
 

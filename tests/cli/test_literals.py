@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from dpcurves.cli.option_groups import amount, categories, category, chance, chosen, numbers, whole
-from dpcurves.cli.refusal import Misuse
+from dpcurves.cli.options import amount, categories, category, chance, chosen, numbers, whole
+from dpcurves.cli.terminal import Misuse
 
 
 @pytest.mark.parametrize("text", ["1", "0.1", "1e-3", ".5", "1/3", "+2"])

@@ -7,7 +7,7 @@ from typing import Annotated
 import pytest
 import typer
 
-from dpcurves.cli.option_groups import with_options
+from dpcurves.cli.options import with_options
 
 
 @dataclass(frozen=True)

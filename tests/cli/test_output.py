@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from dpcurves.cli.output import InputFile, Output
-from dpcurves.cli.refusal import Misuse
+from dpcurves.cli.terminal import Misuse
 
 
 @pytest.mark.parametrize("ending", [".svg", ".png", ".pdf", ".SVG"])

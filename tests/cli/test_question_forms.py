@@ -8,8 +8,7 @@ import pytest
 
 from dpcurves.arguments import Refused
 from dpcurves.cli.one_table import QUESTIONS
-from dpcurves.cli.option_groups import parameters_of
-from dpcurves.cli.options import ScoreOptions
+from dpcurves.cli.options import ScoreOptions, parameters_of
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.models import Link, Power, Ranged, Scorecard, Term
 from dpcurves_server.cli.commands import forms_of

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpcurves.arguments import NotInstalled, Refused, WrongKind
-from dpcurves.cli.refusal import Kept, Misuse, Refusal, Undelivered, refusal_of
+from dpcurves.cli.terminal import Kept, Misuse, Refusal, Undelivered, refusal_of
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.ledger import BudgetExceeded
 
@@ -54,7 +54,7 @@ def test_the_words_of_an_engine_are_not_passed_on(error: Exception) -> None:
 
 
 def test_an_error_that_should_not_be_tells_its_place_and_no_value() -> None:
-    from dpcurves.cli.option_groups import numbers
+    from dpcurves.cli.options import numbers
 
     with pytest.raises(AttributeError) as raised:
         numbers("at", np.array(["zebrafinch"]))  # type: ignore[arg-type]

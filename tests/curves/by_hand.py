@@ -18,7 +18,7 @@ from dpcurves.mechanisms.auto import LINEAR
 from dpcurves.noise.randomness import FleetingMemory, Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PrefixQuery, Query, SquareQuery, SumQuery
-from dpcurves.rehearsal import converse
+from dpcurves.session import converse
 from dpcurves.trust import Central, conversation
 from dpcurves_parties.shares.function_shares import FunctionShares
 

@@ -27,8 +27,7 @@ from dpcurves.privacy import (
     Unit,
 )
 from dpcurves.queries import CountQuery, Query, Read, SumQuery
-from dpcurves.rehearsal import rehearse
-from dpcurves.session import Session
+from dpcurves.session import Session, rehearse
 from dpcurves.strategies.ranks import merged
 
 FloatArray = NDArray[np.float64]

@@ -12,7 +12,7 @@ from dpcurves.curves import CDF, Bisection, CdfQuestion
 from dpcurves.data import Grid, Outside
 from dpcurves.privacy import Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PartitionQuery
-from dpcurves.rehearsal import rehearse
+from dpcurves.session import rehearse
 
 GRID = Grid(0, 1, cells=64)
 HUGE = PrivacyLoss.pure(10**9)

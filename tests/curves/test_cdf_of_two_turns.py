@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from dpcurves.curves import CDF, CdfQuestion, GrownPartition, QuantileCuts
 from dpcurves.data import Categories, Grid, Outside
 from dpcurves.privacy import AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne, Unit
-from dpcurves.rehearsal import rehearse
-from dpcurves.session import Session
+from dpcurves.session import Session, rehearse
 
 GRID = Grid(0, 1, cells=64)
 HUGE = PrivacyLoss.pure(10**9)

@@ -20,7 +20,7 @@ from dpcurves.curves.score_groups import COUNTING, groups_for
 from dpcurves.data import Values
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, QuantileCutsQuery
-from dpcurves.rehearsal import rehearse
+from dpcurves.session import rehearse
 
 QUESTION = HosmerLemeshowQuestion("y", "s")
 RUNS = 300

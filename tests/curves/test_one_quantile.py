@@ -19,7 +19,7 @@ from dpcurves.inference import ends_at
 from dpcurves.inference.quantiles import FEW, are_few, ends_by_tests
 from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, Unit
 from dpcurves.queries import Hint, PartitionQuery
-from dpcurves.rehearsal import converse
+from dpcurves.session import converse
 from dpcurves.strategies.prefixes import MOST_TURNS, closing_in, is_worth_closing_in
 from dpcurves.trust import Central
 

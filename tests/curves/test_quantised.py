@@ -16,7 +16,7 @@ from dpcurves.conversation import Release
 from dpcurves.inference.reported_pairs import Reported
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.noise import Randomness
-from dpcurves.rehearsal import pay_and_converse
+from dpcurves.session import pay_and_converse
 from dpcurves_local import Collection, Task
 from dpcurves_local.responses import RANDOMISERS, Randomiser
 from dpcurves_local.responses.law import Responses

@@ -18,8 +18,7 @@ from dpcurves.laws import ToeplitzSums
 from dpcurves.mechanisms import TreeSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery, Hint, PartitionQuery
-from dpcurves.rehearsal import rehearse
-from dpcurves.session import Session
+from dpcurves.session import Session, rehearse
 from dpcurves.strategies.prefixes import FEWEST, is_worth_refining
 from dpcurves.trust import Central
 from dpcurves_parties.shares.function_shares import FunctionShares

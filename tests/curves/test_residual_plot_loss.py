@@ -28,7 +28,7 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.thresholds import comparisons_of, differences
 from dpcurves.privacy import PUBLIC_MODEL, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CoverageQuery
-from dpcurves.rehearsal import rehearse
+from dpcurves.session import rehearse
 from dpcurves.trust import Central, conversation
 
 FloatArray = NDArray[np.float64]

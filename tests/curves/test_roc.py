@@ -15,7 +15,7 @@ from dpcurves.curves import ROC, CalibrationQuestion, Cuts, RocQuestion
 from dpcurves.data import Grid, Outside
 from dpcurves.data.grid import UNIT_INTERVAL
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
-from dpcurves.rehearsal import rehearse
+from dpcurves.session import rehearse
 from dpcurves.strategies.ranks import FINER, finer_for, levels_for
 
 DRAW = np.random.default_rng(5)

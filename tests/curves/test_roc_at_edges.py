@@ -15,7 +15,7 @@ from dpcurves.data import Grid, Outside
 from dpcurves.ledger import QuestionBudget
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PrefixQuery
-from dpcurves.rehearsal import converse
+from dpcurves.session import converse
 from dpcurves.trust import conversation
 from dpcurves_parties.shares.function_shares import FunctionShares, told
 

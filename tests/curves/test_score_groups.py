@@ -9,7 +9,7 @@ from dpcurves.curves import Calibration, CalibrationQuestion, HosmerLemeshow, Ho
 from dpcurves.data import Axis, Grid
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery
-from dpcurves.rehearsal import rehearse
+from dpcurves.session import rehearse
 
 DRAW = np.random.default_rng(5)
 SCORES = DRAW.beta(2, 2, size=3000)

@@ -17,7 +17,7 @@ from dpcurves.conversation import Release, Step
 from dpcurves.curves import ByCategory, Question, Summary, SummaryByCategory, SummaryQuestion
 from dpcurves.curves.summary import CountQuestion, VarianceQuestion
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, Unit
-from dpcurves.rehearsal import converse
+from dpcurves.session import converse
 from dpcurves.trust import Central, conversation
 
 HUGE, ONE = PrivacyLoss.pure(10**8), PrivacyLoss.pure(1)

@@ -11,8 +11,8 @@ from every_question import LOSS, QUESTIONS, WHO
 
 from dpcurves.conversation import Release, Step
 from dpcurves.curves import ByCategory, Question
-from dpcurves.laws.selection import Choices
-from dpcurves.rehearsal import converse
+from dpcurves.laws.law import Choices
+from dpcurves.session import converse
 from dpcurves.trust import Central, conversation
 
 HUGE = 2**62

@@ -12,8 +12,7 @@ import pytest
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import open_records
-from dpcurves.records.arrow import column_of, plain_array, plain_type
-from dpcurves.records.column import Kind
+from dpcurves.records.source import Kind, column_of, plain_array, plain_type
 
 NUMBERS = [
     pa.bool_(), pa.int8(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(), pa.decimal128(9, 2),

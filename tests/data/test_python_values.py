@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dpcurves.records.arrow import array_of, text_of, texts
+from dpcurves.records.source import array_of, text_of, texts
 
 
 @pytest.mark.parametrize(

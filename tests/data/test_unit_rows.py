@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.privacy import Unit
 from dpcurves.records import Records, open_records
-from dpcurves.records.column import Column, Kind
 from dpcurves.records.engines.duckdb import pads, units_in, used_rows
 from dpcurves.records.opening import source_of_mapping
+from dpcurves.records.source import Column, Kind
 
 KEY = b"a secret key"
 CONNECTION = duckdb.connect()

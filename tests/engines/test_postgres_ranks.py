@@ -12,7 +12,7 @@ from dpcurves.data import Categories, Grid
 from dpcurves.data.axis import Axis
 from dpcurves.privacy import Unit
 from dpcurves.records import Records, open_records
-from dpcurves.records.column import LONGEST_TEXT
+from dpcurves.records.source import LONGEST_TEXT
 from dpcurves_engines import postgres_engine as postgres_ranks
 
 psycopg = pytest.importorskip("psycopg")

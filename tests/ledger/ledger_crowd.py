@@ -13,7 +13,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 from dpcurves.ledger import Account, Allowance, BudgetExceeded, Grant, Ledger, Member, Together
-from dpcurves.ledger.location import place_of
+from dpcurves.ledger.sqlite import place_of
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 
 QUESTION = "ab" * 32

@@ -11,9 +11,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from dpcurves.ledger import Account, Allowance, BudgetExceeded, Grant, Ledger, Member, Together
-from dpcurves.ledger.chain import Book
-from dpcurves.ledger.database import ALLOWANCES, METADATA, NOTES, PAYMENTS, STATES
-from dpcurves.ledger.key import Key
+from dpcurves.ledger.chain import ALLOWANCES, METADATA, NOTES, PAYMENTS, STATES, Book, Key
 from dpcurves.privacy import PrivacyLoss
 
 KEY = bytes(range(32))

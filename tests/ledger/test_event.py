@@ -4,9 +4,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from dpcurves.ledger import Account, Event, Ledger
-from dpcurves.ledger.chain import Book
-from dpcurves.ledger.database import EVENTS, METADATA
-from dpcurves.ledger.key import Key
+from dpcurves.ledger.chain import EVENTS, METADATA, Book, Key
 
 SIGNED_IN = Event("ann", "signed in", "ann")
 ASKED = Event("ann", "asked", "a CDF", "flights")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dpcurves.ledger.key import Key, find_key, make_key, read_key
+from dpcurves.ledger.chain import Key, find_key, make_key, read_key
 
 SECRET = bytes(range(32))
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, event
 
 from dpcurves.ledger import Account, BudgetExceeded, Grant, Ledger
 from dpcurves.ledger.chain import Chain
-from dpcurves.ledger.charge import receipt_of
+from dpcurves.ledger.verification import receipt_of
 from dpcurves.privacy import Neighbours, PrivacyLoss, Unit
 
 QUESTION = "ab" * 32

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dpcurves.ledger.key import publish
+from dpcurves.ledger.chain import publish
 
 
 def test_the_first_file_stays(tmp_path: Path) -> None:

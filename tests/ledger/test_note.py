@@ -11,9 +11,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from dpcurves.ledger import Account, Grant, Ledger
-from dpcurves.ledger.chain import Book
-from dpcurves.ledger.database import METADATA, NOTES
-from dpcurves.ledger.key import Key
+from dpcurves.ledger.chain import METADATA, NOTES, Book, Key
 from dpcurves.privacy import PrivacyLoss
 
 KEY = bytes(range(32))

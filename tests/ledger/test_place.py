@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from dpcurves.ledger import Account, Ledger, sqlite
-from dpcurves.ledger.key import Key
+from dpcurves.ledger.chain import Key
 
 pytestmark = pytest.mark.usefixtures("no_environment_key")
 

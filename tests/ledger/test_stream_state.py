@@ -12,9 +12,7 @@ import pytest
 from sqlalchemy import Connection, Engine, create_engine, event, text
 
 from dpcurves.ledger import Account, Grant, Ledger
-from dpcurves.ledger.chain import Book
-from dpcurves.ledger.database import METADATA, NOTES, STATES
-from dpcurves.ledger.key import Key
+from dpcurves.ledger.chain import METADATA, NOTES, STATES, Book, Key
 from dpcurves.privacy import PrivacyLoss
 
 KEY = bytes(range(32))

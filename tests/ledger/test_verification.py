@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import NullPool, create_engine
 
 from dpcurves.ledger import Account, Allowance, Event, Ledger, Member, verification
-from dpcurves.ledger.database import METADATA
+from dpcurves.ledger.chain import METADATA
 from dpcurves.ledger.verification import Head
 from dpcurves.privacy import PrivacyLoss
 

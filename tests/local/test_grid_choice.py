@@ -12,7 +12,7 @@ from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.conversation import Release
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.noise import Randomness
-from dpcurves.rehearsal import pay_and_converse
+from dpcurves.session import pay_and_converse
 from dpcurves_local.task import Task, expected_error, grid_for
 from dpcurves_local.trust import Tables, contributions
 

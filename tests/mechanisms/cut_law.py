@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpcurves.conversation import Plan
 from dpcurves.mechanisms import ExponentialQuantiles
-from dpcurves.noise import selection
+from dpcurves.noise import exponential as selection
 from dpcurves.noise.randomness import Randomness
 
 IntArray = NDArray[np.int64]

@@ -14,8 +14,8 @@ from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import Selection
 from dpcurves.mechanisms import AUTO, ExponentialPartition
 from dpcurves.mechanisms.exponential import prior, rate_of, window_deviations
+from dpcurves.noise.exponential import Chances
 from dpcurves.noise.randomness import Randomness
-from dpcurves.noise.selection import Chances
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import IntervalPartitionQuery
 from dpcurves.queries.query import laid_out

@@ -14,7 +14,7 @@ from dpcurves.laws import Selection
 from dpcurves.mechanisms import AUTO, ExponentialWorstBox
 from dpcurves.mechanisms.exponential import box_counts
 from dpcurves.mechanisms.exponential import misfit_rate as rate_of
-from dpcurves.noise import selection
+from dpcurves.noise import exponential as selection
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves.queries import WorstBoxQuery

@@ -19,7 +19,7 @@ from dpcurves.mechanisms import AUTO, Mechanism, SquareRoot
 from dpcurves.mechanisms.linear import exact_sums
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import CountQuery, Hint, PartitionQuery
-from dpcurves.rehearsal import converse
+from dpcurves.session import converse
 from dpcurves.strategies import prefixes
 from dpcurves.trust import Central, conversation
 

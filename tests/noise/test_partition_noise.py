@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chisquare
 
+from dpcurves.noise.exponential import Chances, Last, choose_partition, error_bound
 from dpcurves.noise.randomness import Randomness
-from dpcurves.noise.selection import Chances, Last, choose_partition, error_bound
 
 Penalties = NDArray[np.uint32]
 RATE = Fraction(1, 3)

@@ -11,7 +11,7 @@ import pytest
 from agreement import agree
 
 from dpcurves.noise import Randomness, choose, probabilities
-from dpcurves.noise.selection import _above_least, _binned
+from dpcurves.noise.exponential import _above_least, _binned
 
 WORD = 2**64
 

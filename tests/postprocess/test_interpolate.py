@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dpcurves.summaries import inverse_at, value_at
-from dpcurves.summaries.shape import numbers
+from dpcurves.summaries.two_classes import numbers
 
 X = np.array([0.0, 1.0, 3.0, 4.0])
 Y = np.array([0.0, 0.2, 0.2, 1.0])

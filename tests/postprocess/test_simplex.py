@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcurves.summaries.shape import on_simplex
+from dpcurves.summaries.two_classes import on_simplex
 
 
 def test_the_nearest_point_beats_all_others_nearby() -> None:

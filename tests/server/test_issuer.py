@@ -291,7 +291,7 @@ def test_the_command_line_makes_a_person_who_signs_in_elsewhere_alone(tmp_path: 
 def test_what_proves_the_server_comes_from_a_file_or_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dpcurves.cli.refusal import Misuse
+    from dpcurves.cli.terminal import Misuse
     from dpcurves_server.cli.commands import ID, SECRET
     from dpcurves_server.cli.commands import Authority as Given
 

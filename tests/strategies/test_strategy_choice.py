@@ -31,7 +31,7 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PartitionQuery, Query
-from dpcurves.rehearsal import pay_and_converse, rehearse
+from dpcurves.session import pay_and_converse, rehearse
 from dpcurves.strategies import adaptively, at_once
 from dpcurves.strategies.choice import ADAPTIVELY, AT_ONCE
 from dpcurves.trust import Central

@@ -20,7 +20,7 @@ from dpcurves.noise import Randomness
 from dpcurves.noise.exponential import decay
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery, Read, SumQuery
-from dpcurves.rehearsal import rehearse
+from dpcurves.session import rehearse
 from dpcurves_local.reported_tree import epsilon_of, randomisers, tree_about_all, ways_of
 from dpcurves_local.tallied import Tallied
 from dpcurves_local.trust import (

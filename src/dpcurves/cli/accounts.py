@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from ..arguments import Refused
-from .option_groups import Command, whole
-from .options import ACCOUNT, Price, Promise
-from .refusal import Misuse, named
-from .terminal import say, terminal
+from .options import ACCOUNT, Command, Price, Promise, whole
+from .terminal import Misuse, named, say, terminal
 
 if TYPE_CHECKING:
     from ..ledger import Account, Ledger, Statement
@@ -34,7 +32,7 @@ def ledger_at(url: str) -> Ledger:
         ValueError: it is damaged or gone, or its key is missing.
     """
     from ..ledger import Ledger
-    from ..ledger.location import place_of
+    from ..ledger.sqlite import place_of
 
     require_lasting(url)
     place = place_of(url)

@@ -17,12 +17,11 @@ from typer.core import TyperCommand, TyperGroup
 
 from .accounts import ALLOWANCE_COMMANDS, LEDGER_COMMANDS
 from .one_table import QUESTIONS
-from .option_groups import NOTHING, Command, with_options
-from .refusal import Kept, Misuse, refusal_of
+from .options import NOTHING, Command, with_options
 from .released import RELEASED_COMMANDS
 from .status import SIGNALLED, STOPPED
 from .studies import STANDING, plans_of
-from .terminal import say_plainly, tell
+from .terminal import Kept, Misuse, refusal_of, say_plainly, tell
 
 # Handlers of SIGINT and SIGTERM that record the signal: an interrupted engine may raise its own error instead.
 

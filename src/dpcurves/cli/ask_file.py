@@ -10,12 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .accounts import account_of, files_of, ledger_at, require_kept
-from .option_groups import Asked, Command, Group
-from .options import Payer, Price, Promise, SourceOptions, Units
-from .output import Covering, InputFile, Output
-from .refusal import Kept, Misuse, PerhapsKept
-from .terminal import say, tell, waiting
-from .views import View
+from .options import Asked, Command, Group, Payer, Price, Promise, SourceOptions, Units
+from .output import Covering, InputFile, Output, View
+from .terminal import Kept, Misuse, PerhapsKept, say, tell, waiting
 
 if TYPE_CHECKING:
     from ..curves import CDF, ByCategory, Question, Survival
@@ -103,7 +100,7 @@ class Terms:
         output.require_writable()
         loss, request = self.price.loss(), self.payer.request_id or secrets.token_hex(8)
         with opened_session(self, loss) as session, told_after_charge(self.payer):
-            from ..ledger.charge import charged_under
+            from ..ledger.verification import charged_under
 
             with waiting("counting"), quietly():
                 curve = session.ask(question, loss, request)
@@ -166,7 +163,7 @@ def _forgetful(terms: Terms, loss: PrivacyLoss) -> Account:
 @contextmanager
 def told_after_charge(payer: Payer) -> Iterator[None]:
     """Report any failure after the charge together with the request id that it was charged under."""
-    from ..ledger.charge import OpenReceipt, receipt_of
+    from ..ledger.verification import OpenReceipt, receipt_of
 
     try:
         yield

@@ -8,10 +8,21 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from .ask_file import distributions_compared, survival_compared
-from .option_groups import Asked, categories, chosen, numbers, one_label, option, perhaps, size
-from .options import A_COLUMN, ColumnOptions, grid_of
-from .refusal import Misuse, named
-from .views import MOST_BANDED, PlainView, ResultView, Shown
+from .options import (
+    A_COLUMN,
+    Asked,
+    ColumnOptions,
+    categories,
+    chosen,
+    grid_of,
+    numbers,
+    one_label,
+    option,
+    perhaps,
+    size,
+)
+from .output import MOST_BANDED, PlainView, ResultView, Shown
+from .terminal import Misuse, named
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -9,10 +9,9 @@ from . import columns
 from . import options as of
 from . import scores as models
 from .ask_file import Terms, asks, question_of
-from .option_groups import Command
-from .output import Output
+from .options import Command
+from .output import BinnedResidualsView, HosmerLemeshowView, Output, ResultView, RocView
 from .studies import study
-from .views import BinnedResidualsView, HosmerLemeshowView, ResultView, RocView
 
 
 def scores(

@@ -11,11 +11,9 @@ from typer import Argument, Option
 
 from ..arguments import Refused
 from .ask_file import deliver, delivering
-from .option_groups import Command, numbers
-from .output import InputFile, Output, object_of, text_of
-from .refusal import Misuse
-from .terminal import say, terminal
-from .views import ResultView, Shown
+from .options import Command, numbers
+from .output import InputFile, Output, ResultView, Shown, object_of, text_of
+from .terminal import Misuse, say, terminal
 
 if TYPE_CHECKING:
     from ..curves import CDF, QuantileQuantile

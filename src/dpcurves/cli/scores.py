@@ -7,11 +7,22 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from .option_groups import Asked, categories, category, chosen, numbers, one_number, option, perhaps, several, size
-from .options import Split, scores_of
-from .output import Covering
-from .refusal import Misuse
-from .views import PlainView, ResultView, Shown, drawn
+from .options import (
+    Asked,
+    Split,
+    categories,
+    category,
+    chosen,
+    numbers,
+    one_number,
+    option,
+    perhaps,
+    scores_of,
+    several,
+    size,
+)
+from .output import Covering, PlainView, ResultView, Shown, drawn
+from .terminal import Misuse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

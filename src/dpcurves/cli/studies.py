@@ -14,12 +14,9 @@ from typer import Argument, Option
 
 from .ask_file import FORGETFUL, Terms, opened_session, quietly, told_after_charge
 from .columns import ALPHA
-from .option_groups import Command, groups_of, perhaps, whole
-from .options import ACCOUNT, Payer, Price, Promise, SourceOptions, Units
-from .output import Output, text_of
-from .refusal import Misuse
-from .terminal import filling, filling_late, say, tell, terminal
-from .views import drawn
+from .options import ACCOUNT, Command, Payer, Price, Promise, SourceOptions, Units, groups_of, perhaps, whole
+from .output import Output, drawn, text_of
+from .terminal import Misuse, filling, filling_late, say, tell, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +29,7 @@ if TYPE_CHECKING:
     from ..privacy import PrivacyLoss
     from ..session import Session
     from ..study import Study
-    from .views import View
+    from .output import View
 
 
 # Plan commands: the privacy loss and the error of a question; no data are opened, and nothing is spent.
@@ -147,7 +144,7 @@ def rehearsed(question: Question[Any], loss: PrivacyLoss, promise: Promise, unit
     from rich.table import Table
 
     from ..display.text import LEGEND, plan_lines
-    from ..rehearsal import rehearse
+    from ..session import rehearse
 
     neighbours = promise.neighbours()
     number = units.number(neighbours)

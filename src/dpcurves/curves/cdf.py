@@ -25,7 +25,7 @@ from ..strategies import Bisection as Bisection
 from ..strategies import GrownPartition as GrownPartition
 from ..strategies import QuantileCuts as QuantileCuts
 from ..summaries import inverse_at, value_at
-from ..summaries.shape import numbers, value_below
+from ..summaries.two_classes import numbers, value_below
 from .by_category import axis_label, hint_of, hinted, in_rows, in_words
 from .prefixes import PrefixShares, Smoothing, Spans, all_edges, edges_given
 from .quantile_quantile import PERCENTS, QuantileQuantile, shares

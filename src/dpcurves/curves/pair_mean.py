@@ -18,7 +18,7 @@ from ..inference.bands import interval, level_of_an_end
 from ..inference.reported_pairs import LEAST_PEOPLE, Reported
 from ..inference.simulation import draws_for, noise_of, numbered_generator
 from ..summaries.kernels import Kernel, quadratic
-from ..summaries.shape import on_simplex
+from ..summaries.two_classes import on_simplex
 from .histogram import Histogram
 from .question import require_independent
 

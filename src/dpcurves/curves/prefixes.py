@@ -24,7 +24,7 @@ from ..laws.law import NoisySums
 from ..queries import PrefixQuery
 from ..smoothing import AtMost, noisy_prefixes, smooth_absolute, smooth_squares
 from ..summaries import monotone_prefixes
-from ..summaries.shape import numbers
+from ..summaries.two_classes import numbers
 from .question import grid_from_json, grid_to_json, require_independent
 
 # Counts below a few edges of a grid that may be far too fine to be counted out.

@@ -36,7 +36,7 @@ from ..inference import mean_residuals, public_generator, residual_envelope
 from ..privacy import Model, ReplaceOne, declared
 from ..queries import CoverageQuery, MergePartitionQuery
 from ..queries.query import FINEST_SHARE, LARGEST_LEAST
-from ..summaries.shape import on_simplex
+from ..summaries.two_classes import on_simplex
 from .bounds import PROMISED, bound_query, bounded, promised
 from .histogram import require_estimator
 from .question import labels, statement_of

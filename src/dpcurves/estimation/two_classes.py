@@ -12,7 +12,7 @@ from ..arrays import FloatArray
 from ..laws import IntervalSums, NoisySums
 from ..laws.haar_sums import remaining
 from ..laws.interval_sums import Layer, TreeReading, ascend, in_parts, least_squares, over_cells, pinned, read
-from ..summaries.shape import non_decreasing
+from ..summaries.two_classes import non_decreasing
 from .joint_estimate import shrunken_estimate
 
 # Levels between measured ones, so that deviations are judged at the scale at which they are.

@@ -23,7 +23,7 @@ from ..privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from ..queries import Query
 from ..queries.query import SubsetQuery
 from ..records import CountSource, Scored, open_records
-from ..rehearsal import pay_and_converse, rehearse
+from ..session import pay_and_converse, rehearse
 from ..trust import Central, Curator
 
 # Answers to a question about public records, as a session gives them, but without a ledger.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray
-from ..summaries.shape import non_decreasing
+from ..summaries.two_classes import non_decreasing
 from .bands import simultaneous_errors, upper_quantiles
 from .simulation import chance_of_as_much, samples, whole_records
 from .two_samples import TwoSampleTest

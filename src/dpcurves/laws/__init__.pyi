@@ -1,8 +1,7 @@
 from .haar_sums import HaarSums, HaarTensorSums, TableEstimate, wavelet_estimate
 from .interval_sums import Estimate, IntervalSums, Tier, least_squares, least_squares_batch
-from .law import CountLaw, Family, Law, Noise, NoisySums, law_from_json
+from .law import CountLaw, Family, Law, Noise, NoisySums, PartitionDecisions, Selection, ThresholdAnswers, law_from_json
 from .path_sums import Block, PathSums, ThresholdSums, read_in_cells
-from .selection import PartitionDecisions, Selection, ThresholdAnswers
 from .toeplitz_sums import ToeplitzSums
 
 __all__ = [

@@ -1,11 +1,20 @@
-from .account import Account, Allowance, BudgetExceeded, Member, Together
-from .amount import Allotment, Amount, Currency, Grant, QuestionBudget
+from .account import (
+    Account,
+    Allotment,
+    Allowance,
+    Amount,
+    BudgetExceeded,
+    Currency,
+    Grant,
+    Member,
+    QuestionBudget,
+    Together,
+)
 from .balance import AllowanceBalance, Balance
-from .charge import Entered, Event
 from .ledger import Ledger
 from .statement import Remaining, Statement, StatementLine
 from .stream_state import Standing
-from .verification import Verified
+from .verification import Entered, Event, Verified
 
 __all__ = [
     "Account", "Allotment", "Allowance", "AllowanceBalance", "Amount", "Balance", "BudgetExceeded", "Currency",

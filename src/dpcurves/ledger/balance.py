@@ -13,10 +13,8 @@ from sqlalchemy import ColumnElement, RowMapping, Select, Table, func, select, u
 
 from ..arguments import Refused
 from ..privacy import Neighbours, Unit
-from .account import WHOLE_PROJECT, Account, Allowance, BudgetExceeded, NoAllowance, Together
-from .amount import BILLION, Amount, Currency
-from .chain import Chain
-from .database import ACCOUNTS, ALLOWANCES, GRANTS, PAYMENTS
+from .account import BILLION, WHOLE_PROJECT, Account, Allowance, Amount, BudgetExceeded, Currency, NoAllowance, Together
+from .chain import ACCOUNTS, ALLOWANCES, GRANTS, PAYMENTS, Chain
 
 Owner = tuple[str, ...]
 """A dataset; or for an allowance a dataset, a project, and an analyst or `WHOLE_PROJECT`."""

@@ -11,8 +11,7 @@ from sqlalchemy import Connection
 
 from ..arguments import Refused
 from ..privacy import PrivacyLoss
-from .account import Account, Allowance, Member, Together
-from .amount import Grant
+from .account import Account, Allowance, Grant, Member, Together
 from .balance import (
     Balance,
     all_balances,
@@ -23,26 +22,29 @@ from .balance import (
     set_allowance,
     write_spent,
 )
-from .chain import Chain, lock_book, read_book, require_version, upgrade
-from .charge import (
+from .chain import VERSION, Chain, Database, Key, find_key, lock_book, read_book, require_version, upgrade
+from .sqlite import place_of
+from .statement import Remaining, Statement, pay, require_paid_by, require_remaining, statement_of
+from .stream_state import Standing, find_notes, find_standing, find_ticks, keep_notes, keep_ticks, require_states
+from .verification import (
     Charge,
     Condition,
     Entered,
     Event,
+    Head,
+    Verified,
     always,
     enter_event,
     events_of,
     find_answer,
     find_grant,
+    head_of,
     keep_answer,
     perhaps_charged_under,
+    require_paid,
+    require_whole,
+    verify,
 )
-from .database import VERSION, Database
-from .key import Key, find_key
-from .location import place_of
-from .statement import Remaining, Statement, pay, require_paid_by, require_remaining, statement_of
-from .stream_state import Standing, find_notes, find_standing, find_ticks, keep_notes, keep_ticks, require_states
-from .verification import Head, Verified, head_of, require_paid, require_whole, verify
 
 Result = TypeVar("Result")
 

@@ -9,13 +9,10 @@ from sqlalchemy import select
 
 from ..arguments import Refused
 from ..privacy import PrivacyLoss
-from .account import Account, Member
-from .amount import Amount, Grant
+from .account import Account, Amount, Grant, Member
 from .balance import AllowanceBalance, Balance, allowances_of, require_allowances, require_balance, write_spent
-from .chain import Chain
-from .charge import Charge, grant_of
-from .database import GRANTS, PAYMENTS
-from .verification import require_paid
+from .chain import GRANTS, PAYMENTS, Chain
+from .verification import Charge, grant_of, require_paid
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,9 @@ from dataclasses import dataclass
 from sqlalchemy import RowMapping, func, insert, select, update
 
 from ..arguments import Refused
-from .account import require_name, require_text
-from .amount import Grant
-from .chain import Chain
-from .charge import grant_of, require_grant
-from .database import ANSWERS, GRANTS, NOTES, STATES
-from .key import Fact
-from .verification import Head, head_of, require_reached, require_unbroken, require_whole
+from .account import Grant, require_name, require_text
+from .chain import ANSWERS, GRANTS, NOTES, STATES, Chain, Fact
+from .verification import Head, grant_of, head_of, require_grant, require_reached, require_unbroken, require_whole
 
 # The answers to the ticks of a stream, and the secret state from which it goes on: both, or neither.
 

@@ -15,9 +15,9 @@ from ..arrays import IntArray, compiled
 from ..conversation import Plan, UnsupportedQuery
 from ..data import Axis, Grid, Outside
 from ..laws import Selection
-from ..noise import selection
+from ..noise import exponential as selection
+from ..noise.exponential import WEIGHT_ERROR, choose_partition, error_bound
 from ..noise.randomness import Randomness
-from ..noise.selection import WEIGHT_ERROR, choose_partition, error_bound
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import Boxes, IntervalPartitionQuery, QuantileCutsQuery, WorstBoxQuery
 from ..queries.query import laid_out

@@ -1,17 +1,25 @@
-"""The number exp(-x) in proven bounds, and exact draws by inversion of a uniform number that is revealed bit by bit."""
+"""The number exp(-x) in proven bounds, exact draws by inversion, and the exponential mechanism."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate, repeat
-from typing import Protocol
+from math import frexp
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import Refused, rational
+from ..arrays import FloatArray, IntArray, compiled
 from .randomness import Randomness
+
+# The number exp(-x) in proven bounds, and exact draws by inversion of a uniform number that is revealed bit by bit.
+
 
 # The number exp(-x), for rational x: proven bounds in whole numbers, and coins that show it exactly.
 
@@ -207,3 +215,337 @@ class InversionTable:
         last = first | np.uint64((1 << WORD - PREFIX) - 1)
         outcomes = self._upper.searchsorted(first, side="right")
         return np.where(last < self._lower[outcomes], outcomes, -1).astype(np.int16)
+
+
+# The exponential mechanism, exact: a private choice among candidates, and among all partitions of a row of cells.
+
+
+# A private choice among candidates: the exponential mechanism, exact.
+
+
+LAST_BIN = 256  # bins are at least 1 / (4 * rate) wide, so a candidate in the last one has a weight below exp(-64)
+
+Penalties = NDArray[np.int64] | Sequence[int]
+
+
+def choose(penalties: Penalties, rate: Fraction, randomness: Randomness) -> int:
+    """The number of one candidate, i with probability proportional to ``exp(-rate * penalties[i])``.
+
+    Formal guarantees: the law is exact, no floating point is used, and no rounding decides. Candidates are binned by
+    penalty (ties together), in bins of a width of at most ``1 / (2 * rate)``, or of 1; the last has no end. A bin
+    is drawn by `inversion`, with the weight of its lowest penalty times the number of its candidates, then one of
+    these uniformly, which is kept with probability ``exp(-rate * excess)`` for what its penalty exceeds the lowest;
+    else all is drawn anew. So a candidate is chosen with probability proportional to its own weight.
+    Where a penalty moves by at most ``s`` between neighbours, the choice costs epsilon ``2 * rate * s``, and half of
+    that where all penalties move the same way (McSherry and Talwar 2007).
+
+    Args:
+        penalties: One 64-bit integer for each candidate. SECRET: no error shows them.
+        rate: How much a unit of penalty counts; 0 makes the choice uniform.
+        randomness: Where the choice comes from.
+
+    Raises:
+        ValueError: there is no candidate, or `rate` is below zero.
+
+    >>> choose([9, 0, 9], Fraction(5), Randomness.from_seed(0))
+    1
+    """
+    bins = _binned(_above_least(penalties), rational("rate", rate))
+    while True:
+        which, excess = bins.propose(randomness)
+        if coin(bins.rate * excess, randomness):
+            return which
+
+
+def probabilities(penalties: Penalties, rate: Fraction) -> NDArray[np.float64]:
+    """The law of `choose`, one number for each candidate, to a relative accuracy of 1e-12.
+
+    >>> probabilities([0, 1, 0], Fraction(0))
+    array([0.33333333, 0.33333333, 0.33333333])
+    """
+    steep = float(min(rational("rate", rate), Fraction(2**60)))
+    weights: NDArray[np.float64] = np.exp(-steep * _above_least(penalties).astype(np.float64))
+    return weights / float(weights.sum())
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class SelectionBins:
+    """Candidates by penalty. Bin b has the penalties from ``b * 2**bits`` above the least on.
+
+    SECRET, as the penalties are: so it has no repr.
+    """
+
+    rate: Fraction
+    bits: int
+    distances: NDArray[np.uint64]
+    binned: NDArray[np.int64]
+    counts: list[int]
+
+    def weights(self, bits: int) -> tuple[list[Bracket], int]:
+        """The weights of all bins; there are no others."""
+        lowest = powers(one(bits), decay(self.rate * 2**self.bits, bits), len(self.counts), bits)
+        return [(count * low, count * high) for count, (low, high) in zip(self.counts, lowest, strict=True)], 0
+
+    def propose(self, randomness: Randomness) -> tuple[int, int]:
+        """A candidate, and by how much its penalty exceeds the lowest of its bin."""
+        bin_ = draw(self, randomness)
+        members = np.flatnonzero(self.binned == bin_)
+        which = int(members[randomness.below(members.size)])
+        return which, int(self.distances[which]) - (bin_ << self.bits)
+
+
+def _above_least(penalties: Penalties) -> NDArray[np.uint64]:
+    given = np.asarray(penalties)
+    if given.ndim != 1 or given.size == 0 or not np.can_cast(given.dtype, np.int64):
+        raise Refused("penalties", "a row of at least one integer of 64 bits is needed")
+    whole = given.astype(np.int64)
+    modular = whole.view(np.uint64)  # where a difference of any two cannot overflow
+    least: np.uint64 = modular[whole.argmin()]
+    return modular - least
+
+
+def _binned(distances: NDArray[np.uint64], rate: Fraction) -> SelectionBins:
+    bits = 63 if rate == 0 else min(63, max(0, int(1 / (2 * rate)).bit_length() - 1))
+    binned = np.minimum(distances >> np.uint64(bits), np.uint64(LAST_BIN)).astype(np.int64)
+    return SelectionBins(rate, bits, distances, binned, np.bincount(binned).tolist())
+
+
+# A private choice among partitions: the exponential mechanism over all of them at once.
+
+
+DIGIT = 11
+DIGITS = 3
+FINE = 192
+EXACT = 53
+"""Bits of a floating point number."""
+STEEPEST = Fraction(64)
+"""Penalties count at most so much: what weighs ``exp(-64)`` less is never seen."""
+LEAST_PRIOR = 2.0**-64
+DRAWN_AT_ONCE = 4096
+
+Penalty = NDArray[np.uint32]
+Scaled = tuple[int, int]
+"""A whole number, and the power of two that it is multiplied with."""
+
+
+def choose_partition(penalties: Penalty, rate: Fraction, prior: float, randomness: Randomness) -> NDArray[np.int64]:
+    """The first places of the intervals of one partition of the places 0, ..., n - 1.
+
+    Intervals have 1, 2, 4, ... places. A partition has a chance proportional to the product of the weights of its
+    intervals, ``prior * exp(-rate * penalty)`` each, but for rounding: see `error_bound` and `WEIGHT_ERROR`.
+
+    Formal guarantees: `Chances` says which law is drawn from, in fractions, and that law is drawn from exactly: where a
+    draw comes close to the border between two outcomes, both are refined until it is proven on which side it is.
+
+    Args:
+        penalties: SECRET. Of shape ``(lengths, n + 1)``: in row k, at i, that of the interval of the ``2**k`` places
+            before i. Where there are not so many it does not matter.
+        rate: How much a unit of penalty counts.
+        prior: The weight of an interval without a penalty: above 0 and at most 1.
+        randomness: Where the choice comes from.
+
+    Raises:
+        ValueError: `rate` is below zero, or `prior` is out of range.
+
+    >>> penalties = np.array([[0, 0, 0, 0, 0], [0, 0, 0, 9, 0], [0, 0, 0, 0, 9]], dtype=np.uint32)
+    >>> choose_partition(penalties, Fraction(9), 2.0**-9, Randomness.from_seed(1))
+    array([0, 2])
+    """
+    return Chances.of(penalties, rate, prior).draw(randomness)
+
+
+def error_bound(places: int, lengths: int) -> Fraction:
+    """A bound on the error of the logarithm of a chance, up to a constant, against the product of weights.
+
+    A chance is a product of at most n conditional chances ``term / A``, where A is the exact sum of the terms. A term
+    is a weight times the sum before, rounded once. The sum that goes on is A, rounded less than once for each length.
+    From factor to factor these sums cancel, all but the last, which is the constant; so at most ``lengths`` roundings
+    by a part of ``2**-53`` are left over for each place. (What is bounded here is more than twice that.)
+    """
+    return Fraction(places * (lengths + 2), 2**52)
+
+
+WEIGHT_ERROR = Fraction(8, 2**52)
+"""How far the logarithm of a weight may be from that of what it stands for: three factors of 53 bits and three products
+are rounded by a part of ``2**-53`` each."""
+
+
+class Sums(NamedTuple):
+    """SECRET. The weights of all partitions of the first i places add up to ``parts[i] * 2.0**scales[i]``.
+
+    Attributes:
+        penalties: See `choose_partition`.
+        weights: The weights of each digit of a penalty, ``weights * 2.0**powers``.
+        powers: The exponents of two.
+        prior: The weight of an interval without a penalty.
+        parts: From 1/2 to 1.
+        scales: Powers of two.
+    """
+
+    penalties: Penalty
+    weights: FloatArray
+    powers: IntArray
+    prior: float
+    parts: FloatArray
+    scales: IntArray
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Chances:
+    """SECRET. The law of one partition: of the first i places the last interval is as likely as its term is large."""
+
+    sums: Sums
+
+    @classmethod
+    def of(cls, penalties: Penalty, rate: Fraction, prior: float) -> Chances:
+        """Sum up, place by place."""
+        if not LEAST_PRIOR <= prior <= 1:
+            raise Refused("prior", f"a number from {LEAST_PRIOR} to 1 is needed, got {prior}")
+        places = penalties.shape[1] - 1
+        weights, powers = _weights(rational("rate", rate))
+        sums = Sums(penalties, weights, powers, prior, np.ones(places + 1), np.zeros(places + 1, dtype=np.int64))
+        _add_up(sums)
+        return cls(sums)
+
+    def term(self, power: int, place: int) -> Scaled:
+        """The weight of the partitions of the first places whose last interval has ``2**power`` of them, in 53 bits."""
+        sums, part, scale = self.sums, self.sums.prior, 0
+        for number, digit in enumerate(_digits(int(sums.penalties[power, place]))):
+            part *= float(sums.weights[number, digit])
+            scale += int(sums.powers[number, digit])
+        before = place - (1 << power)
+        part, more = frexp(part * float(sums.parts[before]))
+        return int(part * 2**EXACT), more - EXACT + scale + int(sums.scales[before])
+
+    def last(self, place: int) -> list[Scaled]:
+        """The terms of the first places, from the shortest last interval to the longest."""
+        return [self.term(power, place) for power in range(min(len(self.sums.penalties), place.bit_length()))]
+
+    def draw(self, randomness: Randomness) -> NDArray[np.int64]:
+        """The first places of the intervals of one partition, drawn from the last interval to the first."""
+        first = np.zeros(len(self.sums.parts), dtype=np.int64)
+        place, count = len(self.sums.parts) - 1, 0
+        while place:
+            words = randomness.words(min(DRAWN_AT_ONCE, place))
+            place, count, used = _go_back(self.sums, words, place, first, count)
+            if place and used < len(words):
+                place -= 1 << settle(Last(self.last(place)), int(words[used]), WORD, randomness)
+                first[count] = place
+                count += 1
+        return first[:count][::-1].copy()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Last:
+    """SECRET. Outcome k weighs as the terms say, of 53 bits each; the largest one weighs 1."""
+
+    terms: list[Scaled]
+
+    def weights(self, bits: int) -> tuple[Sequence[Bracket], int]:
+        """The weights of all outcomes; there are no others.
+
+        A ratio of wholes is below 2: where the power of two alone is at most ``2**(-bits - 1)``, 0 and 1 are bounds.
+        """
+        scale, largest = max((scale, whole) for whole, scale in self.terms)
+        brackets = []
+        for whole, own in self.terms:
+            below = scale - own
+            top, bottom = (whole << bits, largest << below) if below <= bits else (1, 2)  # powers may have 38 bits
+            brackets.append((top // bottom, -(-top // bottom)))
+        return brackets, 0
+
+
+def _digits(penalty: int) -> list[int]:
+    return [penalty >> DIGIT * number & (1 << DIGIT) - 1 for number in range(DIGITS)]
+
+
+@lru_cache(maxsize=64)  # a pure function of a public number
+def _weights(rate: Fraction) -> tuple[FloatArray, IntArray]:
+    """For each digit of a penalty ``exp(-rate * digit)``, as ``part * 2.0**scale``, to 53 bits.
+
+    A relative error of ``2**-190`` at most, at first, doubles with each squaring and adds up along a row.
+    """
+    parts, scales = np.empty((DIGITS, 1 << DIGIT)), np.empty((DIGITS, 1 << DIGIT), dtype=np.int64)
+    base = _normal(decay(min(rate, STEEPEST), 2 * FINE)[0], -2 * FINE)
+    for number in range(DIGITS):
+        power = _normal(1, 0)
+        for digit in range(1 << DIGIT):
+            parts[number, digit], scales[number, digit] = power[0] / (1 << FINE), power[1] + FINE
+            power = _product(power, base)
+        base = power
+    parts.flags.writeable = scales.flags.writeable = False
+    return parts, scales
+
+
+def _normal(whole: int, scale: int) -> Scaled:
+    """Write a number, or one a little below, with a whole number of `FINE` bits."""
+    excess = whole.bit_length() - FINE
+    return (whole >> excess if excess > 0 else whole << -excess), scale + excess
+
+
+def _product(left: Scaled, right: Scaled) -> Scaled:
+    return _normal(left[0] * right[0], left[1] + right[1])
+
+
+@compiled
+def _add_up(sums: Sums) -> None:
+    """Sums of all partitions of the first places, each from those of fewer places, scaled anew at each place."""
+    penalties, weights, powers, prior, parts, scales = sums
+    terms, exponents = np.empty(len(penalties)), np.empty(len(penalties), dtype=np.int64)
+    for place in range(1, len(parts)):
+        count, power = 0, 0
+        while power < len(penalties) and (1 << power) <= place:
+            penalty, before = np.int64(penalties[power, place]), place - (1 << power)
+            low, middle, high = penalty & 2047, penalty >> 11 & 2047, penalty >> 22
+            weight = prior * weights[0, low] * weights[1, middle] * weights[2, high]
+            terms[count] = weight * parts[before]
+            exponents[count] = powers[0, low] + powers[1, middle] + powers[2, high] + scales[before]
+            count, power = count + 1, power + 1
+        top, total = exponents[:count].max(), 0.0
+        for k in range(count):
+            if exponents[k] > top - 900:
+                total += terms[k] * 2.0 ** (exponents[k] - top)
+        while total < 0.5:  # a power of two is no rounding
+            total, top = total * 2, top - 1
+        while total >= 1:
+            total, top = total / 2, top + 1
+        parts[place], scales[place] = total, top
+
+
+@compiled
+def _go_back(sums: Sums, words: NDArray[np.uint64], place: int, first: IntArray, count: int) -> tuple[int, int, int]:
+    """From the end on, intervals that one word each proves: the place reached, how many there are, words used.
+
+    All sums here are wrong by less than a part in ``2**46``: what is ``2**-40`` of them away from a border is proven.
+    """
+    penalties, weights, powers, prior, parts, scales = sums
+    terms, exponents = np.empty(len(penalties)), np.empty(len(penalties), dtype=np.int64)
+    for used in range(len(words)):
+        if place == 0:
+            return place, count, used
+        number, power = 0, 0
+        while power < len(penalties) and (1 << power) <= place:
+            penalty, before = np.int64(penalties[power, place]), place - (1 << power)
+            low, middle, high = penalty & 2047, penalty >> 11 & 2047, penalty >> 22
+            weight = prior * weights[0, low] * weights[1, middle] * weights[2, high]
+            terms[number] = weight * parts[before]
+            exponents[number] = powers[0, low] + powers[1, middle] + powers[2, high] + scales[before]
+            number, power = number + 1, power + 1
+        top, total = exponents[:number].max(), 0.0
+        for k in range(number):
+            terms[k] = terms[k] * 2.0 ** (exponents[k] - top) if exponents[k] > top - 900 else 0.0
+            total += terms[k]
+        drawn, below, found = words[used] / 2.0**64 * total, 0.0, -1
+        for k in range(number):
+            border = below + terms[k]
+            if drawn < border - 2.0**-40 * total and found < 0:
+                if drawn > below + 2.0**-40 * total or k == 0:
+                    found = k
+                break
+            below = border
+        if found < 0:
+            return place, count, used
+        place -= 1 << found
+        first[count] = place
+        count += 1
+    return place, count, len(words)

@@ -16,7 +16,6 @@ from ..arrays import BoolArray, FloatArray, IntArray, compiled
 from ..data.axis import Axis, Categories, Predictor
 from ..data.grid import Grid
 from ..queries.query import PrefixQuery, Query, SquareQuery, SubsetQuery, SumQuery
-from .column import Column, Kind, place_of
 from .engines.engine import (
     Amounts,
     BoundAxis,
@@ -25,11 +24,11 @@ from .engines.engine import (
     CountingEngine,
     PrefixCounts,
     SlotCells,
+    in_numbers,
     offsets,
     squared_offsets,
 )
-from .engines.slot_text import in_numbers
-from .source import hidden
+from .source import Column, Kind, hidden, place_of
 
 # SENSITIVE. Regressions in disjoint subsets: each a function of the records of its own subset, in no order.
 

@@ -21,12 +21,28 @@ from numpy.typing import NDArray
 from ..arguments import Refused, WrongKind, shown
 from ..arrays import IntArray
 from ..privacy import EACH_RECORD, Unit
-from .arrow import BATCH, ArrowSource, array_of, column_of, is_number, register, texts
-from .column import LONGEST_TEXT, NUMBER_IN_TEXT, Column, Kind, called, place_of, wide_numbers
 from .counting import Records
 from .engines.duckdb import DuckEngine
 from .engines.engine import EngineTable
-from .source import Source, hidden, with_whole_rows
+from .source import (
+    BATCH,
+    LONGEST_TEXT,
+    NUMBER_IN_TEXT,
+    ArrowSource,
+    Column,
+    Kind,
+    Source,
+    array_of,
+    called,
+    column_of,
+    hidden,
+    is_number,
+    place_of,
+    register,
+    texts,
+    wide_numbers,
+    with_whole_rows,
+)
 
 if TYPE_CHECKING:
     import narwhals as nw

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from dpcurves.cli.option_groups import whole
-from dpcurves.cli.options import CellOptions, ColumnOptions, Price
-from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.terminal import say, terminal
+from dpcurves.cli.options import CellOptions, ColumnOptions, Price, whole
+from dpcurves.cli.terminal import Misuse, say, terminal
 
 from .tasks import Wanted
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dpcurves.cli.option_groups import Command
+    from dpcurves.cli.options import Command
     from dpcurves.data import Grid
     from dpcurves.privacy import PrivacyLoss
 

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from dpcurves.cli.option_groups import certificate_and_key, whole
-from dpcurves.cli.options import SourceOptions
-from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.terminal import filling, say, terminal
+from dpcurves.cli.options import SourceOptions, certificate_and_key, whole
+from dpcurves.cli.terminal import Misuse, filling, say, terminal
 
 from .tasks import Document
 
 if TYPE_CHECKING:
-    from dpcurves.cli.option_groups import Command
+    from dpcurves.cli.options import Command
     from dpcurves_parties.serving.channel import Channel
 
 NEEDED = ("fastapi", "uvicorn")

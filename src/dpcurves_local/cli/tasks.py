@@ -11,17 +11,14 @@ from typer import Argument, Option
 
 from dpcurves.cli.ask_file import deliver, delivering, quietly
 from dpcurves.cli.columns import Histogram2DView, HistogramView
-from dpcurves.cli.option_groups import category, whole
-from dpcurves.cli.options import CellOptions, ColumnOptions, Price, SourceOptions, TaskDocument
-from dpcurves.cli.output import InputFile, Output
-from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.terminal import say, tell, terminal, waiting
-from dpcurves.cli.views import ResultView, RocView, View
+from dpcurves.cli.options import CellOptions, ColumnOptions, Price, SourceOptions, TaskDocument, category, whole
+from dpcurves.cli.output import InputFile, Output, ResultView, RocView, View
+from dpcurves.cli.terminal import Misuse, say, tell, terminal, waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpcurves.cli.option_groups import Command
+    from dpcurves.cli.options import Command
     from dpcurves.curves import Histogram2DQuestion, RocQuestion
     from dpcurves.data import Grid
     from dpcurves.privacy import PrivacyLoss

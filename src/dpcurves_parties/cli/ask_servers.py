@@ -9,18 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpcurves.cli.ask_file import Terms, deliver, delivering, quietly
-from dpcurves.cli.option_groups import filled, groups_of, names_of, typed, values_of
-from dpcurves.cli.options import CellOptions
+from dpcurves.cli.options import CellOptions, filled, groups_of, names_of, typed, values_of
 from dpcurves.cli.output import InputFile, Output
-from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.terminal import say, tell, waiting
+from dpcurves.cli.terminal import Misuse, say, tell, waiting
 
 from .task_parties import Bearer
 from .tasks import TaskFile, require_extra
 
 if TYPE_CHECKING:
-    from dpcurves.cli.option_groups import Command
-    from dpcurves.cli.views import View
+    from dpcurves.cli.options import Command
+    from dpcurves.cli.output import View
     from dpcurves.curves import Question
     from dpcurves.data import Categories, Grid
 

@@ -22,7 +22,7 @@ from .task_parties import Bearer
 from .tasks import TaskFile, require_unsaid
 
 if TYPE_CHECKING:
-    from dpcurves.cli.option_groups import Command
+    from dpcurves.cli.options import Command
     from dpcurves.curves.pair_mean import UStatistic
 
     from ..pairs import PairTask

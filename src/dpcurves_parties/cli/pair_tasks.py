@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from dpcurves.cli.option_groups import chosen, numbers, whole
-from dpcurves.cli.options import Price
-from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.terminal import say, terminal
+from dpcurves.cli.options import Price, chosen, numbers, whole
+from dpcurves.cli.terminal import Misuse, say, terminal
 
 from .task_parties import require_packages
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dpcurves.cli.option_groups import Command
+    from dpcurves.cli.options import Command
     from dpcurves.privacy import PrivacyLoss
 
     from ..pairs import PairTask, Trust

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from dpcurves.cli.option_groups import whole
-from dpcurves.cli.options import SourceOptions
+from dpcurves.cli.options import SourceOptions, whole
 from dpcurves.cli.terminal import say, tell, terminal, waiting
 
 if TYPE_CHECKING:

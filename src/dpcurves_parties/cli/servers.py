@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from dpcurves.cli.accounts import require_lasting
-from dpcurves.cli.option_groups import chosen, whole
-from dpcurves.cli.options import SourceOptions
-from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.terminal import filling, say, terminal
+from dpcurves.cli.options import SourceOptions, chosen, whole
+from dpcurves.cli.terminal import Misuse, filling, say, terminal
 
 from .people import serve as serve_people
 from .task_parties import Bearer
 from .tasks import TaskFile, require_extra
 
 if TYPE_CHECKING:
-    from dpcurves.cli.option_groups import Command
+    from dpcurves.cli.options import Command
     from dpcurves.data import Axis, Categories
 
     from ..serving.server import Limits

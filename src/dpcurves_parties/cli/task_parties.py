@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from typer import Option
 
-from dpcurves.cli.option_groups import chosen, whole
-from dpcurves.cli.refusal import Misuse
+from dpcurves.cli.options import chosen, whole
+from dpcurves.cli.terminal import Misuse
 
 if TYPE_CHECKING:
     from ..serving.identity import Server

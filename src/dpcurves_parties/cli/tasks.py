@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from dpcurves.cli.option_groups import category, values_of
-from dpcurves.cli.options import CellOptions, Price, Split, TaskDocument
-from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.terminal import say, terminal, waiting
+from dpcurves.cli.options import CellOptions, Price, Split, TaskDocument, category, values_of
+from dpcurves.cli.terminal import Misuse, say, terminal, waiting
 
 from .pair_tasks import OfPairs, create_of_pairs
 from .people import close as close_people
 from .task_parties import Bearer, Parties, require_packages
 
 if TYPE_CHECKING:
-    from dpcurves.cli.option_groups import Command
+    from dpcurves.cli.options import Command
     from dpcurves.data import Categories
 
     from ..pairs import PairTask

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from numpy.typing import NDArray
 
 from dpcurves.arguments import ProtocolAborted
-from dpcurves.ledger.key import publish
+from dpcurves.ledger.chain import publish
 from dpcurves.noise import Randomness
 
 from ..crypto.two_party import Job, Owner, Talk, evaluate_one, garble_one

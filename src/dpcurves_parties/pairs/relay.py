@@ -17,7 +17,7 @@ from sqlalchemy import Column, Connection, MetaData, Table, func, insert, select
 
 from dpcurves.conversation import ALL
 from dpcurves.ledger import QuestionBudget
-from dpcurves.ledger.database import alone
+from dpcurves.ledger.chain import alone
 
 from ..serving.database import ServerDatabase
 from ..serving.messages import ProtocolAborted, opened

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import sqlalchemy as sql
 from sqlalchemy import Column, Connection, Table, delete, insert, select, update
 
-from dpcurves.ledger.database import alone
+from dpcurves.ledger.chain import alone
 
 from ..serving.database import ServerDatabase
 from ..serving.messages import ProtocolAborted

@@ -9,8 +9,8 @@ from typing import TypeVar
 from sqlalchemy import Connection, MetaData
 
 from dpcurves.arguments import Refused
-from dpcurves.ledger.database import make_tables
-from dpcurves.ledger.location import place_of
+from dpcurves.ledger.chain import make_tables
+from dpcurves.ledger.sqlite import place_of
 
 from .messages import ProtocolAborted, Trouble
 

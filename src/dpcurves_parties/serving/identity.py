@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurv
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.x509.oid import NameOID
 
-from dpcurves.ledger.key import publish
+from dpcurves.ledger.chain import publish
 
 from .messages import ProtocolAborted
 

@@ -15,7 +15,7 @@ from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss
 from dpcurves.queries import Query
 from dpcurves.records import open_records
-from dpcurves.rehearsal import pay_and_converse, rehearse
+from dpcurves.session import pay_and_converse, rehearse
 
 from ..serving.channel import PATIENCE, Channel
 from ..serving.messages import ProtocolAborted

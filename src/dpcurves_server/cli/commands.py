@@ -17,8 +17,12 @@ from typer import Argument, Option
 
 from dpcurves.cli.accounts import require_lasting
 from dpcurves.cli.ask_file import Terms
-from dpcurves.cli.option_groups import (
+from dpcurves.cli.options import (
     Command,
+    Price,
+    Promise,
+    SourceOptions,
+    Units,
     certificate_and_key,
     chosen,
     filled,
@@ -27,10 +31,8 @@ from dpcurves.cli.option_groups import (
     parameters_of,
     whole,
 )
-from dpcurves.cli.options import Price, Promise, SourceOptions, Units
 from dpcurves.cli.output import Output
-from dpcurves.cli.refusal import OF_COLUMNS, Misuse, as_typed
-from dpcurves.cli.terminal import say, terminal
+from dpcurves.cli.terminal import OF_COLUMNS, Misuse, as_typed, say, terminal
 
 from ..forms import Field, Form
 from ..visitors import MACHINE, Role

@@ -15,12 +15,9 @@ from typer import Argument, Option
 
 from dpcurves.cli.ask_file import Terms, deliver, delivering
 from dpcurves.cli.one_table import QUESTIONS
-from dpcurves.cli.option_groups import Command, groups_of
-from dpcurves.cli.options import Price
-from dpcurves.cli.output import Output
-from dpcurves.cli.refusal import Misuse
-from dpcurves.cli.terminal import say, tell, terminal, waiting
-from dpcurves.cli.views import View
+from dpcurves.cli.options import Command, Price, groups_of
+from dpcurves.cli.output import Output, View
+from dpcurves.cli.terminal import Misuse, say, tell, terminal, waiting
 
 if TYPE_CHECKING:
     from dpcurves.curves import Question
@@ -122,7 +119,7 @@ def login(server: Server) -> None:
 
     Example: dpcurves remote login https://127.0.0.1:8443 --ca cert.pem
     """
-    from dpcurves.ledger.key import drafted
+    from dpcurves.ledger.chain import drafted
 
     from ..remote import Remote
 

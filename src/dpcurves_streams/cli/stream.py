@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from typer import Argument, Option
 
-from dpcurves.cli.option_groups import amount, categories, whole
-from dpcurves.cli.options import Price
-from dpcurves.cli.refusal import Misuse, named
-from dpcurves.cli.terminal import say, say_plainly, terminal
+from dpcurves.cli.options import Price, amount, categories, whole
+from dpcurves.cli.terminal import Misuse, named, say, say_plainly, terminal
 
 if TYPE_CHECKING:
-    from dpcurves.cli.option_groups import Command
+    from dpcurves.cli.options import Command
     from dpcurves.data import Forest
 
     from ..feed import Following, StepReading

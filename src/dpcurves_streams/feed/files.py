@@ -14,11 +14,10 @@ import numpy as np
 from dpcurves.arguments import Refused
 from dpcurves.arrays import IntArray
 from dpcurves.data.axis import Axis, Categories
-from dpcurves.records.column import Column, Kind, called, place_of
 from dpcurves.records.engines.duckdb import Engine, place_in_sql, read_in_sql
 from dpcurves.records.engines.engine import BoundAxis
 from dpcurves.records.opening import source_of
-from dpcurves.records.source import FAILURE, hidden
+from dpcurves.records.source import FAILURE, Column, Kind, called, hidden, place_of
 
 from .arriving import Arriving
 from .windows import Intake, Reason, Window, Windows

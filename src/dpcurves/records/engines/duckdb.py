@@ -19,20 +19,22 @@ from ...arrays import FloatArray, IntArray
 from ...data.axis import Axis, Category
 from ...data.grid import Grid, Outside
 from ...privacy import EACH_RECORD, Unit
-from ..column import Column, Kind, called, place_of
-from ..source import FAILURE, Source
+from ..source import FAILURE, Column, Kind, Source, called, place_of
 from .engine import (
     Amounts,
     BoundAxis,
     CellCounts,
     CellSums,
+    Formula,
     PrefixCounts,
     SlotCells,
+    formula_of,
+    keys_of,
     offsets,
     size_of,
     squared_offsets,
+    texts_and_numbers,
 )
-from .slot_text import Formula, formula_of, keys_of, texts_and_numbers
 
 # SENSITIVE. The DuckDB that counts: of its own, in memory, and silent.
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcurves.arrays import IntArray
-from dpcurves.ledger.key import make_key
+from dpcurves.ledger.chain import make_key
 from dpcurves.noise.randomness import Randomness
 
 from ..channel import PATIENCE, Channel

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import sqlalchemy as sql
 from sqlalchemy import Column, Connection, Table, delete, func, insert, select, update
 
-from dpcurves.ledger.database import alone
+from dpcurves.ledger.chain import alone
 
 from ..database import ServerDatabase
 from ..messages import ProtocolAborted
