@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .arguments import Refused, WrongKind, require_kind, shown
 from .conversation import AnsweredOtherwise, Plan, Plans, Release, Setting, Step, UnsupportedQuery
+from .conversation.release import fingerprint, former
 from .curves import Question
 from .curves.question import Forewarned, paid_by
 from .curves.result import warn_of
-from .fingerprints import fingerprint, former
 from .ledger import Account, Allotment, Currency, Grant, Member, QuestionBudget
 from .ledger.account import LARGEST_AMOUNT
 from .ledger.verification import charged_under

@@ -16,8 +16,7 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, Query, Read
 from dpcurves.strategies import at_once
-from dpcurves.trust.base import require
-from dpcurves.trust.central import Answer
+from dpcurves.trust.base import Answer, require
 
 from .reported_tree import Coins, planned, ways_of
 from .responses import Randomiser

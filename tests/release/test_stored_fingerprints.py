@@ -12,7 +12,7 @@ import pytest
 from every_question import QUESTIONS
 
 import dpcurves as dp
-from dpcurves.fingerprints import canonical, fingerprint, former
+from dpcurves.conversation.release import canonical, fingerprint, former
 from dpcurves.privacy import EACH_RECORD, AddRemove, ReplaceOne, Unit
 from dpcurves.trust import Central
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..arguments import Refused, WrongKind
 from ..conversation import Plan, Release, Setting, Strategy, UnsupportedQuery, Workload
-from ..fingerprints import fingerprint, former
+from ..conversation.release import fingerprint, former
 from ..ledger import Allotment
 from ..mechanisms import AUTO, Choice, Lazy, Mechanism
 from ..noise.randomness import Memory, Randomness

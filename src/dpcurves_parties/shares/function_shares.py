@@ -23,8 +23,7 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, PrefixQuery, Query
 from dpcurves.strategies import at_once
-from dpcurves.trust.base import require
-from dpcurves.trust.central import Answer
+from dpcurves.trust.base import Answer, require
 
 SERVERS = 2
 RING = 2**64

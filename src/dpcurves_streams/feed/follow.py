@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 from dpcurves.arguments import Refused, WrongKind, require_kind
 from dpcurves.conversation import ALL, Plan, PrivacyStatement, Release
-from dpcurves.fingerprints import fingerprint
+from dpcurves.conversation.release import fingerprint
 from dpcurves.ledger import Account, Currency, Grant, Ledger, QuestionBudget
 from dpcurves.mechanisms import Sequential
 from dpcurves.noise.randomness import LEAST_SECRET, Randomness
