@@ -44,12 +44,13 @@ class Noise:
         family: Laplace: chance of z proportional to ``exp(-|z| / parameter)``. Gaussian: to
             ``exp(-z**2 / (2 * parameter))``.
         parameter: The scale of a Laplace law, or the variance parameter of a Gaussian one.
-        parties: How many have each added such a draw: one, but where none is trusted with the noise.
+        parties: How many have each added such a draw: one, but where none is trusted with the noise. A fraction m / n:
+            m parties have each added a share, n of which are such a draw together (see `noise.shares`).
     """
 
     family: Family
     parameter: Fraction
-    parties: int = 1
+    parties: int | Fraction = 1
 
     @property
     def variance(self) -> float:
@@ -59,23 +60,24 @@ class Noise:
         199.833
         """
         if self.family is Family.GAUSSIAN:
-            return self.parties * float(self.parameter)
+            return float(self.parties) * float(self.parameter)
         rate = 1 / float(self.parameter)
-        return self.parties * 2 * exp(-rate) / expm1(-rate) ** 2
+        return float(self.parties) * 2 * exp(-rate) / expm1(-rate) ** 2
 
     @property
     def fourth_cumulant(self) -> float:
         """The fourth cumulant, which measures tails: 0 for Gaussian noise. Cumulants of independent draws add up."""
-        return LAPLACE_EXCESS * self.variance**2 / self.parties if self.family is Family.LAPLACE else 0.0
+        return LAPLACE_EXCESS * self.variance**2 / float(self.parties) if self.family is Family.LAPLACE else 0.0
 
-    def by(self, parties: int) -> Noise:
+    def by(self, parties: int | Fraction) -> Noise:
         """Such a draw by each of so many parties."""
-        return replace(self, parties=parties)
+        whole = Fraction(parties).denominator == 1
+        return replace(self, parties=int(parties) if whole else parties)
 
     def to_json(self) -> dict[str, Any]:
         """Plain objects."""
-        several = {"parties": self.parties} if self.parties > 1 else {}
-        return {"family": self.family.value, "parameter": str(self.parameter), **several}
+        several = {"parties": self.parties if isinstance(self.parties, int) else str(self.parties)}
+        return {"family": self.family.value, "parameter": str(self.parameter), **(several if self.parties > 1 else {})}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Noise:
@@ -84,10 +86,10 @@ class Noise:
         Raises:
             ValueError: there are fewer than one party, or more than were ever asked.
         """
-        parties = int(stored.get("parties", 1))
+        parties = Fraction(stored.get("parties", 1))
         if not 1 <= parties <= MOST_PARTIES:
             raise Refused("evidence.parties", f"from 1 to {MOST_PARTIES} are read")
-        return cls(Family(stored["family"]), Fraction(stored["parameter"]), parties)
+        return cls(Family(stored["family"]), Fraction(stored["parameter"])).by(parties)
 
 
 def optional_to_json(noise: Noise | None) -> dict[str, Any] | None:
@@ -102,11 +104,24 @@ def optional_from_json(stored: Mapping[str, Any] | None) -> Noise | None:
 
 def draw(noise: Noise, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
     """Integers of one noise law, as floats. Not for protection: `generator` can be predicted."""
+    if not isinstance(noise.parties, int):
+        return _in_shares(noise, float(noise.parties), shape, generator)
     if noise.parties > 1:
         return np.asarray(draw(noise.by(1), (noise.parties, *shape), generator).sum(axis=0))
     if noise.family is Family.LAPLACE:
         return _laplace(float(noise.parameter), shape, generator)
     return _gaussian(float(noise.parameter), shape, generator)
+
+
+def _in_shares(noise: Noise, parties: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
+    """The difference of two Polya laws, or a Gaussian one, which a sum of many comes near."""
+    scale = float(noise.parameter)
+    if noise.family is Family.GAUSSIAN:
+        return _gaussian(parties * scale, shape, generator)
+    if scale > WIDE_LAPLACE:
+        return np.rint(scale * (generator.standard_gamma(parties, shape) - generator.standard_gamma(parties, shape)))
+    above, below = (generator.negative_binomial(parties, -expm1(-1 / scale), shape) for _ in range(2))
+    return np.subtract(above, below, dtype=np.float64)
 
 
 def _laplace(scale: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
