@@ -1,4 +1,4 @@
-"""Noise in shares: what each of several parties adds, so that the shares of a number of them are the noise of a curator.
+"""Noise in shares: what each of several parties adds, so that a number of shares are the noise of a curator.
 
 Laplace noise divides exactly: a share is the difference of two Polya (negative binomial) variables. Gaussian noise on
 integers does not: a sum of discrete Gaussians is not one, and `gaussian_overhead` bounds what that costs.
@@ -35,8 +35,8 @@ LARGEST_PLACE = 61
 def sample(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
     """Independent integers, each the difference of two Polya variables of this shape and of ratio ``exp(-1 / scale)``.
 
-    A Polya variable of shape a and ratio r is k with chance ``(1 - r)**a * a (a + 1) ... (a + k - 1) / k! * r**k``. With
-    shape 1 it is geometric, and the difference of two is discrete Laplace of that scale. Shapes of independent ones add
+    A Polya variable of shape a and ratio r is k with chance ``(1 - r)**a * a (a + 1) ... (a + k - 1) / k! * r**k``.
+    With shape 1 it is geometric, and the difference of two is discrete Laplace of that scale. Shapes of independent ones add
     up: so shares of shape ``1 / n`` of n parties add up to discrete Laplace noise, exactly.
 
     Formal guarantees: the law is exact, no floating point decides. *Proof.* The generating function of a Polya variable
@@ -198,10 +198,10 @@ _ENDS = [2.0**power for power in range(-40, 41)]
 def gaussian_overhead(variance: float, shares: int) -> float:
     """A bound on the part by which a sum of discrete Gaussians loses more than one of the same variance.
 
-    Let P be the law of the sum of n independent discrete Gaussians of variance parameter ``variance / n`` each. Moved by
-    an integer d, it is ``(1 + overhead) * d**2 / (2 * variance)``-zero-concentrated, as one is without the overhead
+    Let P be the law of the sum of n independent discrete Gaussians of variance parameter ``variance / n`` each. Moved
+    by an integer d, it is ``(1 + overhead) * d**2 / (2 * variance)``-zero-concentrated, as one is without the overhead
     (Canonne, Kamath and Steinke 2020, Theorem 14). Sums that do not differ lose nothing, so losses of many are added up
-    with the same overhead, whatever their number. (Kairouz, Liu and Steinke 2021, Theorem 1, has a sum over all of them.)
+    with the same overhead, whatever their number. (Kairouz, Liu and Steinke 2021, Theorem 1, sums over all.)
 
     *Proof.* Let V be the variance and g(y) = exp(-y**2 / 2V). First, P is proportional to ``g(y) phi(y)`` with
     ``|ln phi| <= H`` everywhere: adding the (k + 1)-th to the sum of k, complete the square. What is left is a sum over
