@@ -36,8 +36,8 @@ def sample(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) 
     """Independent integers, each the difference of two Polya variables of this shape and of ratio ``exp(-1 / scale)``.
 
     A Polya variable of shape a and ratio r is k with chance ``(1 - r)**a * a (a + 1) ... (a + k - 1) / k! * r**k``.
-    With shape 1 it is geometric, and the difference of two is discrete Laplace of that scale. Shapes of independent ones add
-    up: so shares of shape ``1 / n`` of n parties add up to discrete Laplace noise, exactly.
+    With shape 1 it is geometric, and the difference of two is discrete Laplace of that scale. Shapes of independent
+    ones add up: so shares of shape ``1 / n`` of n parties add up to discrete Laplace noise, exactly.
 
     Formal guarantees: the law is exact, no floating point decides. *Proof.* The generating function of a Polya variable
     is ``((1 - r) / (1 - r z))**a = exp(a * sum_k r**k / k * (z**k - 1))``: it is the sum of the points of a Poisson
