@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from math import exp, expm1, nan, prod, sqrt
@@ -22,6 +23,7 @@ from ..arrays import BoolArray, FloatArray, IntArray
 
 WIDE_LAPLACE = 2.0**32  # scale, above which integers are drawn by rounding a continuous law: relative error 2**-32
 WIDE_GAUSSIAN = 1e4  # variance, above which the same is done: relative error of a chance below 1e-5 within 4 sigma
+WIDE_SHARES = 2.0**10  # scale, above which sums of shares are drawn by rounding: relative error of a chance 2**-20
 BOXES = 2**16  # into which an even draw falls: as many as two bytes can tell apart
 LEAST_VARIANCE = 1e-100  # stands for 0, so that exact values of equal rank share a residual evenly
 MOST_PARTIES = 64
@@ -114,14 +116,27 @@ def draw(noise: Noise, shape: tuple[int, ...], generator: np.random.Generator) -
 
 
 def _in_shares(noise: Noise, parties: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
-    """The difference of two Polya laws, or a Gaussian one, which a sum of many comes near."""
+    """The difference of two Polya laws, by the inverse of its distribution function; or about a Gaussian law."""
     scale = float(noise.parameter)
     if noise.family is Family.GAUSSIAN:
         return _gaussian(parties * scale, shape, generator)
-    if scale > WIDE_LAPLACE:
+    if scale > WIDE_SHARES:
         return np.rint(scale * (generator.standard_gamma(parties, shape) - generator.standard_gamma(parties, shape)))
-    above, below = (generator.negative_binomial(parties, -expm1(-1 / scale), shape) for _ in range(2))
-    return np.subtract(above, below, dtype=np.float64)
+    cumulated = _cumulated_shares(scale, parties)
+    inverted = _in_boxes if prod(shape) > BOXES else _one_by_one
+    return np.subtract(inverted(cumulated, shape, generator), len(cumulated) // 2, dtype=np.float64)
+
+
+@lru_cache(maxsize=64)  # a pure function of public numbers
+def _cumulated_shares(scale: float, parties: float) -> FloatArray:
+    """The distribution function times `BOXES`, from the characteristic function, of integers around the middle."""
+    size = 1 << (int(45 * parties * scale) + 60).bit_length()
+    ratio, angle = exp(-1 / scale), np.arange(size) * (2 * np.pi / size)
+    quotient = (1 - ratio) ** 2 / (1 - 2 * ratio * np.cos(angle) + ratio**2)
+    law = np.maximum(np.fft.fftshift(np.fft.ifft(quotient**parties).real), 0)
+    cumulated: FloatArray = np.cumsum(law) * (BOXES / law.sum())
+    cumulated.flags.writeable = False
+    return cumulated
 
 
 def _laplace(scale: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:

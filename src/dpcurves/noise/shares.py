@@ -23,7 +23,7 @@ from .randomness import Randomness
 # The difference of two Polya variables of a rational shape, drawn exactly.
 
 
-LARGEST_SCALE = 2**40
+LARGEST_SCALE = 2**50
 AT_ONCE = 2**14
 """Integers that are drawn together: what is held does not grow with how many are asked."""
 SURE = 2.0**-40
@@ -51,7 +51,7 @@ def sample(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) 
     most ``2**(i + 1) * exp(-2**i)``, below 1. Both times ``a r**k / k`` is left. The numbers of points are drawn by
     inversion, blocks and places from even bits, and a point is kept if a uniform number is below its chance: where 64
     bits and a double do not prove on which side it is, both are refined until it is proven. A sum that does not fit 64
-    bits, with probability below exp(-2**20), wraps around.
+    bits, with probability below exp(-2**11), wraps around.
 
     Args:
         scale: That of the Laplace noise which shares of shapes that add up to 1 make up together.
@@ -60,7 +60,7 @@ def sample(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) 
         randomness: Where they come from.
 
     Raises:
-        ValueError: `scale` is not above zero, or above 2**40; `shape` is not above zero, or above 1; `size` is below 0.
+        ValueError: `scale` is not above zero, or above 2**50; `shape` is not above zero, or above 1; `size` is below 0.
 
     >>> sample(Fraction(10, 3), Fraction(1, 4), 8, Randomness.from_seed(1))
     array([-1,  0,  0, -6,  0,  0,  0,  1])
