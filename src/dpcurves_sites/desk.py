@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 
 import numpy as np
-from sqlalchemy import Column, Connection, Integer, LargeBinary, MetaData, Table, Text, insert, select
+from sqlalchemy import Column, ColumnElement, Connection, Integer, LargeBinary, MetaData, Table, Text, insert, select
 
 from dpcurves.arguments import ProtocolAborted
 from dpcurves.ledger import Ledger
@@ -135,7 +135,7 @@ def _name(turn: Turn) -> dict[str, str]:
     return {"task": turn.roster.task.hex(), "turn": f"{turn.number:016x}"}
 
 
-def _of(table: Table, turn: Turn) -> list[object]:
+def _of(table: Table, turn: Turn) -> list[ColumnElement[bool]]:
     return [table.c[name] == value for name, value in _name(turn).items()]
 
 

@@ -282,7 +282,8 @@ def _changed(law: Law, change: Any) -> Law:
                 return tuple(of(each) for each in value)
         return value
 
-    return replace(found, **{each.name: of(getattr(law, each.name)) for each in fields(found)})
+    changed: Law = replace(found, **{each.name: of(getattr(law, each.name)) for each in fields(found)})
+    return changed
 
 
 def _dearer(before: Law, after: Law) -> float:
@@ -316,3 +317,12 @@ def told(plan: Plan, turn: Turn, messages: Messages, allotment: Allotment) -> Re
     require(allotment, plan)
     counts = total(turn, messages).view(np.int64).tolist()
     return Release(plan, tuple(counts), allotment, seeded=False)
+
+
+def recalled(plan: Plan, values: Sequence[int], allotment: Allotment) -> Release:
+    """A release of an earlier turn, as an analyst says it was: what comes next is planned from it, at its own price.
+
+    Raises:
+        ValueError: there are not as many values as the plan has.
+    """
+    return Release(plan, tuple(values), allotment, seeded=False)

@@ -26,7 +26,7 @@ def intensity(law: PolyaBlocks, integer: int) -> Fraction:
     """What is proposed at an integer, times the factor of the chance that it is kept; times r**k the intensity."""
     block = integer.bit_length() - 1
     proposed = law.shape / 2**block / (1 if block < law.tail else law.raised(block))
-    return proposed * Fraction(law.raised(block) << block, integer)
+    return Fraction(proposed * Fraction(law.raised(block) << block, integer))
 
 
 def series(coefficients: list[Fraction]) -> list[Fraction]:
@@ -146,7 +146,7 @@ def of_sum(variance: float, parties: int, reach: int) -> NDArray[np.float64]:
     for _ in range(parties - 1):
         law = np.convolve(law, one)
     centre = len(law) // 2
-    return law[centre - reach : centre + reach + 1]
+    return np.asarray(law[centre - reach : centre + reach + 1])
 
 
 def dearest(variance: float, parties: int, moved: int) -> float:

@@ -71,7 +71,7 @@ def test_the_sum_is_that_of_all_who_sent_a_vector(
     own = vectors(turn)
     messages, _ = story(turn, signers, own, SOURCE, silent)
     inside = [one for site, one in enumerate(own) if silent.get(site, OPENED + 1) > MASKED]
-    assert total(turn, messages).tolist() == sum(inside).tolist()  # type: ignore[union-attr]
+    assert total(turn, messages).tolist() == sum(inside).tolist()
     assert len(messages.masked[0]) - 8 * turn.words < 300
     sent = [message for stage in messages for message in stage]
     neighbours = turn.roster.degree
