@@ -15,7 +15,7 @@ from fastapi import FastAPI, Request, Response
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.messages import ProtocolAborted
 from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, proving, serve
-from dpcurves_parties.serving.task_app import bearer_of, body_of, task_app, told
+from dpcurves_parties.serving.task_app import Handler, bearer_of, body_of, task_app, told
 from dpcurves_parties.serving.task_document import Role
 
 from .secure_sum import KEYS, MASKED, OPENED, SIGNED, STAGES
@@ -117,9 +117,10 @@ class Board:
                 self._changed.notify_all()
         return name.encode()
 
-    def waiting(self, site: int) -> bytes:
-        """The first turn that waits for this site, or nothing after a while."""
+    def waiting(self, site: int, signature: bytes) -> bytes:
+        """The first turn that waits for this site, or nothing after a while. It signs again: a board may be new."""
         end = monotonic() + WAIT
+        self.consent(site, signature)
         with self._changed:
             while True:
                 for turn in self._turns.values():
@@ -209,7 +210,7 @@ def _receipt(message: bytes) -> bytes:
 def create_app(board: Board) -> FastAPI:
     """The app of a coordinator."""
     front = _Front(board)
-    handlers = {
+    handlers: dict[str, Handler] = {
         "consents": front.consents, "asks": front.asks, "waiting": front.waiting,
         "turns/{name}/refused": front.refuse, "turns/{name}/{stage}": front.post,
         "turns/{name}/{stage}/all": front.collect,
@@ -244,7 +245,8 @@ class _Front:
     async def waiting(self, task: str, request: Request) -> Response:
         """Hand a site the next question."""
         site = self._site(task, request)
-        return await self._told(lambda: self._board.waiting(site))
+        message = await body_of(request, 64)
+        return await self._told(lambda: self._board.waiting(site, message))
 
     async def refuse(self, task: str, name: str, request: Request) -> Response:
         """Let a site end a turn."""

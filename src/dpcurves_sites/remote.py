@@ -32,7 +32,7 @@ from .task import FederationTask
 from .trust import recalled, told, turn_of
 
 Curve = TypeVar("Curve")
-PAUSE, LONGEST_PAUSE = 0.1, 5.0
+PAUSE, LONGEST_PAUSE = 0.1, 2.0
 """Seconds between two tries to reach a coordinator."""
 GONE = frozenset({404, 409, 410})
 """What a coordinator says of a turn that is over, or goes on without this site, or that it does not know any more."""
@@ -169,8 +169,9 @@ class SiteAgent:
         """Answer until the process is stopped."""
         self._join()
         self._tell("all sites have signed; waiting for questions")
+        consent = self._task.consent(self._key)
         while True:
-            octets = self._line.post("waiting", b"")
+            octets = self._line.post("waiting", consent)
             if octets:
                 self._answer(octets)
 

@@ -577,12 +577,13 @@ def total(turn: Turn, messages: Messages) -> Vector:
     bundles = {site: Bundle.read(one.body) for site, one in _of_stage(turn, KEYS, messages.keys, 3 * HASH).items()}
     shares = _of_stage(turn, SHARES, messages.shares)
     _require_present(turn, SHARES, shares, bundles)
-    receipts = _of_stage(turn, MASKED, [receipt_of(turn, octets) for octets in messages.masked], 2 * HASH)
+    vectors = {receipt_of(turn, octets): octets[-8 * turn.words :] for octets in messages.masked}  # each once
+    receipts = _of_stage(turn, MASKED, vectors, 2 * HASH)
     _require_present(turn, MASKED, receipts, shares)
     _require_quorum(turn, messages.signed, _digest(receipts))
     found, seen = np.zeros(turn.words, dtype=np.uint64), _digest(shares)
-    for octets in messages.masked:
-        said, vector = receipts[read(turn, MASKED, receipt_of(turn, octets)).site], octets[-8 * turn.words :]
+    for said in receipts.values():
+        vector = vectors[said.octets]
         if said.body != seen + sha256(vector).digest():
             raise ProtocolAborted("masked vectors", f"that of site {said.site} was altered, or masked for others")
         found += np.frombuffer(vector, dtype="<u8")

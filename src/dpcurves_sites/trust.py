@@ -297,7 +297,7 @@ def _dearer(before: Law, after: Law) -> float:
     _changed(before, note)
     ends = len(grown)
     _changed(after, note)
-    return max(new / old for old, new in zip(grown[:ends], grown[ends:], strict=True))
+    return max((new / old for old, new in zip(grown[:ends], grown[ends:], strict=True) if old > 0), default=1.0)
 
 
 def turn_of(roster: Roster, plan: Plan, allotment: Allotment) -> Turn:

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.forkserver import ensure_running
 from pathlib import Path
@@ -25,11 +26,12 @@ from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_sites.remote import RemoteFederation, standing
+from dpcurves_sites.secure_sum import MASKED
 from dpcurves_sites.task import FederationTask, Member, found_federation, read_key
 from dpcurves_sites.trust import SecureSum
 
 AGE = Grid(0, 100, cells=64)
-LONG = 60
+LONG = 180
 """Seconds after which a test that waits has failed."""
 PROCESSES = multiprocessing.get_context("forkserver")
 Program = Callable[[Sequence[str], str, str], None]
@@ -57,9 +59,38 @@ def command(arguments: Sequence[str], log: str, dies: str = "") -> None:
             return answer
 
         setattr(remote._Line, "post", mortal)  # noqa: B010
+    _let_coordinators_lie(Path(f"{log}.lies"))
     from dpcurves.cli.app import build
 
     build()(list(arguments))
+
+
+def _let_coordinators_lie(file: Path) -> None:
+    """Hand out messages as the lie that stands in a file wants it."""
+    from dpcurves_sites.relay import Board, packed, unpacked
+
+    real, old, asked = Board.collect, dict[int, list[bytes]](), count()
+
+    def collect(self: Board, name: str, stage: int, whole: bool) -> bytes:
+        parts = unpacked(real(self, name, stage, whole))
+        lie = file.read_text() if file.exists() else ""
+        if not parts or not lie:
+            old.setdefault(stage, parts)
+            return packed(parts)
+        if lie == "repeats and reorders":
+            parts = [*parts[::-1], *parts]
+        elif lie == f"alters {stage}":
+            half = len(parts[0]) // 2
+            parts[0] = parts[0][:half] + bytes([parts[0][half] ^ 1]) + parts[0][half + 1 :]
+        elif lie == f"drops {stage}":
+            parts = parts[: -2 if stage == MASKED else -1]
+        elif lie == f"replays {stage}":
+            parts = old[stage]
+        elif lie == "shows two lists" and stage == MASKED and not whole:
+            parts = parts if next(asked) % 2 else parts[1:]
+        return packed(parts)
+
+    setattr(Board, "collect", collect)  # noqa: B010
 
 
 class Federated:
@@ -78,7 +109,7 @@ class Federated:
         members = tuple(Member.made(folder / f"s{n}", f"airline {n}", None) for n in range(model.sites))
         self.task = found_federation(
             members, model, folder / "task.json", folder / "tickets", name="flights", neighbours=Neighbours.ADD_REMOVE,
-            unit=EACH_RECORD, budget=PrivacyLoss.pure(20), coordinator=self.identity.public, analysts=2,
+            unit=EACH_RECORD, budget=PrivacyLoss.pure(500), coordinator=self.identity.public, analysts=2,
         )  # fmt: skip
         self.ages: list[Any] = []
         generator = np.random.default_rng(3)
@@ -148,6 +179,9 @@ class Federated:
     def log(self, name: str) -> str:
         file = self.folder / f"{name}.log"
         return file.read_text() if file.exists() else ""
+
+    def lie(self, how: str) -> None:
+        (self.folder / "hub.log.lies").write_text(how)
 
     def signed(self) -> list[str]:
         return list(standing(self.task)["signed"])

@@ -151,7 +151,8 @@ def test_an_altered_message_aborts(stage: int) -> None:
         altered = octets[:place] + bytes([octets[place] ^ 1]) + octets[place + 1 :]
         with pytest.raises(ProtocolAborted):
             total(turn, messages._replace(**{Messages._fields[stage]: [altered, *messages[stage][1:]]}))
-    total(turn, messages._replace(**{Messages._fields[stage]: [*messages[stage][::-1], octets]}))  # order, or repeats
+    repeated = messages._replace(**{Messages._fields[stage]: [*messages[stage][::-1], octets]})
+    assert total(turn, repeated).tolist() == total(turn, messages).tolist()
 
 
 def test_messages_of_another_turn_plan_or_roster_are_refused() -> None:

@@ -156,7 +156,7 @@ def polya_difference(scale: float, shape: float, reach: int = 150) -> NDArray[np
     r, law = exp(-1 / scale), [1.0]
     for k in range(reach):
         law.append(law[-1] * (shape + k) / (k + 1) * r)
-    return np.convolve(law, law[::-1]) * (1 - r) ** (2 * shape)
+    return np.asarray(np.convolve(law, law[::-1]) * (1 - r) ** (2 * shape))
 
 
 @pytest.mark.parametrize(("m", "c", "absent"), HONEST)
