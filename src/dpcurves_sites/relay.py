@@ -29,7 +29,7 @@ GRACE = 0.5
 LARGEST_ASK = 2**27
 LARGEST_MESSAGE = 2**26
 RECEIPT_HEAD = 48
-"""Where in a message the number of words stands."""
+"""Place of the number of words in a message."""
 MOST_TURNS = 2**12
 
 
@@ -76,7 +76,7 @@ class OpenTurn:
 
 
 class Board:
-    """What was left for others. All of it may be read, altered or lost: whoever reads a message checks it.
+    """Messages that were left for others. They may be read, altered or lost: whoever reads a message checks it.
 
     Args:
         task: Whose board it is.
@@ -97,7 +97,7 @@ class Board:
             return packed([bytes([number]) + one for number, one in sorted(self._consents.items())])
 
     def standing(self, task: str) -> bytes:
-        """Which sites have signed, for anybody who names the task."""
+        """Names of the sites that have signed, for anybody who names the task."""
         if task != self.task.hash:
             raise ProtocolAborted("task", "this coordinator has another task, not this one", 404)
         with self._changed:
@@ -153,7 +153,7 @@ class Board:
         return b""
 
     def collect(self, name: str, stage: int, whole: bool) -> bytes:
-        """All messages of a stage, the same ones for everybody, once they are there; nothing after a while.
+        """Messages of a stage, the same ones for everybody, once they are there; nothing after a while.
 
         Args:
             name: Which turn.

@@ -35,7 +35,7 @@ Curve = TypeVar("Curve")
 PAUSE, LONGEST_PAUSE = 0.1, 2.0
 """Seconds between two tries to reach a coordinator."""
 GONE = frozenset({404, 409, 410})
-"""What a coordinator says of a turn that is over, or goes on without this site, or that it does not know any more."""
+"""Answers of a coordinator of a turn that is over, or goes on without this site, or that it does not know any more."""
 RETRIED = frozenset({500, 502, 503, 504})
 
 
@@ -44,7 +44,7 @@ RETRIED = frozenset({500, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One turn of a question.
+    """A turn of a question.
 
     Formal guarantees: sites believe nothing in it but who asked. They make the plan by themselves, from the question
     and from the answers that are named here: were these not those that were released, the plan would be that of
@@ -129,7 +129,7 @@ class _Reached(Exception):  # the turn that was looked for
 
 
 class Approved(NamedTuple):
-    """What a site's officer is shown before a question is answered.
+    """A question as a site's officer is shown it before a question is answered.
 
     Attributes:
         question: In words.
@@ -222,7 +222,7 @@ class _Line:
         self._path, self._token, self._patience = f"/tasks/{task.hash}", ticket.token, patience
 
     def post(self, path: str, body: bytes) -> bytes:
-        """What it answers; while nobody can be reached, it is tried again.
+        """Its answer; while nobody can be reached, it is tried again.
 
         Raises:
             ProtocolAborted: it refuses, or was away for longer than there is patience.
@@ -314,7 +314,7 @@ class RemoteFederation:
 
 
 def standing(task: FederationTask) -> Mapping[str, Any]:
-    """What the coordinator says of a task: which sites have signed it.
+    """Standing of a task, as the coordinator says: which sites have signed it.
 
     Raises:
         ProtocolAborted: it can not be reached, or is another one.

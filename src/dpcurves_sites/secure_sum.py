@@ -121,7 +121,7 @@ class Roster:
 
 @dataclass(frozen=True)
 class Turn:
-    """One sum of a roster. Every message names it.
+    """A sum of a roster. Every message names it.
 
     Attributes:
         roster: Who takes part.
@@ -137,7 +137,7 @@ class Turn:
 
     @cached_property
     def place(self) -> bytes:
-        """What every message begins with, and every key is derived for."""
+        """Head of every message, and what every key is derived for."""
         numbers = self.number.to_bytes(8, "little") + self.words.to_bytes(8, "little")
         return b"dpsum 1\n" + self.roster.task + numbers + self.plan + self.roster.fingerprint
 
@@ -358,7 +358,7 @@ class SiteState:
     listed: tuple[tuple[int, ...], bytes] = ((), b"")
 
     def to_bytes(self) -> bytes:
-        """As JSON."""
+        """The state in JSON."""
         stored: dict[str, Any] = {
             "masking": self.masking.hex(), "sealing": self.sealing.hex(), "seed": self.seed.hex(),
             "bundles": {site: [part.hex() for part in bundle] for site, bundle in self.bundles.items()},
@@ -384,7 +384,7 @@ class SiteState:
 
 
 Step = tuple[bytes, bytes]
-"""What the site remembers from now on (SECRET), and the message that it sends once that is written down."""
+"""State that the site remembers from now on (SECRET), and the message that it sends once that is written down."""
 
 
 def begin(turn: Turn, signer: Signer, randomness: Source) -> Step:
@@ -558,7 +558,7 @@ def _unsealed(turn: Turn, site: int, state: SiteState, said: Said) -> tuple[byte
 
 
 class Messages(NamedTuple):
-    """All that was sent in a turn."""
+    """Messages of a turn, stage by stage."""
 
     keys: Sequence[bytes]
     shares: Sequence[bytes]

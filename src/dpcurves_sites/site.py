@@ -29,7 +29,7 @@ Curve = TypeVar("Curve")
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What all sites agreed on: the public facts of a task.
+    """Public facts of a task, on which all sites agreed.
 
     Attributes:
         model: How many sites there are, and how many are tolerated.
@@ -104,7 +104,7 @@ class Site:
 
     @property
     def roster(self) -> Roster:
-        """All sites."""
+        """Sites of the task."""
         return self._terms.roster
 
     def close(self) -> None:
@@ -205,7 +205,7 @@ class Federation:
 
     @classmethod
     def here(cls, terms: Terms, sites: Sequence[Site]) -> Federation:
-        """All sites in this process: for tests, and to try it out."""
+        """Sites that are all in this process: for tests, and to try it out."""
         unused = Randomness.system()
         return cls(terms, lambda plan, allotment: terms.model.run(plan, sites, allotment, unused))
 

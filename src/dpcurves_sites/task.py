@@ -119,7 +119,7 @@ class FederationTask(TaskDocument):
 
     @cached_property
     def terms(self) -> Terms:
-        """What the sites agreed on.
+        """Terms that the sites agreed on.
 
         Raises:
             ValueError: they could not have.

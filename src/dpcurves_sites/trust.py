@@ -67,7 +67,7 @@ class SiteHolder(Protocol):
 
     @property
     def roster(self) -> Roster:
-        """All sites of the task, as this one knows them."""
+        """Sites of the task, as this one knows them."""
         ...
 
 
@@ -209,7 +209,7 @@ class SecureSum:
         return f"secure sum of {self.sites} sites, {colluding} of which may collude{left}{several}, {noise}"
 
     def run(self, plan: Plan, holders: Sequence[SiteHolder], allotment: Allotment, randomness: Randomness) -> Release:
-        """All sites in one process, each with its own ledger and secrets; `randomness` is not used.
+        """Run all sites in one process, each with its own ledger and secrets; `randomness` is not used.
 
         Raises:
             ValueError: the payment is for another loss, or there are not as many sites.
@@ -264,7 +264,7 @@ class SecureSum:
         try:
             parameter = shares.gaussian_parameter(noise.parameter, self.honest)
         except Refused as error:
-            raise UnsupportedQuery("rho", f"a sum of discrete Gaussians is none: a variance of {error.rule}") from None
+            raise UnsupportedQuery("rho", f"a sum of discrete Gaussians is none: {error.rule}") from None
         return replace(noise, parameter=parameter).by(self.price)
 
 

@@ -23,7 +23,7 @@ HONEST = [(m, c) for m in range(2, 6) for c in range(m)]
 
 
 def intensity(law: PolyaBlocks, integer: int) -> Fraction:
-    """What is proposed at an integer, times the factor of the chance that it is kept; times r**k the intensity."""
+    """Factor of ``r**k`` in the intensity at an integer: of proposals, times that of the chance that one is kept."""
     block = integer.bit_length() - 1
     proposed = law.shape / 2**block / (1 if block < law.tail else law.raised(block))
     return Fraction(proposed * Fraction(law.raised(block) << block, integer))

@@ -38,7 +38,7 @@ Program = Callable[[Sequence[str], str, str], None]
 
 
 def command(arguments: Sequence[str], log: str, dies: str = "") -> None:
-    """What `dpcurves` does, in a process of its own. It dies by SIGKILL before or after a message, if that is said."""
+    """Do what `dpcurves` does, in a process of its own; die by SIGKILL before or after a message, if that is said."""
     for stream in (1, 2):
         os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), stream)
     if dies:

@@ -222,7 +222,7 @@ def test_a_share_that_is_no_share_is_found_out() -> None:
 
 
 def test_what_those_who_pool_see_is_a_function_of_the_sum_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of five sites and the coordinator. Streams of keys that they lack are uniform to them: over integers modulo
+    """A site of five and the coordinator. Streams of keys that they lack are uniform to them: over integers modulo
     3, all values of these streams are gone through, with the signs that sites add them with. What is left of masked
     vectors once known streams are taken off has one law for all vectors with one sum: a simulator needs the sum alone.
     """

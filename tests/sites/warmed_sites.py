@@ -1,4 +1,4 @@
-"""What all processes of these tests need, imported once: each of them begins as a copy of that."""
+"""Imports that all processes of these tests need, made once: each of them begins as a copy of that."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def _keeps(
 
 
 def settled(law: PolyaBlocks, block: int, integer: int, word: int, randomness: Randomness) -> bool:
-    """Whether a uniform number whose first 64 binary places are `word` is below a chance; further ones are drawn."""
+    """Tell whether a uniform number that begins with `word` is below a chance; further places are drawn."""
     bits = WORD
     while True:
         low, high = law.kept(block, integer, bits)
