@@ -133,9 +133,9 @@ class Approved(NamedTuple):
 
     Attributes:
         question: In words.
-        loss: Of the whole question.
+        loss: The loss of the whole question.
         request: Its id.
-        plan: Of this turn: what will leave the house, masked.
+        plan: The plan of this turn: what will leave the house, masked.
     """
 
     question: str

@@ -20,7 +20,7 @@ from dpcurves.privacy import Adjacency, Neighbours, PrivacyLoss, Unit
 from dpcurves.records import Scored, open_records
 from dpcurves.rehearsal import pay_and_converse, rehearse
 
-from .desk import Desk
+from .kept_turns import KeptTurns
 from .secure_sum import KEYS, Roster, Signer, Turn, Vector
 from .trust import SecureSum, turn_of
 
@@ -65,8 +65,8 @@ class Terms:
 class Site:
     """A site, with its records and its ledger. It has no repr.
 
-    Formal guarantees: what the site sends of a turn is one answer to one plan (`Desk`), which it made itself from the
-    query and the terms, and charged to its own account before it counted. All that it ever adds to sums loses at most
+    Formal guarantees: what the site sends of a turn is one answer to one plan (`KeptTurns`), which it made itself from
+    the query and the terms, and charged to its own account before it counted. All that it ever adds to sums loses at most
     its budget; by itself, what it sends is masked.
 
     Args:
@@ -100,7 +100,7 @@ class Site:
         self._randomness = randomness if randomness is not None else Randomness.system()
         self._records: Scored | None = None
         ledger.create(Account(dataset, terms.neighbours, terms.unit, terms.budget))
-        self._desk = Desk(signer, ledger, self._randomness)
+        self._kept = KeptTurns(signer, ledger, self._randomness)
 
     @property
     def roster(self) -> Roster:
@@ -119,16 +119,16 @@ class Site:
         Raises:
             BudgetExceeded: there is not so much left; nothing was charged.
             UnsupportedQuery, ValueError: it is no plan of this task, or the records do not have what it asks.
-            ProtocolAborted: see `Desk.step`.
+            ProtocolAborted: see `KeptTurns.step`.
         """
         made = self._terms.model.turn(plan.query, allotment.loss, self._terms.adjacency)
         if made.fingerprint != plan.fingerprint:
             raise Refused("plan", "this site would make another one: it has other terms, or another version")
         turn = turn_of(self.roster, made, allotment)
-        if stage == KEYS and not self._desk.has(turn, KEYS):
+        if stage == KEYS and not self._kept.has(turn, KEYS):
             self._require_left(allotment)
             self._opened().check(made.query.axes)
-        return self._desk.step(turn, stage, given, lambda: self._vector(made, allotment))
+        return self._kept.step(turn, stage, given, lambda: self._vector(made, allotment))
 
     def _vector(self, plan: Plan, allotment: Allotment) -> Vector:
         """SECRET: charge, count, and add this site's shares of the noise."""

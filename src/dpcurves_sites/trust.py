@@ -52,7 +52,7 @@ LARGEST_DEVIATION = 2**50
 
 
 class SiteHolder(Protocol):
-    """SECRET. A site: its records, its memory, its ledger and its desk. It has no repr."""
+    """SECRET. A site: its records, its memory, its ledger and its kept turns. It has no repr."""
 
     def answer(self, plan: Plan, allotment: Allotment, stage: int, given: Sequence[bytes]) -> bytes:
         """The message of one stage of the turn in which the plan is answered.

@@ -15,7 +15,7 @@ import dpcurves as dp
 from dpcurves.arguments import ProtocolAborted
 from dpcurves.ledger import Ledger
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_sites.desk import STEPS
+from dpcurves_sites.kept_turns import STEPS
 from dpcurves_sites.secure_sum import KEYS, MASKED, OPENED, SHARE, SHARES, SIGNED
 from dpcurves_sites.trust import SecureSum
 

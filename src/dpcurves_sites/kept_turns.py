@@ -1,4 +1,4 @@
-"""SECRET. The desk of a site: each step of a turn is taken once, and written down before a message leaves the house."""
+"""SECRET. Turns of a site, kept: a step is taken once, and written down before a message leaves the house."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ VECTORS = Table(
 )
 
 
-class Desk:
+class KeptTurns:
     """The steps of one site, in tables beside its ledger: as durable as that, and as secret. It has no repr.
 
     Formal guarantees: of each turn a stage is answered once. Who asks again, after whatever crash, gets the bytes of
