@@ -43,7 +43,7 @@ RETRIED = frozenset({500, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedTurn:
     """A turn of a question.
 
     Formal guarantees: sites believe nothing in it but who asked. They make the plan by themselves, from the question
@@ -73,7 +73,7 @@ class Asked:
         return key.sign(b"dpcurves federation: asks\n" + text) + text
 
     @classmethod
-    def read(cls, octets: bytes, task: FederationTask) -> Asked:
+    def read(cls, octets: bytes, task: FederationTask) -> AskedTurn:
         """A message of an analyst of this task.
 
         Raises:
@@ -189,7 +189,7 @@ class SiteAgent:
     def _answer(self, octets: bytes) -> None:
         name = sha256(octets).hexdigest()
         try:
-            asked = Asked.read(octets, self._task)
+            asked = AskedTurn.read(octets, self._task)
             plan, allotment = asked.planned(self._task)
             shown = Approved(str(asked.question), asked.loss, asked.request, plan)
             if name in self._refused or not self._approve(shown):
@@ -300,7 +300,7 @@ class RemoteFederation:
 
         def reply(step: Step, allotment: Allotment) -> Release:
             plan = terms.model.turn(step.query, allotment.loss, terms.adjacency)
-            asked = Asked(question, loss, name, tuple(answers)).signed(self._task, self._key)
+            asked = AskedTurn(question, loss, name, tuple(answers)).signed(self._task, self._key)
             turn = self._line.post("asks", asked).decode()
             sent = [self._line.collect(turn, stage) for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED)]
             release = told(plan, turn_of(terms.roster, plan, allotment), Messages(*sent), allotment)

@@ -66,8 +66,8 @@ class Site:
     """A site, with its records and its ledger. It has no repr.
 
     Formal guarantees: what the site sends of a turn is one answer to one plan (`KeptTurns`), which it made itself from
-    the query and the terms, and charged to its own account before it counted. All that it ever adds to sums loses at most
-    its budget; by itself, what it sends is masked.
+    the query and the terms, and charged to its own account before it counted. All that it ever adds to sums loses at
+    most its budget; by itself, what it sends is masked.
 
     Args:
         terms: What was agreed on.
@@ -186,7 +186,7 @@ class _Notes:
         return self.ledger.remember(self.grant, self.part, notes)
 
 
-class Asked(Protocol):
+class Answering(Protocol):
     """A way to have a plan answered."""
 
     def __call__(self, plan: Plan, allotment: Allotment) -> Release: ...
@@ -200,7 +200,7 @@ class Federation:
         asked: Has a plan answered.
     """
 
-    def __init__(self, terms: Terms, asked: Asked) -> None:
+    def __init__(self, terms: Terms, asked: Answering) -> None:
         self._terms, self._asked = terms, asked
 
     @classmethod
