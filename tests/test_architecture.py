@@ -67,7 +67,7 @@ def callers(name: str) -> set[str]:
 
 TRUST = (
     "trust/", "dpcurves_local/trust.py", "dpcurves_parties/pairs/release.py",
-    "dpcurves_parties/shares/function_shares.py", "dpcurves_streams/trust.py",
+    "dpcurves_parties/shares/function_shares.py", "dpcurves_sites/trust.py", "dpcurves_streams/trust.py",
 )  # fmt: skip
 """Trust models: of the core, and of the packages beside it."""
 

@@ -29,6 +29,9 @@ BY_HAND = {
     "dpcurves.noise.exponential.probabilities": "the law of `choose`, by which its users are tested exactly",
     "dpcurves_local.trust.contribute": "what one device says, as a function of a plan alone",
     "dpcurves_parties.crypto.comparison.values": "shares of single keys, by which engines are compared",
+    "dpcurves_sites.secure_sum.story": "all sites of a turn played in one process, for tests and measurements",
+    "dpcurves_sites.site.Answering": "who has plans answered, for a federation in one process",
+    "dpcurves_sites.site.Federation": "a federation in one process, for tests and to try it out",
 }
 """Names of the package that only tests, papers and callers of its rooms use, and why they stand here."""
 KINDS = (ast.FunctionDef, ast.ClassDef)

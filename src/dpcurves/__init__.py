@@ -68,8 +68,8 @@ _ROOMS = {
 _WHOLE = ("curves", "shortcuts")
 """Rooms of which all public names are found here."""
 _WINGS = {
-    "Local": "local", "Remote": "server", "local": "local", "pairs": "pairs", "postgres": "postgres", "spark": "spark",
-    "spark_at": "spark", "streams": "streams",
+    "Federation": "servers", "Local": "local", "Remote": "server", "local": "local", "pairs": "pairs",
+    "postgres": "postgres", "spark": "spark", "spark_at": "spark", "streams": "streams",
 }  # fmt: skip
 """Names of packages beside this one, which declare them as entry points, and the extra that installs their needs."""
 _PLACES = {name: room for room, names in _ROOMS.items() for name in names}

@@ -67,7 +67,7 @@ def check_question(question: Any, columns: Mapping[str, Any]) -> tuple[Offer, ..
     >>> import numpy as np
     >>> import dpcurves as dp
     >>> question = dp.CdfQuestion("x", dp.Grid(0, 1, cells=16))
-    >>> central, _ = check_question(question, {"x": np.linspace(0, 1, 1000)})
+    >>> central, *_ = check_question(question, {"x": np.linspace(0, 1, 1000)})
     >>> central.refusal is None
     True
     """

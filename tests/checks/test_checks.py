@@ -50,7 +50,7 @@ def made(name: str) -> Any:
 
 @pytest.mark.parametrize("name", [name for name in curves.__all__ if name.endswith("Question") and name != "Question"])
 def test_every_question_keeps_what_questions_promise(name: str) -> None:
-    central, _ = check_question(made(name), COLUMNS)
+    central, *_ = check_question(made(name), COLUMNS)
     assert central.refusal is None
 
 

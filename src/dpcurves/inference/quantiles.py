@@ -228,7 +228,8 @@ def tail_bound(parts: tuple[Weighed, ...], chance: float) -> float:
         rate = exp(log_rate)
         if rate >= largest:
             return inf
-        return (sum(part.times * part.noise.parties * _log_moment(part, rate) for part in present) - log(chance)) / rate
+        moments = sum(part.times * float(part.noise.parties) * _log_moment(part, rate) for part in present)
+        return (moments - log(chance)) / rate
 
     highest = log(largest) if largest < inf else log(sqrt(-2 * log(chance)) / spread) + 10
     best = min(highest, log(sqrt(-2 * log(chance)) / max(spread, 1e-300)))  # of a Gaussian sum

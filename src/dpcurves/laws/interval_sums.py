@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 from math import inf, sqrt
@@ -542,7 +543,7 @@ class IntervalSums(NestedSums):
         levels = (Tier(tuple(first[level.first].tolist()), level.noise) for level in self.levels)
         return replace(finer, levels=(*levels, *finer.levels), missing=self.missing)
 
-    def by(self, parties: int) -> IntervalSums:
+    def by(self, parties: int | Fraction) -> IntervalSums:
         """The law of the sum of so many such noises on each value, one by each party."""
         levels = tuple(Tier(level.starts, level.noise.by(parties)) for level in self.levels)
         return replace(self, levels=levels, missing=None if self.missing is None else self.missing.by(parties))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from math import ceil, exp, expm1, log, log1p, nan, prod, sqrt
@@ -28,6 +29,7 @@ from ..queries.query import Places
 
 WIDE_LAPLACE = 2.0**32  # scale, above which integers are drawn by rounding a continuous law: relative error 2**-32
 WIDE_GAUSSIAN = 1e4  # variance, above which the same is done: relative error of a chance below 1e-5 within 4 sigma
+WIDE_SHARES = 2.0**10  # scale, above which sums of shares are drawn by rounding: relative error of a chance 2**-20
 BOXES = 2**16  # into which an even draw falls: as many as two bytes can tell apart
 LEAST_VARIANCE = 1e-100  # stands for 0, so that exact values of equal rank share a residual evenly
 MOST_PARTIES = 64
@@ -55,12 +57,13 @@ class Noise:
         family: Laplace: chance of z proportional to ``exp(-|z| / parameter)``. Gaussian: to
             ``exp(-z**2 / (2 * parameter))``.
         parameter: The scale of a Laplace law, or the variance parameter of a Gaussian one.
-        parties: How many have each added such a draw: one, but where none is trusted with the noise.
+        parties: How many have each added such a draw: one, but where none is trusted with the noise. A fraction m / n:
+            m parties have each added a share, n of which are such a draw together (see `noise.shares`).
     """
 
     family: Family
     parameter: Fraction
-    parties: int = 1
+    parties: int | Fraction = 1
 
     @property
     def variance(self) -> float:
@@ -70,14 +73,14 @@ class Noise:
         199.833
         """
         if self.family is Family.GAUSSIAN:
-            return self.parties * float(self.parameter)
+            return float(self.parties) * float(self.parameter)
         rate = 1 / float(self.parameter)
-        return self.parties * 2 * exp(-rate) / expm1(-rate) ** 2
+        return float(self.parties) * 2 * exp(-rate) / expm1(-rate) ** 2
 
     @property
     def fourth_cumulant(self) -> float:
         """The fourth cumulant, which measures tails: 0 for Gaussian noise. Cumulants of independent draws add up."""
-        return LAPLACE_EXCESS * self.variance**2 / self.parties if self.family is Family.LAPLACE else 0.0
+        return LAPLACE_EXCESS * self.variance**2 / float(self.parties) if self.family is Family.LAPLACE else 0.0
 
     @classmethod
     def spending(cls, loss: PrivacyLoss, distance: Fraction | int, squared: Fraction | int) -> Noise:
@@ -86,14 +89,15 @@ class Noise:
             return cls(Family.LAPLACE, distance / loss.epsilon)
         return cls(Family.GAUSSIAN, squared / (2 * loss.rho))
 
-    def by(self, parties: int) -> Noise:
+    def by(self, parties: int | Fraction) -> Noise:
         """Such a draw by each of so many parties."""
-        return replace(self, parties=parties)
+        whole = Fraction(parties).denominator == 1
+        return replace(self, parties=int(parties) if whole else parties)
 
     def to_json(self) -> dict[str, Any]:
         """Plain objects."""
-        several = {"parties": self.parties} if self.parties > 1 else {}
-        return {"family": self.family.value, "parameter": str(self.parameter), **several}
+        several = {"parties": self.parties if isinstance(self.parties, int) else str(self.parties)}
+        return {"family": self.family.value, "parameter": str(self.parameter), **(several if self.parties > 1 else {})}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Noise:
@@ -102,10 +106,10 @@ class Noise:
         Raises:
             ValueError: there are fewer than one party, or more than were ever asked.
         """
-        parties = int(stored.get("parties", 1))
+        parties = Fraction(stored.get("parties", 1))
         if not 1 <= parties <= MOST_PARTIES:
             raise Refused("evidence.parties", f"from 1 to {MOST_PARTIES} are read")
-        return cls(Family(stored["family"]), Fraction(stored["parameter"]), parties)
+        return cls(Family(stored["family"]), Fraction(stored["parameter"])).by(parties)
 
 
 def optional_to_json(noise: Noise | None) -> dict[str, Any] | None:
@@ -165,11 +169,37 @@ def starts_from_json(stored: Mapping[str, Any]) -> Places:
 
 def draw(noise: Noise, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
     """Integers of one noise law, as floats. Not for protection: `generator` can be predicted."""
+    if not isinstance(noise.parties, int):
+        return _in_shares(noise, float(noise.parties), shape, generator)
     if noise.parties > 1:
         return np.asarray(draw(noise.by(1), (noise.parties, *shape), generator).sum(axis=0))
     if noise.family is Family.LAPLACE:
         return _laplace(float(noise.parameter), shape, generator)
     return _gaussian(float(noise.parameter), shape, generator)
+
+
+def _in_shares(noise: Noise, parties: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
+    """The difference of two Polya laws, by the inverse of its distribution function; or about a Gaussian law."""
+    scale = float(noise.parameter)
+    if noise.family is Family.GAUSSIAN:
+        return _gaussian(parties * scale, shape, generator)
+    if scale > WIDE_SHARES:
+        return np.rint(scale * (generator.standard_gamma(parties, shape) - generator.standard_gamma(parties, shape)))
+    cumulated = _cumulated_shares(scale, parties)
+    inverted = _in_boxes if prod(shape) > BOXES else _one_by_one
+    return np.subtract(inverted(cumulated, shape, generator), len(cumulated) // 2, dtype=np.float64)
+
+
+@lru_cache(maxsize=64)  # a pure function of public numbers
+def _cumulated_shares(scale: float, parties: float) -> FloatArray:
+    """The distribution function times `BOXES`, from the characteristic function, of integers around the middle."""
+    size = 1 << (int(45 * parties * scale) + 60).bit_length()
+    ratio, angle = exp(-1 / scale), np.arange(size) * (2 * np.pi / size)
+    quotient = (1 - ratio) ** 2 / (1 - 2 * ratio * np.cos(angle) + ratio**2)
+    law = np.maximum(np.fft.fftshift(np.fft.ifft(quotient**parties).real), 0)
+    cumulated: FloatArray = np.cumsum(law) * (BOXES / law.sum())
+    cumulated.flags.writeable = False
+    return cumulated
 
 
 def _laplace(scale: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:

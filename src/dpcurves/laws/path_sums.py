@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -57,7 +58,7 @@ class PathSums(CountLaw):
     def size(self) -> int:
         return len(self.at) + (self.missing is not None)
 
-    def by(self, parties: int) -> PathSums:
+    def by(self, parties: int | Fraction) -> PathSums:
         """The law of the sum of so many such noises on each block, one by each party."""
         return replace(
             self, noise=self.noise.by(parties), missing=None if self.missing is None else self.missing.by(parties)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..conversation import Plan
-from ..laws import Block, CountLaw, NoisySums, PathSums
+from ..laws import Block, CountLaw, Noise, NoisySums, PathSums
 from ..laws.law import printed
 from ..noise.randomness import Memory, Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss
@@ -147,11 +150,16 @@ class LazyTree(Answering):
     seen. So what is remembered stays secret. *Records that change* between answers, as they should not: each state of
     them loses at most as much as what is remembered, for no block is drawn twice, and a threshold that was asked before
     has its old answer. Whether they changed is not looked into: to refuse would tell.
+
+    Attributes:
+        drawn: Draws of the noise of blocks: of all of it, or of the share of one of several parties.
     """
 
     answers = (PrefixQuery,)
     called = "a path of noises"
     refusal = "{called} counts prefixes; it cannot answer {kind}"
+
+    drawn: Callable[[Noise, int, Randomness], NDArray[np.int64]] = draws
 
     def _plan(self, query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         law = path_law(query, loss, adjacency)
@@ -166,10 +174,24 @@ class LazyTree(Answering):
         names = [*blocks, *([] if law.missing is None else [MISSING])]
         noted = memory.recall(names)
         if new := [name for name in names if name not in noted]:
-            drawn = _opened(law, {name: blocks[name] for name in new if name != MISSING}, count, randomness)
+            drawn = self._opened(law, {name: blocks[name] for name in new if name != MISSING}, count, randomness)
             noted |= memory.keep({name: drawn[name] for name in new})
         counts = [sum(noted[_name(block)] for block in path) for path in paths]
         return tuple(counts if law.missing is None else [*counts, noted[MISSING]])
+
+    def _opened(
+        self, law: PathSums, blocks: dict[str, Block], count: Counter, randomness: Randomness
+    ) -> dict[str, int]:
+        """SECRET: noisy sums of blocks that were not opened before, and of the missing cell."""
+        parts = {name: terms(law.cells, law.levels, block) for name, block in blocks.items()}
+        edges = sorted({edge for each in parts.values() for term in each for edge in (term.low, term.high)})
+        *below, missing = count(tuple(edges))
+        exact = dict(zip(edges, below, strict=True))
+        noises = self.drawn(law.noise, len(blocks), randomness).tolist()
+        noisy = {name: _sum(parts[name], exact) + noise for name, noise in zip(blocks, noises, strict=True)}
+        if law.missing is not None:
+            noisy[MISSING] = missing + int(self.drawn(law.missing, 1, randomness)[0])
+        return noisy
 
 
 def path_law(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> PathSums:
@@ -227,15 +249,5 @@ def _name(block: Block) -> str:
     return f"{level}:{number}"
 
 
-def _opened(law: PathSums, blocks: dict[str, Block], count: Counter, randomness: Randomness) -> dict[str, int]:
-    """SECRET: noisy sums of blocks that were not opened before, and of the missing cell."""
-    parts = {name: terms(law.cells, law.levels, block) for name, block in blocks.items()}
-    edges = sorted({edge for each in parts.values() for term in each for edge in (term.low, term.high)})
-    *below, missing = count(tuple(edges))
-    exact = dict(zip(edges, below, strict=True))
-    noises = draws(law.noise, len(blocks), randomness).tolist()
-    sums = (sum(term.sign * (exact[term.high] - exact[term.low]) for term in parts[name]) for name in blocks)
-    noisy = {name: total + noise for name, total, noise in zip(blocks, sums, noises, strict=True)}
-    if law.missing is not None:
-        noisy[MISSING] = missing + int(draws(law.missing, 1, randomness)[0])
-    return noisy
+def _sum(parts: Sequence[SignedBlock], below: dict[int, int]) -> int:
+    return sum(term.sign * (below[term.high] - below[term.low]) for term in parts)

@@ -1,0 +1,278 @@
+"""Noise in shares: what each of several parties adds, so that a number of shares are the noise of a curator.
+
+Laplace noise divides exactly: a share is the difference of two Polya (negative binomial) variables. Gaussian noise on
+integers does not: a sum of discrete Gaussians is not one, and `gaussian_overhead` bounds what that costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import count
+from math import ceil, exp, expm1, inf, log, pi, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import Refused, number_of_draws, positive
+from . import discrete_gaussian
+from .exponential import WORD, Bracket, InversionTable, decay
+from .randomness import Randomness
+
+# The difference of two Polya variables of a rational shape, drawn exactly.
+
+
+LARGEST_SCALE = 2**50
+AT_ONCE = 2**14
+"""Integers that are drawn together: what is held does not grow with how many are asked."""
+SURE = 2.0**-40
+"""A uniform number so far from a chance that is known in floating point is proven to be on its side of it."""
+LARGEST_PLACE = 61
+"""Blocks up to this place have integers that fit a word; others are drawn one by one."""
+
+
+def sample(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
+    """Independent integers, each the difference of two Polya variables of this shape and of ratio ``exp(-1 / scale)``.
+
+    A Polya variable of shape a and ratio r is k with chance ``(1 - r)**a * a (a + 1) ... (a + k - 1) / k! * r**k``.
+    With shape 1 it is geometric, and the difference of two is discrete Laplace of that scale. Shapes of independent
+    ones add up: so shares of shape ``1 / n`` of n parties add up to discrete Laplace noise, exactly.
+
+    Formal guarantees: the law is exact, no floating point decides. *Proof.* The generating function of a Polya variable
+    is ``((1 - r) / (1 - r z))**a = exp(a * sum_k r**k / k * (z**k - 1))``: it is the sum of the points of a Poisson
+    process on k = 1, 2, ... of intensity ``a r**k / k`` at k, and powers of it multiply, which is why shapes add up.
+    That process is thinned out of another one (points that are kept independently, with a chance that depends on k
+    alone, are a Poisson process of the intensity times that chance). Let J be the least number with ``2**J >= scale``.
+    Below ``2**J``, each block of the integers from ``2**j`` on to ``2**(j + 1)`` has a Poisson number of points, of
+    mean a, evenly spread: intensity ``a / 2**j``. A point is kept with chance ``2**j / k * r**k``, which is at most 1.
+    From ``2**J`` on, a Poisson number of points of mean a have block ``j = J + i`` with chance ``2**-(i + 1)``: their
+    intensity is ``a / 2**(i + 1) / 2**j``, and one is kept with chance ``2**(i + 1) * 2**j / k * r**k``, which is at
+    most ``2**(i + 1) * exp(-2**i)``, below 1. Both times ``a r**k / k`` is left. The numbers of points are drawn by
+    inversion, blocks and places from even bits, and a point is kept if a uniform number is below its chance: where 64
+    bits and a double do not prove on which side it is, both are refined until it is proven. A sum that does not fit 64
+    bits, with probability below exp(-2**11), wraps around.
+
+    Args:
+        scale: That of the Laplace noise which shares of shapes that add up to 1 make up together.
+        shape: A fraction above 0, of 1 at most.
+        size: How many.
+        randomness: Where they come from.
+
+    Raises:
+        ValueError: `scale` is not above zero, or above 2**50; `shape` is not above zero, or above 1; `size` is below 0.
+
+    >>> sample(Fraction(10, 3), Fraction(1, 4), 8, Randomness.from_seed(1))
+    array([-1,  0,  0, -6,  0,  0,  0,  1])
+    """
+    law = PolyaBlocks(positive("scale", scale, LARGEST_SCALE), positive("shape", shape, 1))
+    noise = np.zeros(number_of_draws(size), dtype=np.int64)
+    for start in range(0, noise.size, AT_ONCE):
+        _add_points(noise[start : start + AT_ONCE], law, randomness)
+    return noise
+
+
+@dataclass(frozen=True, slots=True)
+class PolyaBlocks:
+    """The blocks that points are proposed in, and the chances that they are kept with.
+
+    Attributes:
+        scale: That of the ratio ``exp(-1 / scale)``.
+        shape: The mean number of points that are proposed in each block, and in all of the tail.
+    """
+
+    scale: Fraction
+    shape: Fraction
+
+    @property
+    def tail(self) -> int:
+        """The number of the first block of the tail: the least j with ``2**j >= scale``."""
+        return max(0, (ceil(self.scale) - 1).bit_length())
+
+    def raised(self, block: int) -> int:
+        """The factor that makes up for how rarely a block is proposed: 1 below the tail."""
+        return 1 << max(0, block - self.tail + 1)
+
+    def kept(self, block: int, integer: int, bits: int) -> tuple[Fraction, Fraction]:
+        """Bounds on the chance that a point of a block is kept, times ``2**bits``; they meet as `bits` grows."""
+        factor = Fraction(self.raised(block) << block, integer)
+        more = max(0, factor.numerator.bit_length() - factor.denominator.bit_length() + 2)
+        low, high = decay(integer / self.scale, bits + more)
+        return factor * low / 2**more, factor * high / 2**more
+
+
+@dataclass(frozen=True, slots=True)
+class PoissonNumber:
+    """A Poisson number of a rational mean, of 1 at most."""
+
+    mean: Fraction
+
+    def weights(self, bits: int) -> tuple[list[Bracket], int]:
+        """``mean**k / k!`` down to about ``2**-bits``; each of the others is at most half of the one before."""
+        listed, weight = list[Bracket](), Fraction(1 << bits)
+        for k in count(1):
+            listed.append((int(weight), int(weight) + 1))
+            weight *= self.mean / k
+            if weight < 1:
+                break
+        return listed, 2
+
+
+@lru_cache(maxsize=64)  # a pure function of a public number
+def _numbers(mean: Fraction) -> InversionTable:
+    return InversionTable(PoissonNumber(mean))
+
+
+def _add_points(noise: NDArray[np.int64], law: PolyaBlocks, randomness: Randomness) -> None:
+    """Add the points of both signs to each integer."""
+    lines = law.tail + 1  # the blocks below the tail, and the tail
+    numbers = _numbers(law.shape).draw(noise.size * 2 * lines, randomness)
+    which = np.repeat(np.arange(numbers.size), numbers)
+    blocks = which % lines
+    blocks[blocks == law.tail] += _halvings(int((blocks == law.tail).sum()), randomness)
+    signs, owners = 1 - 2 * (which // lines % 2), which // (2 * lines)
+    small = blocks <= LARGEST_PLACE
+    integers = _integers(blocks[small], randomness)
+    kept = _keeps(blocks[small], integers, law, randomness)
+    np.add.at(noise, owners[small][kept], (signs[small] * integers)[kept])
+    for place in np.flatnonzero(~small):
+        block = int(blocks[place])
+        integer = (1 << block) + randomness.below(1 << block)
+        if settled(law, block, integer, int(randomness.words(1)[0]), randomness):
+            wrapped = (int(noise[owners[place]]) + int(signs[place]) * integer + 2**63) % 2**64 - 2**63
+            noise[owners[place]] = wrapped
+
+
+def _halvings(size: int, randomness: Randomness) -> NDArray[np.int64]:
+    """Numbers i with chance ``2**-(i + 1)``: how many even bits are 1 before the first that is 0."""
+    found, opened = np.zeros(size, dtype=np.int64), np.arange(size)
+    while opened.size:
+        ended = ~randomness.words(opened.size)
+        lowest = ended & -ended
+        found[opened] += np.where(ended == 0, WORD, np.frexp(lowest.astype(np.float64))[1] - 1)
+        opened = opened[ended == 0]
+    return found
+
+
+def _integers(blocks: NDArray[np.int64], randomness: Randomness) -> NDArray[np.int64]:
+    """An integer of each block, evenly: ``2**block`` and `block` even bits."""
+    places = blocks.astype(np.uint64)
+    low = (randomness.words(blocks.size) >> np.uint64(1)) >> (np.uint64(WORD - 1) - places)
+    return (np.uint64(1) << places | low).astype(np.int64)
+
+
+def _keeps(
+    blocks: NDArray[np.int64], integers: NDArray[np.int64], law: PolyaBlocks, randomness: Randomness
+) -> NDArray[np.bool_]:
+    words = randomness.words(blocks.size)
+    factors = np.ldexp(1.0 / integers, (blocks + np.maximum(0, blocks - law.tail + 1)).astype(np.intc))
+    chances = factors * np.exp(integers / -float(law.scale))
+    uniform = words / 2.0**WORD
+    kept: NDArray[np.bool_] = uniform < chances
+    for place in np.flatnonzero(np.abs(uniform - chances) < SURE):
+        kept[place] = settled(law, int(blocks[place]), int(integers[place]), int(words[place]), randomness)
+    return kept
+
+
+def settled(law: PolyaBlocks, block: int, integer: int, word: int, randomness: Randomness) -> bool:
+    """Tell whether a uniform number that begins with `word` is below a chance; further places are drawn."""
+    bits = WORD
+    while True:
+        low, high = law.kept(block, integer, bits)
+        if word + 1 <= low:
+            return True
+        if word >= high:
+            return False
+        word, bits = word << WORD | int(randomness.words(1)[0]), bits + WORD
+
+
+# Sums of discrete Gaussians: nearly one, by a bound that is proven.
+
+
+DEAREST = Fraction(1, 100)
+"""The most that noise in shares may have more variance than noise that is drawn at once, for a sum is no Gaussian."""
+_GRAIN = 2**30
+_ENDS = [2.0**power for power in range(-40, 41)]
+
+
+def gaussian_overhead(variance: float, shares: int) -> float:
+    """A bound on the part by which a sum of discrete Gaussians loses more than one of the same variance.
+
+    Let P be the law of the sum of n independent discrete Gaussians of variance parameter ``variance / n`` each. Moved
+    by an integer d, it is ``(1 + overhead) * d**2 / (2 * variance)``-zero-concentrated, as one is without the overhead
+    (Canonne, Kamath and Steinke 2020, Theorem 14). Sums that do not differ lose nothing, so losses of many are added up
+    with the same overhead, whatever their number. (Kairouz, Liu and Steinke 2021, Theorem 1, sums over all.)
+
+    *Proof.* Let V be the variance and g(y) = exp(-y**2 / 2V). First, P is proportional to ``g(y) phi(y)`` with
+    ``|ln phi| <= H`` everywhere: adding the (k + 1)-th to the sum of k, complete the square. What is left is a sum over
+    all integers of a Gaussian with variance ``s = variance / n * k / (k + 1)`` and some centre. By Poisson's summation
+    it lies within ``1 - 2q`` and ``1 + 2q`` times ``sqrt(2 pi s)``, with ``q = sum_j exp(-2 pi**2 s j**2)``: H is half
+    the sum of ``ln((1 + 2q) / (1 - 2q))`` over k = 1, ..., n - 1.
+
+    Let L be the loss ``ln P(y) / P(y - d)``, and ``K(s) = ln E exp(s L)``, s times the Renyi divergence of order
+    ``1 + s``. *For s >= b*: ``exp K(s)`` is ``exp(s (s + 1) d**2 / 2V)`` times the quotient of the sums over
+    ``g(y + s d) phi(y)**(1 + s) phi(y - d)**-s`` and over ``g phi``, which is at most ``exp(2 (1 + s) H)``, for the sum
+    of a Gaussian over integers is largest with an integer as its centre. So the divergence is at most ``1 + s`` times
+    ``d**2 / 2V + 2H / b``. *For 0 < s <= b*: K is 0 at -1 and at 0, so ``K(s) = s (s + 1) / 2 * K''(t)`` for some t
+    from -1 to s, by the remainder of linear interpolation. ``K''(t)`` is the variance of L under the law that is
+    proportional to ``g(y + t d) phi(y)**(1 + t) phi(y - d)**-t``, whose density over the Gaussian of centre ``-t d`` on
+    the integers is at most ``exp(2 (1 + 2b) H)``. L is linear in y, with slope ``d / V``, plus at most 2H. The mean
+    square of ``y + t d`` under that Gaussian is at most ``V (1 + e)``, by Poisson's summation again, with
+    ``1 + e = (1 + 2 sum_j (4 pi**2 V j**2 - 1) Q_j) / (1 - 2 sum_j Q_j)`` and ``Q_j = exp(-2 pi**2 V j**2)``. So by
+    Minkowski the variance of L is at most ``exp(2 (1 + 2b) H) (|d| sqrt((1 + e) / V) + 2H)**2``. Both bounds, in parts
+    of ``d**2 / V``, are largest for d = 1. *End of proof.* The b that makes the larger of both least is searched among
+    powers of two.
+
+    >>> [f"{gaussian_overhead(variance, 7):.1e}" for variance in (3.5, 7.0, 14.0, 70.0)]
+    ['3.0e-01', '2.2e-03', '1.5e-07', '1.0e-12']
+    """
+    if shares == 1:
+        return 0.0
+    logarithm = 0.0
+    for k in range(1, shares):
+        q = _tail(variance / shares * k / (k + 1))
+        if q >= 0.25:
+            return inf
+        logarithm += log((1 + 2 * q) / (1 - 2 * q)) / 2
+    rate = 2 * pi**2 * variance
+    least = sum((2 * rate * j**2 - 1) * exp(-rate * j**2) for j in range(1, 9)) if rate > 1 else inf
+    spread = (1 + 2 * max(least, 0.0)) / (1 - 2 * min(_tail(variance), 0.25))
+
+    def over(end: float) -> float:
+        power = 2 * (1 + 2 * end) * logarithm
+        if power > 1:
+            return inf
+        near = exp(power) * (sqrt(spread) + 2 * logarithm * sqrt(variance)) ** 2 - 1
+        return max(4 * logarithm * variance / end, near)
+
+    return min(map(over, _ENDS)) * (1 + 1e-9) + 1e-12  # more than doubles round off
+
+
+def _tail(variance: float) -> float:
+    """``sum_j exp(-2 pi**2 variance j**2)``, from above: a geometric series beyond its first terms."""
+    first = exp(-2 * pi**2 * variance)
+    return inf if first >= 1 else first + first**4 / -expm1(-2 * pi**2 * variance)
+
+
+def gaussian_parameter(variance: Fraction, shares: int) -> Fraction:
+    """The variance parameter of n shares together that lose at most what one discrete Gaussian of `variance` does.
+
+    Raises:
+        ValueError: that costs more than 1 % of variance, for each share would have too little.
+    """
+    extra = gaussian_overhead(float(variance), shares)
+    if extra <= DEAREST:
+        raised = variance * (1 + Fraction(ceil(extra * _GRAIN) + 1, _GRAIN))
+        if shares == 1:
+            return variance
+        if raised <= variance * (1 + DEAREST) and (1 + gaussian_overhead(float(raised), shares)) * variance <= raised:
+            return raised
+    rule = (
+        f"a variance of {float(variance):.3g} in {shares} shares costs more than 1 % more noise; allow a smaller loss"
+    )
+    raise Refused("variance", rule)
+
+
+def gaussian_share(variance: Fraction, shares: int, size: int, randomness: Randomness) -> NDArray[np.int64]:
+    """Independent shares of one party: discrete Gaussians of the n-th part of the variance parameter of all."""
+    return discrete_gaussian.sample(variance / shares, size, randomness)

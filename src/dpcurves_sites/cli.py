@@ -1,0 +1,268 @@
+"""Commands of federations: sites join, a task is founded, a coordinator and sites run, and analysts ask."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from dpcurves.cli.accounts import require_lasting
+from dpcurves.cli.app import Group, Provided
+from dpcurves.cli.options import Price, Promise, SourceOptions, chosen, whole
+from dpcurves.cli.terminal import Misuse, say, terminal, waiting
+
+if TYPE_CHECKING:
+    from dpcurves.cli.options import Command
+
+    from .remote import Approved
+    from .task import FederationTask
+
+
+@dataclass(frozen=True)
+class SiteFolder:
+    """Options of a new site: its folder, its name, and its public size."""
+
+    folder: Annotated[str, Argument(metavar="FOLDER", help="Where its key is kept; made if it is not there.")]
+    name: Annotated[str, Option(help="Its name for people to read.", metavar="NAME")]
+    units: Annotated[
+        str | None, Option(help="Under replace-one: how many units its table has, in public.", metavar="N")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Sites:
+    """Options of a new task: its sites, how many are tolerated, and its files."""
+
+    sites: Annotated[str, Option(help="Files site.json of all sites, with commas between.", metavar="FILE,...")]
+    coordinator: Annotated[str, Option(help="The coordinator's server.json: dpcurves task keys.", metavar="FILE")]
+    out: Annotated[str, Option(help="The task document: a new file.", metavar="FILE")]
+    tickets: Annotated[str, Option(help="A folder for tickets, and keys of analysts.", metavar="FOLDER")]
+    tolerated: Annotated[
+        str, Option(help="How many sites may collude with the coordinator, or be left out of a sum.", metavar="C")
+    ]
+    absent: Annotated[
+        str, Option(help="How many of these may be left out of a sum when they do not answer.", metavar="A")
+    ] = "0"
+    sites_per_unit: Annotated[
+        str, Option(help="The most sites that hold records of one unit: the noise grows with it.", metavar="K")
+    ] = "1"
+    analysts: Annotated[str, Option(help="How many analysts there are.", metavar="N")] = "1"
+    name: Annotated[str, Option(help="A name for people to read.", metavar="NAME")] = "federation"
+
+
+@dataclass(frozen=True)
+class FederationFile:
+    """Option for the task document."""
+
+    task: Annotated[str, Option(help="The task document.", metavar="FILE")]
+
+    def read(self) -> FederationTask:
+        """The task."""
+        from .task import FederationTask
+
+        return FederationTask.read(self.task)
+
+
+@dataclass(frozen=True)
+class Running:
+    """Options of a coordinator."""
+
+    identity: Annotated[str, Option(help="The folder with its keys: dpcurves task keys.", metavar="FOLDER")]
+    listen: Annotated[
+        str | None, Option(help="Where to listen; left out: at the URL in the task.", metavar="HOST:PORT")
+    ] = None
+    patience: Annotated[
+        str, Option(help="How long a site may be silent before a sum goes on without it, or ends.", metavar="SECONDS")
+    ] = "60"
+
+
+@dataclass(frozen=True)
+class AtHome:
+    """Options of a site that answers."""
+
+    key: Annotated[str, Option(help="Its folder, as federation join made it.", metavar="FOLDER")]
+    ticket: Annotated[str, Option(help="Its ticket: owner-1 for the first site of the task, ...", metavar="FILE")]
+    ledger: Annotated[str, Option(help="Its ledger: sqlite:///budget.db, or postgresql+psycopg://...", metavar="URL")]
+    dataset: Annotated[str, Option(help="The name of its account.", metavar="NAME")] = "data"
+    approve: Annotated[
+        str, Option(help="all: every question is answered; ask: somebody says yes to each.", metavar="HOW")
+    ] = "all"
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Options of an analyst."""
+
+    question: Annotated[
+        str, Argument(metavar="QUESTION", help="In JSON, or a file of it: {'ask': 'cdf', 'column': 'age', ...}.")
+    ]
+    ticket: Annotated[str, Option(help="The analyst's ticket; its key lies beside it.", metavar="FILE")]
+    out: Annotated[str | None, Option(help="Where the curve is written, in JSON: a new file.", metavar="FILE")] = None
+    request: Annotated[
+        str | None, Option(help="An id: the same question under it is answered the same, for nothing.", metavar="ID")
+    ] = None
+
+
+def join(site: SiteFolder) -> None:
+    """Make the key of a site, and a file site.json that whoever founds the task needs.
+
+    Example: dpcurves federation join airline-a --name "Airline A"
+    """
+    from .task import PUBLIC, Member
+
+    units = None if site.units is None else whole("units", site.units)
+    Member.made(Path(site.folder), site.name, units)
+    say(terminal(), f"made: {Path(site.folder) / PUBLIC}, for whoever founds the task")
+
+
+def found(sites: Sites, promise: Promise, price: Price) -> None:
+    """Found a task: its document, which every site signs when it starts, and tickets of all who take part.
+
+    Example: dpcurves federation found --sites a/site.json,b/site.json,c/site.json --coordinator hub/server.json
+    --tolerated 1 --adjacency add-remove --epsilon 4 --out task.json --tickets tickets
+    """
+    from dpcurves_parties.serving.identity import read_server
+
+    from .task import Member, found_federation
+    from .trust import SecureSum
+
+    members = tuple(Member.read(Path(file)) for file in sites.sites.split(","))
+    model = SecureSum(
+        len(members), whole("tolerated", sites.tolerated, least=0), whole("absent", sites.absent, least=0),
+        whole("sites-per-unit", sites.sites_per_unit),
+    )  # fmt: skip
+    task = found_federation(
+        members, model, Path(sites.out), Path(sites.tickets), name=sites.name, neighbours=promise.neighbours(),
+        unit=promise.protected(), budget=price.loss(), coordinator=read_server(Path(sites.coordinator)),
+        analysts=whole("analysts", sites.analysts),
+    )  # fmt: skip
+    say(terminal(), *statement(task))
+
+
+def coordinator(file: FederationFile, running: Running) -> None:
+    """Carry the messages of a task. It holds no key of anybody, and runs until it is stopped.
+
+    Example: dpcurves federation coordinator --task task.json --identity hub
+    """
+    from dpcurves_parties.serving.identity import Identity
+    from dpcurves_parties.serving.server import Address
+
+    from .relay import Coordinator
+
+    task = file.read()
+    server = Coordinator(task, Identity.read(Path(running.identity)), whole("patience", running.patience))
+    listen = running.listen or task.coordinator.url.removeprefix("https://").rstrip("/")
+    console = terminal()
+    server.serve(Address.parse(listen), lambda: say(console, f"coordinator of {task.name} listens at {listen}"))
+
+
+def site(source: SourceOptions, file: FederationFile, home: AtHome) -> None:
+    """Answer questions with the records of a file, which stay here. It connects outwards alone, until it is stopped.
+
+    Example: dpcurves federation site a.csv --task task.json --key a --ticket tickets/owner-1 --ledger sqlite:///a.db
+    """
+    from dpcurves.ledger import Ledger
+    from dpcurves_parties.serving.messages import leave_no_image
+    from dpcurves_parties.serving.task_document import Role, Ticket
+
+    from .remote import SiteAgent
+    from .secure_sum import Signer
+    from .site import Site
+    from .task import KEY, read_key
+
+    leave_no_image()
+    require_lasting(home.ledger)
+    task, key = file.read(), read_key(Path(home.key) / KEY)
+    public = key.public_key().public_bytes_raw()
+    number = next((place for place, each in enumerate(task.members) if each.key == public), None)
+    if number is None:
+        raise Misuse("key", "it is of no site of this task")
+    approve = chosen("approve", home.approve, {"all": lambda asked: True, "ask": _approved})
+    console = terminal()
+    held = Site(
+        task.terms, Signer(number, key), source.records(), Ledger.open(home.ledger), home.dataset,
+        delimiter=source.delimiter,
+    )  # fmt: skip
+    ticket = Ticket.read(home.ticket, Role.OWNER)
+    say(console, *statement(task))
+    SiteAgent(task, held, key, ticket, approve=approve, tell=lambda line: say(console, line)).run()
+
+
+def _approved(asked: Approved) -> bool:
+    """Show an officer the question, its price and what will leave the house."""
+    say(
+        terminal(), f"asked: {asked.question}", f"price: {asked.loss} in all, {asked.plan.loss} this turn",
+        f"leaves the house: {asked.plan.law.size} masked numbers, {asked.plan.made_by}",
+    )  # fmt: skip
+    return input("answer? yes or no: ").strip().lower() == "yes"
+
+
+def ask(asking: Asking, file: FederationFile, price: Price) -> None:
+    """Ask all sites of a task a question; its curve is printed as one line, and written in JSON.
+
+    Example: dpcurves federation ask '{"ask": "cdf", "column": "age", "grid": "0:100:64"}' --task task.json
+    --ticket tickets/analyst-1 --epsilon 1
+    """
+    from dpcurves.curves.question_json import question_from_json
+    from dpcurves_parties.serving.identity import write_public
+    from dpcurves_parties.serving.task_document import Role, Ticket
+
+    from .remote import RemoteFederation
+    from .task import read_key
+
+    task, ticket = file.read(), Path(asking.ticket)
+    text = asking.question if asking.question.lstrip().startswith("{") else Path(asking.question).read_text("utf-8")
+    try:
+        question = question_from_json(json.loads(text))
+    except json.JSONDecodeError:
+        raise Misuse("question", "JSON is needed, or a file of it") from None
+    key = read_key(ticket.with_name(f"{ticket.name}.key"))
+    with (
+        RemoteFederation(task, Ticket.read(ticket, Role.ANALYST), key) as federation,
+        waiting("the sites count"),
+    ):
+        curve = federation.ask(question, price.loss(), asking.request)
+    if asking.out is not None:
+        write_public(Path(asking.out), curve.to_json())
+    say(terminal(), repr(curve), f"trust: {curve.privacy.trust}", ASSUMED)
+
+
+def status(file: FederationFile) -> None:
+    """Show what a task promises, and which sites have signed it.
+
+    Example: dpcurves federation status --task task.json
+    """
+    from .remote import standing
+
+    task = file.read()
+    said = standing(task)
+    signed = ", ".join(said["signed"]) or "nobody yet"
+    say(terminal(), *statement(task), f"signed by {len(said['signed'])} of {said['sites']}: {signed}")
+
+
+ASSUMED = "Assumed: each site counts its own records and tells the truth; it could move sums by any amount"
+
+
+def statement(task: FederationTask) -> tuple[str, ...]:
+    """Lines for people."""
+    model, roster = task.model, task.terms.roster
+    return (
+        f"Task {task.name!r} of {', '.join(member.name for member in task.members)}; its hash is {task.hash}",
+        f"Promise: each site spends at most {task.budget}, for {task.unit}, under {task.neighbours.value},"
+        f" against the coordinator together with {model.tolerated - model.absent} sites",
+        f"Noise: {model.price} of one curator's variance; {roster.may_fail} sites may fail once their vectors are sent",
+        ASSUMED,
+    )
+
+
+COMMANDS: MappingProxyType[str, Command] = MappingProxyType({
+    "found": found, "join": join, "coordinator": coordinator, "site": site, "ask": ask, "status": status,
+})  # fmt: skip
+
+PROVIDED = Provided(
+    groups={"federation": Group("Sites that keep their records and answer together: secure sums.", COMMANDS)}
+)

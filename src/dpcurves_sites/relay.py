@@ -1,0 +1,318 @@
+"""The coordinator of a federation: a board on which sites and analysts leave messages. It holds no key of anybody."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from hashlib import sha256
+from threading import Condition
+from time import monotonic
+
+from fastapi import FastAPI, Request, Response
+
+from dpcurves_parties.serving.identity import Identity
+from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, proving, serve
+from dpcurves_parties.serving.task_app import Handler, bearer_of, body_of, task_app, told
+from dpcurves_parties.serving.task_document import Role
+
+from .secure_sum import KEYS, MASKED, OPENED, SIGNED, STAGES
+from .task import FederationTask
+
+LENGTH = 8
+WAIT = 20.0
+"""Seconds that a guest waits for an answer at most, before it asks again."""
+GRACE = 0.5
+"""Seconds that are given to the last ones, where enough have signed, or opened."""
+LARGEST_ASK = 2**27
+LARGEST_MESSAGE = 2**26
+RECEIPT_HEAD = 48
+"""Place of the number of words in a message."""
+MOST_TURNS = 2**12
+
+
+def packed(parts: Sequence[bytes]) -> bytes:
+    """Messages one behind the other, each with its length."""
+    return b"".join(len(part).to_bytes(LENGTH, "little") + part for part in parts)
+
+
+def unpacked(octets: bytes) -> list[bytes]:
+    """The inverse of `packed`.
+
+    Raises:
+        ProtocolAborted: it is cut off.
+    """
+    found, place = [], 0
+    while place < len(octets):
+        size = int.from_bytes(octets[place : place + LENGTH], "little")
+        place += LENGTH + size
+        if place > len(octets):
+            raise ProtocolAborted("coordinator", "a message is cut off", 502)
+        found.append(octets[place - size : place])
+    return found
+
+
+@dataclass(slots=True)
+class OpenTurn:
+    """A turn on the board.
+
+    Attributes:
+        asked: What the analyst asked.
+        sent: Messages by stage and site.
+        closed: The sites of each stage that others were shown: later ones come too late.
+        since: When a stage began.
+        enough: When enough of a stage were there.
+        refused: Why the turn ended, in one line.
+    """
+
+    asked: bytes
+    sent: dict[int, dict[int, bytes]] = field(default_factory=lambda: {stage: {} for stage in STAGES})
+    closed: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    since: dict[int, float] = field(default_factory=dict)
+    enough: dict[int, float] = field(default_factory=dict)
+    refused: str = ""
+
+
+class Board:
+    """Messages that were left for others. They may be read, altered or lost: whoever reads a message checks it.
+
+    Args:
+        task: Whose board it is.
+        patience: Seconds after which a site that says nothing is left out, as far as the task allows, or the turn ends.
+    """
+
+    def __init__(self, task: FederationTask, patience: float) -> None:
+        self.task, self._patience = task, patience
+        self._turns: dict[str, OpenTurn] = {}
+        self._consents: dict[int, bytes] = {}
+        self._changed = Condition()
+
+    def consent(self, site: int, signature: bytes) -> bytes:
+        """Take a site's signature of the task; all that are there."""
+        with self._changed:
+            self._consents[site] = signature
+            self._changed.notify_all()
+            return packed([bytes([number]) + one for number, one in sorted(self._consents.items())])
+
+    def standing(self, task: str) -> bytes:
+        """Names of the sites that have signed, for anybody who names the task."""
+        if task != self.task.hash:
+            raise ProtocolAborted("task", "this coordinator has another task, not this one", 404)
+        with self._changed:
+            names = [self.task.members[site].name for site in sorted(self._consents)]
+            facts = {"task": task, "signed": names, "sites": len(self.task.members), "turns": len(self._turns)}
+        return json.dumps(facts).encode()
+
+    def ask(self, asked: bytes) -> bytes:
+        """A new turn, or the one that is asked already: its name."""
+        name = sha256(asked).hexdigest()
+        with self._changed:
+            if name not in self._turns or self._turns[name].refused:
+                if len(self._turns) >= MOST_TURNS:
+                    del self._turns[next(iter(self._turns))]
+                self._turns.pop(name, None)
+                self._turns[name] = OpenTurn(asked)
+                self._changed.notify_all()
+        return name.encode()
+
+    def waiting(self, site: int, signature: bytes) -> bytes:
+        """The first turn that waits for this site, or nothing after a while. It signs again: a board may be new."""
+        end = monotonic() + WAIT
+        self.consent(site, signature)
+        with self._changed:
+            while True:
+                for turn in self._turns.values():
+                    if not turn.refused and site not in turn.sent[OPENED] and OPENED not in turn.closed:
+                        return turn.asked
+                if not self._changed.wait(max(0.0, end - monotonic())):
+                    return b""
+
+    def post(self, name: str, stage: int, site: int, message: bytes) -> bytes:
+        """Take a message."""
+        with self._changed:
+            turn = self._turn(name)
+            before = turn.sent[stage].get(site)
+            if before is None and stage in turn.closed:
+                raise ProtocolAborted("turn", f"the {STAGES[stage]} were handed out without this site", 409)
+            if before not in (None, message):
+                raise ProtocolAborted("turn", "this site said something else before", 409)
+            turn.sent[stage][site] = message
+            turn.since.setdefault(stage, monotonic())
+            if len(turn.sent[stage]) >= self._needed(stage):
+                turn.enough.setdefault(stage, monotonic())
+            self._changed.notify_all()
+        return b""
+
+    def refuse(self, name: str, site: int, line: str) -> bytes:
+        """End a turn, for a site can not answer."""
+        with self._changed:
+            self._turn(name).refused = f"site {self.task.members[site].name!r}: {line[:300]}"
+            self._changed.notify_all()
+        return b""
+
+    def collect(self, name: str, stage: int, whole: bool) -> bytes:
+        """Messages of a stage, the same ones for everybody, once they are there; nothing after a while.
+
+        Args:
+            name: Which turn.
+            stage: Which one.
+            whole: Whether masked vectors are wanted, or their receipts alone.
+        """
+        end = monotonic() + WAIT
+        with self._changed:
+            while True:
+                turn = self._turn(name)
+                shown = self._closed(turn, stage)
+                if shown is not None:
+                    messages = [turn.sent[stage][site] for site in shown]
+                    return packed(messages if whole or stage != MASKED else list(map(_receipt, messages)))
+                if monotonic() >= end:
+                    return b""
+                self._changed.wait(max(0.01, min(GRACE / 2, end - monotonic())))
+
+    def _closed(self, turn: OpenTurn, stage: int) -> tuple[int, ...] | None:
+        if stage not in turn.closed:
+            there, now = turn.sent[stage], monotonic()
+            everyone = len(there) == len(self.task.members)
+            late = now - turn.since.setdefault(stage, now) >= self._patience
+            few = stage >= SIGNED and stage in turn.enough and now - turn.enough[stage] >= GRACE
+            if not everyone and not few and late and len(there) < self._needed(stage):
+                gone = next(each.name for number, each in enumerate(self.task.members) if number not in there)
+                turn.refused = f"site {gone!r} did not answer within {self._patience:g} seconds"
+                self._turn_over(turn)
+            if not everyone and not few and not late:
+                return None
+            turn.closed[stage] = tuple(sorted(there))
+        return turn.closed[stage]
+
+    def _needed(self, stage: int) -> int:
+        roster = self.task.terms.roster
+        return len(roster.keys) - (roster.absent if stage <= MASKED else roster.may_fail)
+
+    def _turn(self, name: str) -> OpenTurn:
+        if name not in self._turns:
+            raise ProtocolAborted("turn", "there is no such turn here; ask again", 404)
+        self._turn_over(self._turns[name])
+        return self._turns[name]
+
+    def _turn_over(self, turn: OpenTurn) -> None:
+        if turn.refused:
+            raise ProtocolAborted("turn", turn.refused, 410)
+
+
+def _receipt(message: bytes) -> bytes:
+    words = int.from_bytes(message[RECEIPT_HEAD : RECEIPT_HEAD + 8], "little")
+    return message[: max(0, len(message) - 8 * words)]
+
+
+def create_app(board: Board) -> FastAPI:
+    """The app of a coordinator."""
+    front = _Front(board)
+    handlers: dict[str, Handler] = {
+        "consents": front.consents, "asks": front.asks, "waiting": front.waiting,
+        "turns/{name}/refused": front.refuse, "turns/{name}/{stage}": front.post,
+        "turns/{name}/{stage}/all": front.collect,
+    }  # fmt: skip
+    return task_app(front.standing, handlers)
+
+
+class _Front:
+    """Lets in whoever has a ticket, and hands on."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self._threads = ThreadPoolExecutor(4 * len(board.task.members) + 16)  # guests wait, and most of the time
+
+    async def standing(self, task: str) -> Response:
+        """Say which task it is, and which sites have signed it."""
+        return await told(lambda: self._board.standing(task))
+
+    async def consents(self, task: str, request: Request) -> Response:
+        """Take the signature of a site."""
+        site = self._site(task, request)
+        message = await body_of(request, 64)
+        return await self._told(lambda: self._board.consent(site, message))
+
+    async def asks(self, task: str, request: Request) -> Response:
+        """Take a question of an analyst."""
+        self._require(task)
+        bearer_of(self._board.task, request, Role.ANALYST)
+        message = await body_of(request, LARGEST_ASK)
+        return await self._told(lambda: self._board.ask(message))
+
+    async def waiting(self, task: str, request: Request) -> Response:
+        """Hand a site the next question."""
+        site = self._site(task, request)
+        message = await body_of(request, 64)
+        return await self._told(lambda: self._board.waiting(site, message))
+
+    async def refuse(self, task: str, name: str, request: Request) -> Response:
+        """Let a site end a turn."""
+        site = self._site(task, request)
+        line = (await body_of(request, 2000)).decode(errors="replace")
+        return await self._told(lambda: self._board.refuse(name, site, line))
+
+    async def post(self, task: str, name: str, stage: str, request: Request) -> Response:
+        """Take a message of a site."""
+        site = self._site(task, request)
+        message = await body_of(request, LARGEST_MESSAGE)
+        return await self._told(lambda: self._board.post(name, _stage(stage), site, message))
+
+    async def collect(self, task: str, name: str, stage: str, request: Request) -> Response:
+        """Hand out the messages of a stage."""
+        self._require(task)
+        try:
+            bearer_of(self._board.task, request, Role.ANALYST)
+            whole = True
+        except ProtocolAborted:
+            self._site(task, request)
+            whole = False
+        return await self._told(lambda: self._board.collect(name, _stage(stage), whole))
+
+    async def _told(self, work: Callable[[], bytes]) -> Response:
+        return await told(work, self._threads)
+
+    def _site(self, task: str, request: Request) -> int:
+        self._require(task)
+        return bearer_of(self._board.task, request, Role.OWNER)
+
+    def _require(self, task: str) -> None:
+        if task != self._board.task.hash:
+            raise ProtocolAborted("task", "this coordinator has another task, not this one", 404)
+
+
+def _stage(text: str) -> int:
+    if text not in {str(stage) for stage in range(KEYS, OPENED + 1)}:
+        raise ProtocolAborted("turn", "there is no such stage", 404)
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinator:
+    """The coordinator as a process, before it runs.
+
+    Attributes:
+        task: Its task.
+        identity: The keys that prove it to its guests.
+        patience: See `Board`.
+        limits: What guests without a ticket may occupy.
+    """
+
+    task: FederationTask
+    identity: Identity
+    patience: float
+    limits: Limits = USUAL
+
+    def serve(self, address: Address, ready: Callable[[], object]) -> None:
+        """Serve until stopped. `ready` is called once it listens.
+
+        Raises:
+            ValueError: the task names another coordinator, or the address can not be had.
+        """
+        if self.task.coordinator != self.identity.public:
+            raise ProtocolAborted("identity", f"task {self.task.name!r} names another coordinator")
+        self.identity.require_valid()
+        context = proving(self.identity.certificate, self.identity.proof, ())
+        serve(create_app(Board(self.task, self.patience)), address, Door(self.limits), context, ready)

@@ -1,0 +1,327 @@
+"""A site as a process that connects outwards alone, and the federation as an analyst asks it, through a coordinator."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from time import sleep
+from typing import Any, NamedTuple, TypeVar
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from dpcurves.arguments import Named, ProtocolAborted
+from dpcurves.conversation import Plan, Plans, Release, Step
+from dpcurves.curves import Question
+from dpcurves.curves.question_json import question_from_json, question_to_json
+from dpcurves.curves.result import warn_of
+from dpcurves.ledger import Allotment, QuestionBudget
+from dpcurves.privacy import PrivacyLoss
+from dpcurves.session import pay_and_converse, rehearse
+from dpcurves_parties.serving.channel import PATIENCE, Channel
+from dpcurves_parties.serving.task_document import Ticket, loss_from_json, loss_to_json
+
+from .relay import unpacked
+from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, Messages
+from .site import Site
+from .task import FederationTask
+from .trust import recalled, told, turn_of
+
+Curve = TypeVar("Curve")
+PAUSE, LONGEST_PAUSE = 0.1, 2.0
+"""Seconds between two tries to reach a coordinator."""
+GONE = frozenset({404, 409, 410})
+"""Answers of a coordinator of a turn that is over, or goes on without this site, or that it does not know any more."""
+RETRIED = frozenset({500, 502, 503, 504})
+
+
+# A question as it travels: signed by the analyst, with the answers that its later turns depend on.
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTurn:
+    """A turn of a question.
+
+    Formal guarantees: sites believe nothing in it but who asked. They make the plan by themselves, from the question
+    and from the answers that are named here: were these not those that were released, the plan would be that of
+    another query, at the same price, and turns are priced for whatever query is asked next. Sites that are told
+    different things make different plans, and none of the others' messages is theirs.
+
+    Attributes:
+        question: What is asked.
+        loss: What all of it may lose.
+        request: The id under which sites charge it.
+        answers: The numbers released in the turns before.
+    """
+
+    question: Any
+    loss: PrivacyLoss
+    request: str
+    answers: tuple[tuple[int, ...], ...]
+
+    def signed(self, task: FederationTask, key: Ed25519PrivateKey) -> bytes:
+        """The message of an analyst."""
+        facts = {
+            "task": task.hash, "question": question_to_json(self.question), "loss": loss_to_json(self.loss),
+            "request": self.request, "answers": self.answers, "analyst": key.public_key().public_bytes_raw().hex(),
+        }  # fmt: skip
+        text = json.dumps(facts, sort_keys=True).encode()
+        return key.sign(b"dpcurves federation: asks\n" + text) + text
+
+    @classmethod
+    def read(cls, octets: bytes, task: FederationTask) -> AskedTurn:
+        """A message of an analyst of this task.
+
+        Raises:
+            ProtocolAborted: it is none.
+        """
+        try:
+            signature, text = octets[:64], octets[64:]
+            facts = json.loads(text)
+            analyst = bytes.fromhex(facts["analyst"])
+            if facts["task"] != task.hash or analyst not in task.analysts:
+                raise ProtocolAborted("question", "it is of nobody who may ask in this task", 403)
+            Ed25519PublicKey.from_public_bytes(analyst).verify(signature, b"dpcurves federation: asks\n" + text)
+            answers = tuple(tuple(map(int, each)) for each in facts["answers"])
+            loss = loss_from_json(facts["loss"]).of_one_release()
+            return cls(question_from_json(facts["question"]), loss, str(facts["request"]), answers)
+        except InvalidSignature:
+            raise ProtocolAborted("question", "it is not signed by an analyst of this task", 403) from None
+        except (KeyError, TypeError, json.JSONDecodeError):
+            raise ProtocolAborted("question", "what was asked can not be read") from None
+
+    def planned(self, task: FederationTask) -> tuple[Plan, Allotment]:
+        """The plan of this turn, from the question and the answers before.
+
+        Raises:
+            UnsupportedQuery, ValueError: sums can not answer it, or it ends before this turn.
+        """
+        terms, turns = task.terms, list(self.answers)
+        rehearse(self.question, self.loss, terms.adjacency, terms.model)
+
+        def reply(step: Step, allotment: Allotment) -> Release:
+            plan = terms.model.turn(step.query, allotment.loss, terms.adjacency)
+            if not turns:
+                raise _Reached(plan, allotment)
+            return recalled(plan, turns.pop(0), allotment)
+
+        try:
+            budget = QuestionBudget.told(self.request, self.loss)
+            pay_and_converse(self.question, terms.adjacency, terms.model, budget, reply)
+        except _Reached as reached:
+            return reached.plan, reached.allotment
+        raise ProtocolAborted("question", "it has no such turn")
+
+
+class _Reached(Exception):  # the turn that was looked for
+    """The plan that a conversation had come to."""
+
+    def __init__(self, plan: Plan, allotment: Allotment) -> None:
+        super().__init__()
+        self.plan, self.allotment = plan, allotment
+
+
+# A site: it takes the next turn, answers stage by stage, and begins again wherever it was stopped.
+
+
+class Approved(NamedTuple):
+    """A question as a site's officer is shown it before a question is answered.
+
+    Attributes:
+        question: In words.
+        loss: The loss of the whole question.
+        request: Its id.
+        plan: The plan of this turn: what will leave the house, masked.
+    """
+
+    question: str
+    loss: PrivacyLoss
+    request: str
+    plan: Plan
+
+
+class SiteAgent:
+    """A site of a federation that works through its coordinator, and opens no port.
+
+    Args:
+        task: What all agreed on.
+        site: The site, with its records.
+        key: Its key.
+        ticket: That of the site, which lets it in at the coordinator.
+        approve: Whether a question may be answered.
+        tell: Is told what happens, one line each.
+    """
+
+    def __init__(
+        self, task: FederationTask, site: Site, key: Ed25519PrivateKey, ticket: Ticket, *,
+        approve: Callable[[Approved], bool] = lambda asked: True, tell: Callable[[str], object] = lambda line: None,
+    ) -> None:  # fmt: skip
+        self._task, self._site, self._key = task, site, key
+        self._approve, self._tell = approve, tell
+        self._refused: set[str] = set()
+        self._line = _Line(task, ticket)
+
+    def run(self) -> None:
+        """Answer until the process is stopped."""
+        self._join()
+        self._tell("all sites have signed; waiting for questions")
+        consent = self._task.consent(self._key)
+        while True:
+            octets = self._line.post("waiting", consent)
+            if octets:
+                self._answer(octets)
+
+    def _join(self) -> None:
+        while True:
+            found = unpacked(self._line.post("consents", self._task.consent(self._key)))
+            try:
+                self._task.require_consents({one[0]: one[1:] for one in found})
+                return
+            except ProtocolAborted as waiting:
+                if waiting.status != 409:
+                    raise
+                sleep(PAUSE)
+
+    def _answer(self, octets: bytes) -> None:
+        name = sha256(octets).hexdigest()
+        try:
+            asked = AskedTurn.read(octets, self._task)
+            plan, allotment = asked.planned(self._task)
+            shown = Approved(str(asked.question), asked.loss, asked.request, plan)
+            if name in self._refused or not self._approve(shown):
+                self._refused.add(name)
+                raise ProtocolAborted("question", "it was not approved", 403)
+            given: Sequence[bytes] = ()
+            for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED):
+                message = self._site.answer(plan, allotment, stage, given)
+                self._line.post(f"turns/{name}/{stage}", message)
+                given = self._line.collect(name, stage) if stage < OPENED else ()
+            self._tell(f"answered: {shown.question}, {plan.made_by}")
+        except TurnOver as error:
+            self._tell(str(error))
+            sleep(PAUSE)
+        except Named as error:  # refusals of all kinds: one line, without a value of a record
+            self._tell(f"refused: {error}")
+            with suppress(ProtocolAborted):
+                self._line.post(f"turns/{name}/refused", str(error).encode())
+
+
+class TurnOver(ProtocolAborted):
+    """The coordinator has ended a turn, or goes on without who asks."""
+
+
+class _Line:
+    """The connection to a coordinator, which may go and come back."""
+
+    def __init__(self, task: FederationTask, ticket: Ticket, patience: float | None = None) -> None:
+        self._channel = Channel.to(task.coordinator.url, task.coordinator.certificate, PATIENCE)
+        self._path, self._token, self._patience = f"/tasks/{task.hash}", ticket.token, patience
+
+    def post(self, path: str, body: bytes) -> bytes:
+        """Its answer; while nobody can be reached, it is tried again.
+
+        Raises:
+            ProtocolAborted: it refuses, or was away for longer than there is patience.
+        """
+        pause, spent = PAUSE, 0.0
+        while True:
+            try:
+                return self._channel.post(f"{self._path}/{path}", body, self._token)
+            except ProtocolAborted as error:
+                if error.status in GONE:
+                    raise TurnOver(error.argument, error.rule, error.status) from None
+                away = error.status in RETRIED and not error.rule.startswith("who answers")
+                if not away or (self._patience is not None and spent > self._patience):
+                    raise
+            sleep(pause)
+            spent += pause
+            pause = min(1.5 * pause, LONGEST_PAUSE)
+
+    def collect(self, name: str, stage: int) -> list[bytes]:
+        """The messages of a stage, once they are there."""
+        while not (octets := self.post(f"turns/{name}/{stage}/all", b"")):
+            pass
+        return unpacked(octets)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._channel.close()
+
+
+# The federation, as an analyst asks it.
+
+
+class RemoteFederation:
+    """The sites of a task, asked through its coordinator.
+
+    All messages of a turn are fetched and checked here, and the sum is opened here: a coordinator that alters, swaps,
+    repeats or invents messages is found out, and nothing is shown.
+
+    Args:
+        task: What all agreed on.
+        ticket: That of an analyst, which lets it in at the coordinator.
+        key: The analyst's key, by which sites know who asks.
+        patience: Seconds that the coordinator may be away.
+    """
+
+    def __init__(
+        self, task: FederationTask, ticket: Ticket, key: Ed25519PrivateKey, patience: float = PATIENCE
+    ) -> None:
+        self._task, self._key, self._line = task, key, _Line(task, ticket, patience)
+
+    def __enter__(self) -> RemoteFederation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._line.close()
+
+    def plan(self, question: Question[Curve], loss: PrivacyLoss) -> Plans:
+        """The plan of a question without any data."""
+        return rehearse(question, loss, self._task.terms.adjacency, self._task.terms.model)
+
+    def ask(self, question: Question[Curve], loss: PrivacyLoss, request: str | None = None) -> Curve:
+        """Plan, and have the sites charge and answer: as `Session.ask`. The same request again gives the same curve.
+
+        Warns:
+            CurveWarning: each of the curve's `notes`.
+
+        Raises:
+            UnsupportedQuery: nothing was charged.
+            ProtocolAborted: a site refused, in its own words, or is gone; or a message was altered.
+        """
+        self.plan(question, loss)
+        terms, loss = self._task.terms, loss.of_one_release()
+        name = request if request is not None else secrets.token_hex(16)
+        answers: list[tuple[int, ...]] = []
+
+        def reply(step: Step, allotment: Allotment) -> Release:
+            plan = terms.model.turn(step.query, allotment.loss, terms.adjacency)
+            asked = AskedTurn(question, loss, name, tuple(answers)).signed(self._task, self._key)
+            turn = self._line.post("asks", asked).decode()
+            sent = [self._line.collect(turn, stage) for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED)]
+            release = told(plan, turn_of(terms.roster, plan, allotment), Messages(*sent), allotment)
+            answers.append(release.values)
+            return release
+
+        budget = QuestionBudget.told(name, loss)
+        curve = pay_and_converse(question, terms.adjacency, terms.model, budget, reply)
+        warn_of(curve)
+        return curve
+
+
+def standing(task: FederationTask) -> Mapping[str, Any]:
+    """Standing of a task, as the coordinator says: which sites have signed it.
+
+    Raises:
+        ProtocolAborted: it can not be reached, or is another one.
+    """
+    channel = Channel.to(task.coordinator.url, task.coordinator.certificate)
+    try:
+        found: Mapping[str, Any] = json.loads(channel.get(f"/tasks/{task.hash}"))
+    finally:
+        channel.close()
+    return found

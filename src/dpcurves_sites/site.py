@@ -1,0 +1,239 @@
+"""SECRET. A site of a federation, which answers turn by turn; and the federation, as whoever asks it sees it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from dpcurves.arguments import Refused
+from dpcurves.conversation import Plan, Plans, Release, Step
+from dpcurves.conversation.release import fingerprint
+from dpcurves.curves import Question
+from dpcurves.curves.result import warn_of
+from dpcurves.ledger import Account, Allotment, BudgetExceeded, Grant, Ledger, QuestionBudget
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import Adjacency, Neighbours, PrivacyLoss, Unit
+from dpcurves.records import Scored, open_records
+from dpcurves.session import pay_and_converse, rehearse
+
+from .kept_turns import KeptTurns
+from .secure_sum import KEYS, Roster, Signer, Turn, Vector
+from .trust import SecureSum, turn_of
+
+Curve = TypeVar("Curve")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Public facts of a task, on which all sites agreed.
+
+    Attributes:
+        model: How many sites there are, and how many are tolerated.
+        roster: The sites by their keys.
+        neighbours: Whether the number of units is public.
+        unit: The unit that is protected, and how many of its records a site uses.
+        units: The number of units of each site; empty where it is private.
+        budget: What each site may lose in all.
+
+    Raises:
+        ValueError: the numbers of sites differ, or the numbers of units are there though they are private, or are not.
+    """
+
+    model: SecureSum
+    roster: Roster
+    neighbours: Neighbours
+    unit: Unit
+    units: tuple[int, ...]
+    budget: PrivacyLoss
+
+    def __post_init__(self) -> None:
+        if self.roster != self.model.roster(self.roster.task, self.roster.keys):
+            raise Refused("roster", "it is not that of these sites")
+        if len(self.units) != (self.model.sites if self.neighbours.knows_units else 0):
+            raise Refused("units", "replace-one needs the public number of units of each site; add-remove needs none")
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """The adjacency of all records together."""
+        return self.model.among(self.neighbours, self.unit, sum(self.units) if self.units else None)
+
+
+class Site:
+    """A site, with its records and its ledger. It has no repr.
+
+    Formal guarantees: what the site sends of a turn is one answer to one plan (`KeptTurns`), which it made itself from
+    the query and the terms, and charged to its own account before it counted. All that it ever adds to sums loses at
+    most its budget; by itself, what it sends is masked.
+
+    Args:
+        terms: What was agreed on.
+        signer: Which site this is, and its key.
+        table: Its records, as a session takes them.
+        ledger: Its ledger.
+        dataset: The name of its account.
+        delimiter: What separates the fields of a CSV file.
+        randomness: Where its shares of the noise, and its secrets, come from.
+
+    Raises:
+        ValueError: the key is not that of the roster; or the account was opened under other facts.
+    """
+
+    def __init__(
+        self,
+        terms: Terms,
+        signer: Signer,
+        table: Any,
+        ledger: Ledger,
+        dataset: str,
+        *,
+        delimiter: str = ",",
+        randomness: Randomness | None = None,
+    ) -> None:
+        if terms.roster.keys[signer.site] != signer.key.public_key().public_bytes_raw():
+            raise Refused("key", f"it is not that of site {signer.site} in the roster")
+        self._terms, self._number, self._ledger, self._dataset = terms, signer.site, ledger, dataset
+        self._table, self._delimiter = table, delimiter
+        self._randomness = randomness if randomness is not None else Randomness.system()
+        self._records: Scored | None = None
+        ledger.create(Account(dataset, terms.neighbours, terms.unit, terms.budget))
+        self._kept = KeptTurns(signer, ledger, self._randomness)
+
+    @property
+    def roster(self) -> Roster:
+        """Sites of the task."""
+        return self._terms.roster
+
+    def close(self) -> None:
+        """Close the records."""
+        if self._records is not None:
+            self._records.close()
+            self._records = None
+
+    def answer(self, plan: Plan, allotment: Allotment, stage: int, given: Sequence[bytes]) -> bytes:
+        """See `SiteHolder`.
+
+        Raises:
+            BudgetExceeded: there is not so much left; nothing was charged.
+            UnsupportedQuery, ValueError: it is no plan of this task, or the records do not have what it asks.
+            ProtocolAborted: see `KeptTurns.step`.
+        """
+        made = self._terms.model.turn(plan.query, allotment.loss, self._terms.adjacency)
+        if made.fingerprint != plan.fingerprint:
+            raise Refused("plan", "this site would make another one: it has other terms, or another version")
+        turn = turn_of(self.roster, made, allotment)
+        if stage == KEYS and not self._kept.has(turn, KEYS):
+            self._require_left(allotment)
+            self._opened().check(made.query.axes)
+        return self._kept.step(turn, stage, given, lambda: self._vector(made, allotment))
+
+    def _vector(self, plan: Plan, allotment: Allotment) -> Vector:
+        """SECRET: charge, count, and add this site's shares of the noise."""
+        grant = self._charged(plan, allotment)
+        memory = _Notes(self._ledger, grant, allotment.part)
+        vector = self._terms.model.vector(plan, self._opened(), memory, self._randomness)
+        return np.asarray(vector, dtype=np.uint64)
+
+    def _charged(self, plan: Plan, allotment: Allotment) -> Grant:
+        thing = plan.query.paid_as
+        return self._ledger.charge(
+            self._dataset, allotment.loss, purpose=f"a secure sum: {plan.made_by}",
+            request=_request(allotment), units=self._units,
+            binding=fingerprint(thing, allotment.loss, self._terms.adjacency, self._dataset),
+        )  # fmt: skip
+
+    def _require_left(self, allotment: Allotment) -> None:
+        """Refuse what could not be paid, before any site counts."""
+        if self._ledger.granted(self._dataset, _request(allotment)) is None:
+            left = self._ledger.balance(self._dataset).left
+            needed = left.currency.price(allotment.loss)
+            if needed.billionths > left.billionths:
+                raise BudgetExceeded("budget", f"site {self._number} has {left} left, and this turn needs {needed}")
+
+    @property
+    def _units(self) -> int | None:
+        return self._terms.units[self._number] if self._terms.units else None
+
+    def _opened(self) -> Scored:
+        if self._records is None:
+            key = self._ledger.dataset_key(self._dataset)
+            opened = open_records(self._table, unit=self._terms.unit, key=key, delimiter=self._delimiter)
+            self._records = Scored(opened)
+            if self._units is not None and self._records.units() != self._units:
+                raise Refused("units", f"{self._units} were promised in public; the table has another number of units")
+        return self._records
+
+
+def _request(allotment: Allotment) -> str:
+    return f"{allotment.request}/{allotment.part}"
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class _Notes:
+    """SECRET. Memory of noisy sums of blocks, in the ledger."""
+
+    ledger: Ledger
+    grant: Grant
+    part: int
+
+    def recall(self, names: Sequence[str]) -> dict[str, int]:
+        return self.ledger.recall(self.grant, self.part, names)
+
+    def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
+        return self.ledger.remember(self.grant, self.part, notes)
+
+
+class Answering(Protocol):
+    """A way to have a plan answered."""
+
+    def __call__(self, plan: Plan, allotment: Allotment) -> Release: ...
+
+
+class Federation:
+    """The sites together, as whoever asks sees them: plans, and curves.
+
+    Args:
+        terms: What the sites agreed on.
+        asked: Has a plan answered.
+    """
+
+    def __init__(self, terms: Terms, asked: Answering) -> None:
+        self._terms, self._asked = terms, asked
+
+    @classmethod
+    def here(cls, terms: Terms, sites: Sequence[Site]) -> Federation:
+        """Sites that are all in this process: for tests, and to try it out."""
+        unused = Randomness.system()
+        return cls(terms, lambda plan, allotment: terms.model.run(plan, sites, allotment, unused))
+
+    def plan(self, question: Question[Curve], loss: PrivacyLoss) -> Plans:
+        """The plan of a question without any data."""
+        return rehearse(question, loss, self._terms.adjacency, self._terms.model)
+
+    def ask(self, question: Question[Curve], loss: PrivacyLoss, request: str | None = None) -> Curve:
+        """Plan, and have the sites charge and answer: as `Session.ask`. The same request again gives the same curve.
+
+        Warns:
+            CurveWarning: each of the curve's `notes`.
+
+        Raises:
+            UnsupportedQuery: nothing was charged.
+            BudgetExceeded: a site has not so much left.
+            ProtocolAborted: a site did not answer, or a message was altered.
+        """
+        self.plan(question, loss)
+        budget = QuestionBudget.told(request if request is not None else secrets.token_hex(16), loss.of_one_release())
+
+        def reply(step: Step, allotment: Allotment) -> Release:
+            plan = self._terms.model.turn(step.query, allotment.loss, self._terms.adjacency)
+            return self._asked(plan, allotment)
+
+        curve = pay_and_converse(question, self._terms.adjacency, self._terms.model, budget, reply)
+        warn_of(curve)
+        return curve
+
+
+__all__ = ["Federation", "Site", "Terms", "Turn"]

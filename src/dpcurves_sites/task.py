@@ -1,0 +1,192 @@
+"""The task of a federation: all that sites, coordinator and analysts agree on, in one public document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from dpcurves.arguments import ProtocolAborted
+from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss, Unit
+from dpcurves_parties.serving.identity import Server, write_public, write_secret
+from dpcurves_parties.serving.task_document import Role, TaskDocument, loss_from_json, loss_to_json
+
+from .site import Terms
+from .trust import SecureSum
+
+KEY, PUBLIC = "site.key", "site.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A site, as all know it.
+
+    Attributes:
+        name: Its name for people to read.
+        key: Its Ed25519 key.
+        units: How many units it has, where that is public.
+    """
+
+    name: str
+    key: bytes
+    units: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain objects."""
+        return {"name": self.name, "key": self.key.hex(), "units": self.units}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The inverse of `to_json`."""
+        return cls(str(stored["name"]), bytes.fromhex(stored["key"]), stored["units"])
+
+    @classmethod
+    def made(cls, folder: Path, name: str, units: int | None) -> Self:
+        """A new site: its key goes into a folder that has none, and what all may know beside it.
+
+        Raises:
+            ValueError: there is one, or the folder takes no files.
+        """
+        key = Ed25519PrivateKey.generate()
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise ProtocolAborted("folder", f"{str(folder)!r} cannot be made ({error.strerror})") from None
+        member = cls(name, key.public_key().public_bytes_raw(), units)
+        write_secret(folder / KEY, key.private_bytes_raw().hex() + "\n")
+        write_public(folder / PUBLIC, json.dumps(member.to_json()) + "\n")
+        return member
+
+    @classmethod
+    def read(cls, file: Path) -> Self:
+        """The one in a file.
+
+        Raises:
+            ValueError: it says nothing of a site.
+        """
+        try:
+            return cls.from_json(json.loads(file.read_text(encoding="utf-8")))
+        except (OSError, ValueError, KeyError, TypeError):
+            raise ProtocolAborted("sites", f"{str(file)!r} does not describe a site") from None
+
+
+def read_key(file: Path) -> Ed25519PrivateKey:
+    """SECRET: the key in a file.
+
+    Raises:
+        ValueError: there is none. Nothing of it is shown.
+    """
+    try:
+        return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(file.read_text().strip()))
+    except (OSError, ValueError):
+        raise ProtocolAborted("key", f"{str(file)!r} holds no key") from None
+
+
+@dataclass(frozen=True)
+class FederationTask(TaskDocument):
+    """A task of many sites. Public; it never changes: its hash is its name, and every site signs that.
+
+    Attributes:
+        name: Its name for people to read.
+        model: How many sites there are, and how many are tolerated.
+        members: The sites, with the keys that they sign with.
+        neighbours: Whether the number of units is public.
+        unit: The unit that is protected, and how many of its records a site uses.
+        budget: What each site may lose in all.
+        coordinator: Who carries the messages.
+        analysts: The Ed25519 keys of those who may ask.
+        tokens: Hashes of tickets, by which the coordinator knows its guests.
+    """
+
+    KIND: ClassVar[str] = "federation"
+    VERSION: ClassVar[int] = 1
+
+    name: str
+    model: SecureSum
+    members: tuple[Member, ...]
+    neighbours: Neighbours
+    unit: Unit
+    budget: PrivacyLoss
+    coordinator: Server
+    analysts: tuple[bytes, ...]
+    tokens: Mapping[Role, tuple[str, ...]]
+
+    @cached_property
+    def terms(self) -> Terms:
+        """Terms that the sites agreed on.
+
+        Raises:
+            ValueError: they could not have.
+        """
+        roster = self.model.roster(bytes.fromhex(self.hash), [member.key for member in self.members])
+        units = tuple(member.units for member in self.members if member.units is not None)
+        known = units if self.neighbours.knows_units else ()
+        return Terms(self.model, roster, self.neighbours, self.unit, known, self.budget)
+
+    def facts(self) -> Mapping[str, Any]:
+        model = self.model
+        return {
+            "name": self.name, "sites": [member.to_json() for member in self.members],
+            "tolerated": model.tolerated, "absent": model.absent, "sites_per_unit": model.sites_per_unit,
+            "adjacency": self.neighbours.value, "unit": self.unit.column, "rows_per_unit": self.unit.records,
+            "budget": loss_to_json(self.budget), "coordinator": self.coordinator.to_json(),
+            "analysts": [key.hex() for key in self.analysts],
+        }  # fmt: skip
+
+    @classmethod
+    def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, tuple[str, ...]]) -> Self:
+        members = tuple(Member.from_json(each) for each in stored["sites"])
+        model = SecureSum(len(members), stored["tolerated"], stored["absent"], stored["sites_per_unit"])
+        unit = Unit(stored["unit"], stored["rows_per_unit"]) if stored["unit"] else EACH_RECORD
+        return cls(
+            stored["name"], model, members, Neighbours(stored["adjacency"]), unit, loss_from_json(stored["budget"]),
+            Server.from_json(stored["coordinator"]), tuple(map(bytes.fromhex, stored["analysts"])), tokens,
+        )  # fmt: skip
+
+    def consent(self, key: Ed25519PrivateKey) -> bytes:
+        """A site's word that it takes part in this very task."""
+        return key.sign(self._joined)
+
+    def require_consents(self, signatures: Mapping[int, bytes]) -> None:
+        """Refuse to answer as long as one site did not sign the task.
+
+        Raises:
+            ProtocolAborted: one did not, or what came is not its signature.
+        """
+        for number, member in enumerate(self.members):
+            try:
+                Ed25519PublicKey.from_public_bytes(member.key).verify(signatures.get(number, b""), self._joined)
+            except (InvalidSignature, ValueError):
+                raise ProtocolAborted("task", f"site {member.name!r} has not signed it", 409) from None
+
+    @property
+    def _joined(self) -> bytes:
+        return b"dpcurves federation: takes part\n" + bytes.fromhex(self.hash)
+
+
+def found_federation(
+    members: tuple[Member, ...], model: SecureSum, document: Path, tickets: Path, *, name: str, neighbours: Neighbours,
+    unit: Unit, budget: PrivacyLoss, coordinator: Server, analysts: int,
+) -> FederationTask:  # fmt: skip
+    """Write the document of a new task, a ticket for each site and analyst, and a key for each analyst.
+
+    Raises:
+        ValueError: a file is there, or a folder takes none; or the sites could not agree on this.
+    """
+    from dpcurves_parties.serving.task_document import found
+
+    keys = [Ed25519PrivateKey.generate() for _ in range(analysts)]
+    public = tuple(key.public_key().public_bytes_raw() for key in keys)
+    draft = FederationTask(name, model, members, neighbours, unit, budget, coordinator, public, {})
+    draft.terms  # noqa: B018  # refuses what can not be, before anything is written
+    numbers = {Role.OWNER: len(members), Role.ANALYST: analysts, Role.COORDINATOR: 1}
+    task = found(draft, numbers, document, tickets)
+    for number, key in enumerate(keys, start=1):
+        write_secret(tickets / f"analyst-{number}.key", key.private_bytes_raw().hex() + "\n")
+    return task

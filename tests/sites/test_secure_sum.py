@@ -1,0 +1,247 @@
+"""Sums of masked vectors: exact whoever fails, and nobody who carries messages can alter them or open more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import combinations, product
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from dpcurves.arguments import ProtocolAborted
+from dpcurves.noise import Randomness
+from dpcurves_sites import secure_sum
+from dpcurves_sites.secure_sum import (
+    KEYS,
+    MASKED,
+    OPENED,
+    PRIME,
+    SHARE,
+    SHARES,
+    SIGNED,
+    Messages,
+    Roster,
+    Signer,
+    SiteState,
+    Turn,
+    begin,
+    mask,
+    read,
+    receipt_of,
+    recovered,
+    share,
+    shared,
+    sign,
+    story,
+    total,
+    unmask,
+)
+
+SOURCE = Randomness.from_seed(31)
+
+
+def of(sites: int, tolerated: int, absent: int = 0, words: int = 7, number: int = 1) -> tuple[Turn, list[Signer]]:
+    keys = [Ed25519PrivateKey.from_private_bytes(SOURCE.octets(32)) for _ in range(sites)]
+    public = tuple(key.public_key().public_bytes_raw() for key in keys)
+    roster = Roster(bytes(32), public, tolerated, absent)
+    return Turn(roster, number, bytes(32), words), [Signer(site, key) for site, key in enumerate(keys)]
+
+
+def vectors(turn: Turn) -> list[Any]:
+    return [SOURCE.words(turn.words) for _ in turn.roster.keys]
+
+
+@pytest.mark.parametrize(
+    ("sites", "tolerated", "absent", "silent"),
+    [
+        (2, 1, 0, {}),
+        (5, 1, 0, {3: OPENED}),
+        (10, 3, 0, {0: SIGNED, 4: SIGNED, 9: OPENED}),
+        (10, 3, 3, {1: KEYS, 2: SHARES, 5: MASKED}),
+        (40, 2, 2, {0: MASKED, 1: MASKED, 39: SIGNED, 38: OPENED, 20: OPENED}),
+    ],
+)
+def test_the_sum_is_that_of_all_who_sent_a_vector(
+    sites: int, tolerated: int, absent: int, silent: Mapping[int, int]
+) -> None:
+    turn, signers = of(sites, tolerated, absent)
+    own = vectors(turn)
+    messages, _ = story(turn, signers, own, SOURCE, silent)
+    inside = [one for site, one in enumerate(own) if silent.get(site, OPENED + 1) > MASKED]
+    assert total(turn, messages).tolist() == sum(inside).tolist()
+    assert len(messages.masked[0]) - 8 * turn.words < 300
+    sent = [message for stage in messages for message in stage]
+    neighbours = turn.roster.degree
+    assert sum(map(len, sent)) / sites - 8 * turn.words < 4096 + 100 * neighbours
+
+
+def test_one_failure_more_than_promised_holds_the_sum_up_and_opens_nothing() -> None:
+    turn, signers = of(10, 3)
+    assert turn.roster.may_fail == 3
+    messages, _ = story(turn, signers, vectors(turn), SOURCE, {0: OPENED, 1: OPENED, 2: OPENED, 3: OPENED})
+    with pytest.raises(ProtocolAborted, match="7 are needed, 6 are there"):
+        total(turn, messages)
+    with pytest.raises(ProtocolAborted, match="7 sites must have signed the same list, 6 have"):
+        story(turn, signers, vectors(turn), SOURCE, {0: SIGNED, 1: SIGNED, 2: SIGNED, 3: SIGNED})
+    with pytest.raises(ProtocolAborted, match="10 of 10 sites are needed, 9 are there"):
+        story(turn, signers, vectors(turn), SOURCE, {0: MASKED})
+
+
+@pytest.mark.parametrize("sites", [3, 10, 32, 100])
+def test_thresholds_keep_both_kinds_of_masks_apart(sites: int) -> None:
+    for tolerated in {0, 1, 3, min(sites - 1, 30)} - {sites}:
+        turn, _ = of(sites, tolerated)
+        roster = turn.roster
+        for site in range(sites):
+            holders = roster.holders(site)
+            assert site in holders
+            assert len(holders) == roster.degree + 1
+            assert all(site in roster.holders(other) for other in holders)
+        assert (roster.degree + 1 - tolerated) + 2 * tolerated < 2 * roster.threshold
+        assert sites + tolerated < 2 * roster.quorum
+        assert roster.degree > tolerated + roster.may_fail or roster.degree == sites - 1
+        assert roster.may_fail >= min(tolerated, sites - roster.quorum) or sites < 32
+
+
+def test_whoever_takes_out_fewer_than_all_neighbours_leaves_the_others_connected() -> None:
+    turn, _ = of(40, 2)
+    roster, half = turn.roster, turn.roster.degree // 2
+    around = [(20 + step) % 40 for step in (*range(1, half + 1), *range(-half + 1, 0))]  # all neighbours but one
+    left = set(range(40)) - set(around)
+    reached, opened = {20}, [20]
+    while opened:
+        near = (set(roster.holders(opened.pop())) & left) - reached
+        reached |= near
+        opened.extend(near)
+    assert reached == left
+
+
+def test_shares_below_the_threshold_fit_every_secret() -> None:
+    secret = bytes(31) + b"\x01"
+    parts = shared(secret, range(5), 3, SOURCE)
+    for chosen in combinations(parts, 3):
+        assert recovered({site: parts[site] for site in chosen}, 3) == secret
+    for other in (bytes(32), b"\xff" * 32):  # two shares and another secret: a third share fits them
+        ends = {-1: int.from_bytes(other, "little"), **{site: int.from_bytes(parts[site], "little") for site in (0, 1)}}
+        value = 0
+        for at, one in ends.items():
+            top, bottom = 1, 1
+            for apart in ends:
+                if apart != at:
+                    top, bottom = top * (2 - apart) % PRIME, bottom * (at - apart) % PRIME
+            value = (value + one * top * pow(bottom, -1, PRIME)) % PRIME
+        assert recovered({0: parts[0], 1: parts[1], 2: value.to_bytes(SHARE, "little")}, 3) == other
+    assert pow(2, PRIME - 1, PRIME) == pow(3, PRIME - 1, PRIME) == 1
+
+
+def all_said() -> tuple[Turn, list[Signer], Messages]:
+    turn, signers = of(4, 1)
+    messages, _ = story(turn, signers, vectors(turn), SOURCE)
+    return turn, signers, messages
+
+
+@pytest.mark.parametrize("stage", range(5))
+def test_an_altered_message_aborts(stage: int) -> None:
+    turn, _, messages = all_said()
+    octets = messages[stage][0]
+    for place in (0, 20, 45, len(turn.place) + 1, len(turn.place) + 5, len(octets) - 1):
+        altered = octets[:place] + bytes([octets[place] ^ 1]) + octets[place + 1 :]
+        with pytest.raises(ProtocolAborted):
+            total(turn, messages._replace(**{Messages._fields[stage]: [altered, *messages[stage][1:]]}))
+    repeated = messages._replace(**{Messages._fields[stage]: [*messages[stage][::-1], octets]})
+    assert total(turn, repeated).tolist() == total(turn, messages).tolist()
+
+
+def test_messages_of_another_turn_plan_or_roster_are_refused() -> None:
+    turn, signers, messages = all_said()
+    others = (
+        replace(turn, number=2), replace(turn, plan=b"\x01" * 32), replace(turn, words=8),
+        replace(turn, roster=replace(turn.roster, tolerated=0)),
+    )  # fmt: skip
+    for other in others:
+        with pytest.raises(ProtocolAborted, match="another task, turn, plan or roster"):
+            read(other, KEYS, messages.keys[0])
+        state, _ = begin(other, signers[0], SOURCE)
+        with pytest.raises(ProtocolAborted, match="another task, turn, plan or roster"):
+            share(other, signers[0], state, messages.keys, SOURCE)
+
+
+def test_a_coordinator_that_shows_different_messages_is_found_out() -> None:
+    turn, signers = of(4, 1, absent=1)
+    assert turn.roster.may_fail == 1
+    begun = [begin(turn, signer, SOURCE) for signer in signers]
+    keys = [message for _, message in begun]
+    shown = [keys, keys, keys[:3], keys[:3]]
+    dealt = [share(turn, signer, begun[signer.site][0], shown[signer.site], SOURCE) for signer in signers[:3]]
+    with pytest.raises(ProtocolAborted, match="own is not among them"):
+        share(turn, signers[3], begun[3][0], keys[:3], SOURCE)
+    with pytest.raises(ProtocolAborted, match="site 2 was shown other keys"):
+        mask(turn, signers[0], dealt[0][0], [message for _, message in dealt], SOURCE.words(7))
+
+
+def test_two_lists_are_not_signed_in_one_turn_and_neither_is_opened_without_a_quorum() -> None:
+    turn, signers = of(5, 1, absent=1)
+    messages, states = story(turn, signers, vectors(turn), SOURCE)
+    receipts = [receipt_of(turn, octets) for octets in messages.masked]
+    with pytest.raises(ProtocolAborted, match="another list was signed in this turn"):
+        sign(turn, signers[0], states[0], receipts[:4])
+    unsigned = replace(SiteState.from_bytes(states[4]), listed=((), b"")).to_bytes()
+    state, signed = sign(turn, signers[4], unsigned, receipts[:4])
+    with pytest.raises(ProtocolAborted, match="4 sites must have signed the same list, 1 have"):
+        unmask(turn, signers[4], state, [*messages.signed[:4], signed])
+    _, again = unmask(turn, signers[0], states[0], messages.signed)
+    assert again == messages.opened[0]
+
+
+def kinds_opened(turn: Turn, messages: Messages) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {}
+    for octets in messages.opened:
+        body = read(turn, OPENED, octets).body[32:]
+        for start in range(0, len(body), 3 + SHARE):
+            found.setdefault(int.from_bytes(body[start : start + 2], "little"), set()).add(body[start + 2])
+    return found
+
+
+def test_of_each_site_one_kind_of_mask_is_opened() -> None:
+    turn, signers = of(10, 3, absent=2)
+    messages, _ = story(turn, signers, vectors(turn), SOURCE, {6: MASKED, 7: SIGNED})
+    assert kinds_opened(turn, messages) == {site: {int(site == 6)} for site in range(10)}
+
+
+def test_a_share_that_is_no_share_is_found_out() -> None:
+    turn, signers = of(5, 1)
+    messages, states = story(turn, signers, vectors(turn), SOURCE)
+    forged = SiteState.from_bytes(states[0])
+    forged = replace(forged, held={**forged.held, 2: (bytes(SHARE), bytes(SHARE))})
+    _, opened = unmask(turn, signers[0], forged.to_bytes(), messages.signed)
+    with pytest.raises(ProtocolAborted, match="opened shares"):
+        total(turn, messages._replace(opened=[opened, *messages.opened[1:]]))
+
+
+def test_what_those_who_pool_see_is_a_function_of_the_sum_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A site of five and the coordinator. Streams of keys that they lack are uniform to them: over integers modulo
+    3, all values of these streams are gone through, with the signs that sites add them with. What is left of masked
+    vectors once known streams are taken off has one law for all vectors with one sum: a simulator needs the sum alone.
+    """
+    added: list[list[tuple[bytes, int]]] = []
+    monkeypatch.setattr(secure_sum, "_add_masks", lambda vector, keys: added.append(list(keys)))
+    turn, signers = of(5, 1, absent=1)
+    _, states = story(turn, signers, vectors(turn), SOURCE, {3: SIGNED})
+    colluding, honest = SiteState.from_bytes(states[4]), [0, 1, 2, 3]
+    assert all(len({holder for holder in (4,) if site in colluding.held}) < turn.roster.threshold for site in honest)
+    opened = {added[site][0][0] for site in honest}  # the own masks, once all is opened
+    with_colluding = {key for key, _ in added[4]}
+    unknown = sorted({key for site in honest for key, _ in added[site]} - opened - with_colluding)
+    assert len(unknown) == 6
+    laws: dict[int, Counter[tuple[int, ...]]] = {}
+    for own in product(range(3), repeat=4):
+        seen: Counter[tuple[int, ...]] = Counter()
+        for streams in product(range(3), repeat=6):
+            value = dict(zip(unknown, streams, strict=True))
+            masks = [sum(sign * value.get(key, 0) for key, sign in added[site]) for site in honest]
+            seen[tuple((one + other) % 3 for one, other in zip(own, masks, strict=True))] += 1
+        assert laws.setdefault(sum(own) % 3, seen) == seen
+    assert all(len(law) == 27 and len(set(law.values())) == 1 for law in laws.values())

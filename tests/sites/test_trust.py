@@ -1,0 +1,271 @@
+"""Secure sums as a trust model: the curator's integers plus the noise that is promised, and nothing on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import exp, log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from numpy.typing import NDArray
+
+import dpcurves as dp
+from dpcurves.arguments import ProtocolAborted
+from dpcurves.conversation import Plan, Release, UnsupportedQuery
+from dpcurves.data import Axis
+from dpcurves.laws import Family
+from dpcurves.ledger import Allotment, BudgetExceeded, Ledger, QuestionBudget
+from dpcurves.noise import Randomness
+from dpcurves.privacy import EACH_RECORD, AddRemove, Neighbours, PrivacyLoss, Unit
+from dpcurves.queries import CountQuery, PrefixQuery, Read
+from dpcurves_sites.secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, Messages, Signer, receipt_of
+from dpcurves_sites.site import Federation, Site, Terms
+from dpcurves_sites.trust import SecureSum, told, turn_of
+
+AGE = dp.Grid(0, 100, cells=64)
+ONE, TEN = PrivacyLoss.pure(1), PrivacyLoss.pure(10)
+
+
+@dataclass
+class Made:
+    terms: Terms
+    sites: list[Site]
+    ledgers: list[Ledger]
+    tables: list[dict[str, Any]]
+
+    @property
+    def federation(self) -> Federation:
+        return Federation.here(self.terms, self.sites)
+
+
+def tables(sites: int, records: int = 400) -> list[dict[str, Any]]:
+    generator = np.random.default_rng(7)
+    found = []
+    for site in range(sites):
+        score = generator.beta(2, 3, records)
+        found.append({
+            "age": np.clip(generator.normal(40 + 5 * site, 15, records), 0, 99.9), "score": score,
+            "label": (generator.random(records) < score).astype(int), "person": generator.integers(0, 200, records),
+        })  # fmt: skip
+    return found
+
+
+def made(
+    model: SecureSum, neighbours: Neighbours = Neighbours.ADD_REMOVE, unit: Unit = EACH_RECORD,
+    budget: PrivacyLoss = TEN, ledgers: str = "sqlite://",
+) -> Made:  # fmt: skip
+    keys = [Ed25519PrivateKey.generate() for _ in range(model.sites)]
+    roster = model.roster(b"t" * 32, [key.public_key().public_bytes_raw() for key in keys])
+    held = tables(model.sites)
+    units = tuple(len(one["age"]) for one in held) if neighbours.knows_units else ()
+    terms = Terms(model, roster, neighbours, unit, units, budget)
+    opened = [Ledger.open(ledgers.format(site)) for site in range(model.sites)]
+    sites = [Site(terms, Signer(n, key), held[n], opened[n], "flights") for n, key in enumerate(keys)]
+    return Made(terms, sites, opened, held)
+
+
+@pytest.fixture
+def without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(self: SecureSum, noise: object, size: int, randomness: object) -> NDArray[np.int64]:
+        return np.zeros(size, dtype=np.int64)
+
+    monkeypatch.setattr(SecureSum, "share", nothing)
+
+
+def pooled(held: list[dict[str, Any]]) -> dict[str, Any]:
+    return {name: np.concatenate([one[name] for one in held]) for name in held[0]}
+
+
+QUESTIONS: list[Callable[[], Any]] = [
+    lambda: dp.CdfQuestion("age", AGE),
+    lambda: dp.QuantilesQuestion("age", dp.Grid(0, 100, cells=4096), at=(0.25, 0.5)),
+    lambda: dp.HistogramQuestion("age", AGE),
+    lambda: dp.RocQuestion("label", "score", model=dp.PUBLIC_MODEL.value),
+    lambda: dp.CalibrationQuestion("label", "score", model=dp.PUBLIC_MODEL.value),
+]
+
+
+@pytest.mark.parametrize(("ask", "loss"), [*((ask, ONE) for ask in QUESTIONS), (QUESTIONS[0], PrivacyLoss.zcdp("0.1"))])
+@pytest.mark.usefixtures("without_noise")
+def test_the_sum_is_the_curators_integers_where_noise_is_off(ask: Callable[[], Any], loss: PrivacyLoss) -> None:
+    """Every release of the sites is the exact table that one curator has of all records."""
+    of = made(SecureSum(3, 1), budget=loss)
+    seen: list[tuple[Plan, tuple[int, ...]]] = []
+    with_all = Made(of.terms, [], [], [])
+
+    def asked(plan: Plan, allotment: Allotment) -> Release:
+        release = of.terms.model.run(plan, of.sites, allotment, Randomness.system())
+        seen.append((plan, release.values))
+        return release
+
+    curve = Federation(with_all.terms, asked).ask(ask(), loss, "r")
+    from dpcurves.noise import FleetingMemory
+    from dpcurves.records import Scored, open_records
+
+    records = Scored(open_records(pooled(of.tables), unit=EACH_RECORD, key=bytes(32), delimiter=","))
+    for plan, values in seen:
+        exact = of.terms.model.vector(plan, records, FleetingMemory(), Randomness.system()).view(np.int64)
+        assert values == tuple(exact.tolist())
+    assert seen
+    assert "secure sum of 3 sites" in curve.privacy.trust
+    spent = [ledger.balance("flights").spent.exact for ledger in of.ledgers]
+    whole = loss.epsilon if loss.epsilon is not None else loss.rho
+    assert all(whole <= each <= whole + Fraction(1, 10**7) for each in spent)
+
+
+@pytest.mark.parametrize("neighbours", Neighbours)
+def test_the_error_is_that_of_the_plan(neighbours: Neighbours) -> None:
+    """65,536 sums of nothing but noise: their variance is m / (m - c) of the curator's."""
+    model = SecureSum(5, 2)
+    query = CountQuery((Axis("age", dp.Grid(0, 100, cells=2**14)),), Read.CELLS)
+    for loss in (PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.02")):
+        of = made(model, neighbours, budget=PrivacyLoss.zcdp(5) if loss.epsilon is None else PrivacyLoss.pure(5))
+        plan = model.turn(query, loss, of.terms.adjacency)
+        allotment = QuestionBudget.told("noise", loss).pay("it", Fraction(1))
+        released = np.array(model.run(plan, of.sites, allotment, Randomness.system()).values, dtype=float)
+        # 2,000 records are spread over the cells: their part of the mean square is known
+        exact = np.histogram(pooled(of.tables)["age"], 2**14, (0, 100))[0]
+        noise = released[: 2**14] - exact
+        assert noise.std() == pytest.approx(plan.error, rel=0.05)
+        curators = dp.rehearse(dp.HistogramQuestion("age", AGE), loss, of.terms.adjacency)[0].error
+        ours = of.federation.plan(dp.HistogramQuestion("age", AGE), loss)[0].error
+        assert ours / curators == pytest.approx((5 / 3) ** 0.5, rel=0.006)
+
+
+HONEST = [(m, c, a) for m in range(2, 6) for c in range(m) for a in range(c + 1)]
+
+
+def losses(law: NDArray[np.float64], moved: int) -> float:
+    usable = (law[moved:] > 1e-200) & (law[:-moved] > 1e-200)
+    return float(np.abs(np.log(law[moved:][usable] / law[:-moved][usable])).max())
+
+
+def summed(one: NDArray[np.float64], times: int) -> NDArray[np.float64]:
+    found = np.ones(1)
+    for _ in range(times):
+        found = np.convolve(found, one)
+    return found
+
+
+def polya_difference(scale: float, shape: float, reach: int = 150) -> NDArray[np.float64]:
+    r, law = exp(-1 / scale), [1.0]
+    for k in range(reach):
+        law.append(law[-1] * (shape + k) / (k + 1) * r)
+    return np.asarray(np.convolve(law, law[::-1]) * (1 - r) ** (2 * shape))
+
+
+@pytest.mark.parametrize(("m", "c", "absent"), HONEST)
+def test_honest_shares_in_every_list_lose_no_more_than_promised(m: int, c: int, absent: int) -> None:
+    """The least honest sum that a list may have: `absent` left out, the rest of the tolerated colluding."""
+    try:
+        model = SecureSum(m, c, absent)
+    except ValueError:
+        assert absent > 0  # so few sites could not do without them
+        return
+    least = m - absent - (c - absent)
+    assert least == model.honest
+    query = CountQuery((Axis("age", dp.Grid(0, 4, cells=4)),), Read.CELLS)
+    plan = model.turn(query, ONE, AddRemove(EACH_RECORD))
+    noise = plan.law.levels[0].noise  # type: ignore[attr-defined]
+    law = summed(polya_difference(float(noise.parameter), 1 / model.honest), least)
+    centre = len(law) // 2
+    assert losses(law[centre - 30 : centre + 31], 1) == pytest.approx(1, abs=1e-9)
+    plan = model.turn(query, PrivacyLoss.zcdp("0.1"), AddRemove(EACH_RECORD))
+    noise = plan.law.levels[0].noise  # type: ignore[attr-defined]
+    assert noise.family is Family.GAUSSIAN
+    each = np.exp(-(np.arange(-60, 61) ** 2) / (2 * float(noise.parameter) / model.honest))
+    law = summed(each / each.sum(), least)
+    here, there = law[1:], law[:-1]
+    usable = (here > 1e-250) & (there > 1e-250)
+    for order in (1.01, 1.5, 2.0, 4.0):
+        moment = float(np.exp(order * np.log(here[usable]) + (1 - order) * np.log(there[usable])).sum())
+        assert log(moment) / (order - 1) <= 0.1 * order + 1e-9
+
+
+def test_leaving_out_all_that_are_tolerated_while_as_many_collude_would_break_the_promise() -> None:
+    """Why `absent` counts: of five sites two collude and two are said to have failed; a third of the noise is left."""
+    law = summed(polya_difference(1.0, 1 / 3), 1)
+    centre = len(law) // 2
+    assert losses(law[centre - 30 : centre + 31], 1) > 1.7
+
+
+def test_what_is_not_linear_is_refused_before_anything_is_charged() -> None:
+    of = made(SecureSum(3, 1))
+    for question in (dp.BoundsQuestion("age", 1.0, "0.9"), dp.SmoothAucQuestion("label", "score", model="public")):
+        with pytest.raises(UnsupportedQuery, match="sums are linear"):
+            of.federation.ask(question, ONE)
+    with pytest.raises(UnsupportedQuery, match="sum of discrete Gaussians"):
+        of.terms.model.turn(CountQuery((Axis("age", AGE),), Read.CELLS), PrivacyLoss.zcdp(5), of.terms.adjacency)
+    assert all(ledger.balance("flights").spent.billionths == 0 for ledger in of.ledgers)
+
+
+def test_prefixes_that_go_on_need_all_sites() -> None:
+    query = PrefixQuery((Axis("age", AGE),), (3, 7))
+    SecureSum(5, 2).turn(query, ONE, AddRemove(EACH_RECORD))
+    with pytest.raises(UnsupportedQuery, match="need all sites"):
+        SecureSum(5, 2, absent=1).turn(query, ONE, AddRemove(EACH_RECORD))
+
+
+def test_a_unit_at_several_sites_multiplies_the_distance() -> None:
+    person = Unit("person", 2)
+    one, three = (SecureSum(5, 1, sites_per_unit=k).among(Neighbours.ADD_REMOVE, person, None) for k in (1, 3))
+    assert (one.l1_sensitivity, three.l1_sensitivity) == (2, 6)
+    of = made(SecureSum(3, 1, sites_per_unit=2), unit=person)
+    curve = of.federation.ask(dp.CdfQuestion("age", AGE), ONE)
+    assert curve.privacy.protected == "each person (at most 4 records)"
+    assert "units at up to 2 sites" in curve.privacy.trust
+    with pytest.raises(ValueError, match="above 1 it needs a unit"):
+        SecureSum(5, 1, sites_per_unit=2).among(Neighbours.ADD_REMOVE, EACH_RECORD, None)
+
+
+def test_the_same_request_has_the_same_answer_and_is_charged_once(tmp_path: Path) -> None:
+    of = made(SecureSum(3, 1), ledgers=f"sqlite:///{tmp_path}/{{}}.db")
+    question = dp.CdfQuestion("age", AGE)
+    first = of.federation.ask(question, ONE, "r")
+    again = of.federation.ask(question, ONE, "r")
+    assert again.to_json() == first.to_json()
+    assert of.federation.ask(question, ONE, "s").to_json() != first.to_json()
+    assert {str(ledger.balance("flights").spent) for ledger in of.ledgers} == {"epsilon 2"}
+
+
+def test_a_site_without_budget_refuses_before_any_counts() -> None:
+    of = made(SecureSum(3, 1), budget=PrivacyLoss.pure("1.5"))
+    of.federation.ask(dp.HistogramQuestion("age", AGE), ONE)
+    with pytest.raises(BudgetExceeded, match="site 0 has epsilon 0.5 left"):
+        of.federation.ask(dp.HistogramQuestion("age", AGE), ONE)
+    assert {str(ledger.balance("flights").spent) for ledger in of.ledgers} == {"epsilon 1"}
+
+
+def stages(of: Made, plan: Plan, allotment: Allotment) -> Iterator[list[bytes]]:
+    given: list[bytes] = []
+    for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED):
+        seen = [receipt_of(turn_of(of.terms.roster, plan, allotment), one) for one in given]
+        given = [site.answer(plan, allotment, stage, seen if stage == SIGNED else given) for site in of.sites]
+        yield given
+
+
+def test_a_site_that_comes_back_sends_the_same_bytes_and_refuses_a_second_list(tmp_path: Path) -> None:
+    of = made(SecureSum(4, 2, absent=1), ledgers=f"sqlite:///{tmp_path}/{{}}.db")
+    plan = of.terms.model.turn(CountQuery((Axis("age", AGE),), Read.CELLS), ONE, of.terms.adjacency)
+    allotment = QuestionBudget.told("r", ONE).pay("it", Fraction(1))
+    sent = list(stages(of, plan, allotment))
+    released = told(plan, turn_of(of.terms.roster, plan, allotment), Messages(*sent), allotment)
+    signer = of.sites[1]._kept._signer
+    back = Site(of.terms, signer, {**of.tables[1], "age": of.tables[1]["age"] * 0}, of.ledgers[1], "flights")
+    turn = turn_of(of.terms.roster, plan, allotment)
+    for stage, given in ((KEYS, []), (SHARES, sent[0]), (MASKED, sent[1])):
+        assert back.answer(plan, allotment, stage, given) == sent[stage - 1][1]
+    receipts = [receipt_of(turn, one) for one in sent[2]]
+    assert back.answer(plan, allotment, SIGNED, receipts) == sent[3][1]
+    for stage, fewer in ((SHARES, sent[0][:3]), (MASKED, sent[1][:3]), (SIGNED, receipts[:3])):
+        with pytest.raises(ProtocolAborted, match="answered before, to other messages"):
+            back.answer(plan, allotment, stage, fewer)
+    assert released.plan == plan
+    other = of.terms.model.turn(plan.query, PrivacyLoss.pure(2), of.terms.adjacency)
+    with pytest.raises(ValueError, match="would make another one"):
+        back.answer(other, allotment, KEYS, [])
