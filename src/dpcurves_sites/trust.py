@@ -282,7 +282,8 @@ def within(sums: NDArray[Any], sites: int) -> IntArray:
     array([ True,  True,  True])
     """
     room = ROOM // sites
-    return np.clip(sums, -room, room).astype(np.int64)
+    bounded: IntArray = np.clip(sums, -room, room).astype(np.int64)
+    return bounded
 
 
 def _changed(law: Law, change: Any) -> Law:
