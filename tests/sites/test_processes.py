@@ -127,14 +127,14 @@ def test_who_repeats_and_reorders_changes_nothing(five: Federated) -> None:
 
 def test_a_site_that_stays_away_is_left_out_and_comes_back_for_the_next_question(five: Federated) -> None:
     five.kill("hub")
-    five._patience = 8
+    five._patience = 4
     five.coordinator()
     five.kill("s4")
     with five.analyst() as analyst:
         curve = analyst.ask(BINS, ONE)
         assert abs(curve.count.sum() - 1200) < 100
         five.kill("s3")
-        with pytest.raises(ProtocolAborted, match=r"site 'airline 3' did not answer within 8 seconds"):
+        with pytest.raises(ProtocolAborted, match=r"site 'airline 3' did not answer within 4 seconds"):
             analyst.ask(BINS, ONE)
         five.site(3)
         five.site(4)
