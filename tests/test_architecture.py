@@ -74,7 +74,7 @@ TRUST = (
 
 @pytest.mark.parametrize(
     ("name", "rooms"),
-    [("Grant", ("ledger/",)), ("Allotment", ("ledger/amount.py",)), ("Release", TRUST), ("tabulate", TRUST)],
+    [("Grant", ("ledger/",)), ("Allotment", ("ledger/account.py",)), ("Release", TRUST), ("tabulate", TRUST)],
 )
 def test_what_opens_data_or_proves_a_charge_is_made_in_one_place(name: str, rooms: tuple[str, ...]) -> None:
     makers = callers(name)

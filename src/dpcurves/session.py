@@ -17,7 +17,6 @@ from .curves.question import Forewarned, paid_by
 from .curves.result import warn_of
 from .ledger import Account, Allotment, Currency, Grant, Member, QuestionBudget
 from .ledger.account import LARGEST_AMOUNT
-from .ledger.verification import charged_under
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from .queries import Query
@@ -292,6 +291,8 @@ class Session:
             Exception: any error after the charge has a note with the request, which may have been generated here: the
                 same question under it is answered at no further loss.
         """
+        from .ledger.verification import charged_under  # a plan needs no database
+
         loss = require_askable(question, loss).of_one_release()
         request = request if request is not None else secrets.token_hex(16)
         plans = self.plan(question, loss)

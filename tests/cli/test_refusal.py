@@ -58,7 +58,7 @@ def test_an_error_that_should_not_be_tells_its_place_and_no_value() -> None:
 
     with pytest.raises(AttributeError) as raised:
         numbers("at", np.array(["zebrafinch"]))  # type: ignore[arg-type]
-    assert refusal_of(raised.value).line.startswith("AttributeError in cli/option_groups.py, line ")
+    assert refusal_of(raised.value).line.startswith("AttributeError in cli/options.py, line ")
 
 
 def test_an_error_stays_on_one_line_without_control_characters() -> None:

@@ -35,7 +35,7 @@ def not_contradicted(  # noqa: PLR0917
     from 0 than its errors take it with chance `level` (Fieller 1954). So no ratio of noisy numbers needs a law.
 
     Args:
-        contrast: Of what was released, with a number: (...).
+        contrast: Contrast of what was released with a number: (...).
         errors: Simulated, of the contrast with a number: (draws, ...).
         level: The chance of each number.
         inside: Numbers that are held, (...).
