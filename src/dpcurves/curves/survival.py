@@ -38,16 +38,7 @@ from ..inference.survival import (
     told_rise,
 )
 from .by_category import axis_label, in_words, parted, rows_of
-from .question import (
-    By,
-    axes_of,
-    declared_values,
-    keys_of,
-    labels,
-    read_cells,
-    require_independent,
-    statement_of,
-)
+from .question import By, axes_of, declared_values, keys_of, labels, read_cells, require_independent, statement_of
 from .result import Covered, Drawing, notes_on_width, warn_of
 
 Pair = tuple[Evidence, Evidence]

@@ -14,20 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
-from .canvas import (
-    GREY,
-    LANDSCAPE,
-    POPULATION,
-    SQUARE,
-    UNIT,
-    On,
-    Picture,
-    Place,
-    Shade,
-    Shaded,
-    leave_room,
-    once,
-)
+from .canvas import GREY, LANDSCAPE, POPULATION, SQUARE, UNIT, On, Picture, Place, Shade, Shaded, leave_room, once
 from .numerals import lettering, numeral, span
 
 if TYPE_CHECKING:

@@ -29,15 +29,7 @@ from .mechanisms import (
     planned_sum,
     response_of,
 )  # fmt: skip
-from .queries import (
-    OwnChoice,
-    Pairing,
-    PairQuery,
-    Permutations,
-    WithoutRepetition,
-    asked_of_pairs,
-    commitment,
-)
+from .queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition, asked_of_pairs, commitment
 from .readings import area_of, pair_statistic
 from .release import Everybody, simulated
 

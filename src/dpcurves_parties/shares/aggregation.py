@@ -21,14 +21,7 @@ from dpcurves.mechanisms.lazy_tree import noise_name
 from ..crypto.checked import DIGEST_SIZE
 from ..serving.messages import ProtocolAborted, opened
 from ..serving.two_servers import report_set
-from ..serving.two_servers.collection import (
-    CLOSES,
-    LARGEST_LISTING,
-    LARGEST_QUESTION,
-    Collection,
-    OfPeer,
-    derived,
-)
+from ..serving.two_servers.collection import CLOSES, LARGEST_LISTING, LARGEST_QUESTION, Collection, OfPeer, derived
 from ..serving.two_servers.kinds import Answer, Asked, TaskKind, require_set
 from ..serving.two_servers.report_set import public_key
 from ..serving.two_servers.store import Standing, Store
