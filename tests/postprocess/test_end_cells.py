@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpcurves.inference import crowded_ends
+from dpcurves.curves.result import crowded_ends
 
 DRAW = np.random.default_rng(11)
 N = 50_000

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from dpcurves.conversation import Evidence
-from dpcurves.inference.warning_signs import DEVIATIONS_OF_MISSING, missing_share
+from dpcurves.curves.result import DEVIATIONS_OF_MISSING, missing_share
 from dpcurves.laws import Family, IntervalSums, Noise, PathSums, Selection, Tier
 
 NOISE = Noise(Family.LAPLACE, Fraction(2))

@@ -15,11 +15,10 @@ from .moments import mean_intervals, positive_intervals, residual_envelope, shar
 from .quantiles import Bracket, PathQuantile, Weighed, bisected, cell_at, ends_at, inside, tail_bound
 from .rates import RocBand, population_roc_band, roc_band
 from .simulation import DRAWS, public_generator
-from .warning_signs import crowded_ends
 
 __all__ = [
     "DRAWS", "Band", "Bracket", "GroupCounts", "GroupNoise", "PathQuantile", "RocBand", "Sample", "Weighed",
-    "bisected", "cell_at", "crowded_ends", "dvoretzky", "ends_at", "hosmer_lemeshow", "inside", "interval",
+    "bisected", "cell_at", "dvoretzky", "ends_at", "hosmer_lemeshow", "inside", "interval",
     "mean_intervals", "mean_residuals", "monotone_hull", "population_band", "population_roc_band",
     "positive_intervals", "public_generator", "residual_envelope", "roc_band", "share_intervals",
     "simulated_p_value", "simultaneous_band", "simultaneous_errors", "tail_bound", "upper_quantile",
