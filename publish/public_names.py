@@ -21,7 +21,10 @@ KEPT = ROOT / "publish" / "names"
 
 def public(root: Path) -> dict[str, str]:
     """Each public name, with its signature: `Grid.nearest_edge` and `(values)`."""
-    loader = griffe.GriffeLoader(search_paths=[str(root / "src")])
+    sys.path.insert(0, str(root / "docs"))
+    from doctests import Doctests  # spells out the arguments that all questions in one call take
+
+    loader = griffe.GriffeLoader(search_paths=[str(root / "src")], extensions=griffe.Extensions(Doctests()))
     for each in sorted((root / "src").glob("dpcurves*/__init__.py")):
         loader.load(each.parent.name)
     loader.resolve_aliases()
