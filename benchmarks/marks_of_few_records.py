@@ -58,7 +58,7 @@ NEVER = 1e-12
 
 
 class Terms(NamedTuple):
-    """How much is measured.
+    """Effort of a run.
 
     Attributes:
         releases: Of each case.
@@ -231,7 +231,7 @@ def few_regime(terms: Terms) -> Iterator[Line]:
 
 @lru_cache
 def told(family: str, kind: str, records: int, releases: int) -> Mapping[tuple[str, str], Sequence[Told]]:
-    """All intervals that releases of one case give, by reading and whom they are for."""
+    """Intervals that releases of one case give, by reading and coverage."""
     found: dict[tuple[str, str], list[Told]] = {}
     for seed in range(releases):
         for each in interval_against_error.FAMILIES[family](Release(Case(kind, records, EPSILON), LEVEL, seed)):

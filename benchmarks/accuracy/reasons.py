@@ -12,7 +12,7 @@ UNKNOWN = "No reason is known."
 
 
 class Reason(NamedTuple):
-    """One entry of a file: of the entries that a line fits, the first one is its reason.
+    """An entry of a file: the first entry that fits a line is its reason.
 
     Attributes:
         regime: How the name of the line's regime begins.
@@ -38,6 +38,6 @@ def reason_of(regime: str, asked: str) -> str:
 
 @cache
 def reasons() -> tuple[Reason, ...]:
-    """All that the files say, in order."""
+    """Entries of both files, in order."""
     entries = [each for file in FILES for each in tomllib.loads(file.read_text(encoding="utf-8"))["reason"]]
     return tuple(Reason(**{**each, "asked": tuple(each.get("asked", ()))}) for each in entries)

@@ -53,7 +53,7 @@ SAID = (
     ("translate host name", "there is no such host: name one as in postgresql://reader@host/database"),
     ("timeout", f"it did not answer within {SECONDS_TO_CONNECT} seconds: are host, port and firewall right?"),
 )  # fmt: skip
-"""What libpq says, and what is said instead. The first that is found counts."""
+"""Texts of libpq, and the texts that replace them. The first that is found counts."""
 
 Result = TypeVar("Result")
 

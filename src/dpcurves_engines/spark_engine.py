@@ -29,7 +29,7 @@ from . import spark_batches, spark_sql
 # The connection to Spark Connect at a URL: encrypted off this machine, of its own, and given up in a bounded time.
 SECONDS_TO_CONNECT = 20
 PAUSES, LONGEST_PAUSE = 6, 5000
-"""How often, and for how many milliseconds at most, a server that went away is waited for: 20 seconds in all."""
+"""Retries, and the longest wait in milliseconds, for a server that went away: 20 seconds in all."""
 SILENCE, PATIENCE = 310_000, 20_000
 """Milliseconds until a silent server is asked whether it is there, and to its answer. (More often than every five
 minutes, Spark's own server closes the connection.)"""

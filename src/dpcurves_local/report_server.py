@@ -235,7 +235,7 @@ def _messages(form: Form, reports: bytes | memoryview) -> Iterator[tuple[bytes, 
 
 
 THREADS = 64
-"""How many wait for the disk at a time: they share one sync."""
+"""The most reports that wait for the disk together: they share one sync."""
 
 
 class Reception:

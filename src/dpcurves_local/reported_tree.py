@@ -22,13 +22,13 @@ from .tallied import Tallied
 MOST_CELLS = 2**20
 """Cells of all rows together: the tables of one level."""
 _LEVELS = {Read.CELLS: 10, Read.PREFIXES: 10, Read.AREA: 20}
-"""How many levels there are at most. The mean of a curve is told by coarse intervals: finer ones need few people."""
+"""The most levels. The mean of a curve is told by coarse intervals: finer ones need few people."""
 _TILTS = {
     Read.CELLS: (Fraction(1, 2), Fraction(1), Fraction(2)),
     Read.PREFIXES: (Fraction(1, 2), Fraction(1), Fraction(2)),
     Read.AREA: (Fraction(1, 2), Fraction(5, 8), Fraction(3, 4), Fraction(7, 8), Fraction(1)),
 }
-"""How many times as many people report about a level as about the one above it."""
+"""The ratio of people who report about a level to those of the level above it."""
 _FINE = 2**40
 _INDEX = 4
 """Octets of the longest index of a Hadamard response: some randomiser is always as short."""

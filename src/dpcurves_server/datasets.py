@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Schema check: a registered table has the columns and types that were declared. Reads the schema alone.
 PLACES = ("data", "table", "delimiter")
-"""What an error is about that speaks of where the records lie, and not of what is in them."""
+"""The argument of errors about where records lie, not about what is in them."""
 
 
 def _opened(data: object, delimiter: str, unit: Unit) -> Records:

@@ -42,7 +42,7 @@ def columns_from_json(stored: Any) -> tuple[Declared, ...]:
 
 MOST_ROWS = 1_000_000
 USUAL_ROWS = 10_000
-"""Where the number of units is private."""
+"""The number of units where it is private."""
 
 
 def dummy_table(columns: Sequence[Declared], rows: int, only: Collection[str] | None = None) -> pa.Table:

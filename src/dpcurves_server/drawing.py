@@ -12,7 +12,7 @@ from dpcurves.curves.result import Covered
 
 LEVEL = 0.95
 FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
-"""How a text begins that programs for tables of numbers work out as a formula."""
+"""First characters of texts that spreadsheets read as formulas."""
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 DRAWING = Lock()

@@ -16,7 +16,7 @@ LONGEST = 2000
 MODEL = "@"
 """Stands before the name of a model of the project, where a column of scores could be named."""
 Given = Mapping[str, Sequence[str]]
-"""What was typed into each field; some fields are there several times."""
+"""Typed values of each field; some fields are there several times."""
 
 
 @dataclass(frozen=True, slots=True)

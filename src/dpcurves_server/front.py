@@ -24,7 +24,7 @@ LARGEST = 2**22
 """Bytes of a body."""
 LARGEST_FILE = 2**25
 FILES = re.compile("/manage/[^/]+/synthetic")
-"""Where files are sent, by people who are asked who they are before anything is read."""
+"""Paths of uploads: their senders are authenticated before anything is read."""
 LONGEST_PATH = 2000
 NOTHING_ELSE = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 OF_PAGES = (

@@ -33,7 +33,7 @@ from dpcurves_parties.serving.messages import ProtocolAborted
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
 """By which tokens may be signed: with a key that the issuer alone has, whatever it announces."""
 SECONDS = 10
-"""How long the issuer is waited for."""
+"""Seconds that the issuer is waited for."""
 AT_ONCE = 4
 """People whom the issuer is asked about at a time: one that does not answer holds no more threads than these."""
 HOUR = 3600.0

@@ -21,7 +21,7 @@ LARGEST = 2**26
 """Octets of a table, packed."""
 SECONDS = 60
 REFUSED = 3
-"""How a process ends that says what is wrong with a table; any other end says that it can not be read."""
+"""Exit status of a process that says what is wrong with a table; any other says that it can not be read."""
 NO_TABLE = "a CSV or Parquet file is needed that can be read whole"
 _TURN = BoundedSemaphore(1)
 

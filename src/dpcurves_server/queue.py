@@ -33,7 +33,7 @@ STALE = 600
 """Seconds after which a claim counts no more, though nobody has seen its worker end."""
 MOST_DRAWN = 50
 LATER = "later"
-"""Who has a question that could not be counted, until it is tried again."""
+"""The owner of a question that could not be counted, until it is tried again."""
 WAITS = (0, 2, 10, 60, 600)
 """Seconds before a question that was paid is tried again where counting failed: a disk is full, an engine is away."""
 

@@ -219,7 +219,7 @@ class Tokens:
         return secret
 
     def all(self, who: Visitor) -> tuple[Token, ...]:
-        """One's own tokens, without their secrets."""
+        """Tokens of the visitor, without their secrets."""
         return self._archive.read(lambda connection: _tokens(connection, who.name))
 
     def take_back(self, who: Visitor, token: str) -> None:

@@ -35,9 +35,9 @@ from .synthetic import rows_of
 SEED = 1
 DUMMY, SYNTHETIC = "the dummy table", "the synthetic table"
 SKETCH, BESIDE = "sketch", "beside"
-"""What may be drawn."""
+"""Kinds of pictures."""
 Facts = Mapping[str, Any]
-"""What a picture is made from, but for the table: plain objects, and public or released."""
+"""Facts that a picture is made from, but for the table: plain objects, public or released."""
 MOST_SHADED = 1000
 """Cells of the finest grid whose sketch has a band: that of a finer one takes seconds."""
 _COMPARED = Recent[bool](1000)

@@ -27,7 +27,7 @@ from .synthetic import Synthetic
 
 MOST_KEPT, MOST_WAITING = 64, 128
 SECONDS = 600.0
-"""How long one picture may take, behind all others on a busy machine; then its process is ended, and another begins."""
+"""Seconds for one picture, behind all others on a busy machine; then its process is ended, and another begins."""
 NO_PICTURE = "it can not be drawn now; look again later"
 
 

@@ -126,7 +126,7 @@ RULES: Mapping[Right, Rule] = MappingProxyType(
         Right.AUDIT: lambda who, of: who.auditor,
     }
 )
-"""Who may do what, but for the machine, which may do all. A token is never good for more than its own project."""
+"""Rights of each role, but for the machine, which has all. A token is never good for more than its own project."""
 OF_TOKENS = frozenset(
     {
         Right.SEE_DATASETS, Right.SEE_PROJECT, Right.SEE_OWN_BUDGET, Right.ASK, Right.SEE_QUESTIONS,

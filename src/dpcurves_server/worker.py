@@ -18,7 +18,7 @@ PATIENCE = 0.2
 """Seconds between polls, where nobody says that there is something to do: so of what was charged nobody does."""
 
 STORE = frozenset({"ledger", "store"})
-"""What errors of the server's own database are named after."""
+"""The name in errors of the server's own database."""
 BEHIND = 10
 """Steps of niceness by which workers stand behind who serves."""
 

@@ -15,12 +15,16 @@ from numpy.typing import NDArray
 from dpcurves.arguments import Refused, make_whole
 from dpcurves.arrays import IntArray
 from dpcurves.conversation import (
+    ALL,
     Cells,
+    Evidence,
+    Grouped,
     Groups,
     Plan,
     Prefixes,
     Release,
     Setting,
+    Shares,
     Strategy,
     Table,
     UnsupportedQuery,
@@ -40,10 +44,10 @@ from dpcurves.queries import CountQuery, PartitionQuery, PrefixQuery, Query, Reg
 from dpcurves.queries.query import MOST_COUNTED
 from dpcurves.records import CountSource, tabulate
 from dpcurves.strategies import adaptively, at_once
+from dpcurves.strategies.ranks import SUMS_AFTER_A_LOOK, all_cells, looked, measured, quantiles_of, require_cuttable
 from dpcurves.trust.base import Answer, require
 
 from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, Messages, Roster, Turn, receipt_of, total
-from .strategies import groups_from_a_look
 
 RING = 2**64
 """Sums are integers modulo this."""
@@ -53,6 +57,11 @@ LINEAR_QUERIES = (CountQuery, SumQuery, PartitionQuery, RegionQuery)
 MOST_PRICE = 64
 """The most noise that is added, in units of a curator's variance."""
 LARGEST_DEVIATION = 2**50
+LOOK = 64
+"""Even intervals of a look: finer than where private cuts take over in crowded ones."""
+LOOK_SHARE = Fraction(1, 10)
+EVENLY = 0.02
+"""The share of the records that is taken to lie evenly, so that no group is of no width where noise hides records."""
 
 
 class SiteHolder(Protocol):
@@ -316,6 +325,28 @@ def _dearer(before: Law, after: Law) -> float:
     ends = len(grown)
     _changed(after, note)
     return max((new / old for old, new in zip(grown[:ends], grown[ends:], strict=True) if old > 0), default=1.0)
+
+
+def groups_from_a_look(workload: Groups, setting: Setting) -> Strategy[Grouped]:
+    """Groups of about equal size between quantiles of a noisy look at all scores; of few cells, all cells are counted.
+
+    Where small groups would be joined, there are as many groups as leave the least number of records in each, by the
+    look.
+
+    Formal guarantees: each turn is priced by itself, and what the second asks is a function of the first one's answer.
+    """
+    score = workload.score
+    if score.grid.cells <= LOOK:
+        return (yield from all_cells(workload, setting))
+    require_cuttable(score)
+    shares, ends, look = yield from looked(score, LOOK, LOOK_SHARE)
+    pieces = workload.groups
+    if workload.least is not None:
+        records = float(setting.adjacency.total or Evidence.of(look).unbiased[0].sum())
+        pieces = max(1, min(pieces, int(records / workload.least)))
+    cells = score.grid.cut(quantiles_of(shares, ends, pieces, EVENLY))
+    rest = Shares(Fraction(0), ALL - LOOK_SHARE - SUMS_AFTER_A_LOOK, SUMS_AFTER_A_LOOK)
+    return (yield from measured(replace(workload, shares=rest), cells, [look]))
 
 
 def turn_of(roster: Roster, plan: Plan, allotment: Allotment) -> Turn:

@@ -25,7 +25,7 @@ from dpcurves.privacy import EACH_RECORD, AddRemove, Neighbours, PrivacyLoss, Un
 from dpcurves.queries import CountQuery, PrefixQuery, Read
 from dpcurves_sites.secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, Messages, Signer, receipt_of
 from dpcurves_sites.site import Federation, Site, Terms
-from dpcurves_sites.trust import SecureSum, told, turn_of
+from dpcurves_sites.trust import ROOM, SecureSum, told, turn_of, within
 
 AGE = dp.Grid(0, 100, cells=64)
 ONE, TEN = PrivacyLoss.pure(1), PrivacyLoss.pure(10)
@@ -269,3 +269,17 @@ def test_a_site_that_comes_back_sends_the_same_bytes_and_refuses_a_second_list(t
     other = of.terms.model.turn(plan.query, PrivacyLoss.pure(2), of.terms.adjacency)
     with pytest.raises(ValueError, match="would make another one"):
         back.answer(other, allotment, KEYS, [])
+
+
+@pytest.mark.parametrize("sites", [2, 3, 100])
+@pytest.mark.parametrize("step", [1, 2**31, 2**70])
+def test_sums_that_are_cut_off_move_no_further_and_their_total_never_wraps(sites: int, step: int) -> None:
+    """Around both ends, around 0 and far outside: what a record of weight `step` adds, and what all sites have."""
+    room = ROOM // sites
+    around = [end + near for end in (-room, 0, room, 10**30, -(10**30)) for near in range(-3, 4)]
+    before = np.array(around, dtype=object)
+    cut, moved = within(before, sites), within(before + step, sites)
+    assert np.all(np.abs(moved - cut) <= step)
+    assert max(int(np.abs(cut).max()), int(np.abs(moved).max())) * sites <= ROOM <= 2**63 - ROOM
+    inside = np.abs(before) <= room
+    assert np.array_equal(cut[inside], before[inside].astype(np.int64))

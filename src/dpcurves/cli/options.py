@@ -289,7 +289,7 @@ def values_of(group: Any) -> dict[str, Any]:
 ACCOUNT = "The account in the ledger; needed if there are several."
 A_COLUMN = "A column of numbers."
 SIGN = "@"
-"""What stands before the file of a model, in the place of a column of scores."""
+"""The prefix of a file name of a model, in the place of a column of scores."""
 NO_GRID = "give --grid lower:upper:cells (or --edges, or --values); bounds are declared, never read off data"
 MOST_POINTS = 4000
 IN_NO_GROUP = "scores outside of the grid are counted apart here and lie in no group; leave --outside out"

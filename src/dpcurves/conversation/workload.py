@@ -20,7 +20,7 @@ Answer = TypeVar("Answer", covariant=True)
 Curve = TypeVar("Curve")
 
 Strategy: TypeAlias = Generator[Step, Release, Answer]
-"""How a trust model gets what is needed: step by step, and in the end the answer.
+"""Conversation of a trust model for a workload: steps, and in the end the answer.
 
 Formal guarantees: a pure function of the workload, of public facts and of the releases that it is sent. It ends
 whatever is sent, and the shares of its steps, of those that pay for different things, add up to 1.

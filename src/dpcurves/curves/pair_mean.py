@@ -137,10 +137,10 @@ class SimulatedCounts:
 
 
 ROUNDED = "values were rounded by chance to middles of cells: a cell also has some of what lies beside it"
-"""What a histogram says of itself that is told the middles of its cells, and no values between its edges."""
+"""The note of a histogram whose cells are taken for their middles."""
 MOST_CELLS = 2**12
 MOST_APART = 4.0
-"""Where the number of people who have a value is nearer to 0, in its standard deviations, no mean is known."""
+"""The least number of people with a value, in its standard deviations, from which on a mean is known."""
 
 
 def mean_of_cells(curve: Histogram, kernel_on: Callable[[FloatArray], Kernel]) -> UStatistic:

@@ -144,13 +144,13 @@ MOST_CELLS_OF_AXIS = 256
 DOUBTFUL = 0.1
 """The share of the records which the bounds may leave out, and from which on a note says so."""
 HARDLY_ANY = "nobody knows how many of them the bounds cover"
-"""What a note says where they may leave out as many as they were to cover."""
+"""The text of the note where bounds may leave out as many as they were to cover."""
 
 BOUNDS_OF_FEW = (
     f"turn 1 counts the records; bounds are shown with {float(MOST_SHARE):.0%} of the budget each, as for few "
     f"records, and get down to {float(LEAST_SHARE):.0%} each where it counts many"
 )
-"""What a plan says where the number of records is private."""
+"""The text of a plan where the number of records is private."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -444,7 +444,7 @@ SHARES = Shares(CUTS, COUNTS, SUMS, MERGES)
 LEVEL = 0.95
 """The default probability that the mean residual of a bin lies within the envelope if the model is right."""
 TOLERANCE = 0.05
-"""How far noise may move the mean residual of a bin, one standard deviation, before the bin is joined to the next."""
+"""Standard deviation of the mean residual of a bin by noise, above which the bin is joined to the next."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -165,9 +165,9 @@ def damage_refused() -> Iterator[None]:
 
 
 SEVERAL = "all intervals are for these records: a unit may have several of them, so nothing is said of the population"
-"""Where units are not single, independent records."""
+"""The refusal where units are not single, independent records."""
 EACH = "interval, each,"
-"""What intervals are called that cover one by one, not all at once."""
+"""The name of intervals that cover pointwise, not simultaneously."""
 MOST_SHADED = 2**16 + 1
 SCOPES: Mapping[str, bool] = MappingProxyType({RECORDS: False, POPULATION: True})
 """Whom intervals speak of, and whether that is the population."""
@@ -376,7 +376,7 @@ class _Words(Formatter):
 
 
 class Drawing(TypedDict):
-    """What every picture is drawn with: the statement below it, the axes, and what the legend calls it."""
+    """Arguments of every picture: the statement below it, the axes, and what the legend calls it."""
 
     privacy: PrivacyStatement
     ax: Axes | None

@@ -412,11 +412,11 @@ class GroupQuestion:
     model: str = "the model is taken as public"
 
     _SHARES: ClassVar[Shares]
-    """What cuts, counts and sums get of the loss."""
+    """Parts of the loss for cuts, counts and sums."""
     _NUMBERS: ClassVar[Numbers]
-    """How many groups there are, where that was not asked: as many as noise does not hide."""
+    """The number of groups, where that was not asked: as many as noise does not hide."""
     _MAY_LOOK: ClassVar[bool] = False
-    """Whether groups need not be of equal size, where their number was not asked: see `conversation.Groups`."""
+    """True where groups need not be of equal size if their number was not asked: see `conversation.Groups`."""
 
     def __post_init__(self) -> None:
         labels(self.label, self.pos_label, self.neg_label)

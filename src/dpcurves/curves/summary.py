@@ -32,7 +32,7 @@ DRAWS = 5000
 COUNT, SUM, MEAN, VARIANCE = "count", "sum", "mean", "variance"
 ALL_FOUR = COUNT, SUM, MEAN, VARIANCE
 READ = {1: (COUNT,), 2: (COUNT, SUM, MEAN), 3: ALL_FOUR, 4: ALL_FOUR}
-"""Which numbers are read from counts alone, with sums, with sums of squares, and with counts of some cells, too."""
+"""Statistics that are read from counts alone, with sums, with sums of squares, and with counts of some cells, too."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -273,7 +273,7 @@ LARGEST_BOUND = 1e100
 """The largest bound: squares of it, and sums of these, are doubles."""
 ONE_MOMENT = Fraction(1, 3), Fraction(2, 3)
 TWO_MOMENTS = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
-"""What counts, sums and sums of squares get of the loss."""
+"""Parts of the loss for counts, sums and sums of squares."""
 MOMENTS = {1: ONE_MOMENT, 2: TWO_MOMENTS}
 MOSTLY_VARIANCE = Fraction(5, 12), Fraction(5, 24), Fraction(1, 8)
 """Shares for a variance of many records, but for their count: sums, squares, and counts of some cells."""

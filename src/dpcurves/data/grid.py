@@ -109,7 +109,7 @@ WIDTH = "width="
 FORMS = "lower:upper:cells, as in 0:100:1024, or lower:upper:width=W, as in 0:120:width=5"
 
 MOST_LOG_ODDS = 700
-"""Where a probability is no more a double, the edges of a logistic grid have none to step by."""
+"""The largest logit whose probability is a double that the edges of a logistic grid can step by."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -479,7 +479,7 @@ class Grid:
 
 
 DOUBLINGS = 64
-"""How often a unit is doubled at most, where nobody says otherwise: 2**64 is 1.8e19."""
+"""The default of the most doublings of a unit: 2**64 is 1.8e19."""
 
 
 def doubling_grid(unit: float, doublings: int = DOUBLINGS, *, name: str = "unit") -> Grid:

@@ -193,9 +193,9 @@ def draw_between(
 
 
 RECORDS = "for these records"
-"""What an interval covers that knows of the noise alone."""
+"""Coverage of an interval by noise alone."""
 POPULATION = "for the population"
-"""What an interval covers that knows of the noise, and of how the records were drawn."""
+"""Coverage of an interval by noise and sampling."""
 DEEP, PALE = 0.34, 0.15
 UNNAMED = "_nolegend_"
 

@@ -34,7 +34,7 @@ NAMES = {dict: "an object", list: "a list", str: "a string", int: "an integer", 
 
 Rule = Mapping[str, Any]
 Fault = tuple[str, str]
-"""Where, and what is needed there."""
+"""The place of a fault, and the rule that is broken there."""
 
 
 SEVERAL = "curves"

@@ -209,7 +209,7 @@ THIN, THICK, WITHIN = 1.1, 5.0, 0.4
 """Widths of the bars of intervals for the population and for these records, and how pale the latter are."""
 APART = 0.2
 NUMBERS_ROOM = 0.36
-"""What part of the rows is left free above all numbers, for the legend."""
+"""The part of the rows that is left free above all numbers, for the legend."""
 
 
 def _bar_of(words: str) -> tuple[float, float]:

@@ -87,7 +87,7 @@ MOST_INTERVALS = 512
 NEARLY_NOTHING = 1e-9
 """Variance that a count is taken to have at least, as a part of the largest one: nested counts repeat others."""
 Told = tuple[int, int, float, float]
-"""What was measured: the cells from one to before another one, how many records they hold, and its variance."""
+"""A measurement: the first cell, the cell behind the last, the number of records, and its variance."""
 
 
 @dataclass(frozen=True, eq=False)

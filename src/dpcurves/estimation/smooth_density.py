@@ -38,7 +38,7 @@ AMPLITUDES = 0.1, 0.7, 4.0
 PILOT = 2.0
 """That of the rounds before, by which residuals are judged."""
 EXCESSES = 1.0, 2.0, 5.0, 15.0
-"""How many times more than by chance records scatter about the density, of which the likeliest is taken."""
+"""Ratios of the scatter of records about the density to that by chance, of which the likeliest is taken."""
 MOST_EXCESS = 2.0
 """A density tells little of data that scatter more."""
 NO_BETTER = 4.0

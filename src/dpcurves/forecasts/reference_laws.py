@@ -160,7 +160,7 @@ RESIDUALS = MappingProxyType(
 
 
 Hidden = tuple[Generator, int, float]
-"""What a regression is made up of: random numbers, how many records, and how strong the effect is."""
+"""Maker of a regression: random numbers, the number of records, and the size of the effect."""
 
 
 def _effect(strength: float) -> Callable[[Generator, int], Hidden]:

@@ -121,7 +121,7 @@ def _counted_once(records: Scored) -> CountSource:
 
 Columns = Mapping[str, Any]
 Half = Callable[[Any, bool], float]
-"""How far an interval of a curve reaches to a side, at `LEVEL`: for its records, or for the population."""
+"""Half width of an interval of a curve at `LEVEL`: for its records, or for the population."""
 LEVEL = 0.95
 """The level of intervals that are printed."""
 

@@ -146,13 +146,13 @@ class PriveletEstimator:
 
 
 FOR_SIZE = Fraction(1, 100)
-"""What part of the share counts all records, where that is private: a first grid that is a little off costs little."""
+"""The part of the share that counts all records, where that is private: a grid that is a little off costs little."""
 
 COARSE = Fraction(2, 5)
-"""What part of the rest counts the blocks; the others count their parts."""
+"""The part of the rest that counts the blocks; what is left counts their parts."""
 
 PER_PART = 2
-"""How many records a part is to hold, in scales of its noise."""
+"""Records that a part is to hold, in scales of its noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ def _divided(shape: tuple[int, ...], coarse: IntArray, parts: IntArray) -> IntAr
 
 
 FIRST_TURN, SECOND = Fraction(3, 10), Fraction(1, 5)
-"""What parts of the share count the first blocks, and those between them and the last ones."""
+"""Parts of the share that count the first blocks, and those between them and the last ones."""
 HALF_WAY = 2
 """The first blocks are as many halvings above single cells as this part of all is."""
 TOLERANCE = 1.0

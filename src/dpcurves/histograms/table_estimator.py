@@ -149,7 +149,7 @@ def epsilon_per_record(setting: Setting, share: Fraction) -> float:
 Releases = tuple[Release, ...]
 
 FOR_TOTAL = Fraction(1, 20)
-"""What part of the share one count of all records gets, where their number is private and has to be known."""
+"""The part of the share of one count of all records, where their number is private and has to be known."""
 
 FIRST = -1
 """The turn of that count."""

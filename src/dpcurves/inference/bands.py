@@ -285,7 +285,7 @@ def outermost(one: FloatArray, other: FloatArray) -> FloatArray:
 
 
 LEVELLED = 0.1
-"""What is added to ``F * (1 - F)`` where a deviation is judged: the more, the more alike the band is everywhere."""
+"""Added to ``F * (1 - F)`` where a deviation is judged: the larger, the more alike the band is everywhere."""
 RARE = 3.0
 """So many units are taken to lie beyond each point at the least: of as many there may be none to see."""
 

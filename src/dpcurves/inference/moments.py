@@ -49,7 +49,7 @@ def not_contradicted(  # noqa: PLR0917
 
 
 def _end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArray:
-    """Where, between a point that is inside and an end, the excess rises above 0; the end if it does not there."""
+    """The root of the excess between a point that is inside and an end; the end if there is none."""
     near, far = inside, end
     for _ in range(HALVINGS):
         middle = (near + far) / 2
@@ -270,7 +270,7 @@ class ReleasedMoments(NamedTuple):
 
     @property
     def less(self) -> Moments:
-        """What was released less noise."""
+        """The released values less noise."""
         found, noise = self
         square = None if found.square is None or noise.square is None else found.square - noise.square
         return Moments(found.records - noise.records, found.value - noise.value, square)

@@ -237,7 +237,7 @@ class HaarTensorSums(CountLaw):
 
     @property
     def rows(self) -> int:
-        """One: the table is flat."""
+        """A single row: the table is flat."""
         return 1
 
     @property

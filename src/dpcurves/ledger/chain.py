@@ -387,7 +387,7 @@ SEALED_APART = frozenset({"spent", "seal", "previous", "mac"})
 Result = TypeVar("Result")
 
 WAIT_SECONDS = 60
-"""How long a charge waits for others that charge."""
+"""Seconds that a charge waits for others that charge."""
 
 _ALONE = text("SELECT pg_advisory_xact_lock(:number)").bindparams(bindparam("number", type_=BigInteger))
 
@@ -498,7 +498,7 @@ AT_REST = 8
 KEPT = MappingProxyType(
     {"poolclass": QueuePool, "pool_size": AT_REST, "max_overflow": MOST - AT_REST, "pool_timeout": WAIT_SECONDS}
 )
-"""How an engine is made whose connections stay open."""
+"""Settings of an engine whose connections stay open."""
 
 
 class OfFile(sqlite3.Connection):

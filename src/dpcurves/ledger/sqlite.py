@@ -74,16 +74,16 @@ except ImportError:  # another system, where all ask at once
 
 ENDING = "-line"
 PATIENCE_SECONDS = 5
-"""How long nobody may be served before those who wait go on."""
+"""Seconds without any writer served, after which those who wait go on."""
 NEXT_SECONDS = 0.0003
-"""How often the next in line looks whether its turn has come."""
+"""Seconds between two looks of the next writer in the queue."""
 EACH_SECONDS = 0.001
-"""How much later those look who have others between them and their turn: nobody writes faster than that."""
+"""Seconds that each writer in between adds to a look: no write is faster."""
 MOST_SECONDS = 0.02
 
 _NUMBER = struct.Struct("=Q")
 _NEXT, _SERVED = 0, 8
-"""Where it is written which number comes next, and below which one nobody is waited for."""
+"""Offsets in bytes of the next number, and of the one below which no writer is waited for."""
 _LOCK = struct.Struct("hhqqi0q")  # the C structure `flock`
 _FIRST = 4096  # the byte of number 0: none that is locked is written
 _TRIES = 1000
@@ -185,15 +185,15 @@ class _Place:
 
 
 FOUNDING_SECONDS = 10
-"""How long a key may be there before its ledger is: whoever makes both has them ready, and gives them their names; but
-a disk may be slow to keep a name, and a process may stand still between the two."""
+"""Seconds that a key may be there before its ledger is: whoever makes both has them ready, and gives them their names;
+but a disk may be slow to keep a name, and a process may stand still between the two."""
 _POLL_SECONDS = 0.01
 _AT_ONE_MOMENT = "BEGIN"
 # IMMEDIATE takes the right to write before the first read. A transaction that reads first, and then wants to write, is
 # thrown out if another wrote in between, however long it would have waited.
 _ALONE = "BEGIN IMMEDIATE"
 Connect = Callable[[], Any]
-"""What makes a connection of `sqlite3`, which is more than SQLAlchemy asks of a driver's."""
+"""A function that opens a connection of `sqlite3`, which has more than SQLAlchemy asks of a driver's."""
 
 
 class FilePlace:

@@ -19,7 +19,7 @@ from .verification import Head, grant_of, head_of, require_grant, require_reache
 
 FIRST_TICK = 1
 PART = -1
-"""What marks answers to ticks: parts of questions are counted from 0."""
+"""The part number of answers to ticks: parts of questions are counted from 0."""
 _BLOCK = 1024  # bytes by which a sealed state grows: its length tells little of what it holds
 
 

@@ -76,7 +76,7 @@ def _noted(receipt: Receipt) -> Iterator[None]:
 
 
 Condition = Callable[[Connection], object]
-"""What is shown the transaction that charges, before anything is written: what it raises leaves nothing behind."""
+"""A check inside the transaction that charges, before anything is written: what it raises leaves nothing behind."""
 
 
 def always(connection: Connection) -> None:

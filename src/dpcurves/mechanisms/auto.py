@@ -31,7 +31,7 @@ DENSE = 1.5
 MOST_CONVOLVED = 2**16
 """Cells up to which a square root is worked out quickly."""
 UNEVEN = 4.0
-"""How many times more than by chance alone spread records may be uneven, in squared records."""
+"""The largest unevenness of spread records, in squared records, over that by chance alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ _PARTS = 1000
 _FINALISTS = 4
 _SEMIFINALISTS = 20
 _NEAR = 1.2
-"""How many times the least error a tree may have, before its shares are the best ones, and be compared further."""
+"""The largest error of a tree over the least one, before its shares are optimised, at which it is compared further."""
 
 
 class Shape(NamedTuple):

@@ -32,7 +32,7 @@ from .linear import PrefixSums, Spaced, allowed_for, draws, noise_for, plan_of_p
 
 
 LEAST_MISSING = Fraction(1, 3)
-"""What part of the loss the missing cell may use, at least, where a record may move there."""
+"""The least part of the loss for the missing cell, where a record may move there."""
 
 
 class Prices(NamedTuple):

@@ -338,7 +338,7 @@ STEPS: Mapping[str, Callable[[Any, tuple[Feature, ...]], tuple[Feature, ...]]] =
 
 MOST_TERMS = 10_000
 LARGEST = 1e300
-"""What the parts of a linear predictor add up to at the most, whatever a record holds."""
+"""The largest sum of the parts of a linear predictor, whatever a record holds."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -26,7 +26,7 @@ from .randomness import Randomness
 
 GUARD = 24
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 2**20), Fraction(64)
-"""What one answer of a person, or of a pair, may lose."""
+"""The largest loss of one answer of a person, or of a pair."""
 PRECISE = 256
 
 Bracket = tuple[int, int]
@@ -366,7 +366,7 @@ def error_bound(places: int, lengths: int) -> Fraction:
 
 
 WEIGHT_ERROR = Fraction(8, 2**52)
-"""How far the logarithm of a weight may be from that of what it stands for: three factors of 53 bits and three products
+"""The largest error of the logarithm of a weight: three factors of 53 bits and three products
 are rounded by a part of ``2**-53`` each."""
 
 

@@ -36,7 +36,7 @@ class Exactly:
 
 
 Ceiling = AtMost | Exactly | None
-"""What is known of the last point; None: nothing."""
+"""The constraint on the last point; None: there is none."""
 
 
 def steps_to(noisy: ArrayLike, points: int, ceiling: Ceiling) -> FloatArray:

@@ -59,9 +59,9 @@ COUNTING = Fraction(1, 100)
 FORMER_COUNTING = Fraction(1, 50)
 CUTS_SHARE = Fraction(1, 5)
 MOST_LEVELS = 8
-"""How often scores are halved by cuts, at most."""
+"""The most halvings of scores by cuts."""
 PARTS = 2
-"""How many cells each piece is counted in, so that less of the order of scores is hidden in ties: what these may hide
+"""Cells that each piece is counted in, so that less of the order of scores is hidden in ties: what these may hide
 falls as one over the number of cells, noise rises about as its logarithm."""
 FINER = Finer(least=6_000, cuts=Fraction(1, 10), parts=16, share=Fraction(1, 10))
 FEW, MANY = 64.0, 2000.0

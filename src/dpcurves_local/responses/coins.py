@@ -184,7 +184,7 @@ Rows = NDArray[np.uint64]
 _WORD = 64
 _HALFWORDS = 2**16
 _TRY, _LOOKED_UP = 12.0, 4.0
-"""How many octets of even coins take as long as to put one in or take it out, and as to look up an octet of coins."""
+"""Octets of even coins that take as long as to put one in or take it out, and as to look up an octet of coins."""
 _TRIES, _AT_ONCE = 32, 2**15
 _ONE, _TWO, _FOUR, _TOP = (np.uint64(shift) for shift in (1, 2, 4, 56))
 _PAIRS, _FOURS, _EIGHTS, _EACH = (np.uint64((2**64 - 1) // divisor) for divisor in (3, 5, 17, 255))

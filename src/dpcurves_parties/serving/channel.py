@@ -22,7 +22,7 @@ PATIENCE = 60.0
 """Seconds that an answer may take."""
 LARGEST_MESSAGE = 2**30
 EXPIRED = 10
-"""What OpenSSL calls a certificate that was valid once."""
+"""OpenSSL's code of an expired certificate."""
 
 
 @dataclass(repr=False)

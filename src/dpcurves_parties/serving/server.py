@@ -24,7 +24,7 @@ from .identity import require_valid
 from .messages import ProtocolAborted, leave_no_image
 
 PROTOCOL = "dpcurves-talk"
-"""What is agreed on, by ALPN, where a connection carries a talk."""
+"""The ALPN protocol name of a connection between servers that stays open."""
 PATIENCE = 60.0
 """Seconds that the other server may be silent."""
 LARGEST_MESSAGE = 2**28
@@ -180,7 +180,7 @@ class Door:
 
 
 Talks = Callable[[Line, bytes], object]
-"""What is done on a connection that the other server opened for a talk, given its certificate."""
+"""Handler of a connection that the other server opened, given its certificate."""
 PEER = "dpcurves.peer"
 """In a connection's scope: the certificate that the other side has proven, if any."""
 BACKLOG = 2048

@@ -25,7 +25,7 @@ BEGIN, SLOWEST = 10, 2**16
 
 
 async def refused(request: Request, error: Exception) -> Response:
-    """One line about what was wrong."""
+    """A response of one line: the error."""
     status = error.status if isinstance(error, ProtocolAborted) else 500
     return JSONResponse({"error": str(error)}, status)
 
@@ -68,7 +68,7 @@ def tell_operator(line: str) -> None:
 
 
 async def body_of(request: Request, most: int) -> bytes:
-    """What is said in a request. Raises `ProtocolAborted`: it has more than `most` bytes, or comes too slowly."""
+    """The body of a request. Raises `ProtocolAborted`: it has more than `most` bytes, or comes too slowly."""
     seconds = BEGIN + most / SLOWEST
     try:
         return await asyncio.wait_for(_read(request, most), seconds)

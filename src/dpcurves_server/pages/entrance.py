@@ -17,7 +17,7 @@ from .visits import Visit, to
 OUT, BACK = "/oidc", "/oidc/back"
 ERRAND = "__Host-dpcurves-errand"
 ERRAND_SECONDS = 600
-"""How long one may take at the issuer."""
+"""Seconds for signing in at the issuer."""
 
 
 def first(visit: Visit) -> Response:
@@ -78,7 +78,7 @@ def sign_out(visit: Visit) -> Response:
 
 
 def account(visit: Visit) -> Response:
-    """One's own account."""
+    """The account of the visitor."""
     return visit.page("account.html", who=visit.who, shortest=SHORTEST)
 
 

@@ -120,7 +120,7 @@ SAID = {
     "kept": "The model is kept. It stands wherever a column of scores could.", "back": "The token has ended.",
     "out": "You are signed out.", "again": "Sign in with the new password.",
 }  # fmt: skip
-"""What stands on the page after something was done, by the word in its address."""
+"""Messages on a page after an action, by the word in its address."""
 CSRF = "csrf"
 NOT_DRAWN = 202
 """The status that says: wait for the picture, and come again."""

@@ -15,7 +15,7 @@ from .windows import Intake, OpenWindows, Window
 Given = Mapping[str, Any] | None
 """A tuple, by the names of its fields; None: it could not be read."""
 POLL_SECONDS = 0.25
-"""How often the clock is looked at, at least, where nothing comes."""
+"""The longest wait between two looks at the clock, where nothing comes."""
 _WAITING = 2**16
 _FAILED = "it broke off (what it says is not shown: it may quote a tuple)"
 

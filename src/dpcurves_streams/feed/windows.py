@@ -125,7 +125,7 @@ class Dropped:
 
 
 FUTURE = 10 * 60 * 1_000_000
-"""How far, in microseconds, the clock of whoever sends tuples may be ahead of the one here, beside the grace."""
+"""The most microseconds that a sender's clock may be ahead of this one, beside the grace."""
 
 
 class OpenWindows:

@@ -32,13 +32,13 @@ LARGEST = 2**16 - 1
 LONGEST = 2**18
 """Ticks after which a group is closed, whatever they hold: products of lengths and sums fit into 64 bits."""
 NOTHING, JOIN, BEGIN, CLOSE = 0, 1, 2, 3
-"""What is still to be done with the value that came last."""
+"""State of the value that came last."""
 LENGTH, SUM, TOP, LAST, TASK, OPEN, THRESHOLD = range(7)
 """Columns of what is kept of each key: the group's length, sum and largest value; the last value and what is to be done
 with it; whether the group is open; and its noisy threshold."""
 COLUMNS = 7
 NUMBERS, SUMS, PLAIN = 0, 1, 2
-"""What is kept of each value of a group: trees of how many there are and of their sums; and how many, plainly."""
+"""State of a group, for each value: trees of how many there are and of their sums; and how many, plainly."""
 
 
 @compiled
@@ -129,7 +129,7 @@ KIND = "groups"
 LARGEST_SCALE = 2**50
 """So that thresholds and tests, of up to 2,000 times as much, stay far within 64 bits with all noise."""
 CHANGE = 2
-"""How far the deviation of a group moves by one tuple, at most: by less than this."""
+"""Sensitivity of the deviation of a group to one tuple: less than this."""
 
 
 class Workshop:

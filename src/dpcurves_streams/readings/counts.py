@@ -1,4 +1,4 @@
-"""How many tuples are in each state at every tick, and in aggregations of states; and smoothers of such counts."""
+"""Counts of tuples in each state, and in aggregations of states, at every tick; and smoothers of such counts."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from .question import Event, Jump, Low, StreamQuestion, row
 # Medians, means and squares of groups that grow by one value at a time: loops over public numbers.
 FIRST_PLACES = 64
 LENGTH, MEAN, SQUARES, MEDIAN = range(4)
-"""What is told of a group: how many values it has, their mean, the sum of squared distances from it, their median."""
+"""Summary of a group: the number of values, their mean, the sum of squared distances from it, their median."""
 
 
 class GroupsAtHand:

@@ -25,7 +25,7 @@ from ..queries import TickQuery
 LEVEL = 0.95
 """The level of intervals that are written and drawn where none is asked for."""
 STATED: Mapping[str, float | str] = MappingProxyType({"level": LEVEL, "covers": RECORDS})
-"""What is written beside them: they cover the noise, and nothing else."""
+"""The label of intervals: they cover the noise, and nothing else."""
 TINY = 1e-9
 _ROUNDING = 0.5
 """By so much an interval is wider on each side, for integers have no other quantiles."""
@@ -152,7 +152,7 @@ class TickNumbers(Protocol):
 
     @property
     def events(self) -> Mapping[str, BoolArray]:
-        """Whether each event has happened, by its name, (keys,)."""
+        """Masks of the events that have happened, by name, (keys,)."""
         ...
 
     @property

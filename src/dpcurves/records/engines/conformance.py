@@ -20,7 +20,7 @@ SPECIAL = (
     np.nan, -np.nan, np.inf, -np.inf, 1e308, -1e308, np.finfo(float).max, -np.finfo(float).max, np.finfo(float).tiny,
     5e-324, -5e-324, 0.0, -0.0, 2.0**31, 2.0**32, 2.0**53, 2.0**63, -(2.0**63), 2.0**64, 1e22, 0.1 + 0.2,
 )  # fmt: skip
-"""What breaks engines, besides edges."""
+"""Values that engines get wrong, besides edges."""
 SOME = 1000
 MOST_COUNTED = 2**22
 """Cells of a grid whose cells are counted; of finer ones only prefixes are."""

@@ -196,7 +196,7 @@ def units_in(rows: str, unit: Column, unit_place: int) -> str:
 PURPOSE = b"subsets of units"
 SUBSET = Axis("subset", Grid(0, 1, cells=1))
 SUBSET_COLUMN = Column("subset", Kind.NUMBERS, "subset", "NULL")
-"""How the number of the subset is read."""
+"""SQL that reads the number of the subset."""
 
 
 def subset_key(key: bytes) -> bytes:

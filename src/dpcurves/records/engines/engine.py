@@ -193,7 +193,7 @@ class Pieces:
 
 LOW_BITS = 31
 Amounts = Callable[[Grid, FloatArray], IntArray]
-"""What each value adds to its cell."""
+"""The weight of each value in its cell."""
 
 
 def offsets(half: int) -> Amounts:

@@ -131,7 +131,7 @@ WIDEST = 48
 FINEST = 6
 LARGEST_FACTOR = 63
 SPARED = Fraction(1, 200)
-"""What part of the range may be left empty before values are multiplied, to fill it better."""
+"""The part of the range that may be left empty before values are multiplied, to fill it better."""
 
 
 class _Scale(NamedTuple):

@@ -147,10 +147,10 @@ KENDALL = Kernel(
 AUC = Kernel(
     lambda x, y: sign(x.positive - y.positive) * sign(x.score - y.score), score=Unsigned(16), positive=Unsigned(1)
 )
-"""How well scores rank two classes: Kendall's of score and class, whose labels nobody sees. See `area`."""
+"""Rank agreement of scores and two classes: Kendall's of score and class, whose labels nobody sees. See `area`."""
 
 COLLISION = Kernel(lambda x, y: x.value == y.value, value=Unsigned(16))
-"""How often two people have the same value."""
+"""The chance that two people have the same value."""
 
 KERNELS = {"gini": GINI, "kendall": KENDALL, "auc": AUC, "collision": COLLISION}
 """By the names that the command line has for them."""

@@ -19,7 +19,7 @@ from ..law import PairAnswers, PairSum
 ROOM = 48
 """The circle of a sum has so many scales of the noise more than the sum needs."""
 PEOPLE, SERVERS = "pairs of people", "pairs of people, by two servers"
-"""Who works out what pairs say."""
+"""The parties that compute the answers of pairs."""
 
 
 class Noise(Enum):

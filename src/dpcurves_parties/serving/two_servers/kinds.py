@@ -123,7 +123,7 @@ class Asked:
 
 
 def closed_standing(task: SharedTask, message: bytes) -> Mapping[str, Any]:
-    """What a server told of a task that is closed. Raises `ProtocolAborted`: it is open, or of another version."""
+    """The statement of a server on a closed task. Raises `ProtocolAborted`: it is open, or of another version."""
     told = facts_of(message, "server", task=str, version=int, state=str, reports=int)
     if (told["task"], told["version"]) != (task.hash, VERSION):
         raise ProtocolAborted("server", "it is of another task or version", 502)
