@@ -228,6 +228,7 @@ class Sail:
         self._server.start(background=True)
         host, port = self._server.listening_address
         self.session: Any = SparkSession.builder.remote(f"sc://{host}:{port}").create()
+        assert self.session.version  # asked with all retries, for the server may listen a moment later
         self.session.client.set_retry_policies([DefaultPolicy(max_retries=1)])
 
     def kill(self) -> None:
