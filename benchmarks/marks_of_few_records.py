@@ -385,27 +385,30 @@ def nothing_known(terms: Terms) -> Iterator[Line]:
     yield _share("nothing known, an empty category of 300 records", "share with a count that can not be", outside)
 
 
-def levels(terms: Terms) -> Iterator[Line]:
-    """True nulls of every test on four kinds of data: how far shares of p-values are above their levels."""
-    options = Namespace(
-        only=tuple(levels_of_tests.TESTS), data=levels_of_tests.DATA, releases=20 * terms.releases, records=1_000,
-        epsilon="0.5", minutes=float("inf"),
-    )  # fmt: skip
-    with warnings.catch_warnings(action="ignore"):
-        rows = list(levels_of_tests.measured(options))
-    for test in dict.fromkeys(row.test for row in rows):
-        cases = [
-            Ratio(
-                f"{row.data}, {level:g}: {share:.3f}", (share - level) / (level * (1 - level) / row.releases) ** 0.5, 0
-            )
-            for row in rows
-            if row.test == test
-            for share, level in zip(row.shares, levels_of_tests.LEVELS, strict=True)
-        ]
-        worst = _worst(cases)
-        line = Line(f"level of a test, {test}", "most standard errors above a level", levels_of_tests.FAR, worst.value,
-                    1.0, worst.value, worst.case)  # fmt: skip
-        yield line._replace(releases=min(row.releases for row in rows if row.test == test))
+def levels(tests: Sequence[str]) -> Measure:
+    """True nulls of tests on four kinds of data: how far shares of p-values are above their levels."""
+
+    def measure(terms: Terms) -> Iterator[Line]:
+        options = Namespace(
+            only=tests, data=levels_of_tests.DATA, releases=20 * terms.releases, records=1_000, epsilon="0.5",
+            minutes=float("inf"),
+        )  # fmt: skip
+        with warnings.catch_warnings(action="ignore"):
+            rows = list(levels_of_tests.measured(options))
+        for test in dict.fromkeys(row.test for row in rows):
+            cases = [
+                Ratio(f"{row.data}, {level:g}: {share:.3f}", (share - level) / error, 0)
+                for row in rows
+                if row.test == test
+                for share, level in zip(row.shares, levels_of_tests.LEVELS, strict=True)
+                for error in [(level * (1 - level) / row.releases) ** 0.5]
+            ]
+            worst = _worst(cases)
+            line = Line(f"level of a test, {test}", "most standard errors above a level", levels_of_tests.FAR,
+                        worst.value, 1.0, worst.value, worst.case)  # fmt: skip
+            yield line._replace(releases=min(row.releases for row in rows if row.test == test))
+
+    return measure
 
 
 def forecast_of(kind: str) -> Measure:
@@ -485,7 +488,10 @@ TASKS: Mapping[str, Measure] = {
     "Kendall": kendall,
     "local model": local,
     "nothing known": nothing_known,
-    "levels of tests": levels,
+    "levels of tests": levels(
+        ("independence", "hosmer-lemeshow", "residuals", "two-samples", "log-rank"),
+    ),
+    "levels of comparisons": levels(("tables", "areas")),
     **{f"forecast of {kind}": forecast_of(kind) for kind in forecast_against_measured.KINDS},
 }  # fmt: skip
 
