@@ -1,4 +1,5 @@
-"""SENSITIVE. PostgreSQL and Spark as engines that count where records lie, held to count as DuckDB does."""
+"""SENSITIVE: exact counts pass here. PostgreSQL and Spark count where records lie; each session first checks on public
+rows that they count as DuckDB does."""
 
 from lazy_loader import attach_stub
 

@@ -99,7 +99,7 @@ def of_planned(who: Visitor, planned: Planned) -> dict[str, Any]:
 
 
 def of_model(model: Kept) -> dict[str, Any]:
-    """A model, without all that it is made of."""
+    """Facts on a stored model as JSON: its digest, name, owner and date, without its coefficients."""
     return {"digest": model.digest, "name": model.name, "person": model.person or None, "made_at": model.made_at}
 
 

@@ -1,4 +1,4 @@
-"""A few results that are kept, by a key that is small whatever they were made from."""
+"""A bounded cache of recent results, by short keys: the least recently used one goes first."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ OF_BUDGET = ("allowance", "budget")
 
 
 class Remote:
-    """A project of a verification server.
+    """Client of a verification server: it asks for one project, over HTTPS, under the project's budget.
 
     Args:
         url: Where the server is: ``https://host:port``.

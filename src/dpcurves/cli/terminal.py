@@ -62,7 +62,7 @@ class Undelivered(Named):
 
 
 class Kept(Exception):
-    """Failure after the charge: the answer is kept, and is free under the same request id."""
+    """Failure after the budget was charged: the answer is stored, and the same request id gives it again."""
 
     TOLD = "it is paid for: --request-id {} gives it again, for nothing"
 

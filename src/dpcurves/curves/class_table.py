@@ -1,4 +1,5 @@
-"""Released counts of two classes along scores, and single numbers that are read from them."""
+"""Released counts of positives and negatives along scores, which ROC, calibration and other curves share; and areas and
+other single numbers that are read from them."""
 
 from __future__ import annotations
 

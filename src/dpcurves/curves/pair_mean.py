@@ -1,4 +1,5 @@
-"""Means over all pairs of people: with the error of noise and of cells, and from counts of cells."""
+"""U-statistics: the mean of a kernel over all pairs of records, from noisy counts of cells, with the error of noise
+and that of cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Counts of two classes in cells of scores, and shares of positives, with what noise alone explains taken back."""
+"""Estimates from noisy counts of positives and negatives in cells of scores: counts, and shares of positives that are
+shrunk towards a smooth curve as far as noise alone explains their spread."""
 
 from __future__ import annotations
 

@@ -228,7 +228,7 @@ class Spread(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Sums over the records: of ones, of their values, of the squares of these; or the noise of such sums, (draws,).
+    """Noisy sums over the records of 1, x and x**2; or simulated noise of these sums, each of shape (draws,).
 
     Values lie between -1 and 1. Where squares were not released, `square` is None.
     """

@@ -1,4 +1,5 @@
-"""Kaplan-Meier and Nelson-Aalen curves from noisy counts, their wide cells, and the log-rank test."""
+"""Kaplan-Meier and Nelson-Aalen curves from noisy counts of events and censorings, the log-rank test, and bounds where
+the order of these inside a wide cell is not known."""
 
 from __future__ import annotations
 

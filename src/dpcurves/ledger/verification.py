@@ -80,7 +80,7 @@ Condition = Callable[[Connection], object]
 
 
 def always(connection: Connection) -> None:
-    """Charge, whatever else stands in the database."""
+    """No condition: the check before a charge that every state of the database passes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,7 @@ def median(counts: IntArray) -> int:
 
 
 def median_sensitivity(counts: IntArray, beta: float) -> float:
-    """SECRET: how far `median` moves when a record comes or goes, at most, smoothed over all tables; in half cells.
+    """SECRET: smooth sensitivity of `median` at these counts when a record comes or goes, in half widths of a cell.
 
     The largest ``exp(-beta * t)`` times the distance of two places of which one is the median or left of it, one the
     median or right of it, and with t records in between, the median among them (Nissim, Raskhodnikova and Smith 2007,

@@ -1,4 +1,5 @@
-"""Queries on a table, whatever it holds. Public."""
+"""Linear queries (counts of cells, sums, prefixes, regions): descriptions of what is counted, which hold no record and
+may be published."""
 
 from lazy_loader import attach_stub
 

@@ -1,4 +1,4 @@
-"""Regions of a whole table, and boxes of cells that are divided along each axis again and again."""
+"""Regions to be counted: the whole table, and boxes of cells that are divided again and again, as in a quadtree."""
 
 from __future__ import annotations
 

@@ -351,7 +351,7 @@ def _said(code: Emitter, at: tuple[Any, Any], key: Any, first: Any) -> list[tupl
 
 @cache
 def reading(lanes: int, words: int) -> Callable[..., None]:
-    """The loop that reads leaves: ``(keys, 2)`` to ``(keys, 2)``."""
+    """The compiled loop that adds up a key's leaves at all points: two 64-bit words for each key."""
     groups, width = GROUPS, GROUPS * lanes
 
     def read(leaves: Any, corrections: Any, blocks: Any, wide: Any, single: Any) -> None:

@@ -1,4 +1,5 @@
-"""SECRET, its key. The relay server of one task of people in pairs: its storage, and the opening of answers."""
+"""The relay server of one task in which people compute kernels in pairs: it stores their encrypted messages, and
+decrypts the noisy sum with its SECRET key."""
 
 from __future__ import annotations
 

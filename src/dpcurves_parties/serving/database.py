@@ -19,7 +19,7 @@ Work = Callable[[Connection], Result]
 
 
 class ServerDatabase:
-    """The database at a URL, as durable as a ledger.
+    """A server's database at a URL (SQLite or PostgreSQL): what is committed is on disk before an answer leaves.
 
     Attributes:
         database: The ways into it.

@@ -162,7 +162,7 @@ PUBLIC, SEALING, PROOF, CERTIFICATE = "server.json", "sealing.key", "tls.key", "
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server of a task, as everybody knows it.
+    """Public facts on a server of a task: its address, encryption key and certificate.
 
     Attributes:
         url: Where it answers: ``https://host:port``.

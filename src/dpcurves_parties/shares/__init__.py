@@ -1,4 +1,4 @@
-"""Counts of two servers, neither of which has to be trusted alone: the task, its service, and analysts."""
+"""Noisy counts by two servers that hold secret shares of each report: the task document, the servers, and clients."""
 
 from ..serving.identity import Server
 from ..serving.messages import ProtocolAborted

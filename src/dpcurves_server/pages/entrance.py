@@ -34,7 +34,7 @@ def asked_in(visit: Visit) -> Response:
 
 
 def sign_in(visit: Visit) -> Response:
-    """Begin a session."""
+    """Check the name and password of the sign-in form, and answer with a session cookie, or with the form again."""
     try:
         signed = visit.gate.sessions.sign_in(
             visit.typed("name"), "".join(visit.form.get("password", ())), visit.address

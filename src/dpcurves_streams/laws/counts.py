@@ -189,7 +189,7 @@ class NodeEstimates:
 
 @dataclass(frozen=True, slots=True)
 class PrunedCounts(TickLaw):
-    """Each tick releases for each aggregation whether it was divided (1), and then a count for each node.
+    """Law of a pruned tree: in each tick, for each inner node whether it was divided (1), then a count for each node.
 
     A node is counted if all around it were divided and it is not; other nodes have a 0 there.
 

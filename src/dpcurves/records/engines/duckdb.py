@@ -185,7 +185,7 @@ def pads(key: bytes) -> dict[str, bytes]:
 
 
 def units_in(rows: str, unit: Column, unit_place: int) -> str:
-    """SQL for the number of units, where the rows without a unit count as one."""
+    """SQL for the number of protected units (people, say): distinct names, and one more if any row has none."""
     named = f"SELECT {unit.unit.format(called(unit_place))} AS unit FROM {rows}"
     return f"SELECT count(DISTINCT unit) + CAST(count(*) > count(unit) AS BIGINT) FROM ({named})"
 

@@ -38,7 +38,7 @@ def scalar(randomness: Octets) -> bytes:
 
 
 def times_base(exponent: bytes) -> bytes:
-    """The generator, as many times."""
+    """Scalar multiple of the generator of ristretto255."""
     found: bytes = sodium().crypto_scalarmult_ristretto255_base(exponent)
     return found
 

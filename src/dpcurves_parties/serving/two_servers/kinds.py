@@ -151,7 +151,7 @@ def require_set(message: Mapping[str, Any], named: Mapping[str, object], rule: s
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
-    """Response: numbers for the thresholds asked, from one set of reports. From the other server: SECRET halves.
+    """Response to a query: a noisy count for each threshold, from one set of reports. Between servers: SECRET shares.
 
     `dropped` of the reports were not counted: they failed the servers' check. `commitments` to the noise in them are
     named between the servers alone.
@@ -198,7 +198,7 @@ class Sharing(Protocol):
 
 
 class SharedTask(TaskDocument, ABC):
-    """Task whose records are shared between two servers, whatever is computed from the shares.
+    """Base class of tasks whose records are secret-shared between two servers; a subclass says what they compute.
 
     Attributes:
         name: Name for people to read.
