@@ -220,7 +220,7 @@ class _Model(NamedTuple):
         sampling = self._sampling(expected)
         kept = cho_solve(factor, sampling).T  # which part of a difference from what is expected is no noise
         places = at + solve_triangular(curved.T, draws.T).T
-        drawn = np.array([self._expected(usual + basis @ place)[0] for place in places])
+        drawn = self._counts(usual + np.array([basis @ place for place in places]))
         counts = drawn + (self.found - drawn) @ kept.T
         before = np.tril(np.ones((blocks, blocks)), -1)
         gone, left = np.hstack([before, before]), (sampling - kept @ sampling)[:-1, :-1]
@@ -228,24 +228,32 @@ class _Model(NamedTuple):
         shares = counts[:, :-1].reshape(len(draws), 2, blocks)
         return _Fitted(-self._cost(factor, expected, at) - determinants, drawn.sum(axis=1), shares, deviation)
 
+    def _counts(self, logs: FloatArray) -> FloatArray:
+        """Expected counts from log hazards of both kinds and the logarithm of the records, along the last axis."""
+        blocks = len(self.found) // 2
+        hazards = np.exp(np.clip(logs[..., :-1], *RANGE)).reshape(*logs.shape[:-1], 2, blocks)
+        both = hazards.sum(axis=-2)
+        fallen = np.concatenate([np.zeros((*logs.shape[:-1], 1)), np.cumsum(both, axis=-1)], axis=-1)
+        left = self.first * np.exp(np.clip(logs[..., -1:], -2, 2) - fallen)
+        gone = (left[..., :-1] * -np.expm1(-both))[..., None, :] * (hazards / both[..., None, :])
+        return np.concatenate([gone.reshape(*logs.shape[:-1], 2 * blocks), left[..., -1:]], axis=-1)
+
     def _expected(self, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Expected counts, and their derivatives by log hazards of both kinds and by the logarithm of the records."""
         blocks = len(self.found) // 2
-        died, censored = np.exp(np.clip(logs[:-1], *RANGE)).reshape(2, blocks)
-        both = died + censored
+        hazards = np.exp(np.clip(logs[:-1], *RANGE)).reshape(2, blocks)
+        both, expected = hazards.sum(axis=0), self._counts(logs)
         left = self.first * np.exp(np.clip(logs[-1], -2, 2) - np.append(0.0, np.cumsum(both)))
         stay, leave = np.exp(-both), -np.expm1(-both)
-        parts = died / both, censored / both
-        counts = [left[:-1] * leave * part for part in parts]
-        expected = np.concatenate([*counts, left[-1:]])
         earlier = np.tril(np.ones((blocks, blocks)), -1)
         slopes = np.zeros((len(expected), len(expected)))
-        for column, hazard in enumerate((died, censored)):
+        for column, hazard in enumerate(hazards):
             across = slice(column * blocks, (column + 1) * blocks)
-            for row, part in enumerate(parts):
+            for row, of_row in enumerate(hazards):
+                part = of_row / both
+                counts = expected[row * blocks : (row + 1) * blocks, None]
                 own = left[:-1] * (stay * part + leave * ((row == column) - part) / both)
-                block = np.diag(own * hazard) - earlier * counts[row][:, None] * hazard
-                slopes[row * blocks : (row + 1) * blocks, across] = block
+                slopes[row * blocks : (row + 1) * blocks, across] = np.diag(own * hazard) - earlier * counts * hazard
             slopes[-1, across] = -left[-1] * hazard
         slopes[:, -1] = expected
         return expected, slopes
