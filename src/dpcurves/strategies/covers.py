@@ -46,8 +46,7 @@ def inside(query: CoverageQuery) -> BoolArray:
 
 def excess(query: CoverageQuery) -> FloatArray:
     """Weights of cells, (intervals, cells): by how many records each interval has more than the share of all."""
-    found: FloatArray = inside(query) - float(query.coverage)
-    return found
+    return np.subtract(inside(query), float(query.coverage), dtype=np.float64)
 
 
 def error_of(release: Release, query: CoverageQuery, beta: float) -> float:
