@@ -198,10 +198,9 @@ class SiteAgent:
             self._tell(str(error))
             sleep(PAUSE)
         except Named as error:  # refusals of all kinds: one line, without a value of a record
-            self._refuse(name, str(error))
+            self._refuse(name, *told_outside(error))
         except Exception as error:  # what it says may quote a record, and its kind may depend on one
-            self._tell(f"failed: {type(error).__name__}")
-            self._refuse(name, "site: it failed, and tells nothing else")
+            self._refuse(name, f"it failed ({type(error).__name__})", "site: it failed, and tells nothing else")
 
     def _require_approved(self, asked: AskedTurn, plan: Plan) -> None:
         """Show the officer each turn, and ask once for all turns of a question.
@@ -219,10 +218,17 @@ class SiteAgent:
         if not self._decided[decided]:
             raise ProtocolAborted("question", "it was not approved", 403)
 
-    def _refuse(self, name: str, line: str) -> None:
-        self._tell(f"refused: {line}")
+    def _refuse(self, name: str, here: str, outside: str) -> None:
+        self._tell(f"refused: {here}")
         with suppress(ProtocolAborted):
-            self._line.post(f"turns/{name}/refused", line.encode())
+            self._line.post(f"turns/{name}/refused", outside.encode())
+
+
+def told_outside(error: Named) -> tuple[str, str]:
+    """A refusal as it is told in the house, and outside: which columns a site has, and of which kind, stays in it."""
+    if error.argument != "column":
+        return str(error), str(error)
+    return str(error), f"column: {error.given or 'one'!r} can not be counted at this site"
 
 
 class TurnOver(ProtocolAborted):

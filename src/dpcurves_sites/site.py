@@ -27,6 +27,8 @@ from .secure_sum import KEYS, Roster, Signer, Turn, Vector
 from .trust import SecureSum, turn_of
 
 Curve = TypeVar("Curve")
+TASK = 16
+"""Digits of a task's hash in the request of a charge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,7 @@ class Site:
         records = self._opened()
         for plan in plans:
             records.check(plan.query.axes)
-        if self._ledger.granted(self._dataset, f"{request}/0") is None:
+        if self._ledger.granted(self._dataset, self._charged_as(request, 0)) is None:
             left = self._ledger.balance(self._dataset).left
             prices = {plan.query.paid_as: left.currency.price(plan.loss).billionths for plan in plans}
             self._require_left(Amount(left.currency, sum(prices.values())), left, "this question")
@@ -193,15 +195,19 @@ class Site:
         thing = plan.query.paid_as
         return self._ledger.charge(
             self._dataset, allotment.loss, purpose=f"a secure sum: {plan.made_by}",
-            request=_request(allotment), units=self._units,
-            binding=fingerprint(thing, allotment.loss, self._terms.adjacency, self._dataset),
+            request=self._charged_as(allotment.request, allotment.part), units=self._units,
+            binding=fingerprint(thing, allotment.loss, self._terms.adjacency, self._dataset, self.roster),
         )  # fmt: skip
 
     def _require_paid(self, allotment: Allotment) -> None:
         """Refuse what could not be paid, before any site counts."""
-        if self._ledger.granted(self._dataset, _request(allotment)) is None:
+        if self._ledger.granted(self._dataset, self._charged_as(allotment.request, allotment.part)) is None:
             left = self._ledger.balance(self._dataset).left
             self._require_left(left.currency.price(allotment.loss), left, "this turn")
+
+    def _charged_as(self, request: str, part: int) -> str:
+        """The request of a charge. It names the task: in another one, noise is drawn anew, and is paid for anew."""
+        return f"{self.roster.task.hex()[:TASK]}/{request}/{part}"
 
     def _require_left(self, needed: Amount, left: Amount, what: str) -> None:
         if needed.billionths > left.billionths:
@@ -233,10 +239,6 @@ class Site:
             raise Refused("units", f"{self._units} were promised in public; the table has another number of units")
         if terms.most_rows is not None and used_rows(records, terms.columns, terms.unit) > terms.most_rows:
             raise Refused("most_rows", f"at most {terms.most_rows} records were promised; the table has more")
-
-
-def _request(allotment: Allotment) -> str:
-    return f"{allotment.request}/{allotment.part}"
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -113,7 +113,8 @@ class SecureSum:
     payment have the same noise in blocks that they share; were another site left out of one of them, their difference
     would show that site's block with one share of noise. So they need all sites.
 
-    *Assumed*: a site counts its own records and no others, and tells the truth: it can move sums by any amount.
+    *Assumed*: a site counts its own records and no others, and tells the truth: it can move sums by any amount. How
+    long it takes to count, and to draw, is not hidden from the coordinator.
 
     Attributes:
         INSTEAD: Advice to a caller whose session would open all records.

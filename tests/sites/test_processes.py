@@ -83,11 +83,14 @@ def test_sites_answer_together_and_the_same_request_again_alike(five: Federated)
 def test_what_a_site_can_not_answer_ends_the_turn_in_its_words(five: Federated) -> None:
     before = spent(five)
     with five.analyst(2) as analyst:
-        with pytest.raises(ProtocolAborted, match=r"turn: site 'airline \d'.*height"):
+        with pytest.raises(
+            ProtocolAborted, match=r"site 'airline \d': column: 'height' can not be counted at this site$"
+        ):
             analyst.ask(dp.HistogramQuestion("height", AGE), ONE)
         with pytest.raises(ProtocolAborted, match="has epsilon"):
             analyst.ask(BINS, PrivacyLoss.pure(1000))
     assert spent(five) == before
+    assert any("'height' is not in the data, which has 'age'" in five.log(f"s{number}") for number in range(5))
 
 
 @pytest.mark.parametrize(
@@ -169,10 +172,10 @@ def test_all_that_a_curious_coordinator_saw_holds_no_count(five: Federated) -> N
     last = {key: vector for key, vector in kept_vectors(five).items() if len(vector) == len(curve.evidence.values)}
     (turn,) = {turn for turn, _ in last}
     own = [last[turn, number] for number in range(5)]
-    assert sum(own).tolist() == list(curve.evidence.values)
+    assert np.sum(own, axis=0).tolist() == list(curve.evidence.values)
     subsets = [list(some) for size in range(1, 6) for some in combinations(range(5), size)]
     for some in subsets:
-        added = sum(own[number] for number in some)
+        added = np.sum([own[number] for number in some], axis=0)
         exact = np.histogram(np.concatenate([five.ages[number] for number in some]), 16, (0, 100))[0]
         for vector in (added, exact):
             for start in range(13):

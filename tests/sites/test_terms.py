@@ -21,7 +21,7 @@ from dpcurves_parties.serving.identity import Server
 from dpcurves_parties.serving.task_document import Role
 from dpcurves_sites.approval import Approved, ApprovedList, fingerprint_of
 from dpcurves_sites.columns import Holds, schema_of
-from dpcurves_sites.site import Site
+from dpcurves_sites.site import Federation, Site
 from dpcurves_sites.task import FederationTask, Member
 from dpcurves_sites.trust import SecureSum
 
@@ -202,3 +202,19 @@ def test_a_site_without_any_record_adds_noise_like_the_others() -> None:
     curve = of.federation.ask(dp.HistogramQuestion("age", AGE), TEN)
     assert abs(curve.count.sum() - 800) < 60
     assert left(of) == ["epsilon 10"] * 3
+
+
+def test_the_same_request_in_another_task_is_paid_for_again() -> None:
+    """Its noise is drawn anew: for nothing it would be a second release."""
+    one, question = made(SecureSum(3, 1)), dp.HistogramQuestion("age", AGE)
+    first = one.federation.ask(question, ONE, "r")
+    roster = one.terms.model.roster(b"u" * 32, one.terms.roster.keys)
+    terms = replace(one.terms, roster=roster)
+    sites = [
+        Site(terms, site._kept._signer, one.tables[n], one.ledgers[n], "flights") for n, site in enumerate(one.sites)
+    ]
+    second = Federation.here(terms, sites).ask(question, ONE, "r")
+    assert second.count.tolist() != first.count.tolist()
+    assert left(one) == ["epsilon 2"] * 3
+    assert Federation.here(terms, sites).ask(question, ONE, "r").count.tolist() == second.count.tolist()
+    assert left(one) == ["epsilon 2"] * 3
