@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -13,13 +12,16 @@ from typer import Argument, Option
 from dpcurves.cli.accounts import require_lasting
 from dpcurves.cli.app import Group, Provided
 from dpcurves.cli.options import Price, Promise, SourceOptions, chosen, whole
-from dpcurves.cli.terminal import Misuse, say, terminal, waiting
+from dpcurves.cli.terminal import Misuse, say, terminal
+
+from .asking import AskTerms, FederationFile, PlanTerms, statement, through
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dpcurves.cli.options import Command
 
-    from .remote import Approved
-    from .task import FederationTask
+    from .approval import Approved
 
 
 @dataclass(frozen=True)
@@ -51,20 +53,20 @@ class Sites:
         str, Option(help="The most sites that hold records of one unit: the noise grows with it.", metavar="K")
     ] = "1"
     analysts: Annotated[str, Option(help="How many analysts there are.", metavar="N")] = "1"
+    columns: Annotated[
+        str | None,
+        Option(
+            help="The columns that each site has to hold, and that questions may ask of: age:number,sex:category.",
+            metavar="NAME:KIND,...",
+        ),
+    ] = None
+    most_rows: Annotated[
+        str | None,
+        Option(
+            help="The most records that each site says it has: sites check it at home, nothing proves it.", metavar="N"
+        ),
+    ] = None
     name: Annotated[str, Option(help="A name for people to read.", metavar="NAME")] = "federation"
-
-
-@dataclass(frozen=True)
-class FederationFile:
-    """Option for the task document."""
-
-    task: Annotated[str, Option(help="The task document.", metavar="FILE")]
-
-    def read(self) -> FederationTask:
-        """The task."""
-        from .task import FederationTask
-
-        return FederationTask.read(self.task)
 
 
 @dataclass(frozen=True)
@@ -88,23 +90,54 @@ class AtHome:
     ticket: Annotated[str, Option(help="Its ticket: owner-1 for the first site of the task, ...", metavar="FILE")]
     ledger: Annotated[str, Option(help="Its ledger: sqlite:///budget.db, or postgresql+psycopg://...", metavar="URL")]
     dataset: Annotated[str, Option(help="The name of its account.", metavar="NAME")] = "data"
-    approve: Annotated[
-        str, Option(help="all: every question is answered; ask: somebody says yes to each.", metavar="HOW")
-    ] = "all"
-
-
-@dataclass(frozen=True)
-class Asking:
-    """Options of an analyst."""
-
-    question: Annotated[
-        str, Argument(metavar="QUESTION", help="In JSON, or a file of it: {'ask': 'cdf', 'column': 'age', ...}.")
-    ]
-    ticket: Annotated[str, Option(help="The analyst's ticket; its key lies beside it.", metavar="FILE")]
-    out: Annotated[str | None, Option(help="Where the curve is written, in JSON: a new file.", metavar="FILE")] = None
-    request: Annotated[
-        str | None, Option(help="An id: the same question under it is answered the same, for nothing.", metavar="ID")
+    column: Annotated[
+        list[str] | None,
+        Option(
+            help="A column that is called otherwise in DATA, as in age=years; may be given again.", metavar="NAME=OWN"
+        ),
     ] = None
+    approve: Annotated[
+        str,
+        Option(
+            help="all: every question is answered; ask: somebody says yes to each; list: those of --approved are.",
+            metavar="HOW",
+        ),
+    ] = "all"
+    approved: Annotated[
+        str | None,
+        Option(
+            help="Approved questions, a JSON list: each with question (or fingerprint), and the most epsilon or rho.",
+            metavar="FILE",
+        ),
+    ] = None
+    patience: Annotated[
+        str,
+        Option(
+            help="How long it waits in a turn for other sites, before it sees what else is asked.", metavar="SECONDS"
+        ),
+    ] = "600"
+
+    def approval(self) -> Callable[[Approved], bool]:
+        """Who says yes to a question."""
+        from .approval import ApprovedList
+
+        if self.approve == "list":
+            if self.approved is None:
+                raise Misuse("approved", "name the file of approved questions")
+            return ApprovedList(Path(self.approved))
+        if self.approved is not None:
+            raise Misuse("approve", "list is needed where a file of approved questions is named")
+        return chosen("approve", self.approve, {"all": lambda asked: True, "ask": _approved})
+
+    def names(self) -> dict[str, str]:
+        """Names of columns in the table, by those in questions."""
+        found: dict[str, str] = {}
+        for each in self.column or []:
+            name, sign, own = each.partition("=")
+            if not sign or not name or not own or name in found:
+                raise Misuse("column", f"each once, as in age=years, is needed, got {each!r}")
+            found[name] = own
+        return found
 
 
 def join(site: SiteFolder) -> None:
@@ -127,6 +160,7 @@ def found(sites: Sites, promise: Promise, price: Price) -> None:
     """
     from dpcurves_parties.serving.identity import read_server
 
+    from .columns import schema_of
     from .task import Member, found_federation
     from .trust import SecureSum
 
@@ -139,6 +173,8 @@ def found(sites: Sites, promise: Promise, price: Price) -> None:
         members, model, Path(sites.out), Path(sites.tickets), name=sites.name, neighbours=promise.neighbours(),
         unit=promise.protected(), budget=price.loss(), coordinator=read_server(Path(sites.coordinator)),
         analysts=whole("analysts", sites.analysts),
+        columns=None if sites.columns is None else schema_of(sites.columns),
+        most_rows=None if sites.most_rows is None else whole("most-rows", sites.most_rows),
     )  # fmt: skip
     say(terminal(), *statement(task))
 
@@ -181,54 +217,24 @@ def site(source: SourceOptions, file: FederationFile, home: AtHome) -> None:
     number = next((place for place, each in enumerate(task.members) if each.key == public), None)
     if number is None:
         raise Misuse("key", "it is of no site of this task")
-    approve = chosen("approve", home.approve, {"all": lambda asked: True, "ask": _approved})
+    approve, patience = home.approval(), whole("patience", home.patience)
     console = terminal()
     held = Site(
         task.terms, Signer(number, key), source.records(), Ledger.open(home.ledger), home.dataset,
-        delimiter=source.delimiter,
+        delimiter=source.delimiter, columns=home.names(),
     )  # fmt: skip
     ticket = Ticket.read(home.ticket, Role.OWNER)
     say(console, *statement(task))
-    SiteAgent(task, held, key, ticket, approve=approve, tell=lambda line: say(console, line)).run()
+    agent = SiteAgent(task, held, key, ticket, approve=approve, tell=lambda line: say(console, line), patience=patience)
+    agent.run()
 
 
 def _approved(asked: Approved) -> bool:
-    """Show an officer the question, its price and what will leave the house."""
-    say(
-        terminal(), f"asked: {asked.question}", f"price: {asked.loss} in all, {asked.plan.loss} this turn",
-        f"leaves the house: {asked.plan.law.size} masked numbers, {asked.plan.made_by}",
-    )  # fmt: skip
-    return input("answer? yes or no: ").strip().lower() == "yes"
-
-
-def ask(asking: Asking, file: FederationFile, price: Price) -> None:
-    """Ask all sites of a task a question; its curve is printed as one line, and written in JSON.
-
-    Example: dpcurves federation ask '{"ask": "cdf", "column": "age", "grid": "0:100:64"}' --task task.json
-    --ticket tickets/analyst-1 --epsilon 1
-    """
-    from dpcurves.curves.question_json import question_from_json
-    from dpcurves_parties.serving.identity import write_public
-    from dpcurves_parties.serving.task_document import Role, Ticket
-
-    from .remote import RemoteFederation
-    from .task import read_key
-
-    task, ticket = file.read(), Path(asking.ticket)
-    text = asking.question if asking.question.lstrip().startswith("{") else Path(asking.question).read_text("utf-8")
+    """Ask an officer; who is not there has not said yes."""
     try:
-        question = question_from_json(json.loads(text))
-    except json.JSONDecodeError:
-        raise Misuse("question", "JSON is needed, or a file of it") from None
-    key = read_key(ticket.with_name(f"{ticket.name}.key"))
-    with (
-        RemoteFederation(task, Ticket.read(ticket, Role.ANALYST), key) as federation,
-        waiting("the sites count"),
-    ):
-        curve = federation.ask(question, price.loss(), asking.request)
-    if asking.out is not None:
-        write_public(Path(asking.out), curve.to_json())
-    say(terminal(), repr(curve), f"trust: {curve.privacy.trust}", ASSUMED)
+        return input("answer? yes or no: ").strip().lower() == "yes"
+    except EOFError:
+        return False
 
 
 def status(file: FederationFile) -> None:
@@ -244,25 +250,19 @@ def status(file: FederationFile) -> None:
     say(terminal(), *statement(task), f"signed by {len(said['signed'])} of {said['sites']}: {signed}")
 
 
-ASSUMED = "Assumed: each site counts its own records and tells the truth; it could move sums by any amount"
-
-
-def statement(task: FederationTask) -> tuple[str, ...]:
-    """Lines for people."""
-    model, roster = task.model, task.terms.roster
-    return (
-        f"Task {task.name!r} of {', '.join(member.name for member in task.members)}; its hash is {task.hash}",
-        f"Promise: each site spends at most {task.budget}, for {task.unit}, under {task.neighbours.value},"
-        f" against the coordinator together with {model.tolerated - model.absent} sites",
-        f"Noise: {model.price} of one curator's variance; {roster.may_fail} sites may fail once their vectors are sent",
-        ASSUMED,
-    )
-
-
-COMMANDS: MappingProxyType[str, Command] = MappingProxyType({
-    "found": found, "join": join, "coordinator": coordinator, "site": site, "ask": ask, "status": status,
-})  # fmt: skip
+COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
+    {"found": found, "join": join, "coordinator": coordinator, "site": site, "status": status}
+)
 
 PROVIDED = Provided(
-    groups={"federation": Group("Sites that keep their records and answer together: secure sums.", COMMANDS)}
+    groups={
+        "federation": Group(
+            "Sites that keep their records and answer together: secure sums.",
+            COMMANDS,
+            groups={
+                "ask": Group("Questions that all sites of a task answer together.", through(AskTerms)),
+                "plan": Group("What a question would cost every site, and its errors.", through(PlanTerms)),
+            },
+        )
+    }
 )

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from time import sleep
-from typing import Any, NamedTuple, TypeVar
+from time import monotonic, sleep
+from typing import Any, TypeVar
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -21,12 +21,13 @@ from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.curves.result import warn_of
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.session import pay_and_converse, rehearse
+from dpcurves.session import pay_and_converse
 from dpcurves_parties.serving.channel import PATIENCE, Channel
 from dpcurves_parties.serving.task_document import Ticket, loss_from_json, loss_to_json
 
+from .approval import Approved, fingerprint_of
 from .relay import unpacked
-from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, Messages
+from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, STAGES, Messages
 from .site import Site
 from .task import FederationTask
 from .trust import recalled, told, turn_of
@@ -34,6 +35,8 @@ from .trust import recalled, told, turn_of
 Curve = TypeVar("Curve")
 PAUSE, LONGEST_PAUSE = 0.1, 2.0
 """Seconds between two tries to reach a coordinator."""
+AT_HOME = 600.0
+"""Seconds that a site waits in a turn for the others."""
 GONE = frozenset({404, 409, 410})
 """Answers of a coordinator of a turn that is over, or goes on without this site, or that it does not know any more."""
 RETRIED = frozenset({500, 502, 503, 504})
@@ -101,10 +104,9 @@ class AskedTurn:
             UnsupportedQuery, ValueError: sums can not answer it, or it ends before this turn.
         """
         terms, turns = task.terms, list(self.answers)
-        rehearse(self.question, self.loss, terms.adjacency, terms.model)
 
         def reply(step: Step, allotment: Allotment) -> Release:
-            plan = terms.model.turn(step.query, allotment.loss, terms.adjacency)
+            plan = terms.turn(step.query, allotment.loss)
             if not turns:
                 raise _Reached(plan, allotment)
             return recalled(plan, turns.pop(0), allotment)
@@ -128,22 +130,6 @@ class _Reached(Exception):  # the turn that was looked for
 # A site: it takes the next turn, answers stage by stage, and begins again wherever it was stopped.
 
 
-class Approved(NamedTuple):
-    """A question as a site's officer is shown it before a question is answered.
-
-    Attributes:
-        question: In words.
-        loss: The loss of the whole question.
-        request: Its id.
-        plan: The plan of this turn: what will leave the house, masked.
-    """
-
-    question: str
-    loss: PrivacyLoss
-    request: str
-    plan: Plan
-
-
 class SiteAgent:
     """A site of a federation that works through its coordinator, and opens no port.
 
@@ -152,21 +138,28 @@ class SiteAgent:
         site: The site, with its records.
         key: Its key.
         ticket: That of the site, which lets it in at the coordinator.
-        approve: Whether a question may be answered.
+        approve: Whether a question may be answered: it is asked once for all turns of one.
         tell: Is told what happens, one line each.
+        patience: Seconds that this site waits in a turn for the others, before it sees what else is asked.
     """
 
     def __init__(
         self, task: FederationTask, site: Site, key: Ed25519PrivateKey, ticket: Ticket, *,
         approve: Callable[[Approved], bool] = lambda asked: True, tell: Callable[[str], object] = lambda line: None,
+        patience: float = AT_HOME,
     ) -> None:  # fmt: skip
         self._task, self._site, self._key = task, site, key
         self._approve, self._tell = approve, tell
-        self._refused: set[str] = set()
-        self._line = _Line(task, ticket)
+        self._decided: dict[tuple[str, PrivacyLoss, str], bool] = {}
+        self._line = _Line(task, ticket, turn=patience)
 
     def run(self) -> None:
-        """Answer until the process is stopped."""
+        """Answer until the process is stopped.
+
+        Raises:
+            ValueError: the records are not as the task says.
+        """
+        self._site.open()
         self._join()
         self._tell("all sites have signed; waiting for questions")
         consent = self._task.consent(self._key)
@@ -190,24 +183,52 @@ class SiteAgent:
         name = sha256(octets).hexdigest()
         try:
             asked = AskedTurn.read(octets, self._task)
+            plans = self._task.terms.rehearsed(asked.question, asked.loss)
+            if not asked.answers:
+                self._site.expect(plans, asked.request)
             plan, allotment = asked.planned(self._task)
-            shown = Approved(str(asked.question), asked.loss, asked.request, plan)
-            if name in self._refused or not self._approve(shown):
-                self._refused.add(name)
-                raise ProtocolAborted("question", "it was not approved", 403)
+            self._require_approved(asked, plan)
             given: Sequence[bytes] = ()
             for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED):
                 message = self._site.answer(plan, allotment, stage, given)
                 self._line.post(f"turns/{name}/{stage}", message)
                 given = self._line.collect(name, stage) if stage < OPENED else ()
-            self._tell(f"answered: {shown.question}, {plan.made_by}")
+            self._tell(f"answered: {asked.question}, {plan.made_by}")
         except TurnOver as error:
             self._tell(str(error))
             sleep(PAUSE)
         except Named as error:  # refusals of all kinds: one line, without a value of a record
-            self._tell(f"refused: {error}")
-            with suppress(ProtocolAborted):
-                self._line.post(f"turns/{name}/refused", str(error).encode())
+            self._refuse(name, *told_outside(error))
+        except Exception as error:  # what it says may quote a record, and its kind may depend on one
+            self._refuse(name, f"it failed ({type(error).__name__})", "site: it failed, and tells nothing else")
+
+    def _require_approved(self, asked: AskedTurn, plan: Plan) -> None:
+        """Show the officer each turn, and ask once for all turns of a question.
+
+        Raises:
+            ProtocolAborted: the question was not approved.
+        """
+        mark = fingerprint_of(asked.question)
+        shown = Approved(str(asked.question), asked.loss, asked.request, plan, mark)
+        for line in shown.lines:
+            self._tell(line)
+        decided = mark, asked.loss, asked.request
+        if decided not in self._decided:
+            self._decided[decided] = self._approve(shown)
+        if not self._decided[decided]:
+            raise ProtocolAborted("question", "it was not approved", 403)
+
+    def _refuse(self, name: str, here: str, outside: str) -> None:
+        self._tell(f"refused: {here}")
+        with suppress(ProtocolAborted):
+            self._line.post(f"turns/{name}/refused", outside.encode())
+
+
+def told_outside(error: Named) -> tuple[str, str]:
+    """A refusal as it is told in the house, and outside: which columns a site has, and of which kind, stays in it."""
+    if error.argument != "column":
+        return str(error), str(error)
+    return str(error), f"column: {error.given or 'one'!r} can not be counted at this site"
 
 
 class TurnOver(ProtocolAborted):
@@ -217,9 +238,12 @@ class TurnOver(ProtocolAborted):
 class _Line:
     """The connection to a coordinator, which may go and come back."""
 
-    def __init__(self, task: FederationTask, ticket: Ticket, patience: float | None = None) -> None:
+    def __init__(
+        self, task: FederationTask, ticket: Ticket, patience: float | None = None, turn: float | None = None
+    ) -> None:
         self._channel = Channel.to(task.coordinator.url, task.coordinator.certificate, PATIENCE)
         self._path, self._token, self._patience = f"/tasks/{task.hash}", ticket.token, patience
+        self._turn = turn
 
     def post(self, path: str, body: bytes) -> bytes:
         """Its answer; while nobody can be reached, it is tried again.
@@ -242,9 +266,15 @@ class _Line:
             pause = min(1.5 * pause, LONGEST_PAUSE)
 
     def collect(self, name: str, stage: int) -> list[bytes]:
-        """The messages of a stage, once they are there."""
+        """The messages of a stage, once they are there.
+
+        Raises:
+            TurnOver: that takes longer than there is patience.
+        """
+        begun = monotonic()
         while not (octets := self.post(f"turns/{name}/{stage}/all", b"")):
-            pass
+            if self._turn is not None and monotonic() - begun > self._turn:
+                raise TurnOver("turn", f"{STAGES[stage]} of others did not come within {self._turn:g} seconds", 408)
         return unpacked(octets)
 
     def close(self) -> None:
@@ -281,7 +311,7 @@ class RemoteFederation:
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss) -> Plans:
         """The plan of a question without any data."""
-        return rehearse(question, loss, self._task.terms.adjacency, self._task.terms.model)
+        return self._task.terms.rehearsed(question, loss)
 
     def ask(self, question: Question[Curve], loss: PrivacyLoss, request: str | None = None) -> Curve:
         """Plan, and have the sites charge and answer: as `Session.ask`. The same request again gives the same curve.
@@ -299,7 +329,7 @@ class RemoteFederation:
         answers: list[tuple[int, ...]] = []
 
         def reply(step: Step, allotment: Allotment) -> Release:
-            plan = terms.model.turn(step.query, allotment.loss, terms.adjacency)
+            plan = terms.turn(step.query, allotment.loss)
             asked = AskedTurn(question, loss, name, tuple(answers)).signed(self._task, self._key)
             turn = self._line.post("asks", asked).decode()
             sent = [self._line.collect(turn, stage) for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -14,17 +14,21 @@ from dpcurves.conversation import Plan, Plans, Release, Step
 from dpcurves.conversation.release import fingerprint
 from dpcurves.curves import Question
 from dpcurves.curves.result import warn_of
-from dpcurves.ledger import Account, Allotment, BudgetExceeded, Grant, Ledger, QuestionBudget
+from dpcurves.ledger import Account, Allotment, Amount, BudgetExceeded, Grant, Ledger, QuestionBudget
 from dpcurves.noise.randomness import Randomness
-from dpcurves.privacy import Adjacency, Neighbours, PrivacyLoss, Unit
+from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
+from dpcurves.queries import Query
 from dpcurves.records import Scored, open_records
 from dpcurves.session import pay_and_converse, rehearse
 
+from .columns import Renamed, Schema, require_held, require_known, used_rows
 from .kept_turns import KeptTurns
 from .secure_sum import KEYS, Roster, Signer, Turn, Vector
 from .trust import SecureSum, turn_of
 
 Curve = TypeVar("Curve")
+TASK = 16
+"""Digits of a task's hash in the request of a charge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,8 @@ class Terms:
         unit: The unit that is protected, and how many of its records a site uses.
         units: The number of units of each site; empty where it is private.
         budget: What each site may lose in all.
+        columns: What questions may ask of; empty: they may name any column.
+        most_rows: The most records that a site says it has; None: none was promised.
 
     Raises:
         ValueError: the numbers of sites differ, or the numbers of units are there though they are private, or are not.
@@ -49,6 +55,8 @@ class Terms:
     unit: Unit
     units: tuple[int, ...]
     budget: PrivacyLoss
+    columns: Schema = field(default_factory=dict)
+    most_rows: int | None = None
 
     def __post_init__(self) -> None:
         if self.roster != self.model.roster(self.roster.task, self.roster.keys):
@@ -60,6 +68,22 @@ class Terms:
     def adjacency(self) -> Adjacency:
         """The adjacency of all records together."""
         return self.model.among(self.neighbours, self.unit, sum(self.units) if self.units else None)
+
+    def rehearsed(self, question: Question[Any], loss: PrivacyLoss) -> Plans:
+        """The plan of a question, turn by turn, without any data.
+
+        Raises:
+            UnsupportedQuery, ValueError: sums can not answer it, or it names a column that is none of the task.
+        """
+        plans = rehearse(question, loss, self.adjacency, self.model)
+        for plan in plans:
+            require_known(self.columns, plan.query.axes)
+        return plans
+
+    def turn(self, query: Query, loss: PrivacyLoss) -> Plan:
+        """The plan of a turn. Raises as `rehearsed`."""
+        require_known(self.columns, query.axes)
+        return self.model.turn(query, loss, self.adjacency)
 
 
 class Site:
@@ -76,6 +100,7 @@ class Site:
         ledger: Its ledger.
         dataset: The name of its account.
         delimiter: What separates the fields of a CSV file.
+        columns: Names of columns in the table, by those in questions, where they differ.
         randomness: Where its shares of the noise, and its secrets, come from.
 
     Raises:
@@ -91,12 +116,13 @@ class Site:
         dataset: str,
         *,
         delimiter: str = ",",
+        columns: Mapping[str, str] | None = None,
         randomness: Randomness | None = None,
     ) -> None:
         if terms.roster.keys[signer.site] != signer.key.public_key().public_bytes_raw():
             raise Refused("key", f"it is not that of site {signer.site} in the roster")
         self._terms, self._number, self._ledger, self._dataset = terms, signer.site, ledger, dataset
-        self._table, self._delimiter = table, delimiter
+        self._table, self._delimiter, self._names = table, delimiter, dict(columns or {})
         self._randomness = randomness if randomness is not None else Randomness.system()
         self._records: Scored | None = None
         ledger.create(Account(dataset, terms.neighbours, terms.unit, terms.budget))
@@ -106,6 +132,34 @@ class Site:
     def roster(self) -> Roster:
         """Sites of the task."""
         return self._terms.roster
+
+    def open(self) -> None:
+        """Open the records, and refuse what is not as the task says, before any question is asked.
+
+        Raises:
+            ValueError: a column of the task is not there, or of another kind; there are other numbers of units, or more
+                records, than were promised.
+        """
+        self._opened()
+
+    def expect(self, plans: Plans, request: str) -> None:
+        """Refuse a question before its first turn, if one of its turns could not be paid, or asks for other columns.
+
+        Args:
+            plans: All turns, as they were rehearsed.
+            request: Its id. What was charged under it before is not charged again.
+
+        Raises:
+            BudgetExceeded: there is not so much left; nothing was charged.
+            ValueError: the records do not have what it asks.
+        """
+        records = self._opened()
+        for plan in plans:
+            records.check(plan.query.axes)
+        if self._ledger.granted(self._dataset, self._charged_as(request, 0)) is None:
+            left = self._ledger.balance(self._dataset).left
+            prices = {plan.query.paid_as: left.currency.price(plan.loss).billionths for plan in plans}
+            self._require_left(Amount(left.currency, sum(prices.values())), left, "this question")
 
     def close(self) -> None:
         """Close the records."""
@@ -121,12 +175,12 @@ class Site:
             UnsupportedQuery, ValueError: it is no plan of this task, or the records do not have what it asks.
             ProtocolAborted: see `KeptTurns.step`.
         """
-        made = self._terms.model.turn(plan.query, allotment.loss, self._terms.adjacency)
+        made = self._terms.turn(plan.query, allotment.loss)
         if made.fingerprint != plan.fingerprint:
             raise Refused("plan", "this site would make another one: it has other terms, or another version")
         turn = turn_of(self.roster, made, allotment)
         if stage == KEYS and not self._kept.has(turn, KEYS):
-            self._require_left(allotment)
+            self._require_paid(allotment)
             self._opened().check(made.query.axes)
         return self._kept.step(turn, stage, given, lambda: self._vector(made, allotment))
 
@@ -141,17 +195,23 @@ class Site:
         thing = plan.query.paid_as
         return self._ledger.charge(
             self._dataset, allotment.loss, purpose=f"a secure sum: {plan.made_by}",
-            request=_request(allotment), units=self._units,
-            binding=fingerprint(thing, allotment.loss, self._terms.adjacency, self._dataset),
+            request=self._charged_as(allotment.request, allotment.part), units=self._units,
+            binding=fingerprint(thing, allotment.loss, self._terms.adjacency, self._dataset, self.roster),
         )  # fmt: skip
 
-    def _require_left(self, allotment: Allotment) -> None:
+    def _require_paid(self, allotment: Allotment) -> None:
         """Refuse what could not be paid, before any site counts."""
-        if self._ledger.granted(self._dataset, _request(allotment)) is None:
+        if self._ledger.granted(self._dataset, self._charged_as(allotment.request, allotment.part)) is None:
             left = self._ledger.balance(self._dataset).left
-            needed = left.currency.price(allotment.loss)
-            if needed.billionths > left.billionths:
-                raise BudgetExceeded("budget", f"site {self._number} has {left} left, and this turn needs {needed}")
+            self._require_left(left.currency.price(allotment.loss), left, "this turn")
+
+    def _charged_as(self, request: str, part: int) -> str:
+        """The request of a charge. It names the task: in another one, noise is drawn anew, and is paid for anew."""
+        return f"{self.roster.task.hex()[:TASK]}/{request}/{part}"
+
+    def _require_left(self, needed: Amount, left: Amount, what: str) -> None:
+        if needed.billionths > left.billionths:
+            raise BudgetExceeded("budget", f"site {self._number} has {left} left, and {what} needs {needed}")
 
     @property
     def _units(self) -> int | None:
@@ -159,16 +219,26 @@ class Site:
 
     def _opened(self) -> Scored:
         if self._records is None:
+            unit = self._terms.unit
+            own = replace(unit, column=self._names.get(unit.column, unit.column)) if unit != EACH_RECORD else unit
             key = self._ledger.dataset_key(self._dataset)
-            opened = open_records(self._table, unit=self._terms.unit, key=key, delimiter=self._delimiter)
-            self._records = Scored(opened)
-            if self._units is not None and self._records.units() != self._units:
-                raise Refused("units", f"{self._units} were promised in public; the table has another number of units")
+            opened = open_records(self._table, unit=own, key=key, delimiter=self._delimiter)
+            records = Renamed(opened, self._names)
+            try:
+                self._require_as_agreed(records)
+            except BaseException:
+                records.close()
+                raise
+            self._records = Scored(records)
         return self._records
 
-
-def _request(allotment: Allotment) -> str:
-    return f"{allotment.request}/{allotment.part}"
+    def _require_as_agreed(self, records: Renamed) -> None:
+        terms = self._terms
+        require_held(records, terms.columns)
+        if self._units is not None and records.units() != self._units:
+            raise Refused("units", f"{self._units} were promised in public; the table has another number of units")
+        if terms.most_rows is not None and used_rows(records, terms.columns, terms.unit) > terms.most_rows:
+            raise Refused("most_rows", f"at most {terms.most_rows} records were promised; the table has more")
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -198,20 +268,21 @@ class Federation:
     Args:
         terms: What the sites agreed on.
         asked: Has a plan answered.
+        sites: Those that are asked beforehand whether they could pay for a whole question, and answer it.
     """
 
-    def __init__(self, terms: Terms, asked: Answering) -> None:
-        self._terms, self._asked = terms, asked
+    def __init__(self, terms: Terms, asked: Answering, sites: Sequence[Site] = ()) -> None:
+        self._terms, self._asked, self._sites = terms, asked, sites
 
     @classmethod
     def here(cls, terms: Terms, sites: Sequence[Site]) -> Federation:
         """Sites that are all in this process: for tests, and to try it out."""
         unused = Randomness.system()
-        return cls(terms, lambda plan, allotment: terms.model.run(plan, sites, allotment, unused))
+        return cls(terms, lambda plan, allotment: terms.model.run(plan, sites, allotment, unused), sites)
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss) -> Plans:
         """The plan of a question without any data."""
-        return rehearse(question, loss, self._terms.adjacency, self._terms.model)
+        return self._terms.rehearsed(question, loss)
 
     def ask(self, question: Question[Curve], loss: PrivacyLoss, request: str | None = None) -> Curve:
         """Plan, and have the sites charge and answer: as `Session.ask`. The same request again gives the same curve.
@@ -221,15 +292,16 @@ class Federation:
 
         Raises:
             UnsupportedQuery: nothing was charged.
-            BudgetExceeded: a site has not so much left.
+            BudgetExceeded: a site has not so much left for all turns; nothing was charged.
             ProtocolAborted: a site did not answer, or a message was altered.
         """
-        self.plan(question, loss)
-        budget = QuestionBudget.told(request if request is not None else secrets.token_hex(16), loss.of_one_release())
+        plans, name = self.plan(question, loss), request if request is not None else secrets.token_hex(16)
+        for site in self._sites:
+            site.expect(plans, name)
+        budget = QuestionBudget.told(name, loss.of_one_release())
 
         def reply(step: Step, allotment: Allotment) -> Release:
-            plan = self._terms.model.turn(step.query, allotment.loss, self._terms.adjacency)
-            return self._asked(plan, allotment)
+            return self._asked(self._terms.turn(step.query, allotment.loss), allotment)
 
         curve = pay_and_converse(question, self._terms.adjacency, self._terms.model, budget, reply)
         warn_of(curve)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -12,11 +12,12 @@ from typing import Any, ClassVar, Self
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from dpcurves.arguments import ProtocolAborted
+from dpcurves.arguments import ProtocolAborted, Refused
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss, Unit
 from dpcurves_parties.serving.identity import Server, write_public, write_secret
 from dpcurves_parties.serving.task_document import Role, TaskDocument, loss_from_json, loss_to_json
 
+from .columns import Holds, Schema
 from .site import Terms
 from .trust import SecureSum
 
@@ -102,6 +103,8 @@ class FederationTask(TaskDocument):
         coordinator: Who carries the messages.
         analysts: The Ed25519 keys of those who may ask.
         tokens: Hashes of tickets, by which the coordinator knows its guests.
+        columns: What questions may ask of, and each site has to hold; empty: questions may name any column.
+        most_rows: The most records that each site says it has; None: no cap. Nothing proves it.
     """
 
     KIND: ClassVar[str] = "federation"
@@ -116,6 +119,8 @@ class FederationTask(TaskDocument):
     coordinator: Server
     analysts: tuple[bytes, ...]
     tokens: Mapping[Role, tuple[str, ...]]
+    columns: Schema = field(default_factory=dict)
+    most_rows: int | None = None
 
     @cached_property
     def terms(self) -> Terms:
@@ -127,7 +132,10 @@ class FederationTask(TaskDocument):
         roster = self.model.roster(bytes.fromhex(self.hash), [member.key for member in self.members])
         units = tuple(member.units for member in self.members if member.units is not None)
         known = units if self.neighbours.knows_units else ()
-        return Terms(self.model, roster, self.neighbours, self.unit, known, self.budget)
+        terms = Terms(self.model, roster, self.neighbours, self.unit, known, self.budget, self.columns, self.most_rows)
+        if self.most_rows is not None and self.most_rows < 1:
+            raise Refused("most_rows", f"a whole number of at least 1 is needed, got {self.most_rows}")
+        return terms
 
     def facts(self) -> Mapping[str, Any]:
         model = self.model
@@ -137,6 +145,7 @@ class FederationTask(TaskDocument):
             "adjacency": self.neighbours.value, "unit": self.unit.column, "rows_per_unit": self.unit.records,
             "budget": loss_to_json(self.budget), "coordinator": self.coordinator.to_json(),
             "analysts": [key.hex() for key in self.analysts],
+            "columns": [[name, kind.value] for name, kind in self.columns.items()], "most_rows": self.most_rows,
         }  # fmt: skip
 
     @classmethod
@@ -147,6 +156,7 @@ class FederationTask(TaskDocument):
         return cls(
             stored["name"], model, members, Neighbours(stored["adjacency"]), unit, loss_from_json(stored["budget"]),
             Server.from_json(stored["coordinator"]), tuple(map(bytes.fromhex, stored["analysts"])), tokens,
+            {name: Holds(kind) for name, kind in stored["columns"]}, stored["most_rows"],
         )  # fmt: skip
 
     def consent(self, key: Ed25519PrivateKey) -> bytes:
@@ -172,7 +182,8 @@ class FederationTask(TaskDocument):
 
 def found_federation(
     members: tuple[Member, ...], model: SecureSum, document: Path, tickets: Path, *, name: str, neighbours: Neighbours,
-    unit: Unit, budget: PrivacyLoss, coordinator: Server, analysts: int,
+    unit: Unit, budget: PrivacyLoss, coordinator: Server, analysts: int, columns: Schema | None = None,
+    most_rows: int | None = None,
 ) -> FederationTask:  # fmt: skip
     """Write the document of a new task, a ticket for each site and analyst, and a key for each analyst.
 
@@ -183,7 +194,9 @@ def found_federation(
 
     keys = [Ed25519PrivateKey.generate() for _ in range(analysts)]
     public = tuple(key.public_key().public_bytes_raw() for key in keys)
-    draft = FederationTask(name, model, members, neighbours, unit, budget, coordinator, public, {})
+    draft = FederationTask(
+        name, model, members, neighbours, unit, budget, coordinator, public, {}, dict(columns or {}), most_rows,
+    )  # fmt: skip
     draft.terms  # noqa: B018  # refuses what can not be, before anything is written
     numbers = {Role.OWNER: len(members), Role.ANALYST: analysts, Role.COORDINATOR: 1}
     task = found(draft, numbers, document, tickets)

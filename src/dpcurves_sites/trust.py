@@ -17,6 +17,7 @@ from dpcurves.arrays import IntArray
 from dpcurves.conversation import (
     ALL,
     Cells,
+    Covering,
     Evidence,
     Grouped,
     Groups,
@@ -44,6 +45,7 @@ from dpcurves.queries import CountQuery, PartitionQuery, PrefixQuery, Query, Reg
 from dpcurves.queries.query import MOST_COUNTED
 from dpcurves.records import CountSource, tabulate
 from dpcurves.strategies import adaptively, at_once
+from dpcurves.strategies.covers import counted
 from dpcurves.strategies.ranks import SUMS_AFTER_A_LOOK, all_cells, looked, measured, quantiles_of, require_cuttable
 from dpcurves.trust.base import Answer, require
 
@@ -111,7 +113,8 @@ class SecureSum:
     payment have the same noise in blocks that they share; were another site left out of one of them, their difference
     would show that site's block with one share of noise. So they need all sites.
 
-    *Assumed*: a site counts its own records and no others, and tells the truth: it can move sums by any amount.
+    *Assumed*: a site counts its own records and no others, and tells the truth: it can move sums by any amount. How
+    long it takes to count, and to draw, is not hidden from the coordinator.
 
     Attributes:
         INSTEAD: Advice to a caller whose session would open all records.
@@ -186,8 +189,13 @@ class SecureSum:
         return neighbours.among(replace(unit, records=unit.records * self.sites_per_unit), units)
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """In several turns where they pay and are linear; groups follow a noisy look, as cuts are not linear."""
+        """In several turns where they pay and are linear.
+
+        Cuts and comparisons are not: groups follow a noisy look, and bounds the noisy counts of doubled units.
+        """
         setting = Setting(loss, adjacency)
+        if isinstance(workload, Covering):
+            return counted(workload, setting)  # type: ignore[return-value]
         if isinstance(workload, Groups):
             return groups_from_a_look(workload, setting)  # type: ignore[return-value]
         adaptive = isinstance(workload, Cells | Prefixes | Table)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dpcurves.arguments import ProtocolAborted
 from dpcurves.noise import Randomness
@@ -221,27 +222,56 @@ def test_a_share_that_is_no_share_is_found_out() -> None:
         total(turn, messages._replace(opened=[opened, *messages.opened[1:]]))
 
 
-def test_what_those_who_pool_see_is_a_function_of_the_sum_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A site of five and the coordinator. Streams of keys that they lack are uniform to them: over integers modulo
-    3, all values of these streams are gone through, with the signs that sites add them with. What is left of masked
-    vectors once known streams are taken off has one law for all vectors with one sum: a simulator needs the sum alone.
+@pytest.mark.parametrize(
+    ("sizes", "colluding", "silent"),
+    [
+        ((5, 1, 1), (4,), {3: SIGNED}),
+        ((5, 1, 1), (4,), {3: MASKED}),
+        ((4, 2, 0), (2, 3), {}),
+        ((5, 2, 1), (0, 3), {1: MASKED}),
+        ((3, 0, 0), (), {}),
+        ((5, 3, 0), (1, 2, 4), {}),
+    ],
+)
+def test_what_those_who_pool_see_is_a_function_of_the_sum_alone(
+    monkeypatch: pytest.MonkeyPatch,
+    sizes: tuple[int, int, int],
+    colluding: tuple[int, ...],
+    silent: Mapping[int, int],
+) -> None:
+    """Some sites and the coordinator; sizes are sites, how many collude at most, and how many are left out.
+
+    Streams of keys that they lack are uniform to them: over integers modulo 3, all values of these streams are gone
+    through, with the signs that sites add them with. What is left of masked vectors once known streams are taken off
+    has one law for all vectors with one sum: a simulator needs the sum alone. Known are, beside their own: own masks
+    of those in the sum, and masks with others of a site that failed before.
     """
     added: list[list[tuple[bytes, int]]] = []
     monkeypatch.setattr(secure_sum, "_add_masks", lambda vector, keys: added.append(list(keys)))
-    turn, signers = of(5, 1, absent=1)
-    _, states = story(turn, signers, vectors(turn), SOURCE, {3: SIGNED})
-    colluding, honest = SiteState.from_bytes(states[4]), [0, 1, 2, 3]
-    assert all(len({holder for holder in (4,) if site in colluding.held}) < turn.roster.threshold for site in honest)
-    opened = {added[site][0][0] for site in honest}  # the own masks, once all is opened
-    with_colluding = {key for key, _ in added[4]}
-    unknown = sorted({key for site in honest for key, _ in added[site]} - opened - with_colluding)
-    assert len(unknown) == 6
+    turn, signers = of(*sizes)
+    _, states = story(turn, signers, vectors(turn), SOURCE, silent)
+    inside = [site for site in range(len(signers)) if silent.get(site, OPENED + 1) > MASKED]
+    keys = dict(zip(inside, added, strict=True))
+    honest = [site for site in inside if site not in colluding]
+    for site in honest:
+        held = [other for other in colluding if site in SiteState.from_bytes(states[other]).held]
+        assert len(held) < turn.roster.threshold
+    known = {keys[site][0][0] for site in honest} | {key for site in colluding for key, _ in keys[site]}
+    failed = [SiteState.from_bytes(states[site]).masking for site in silent if silent[site] == MASKED]
+    for masking in failed:  # opened, once it is left out
+        for site in honest:
+            bundles = SiteState.from_bytes(states[site]).bundles
+            public = X25519PrivateKey.from_private_bytes(masking).public_key().public_bytes_raw()
+            (gone,) = (other for other, bundle in bundles.items() if bundle.masking == public)
+            known.add(secure_sum._pair_key(turn, masking, bundles[site].masking, gone, site)[0])
+    unknown = sorted({key for site in honest for key, _ in keys[site]} - known)
+    assert len(unknown) == len(honest) * (len(honest) - 1) // 2
     laws: dict[int, Counter[tuple[int, ...]]] = {}
-    for own in product(range(3), repeat=4):
+    for own in product(range(3), repeat=len(honest)):
         seen: Counter[tuple[int, ...]] = Counter()
-        for streams in product(range(3), repeat=6):
+        for streams in product(range(3), repeat=len(unknown)):
             value = dict(zip(unknown, streams, strict=True))
-            masks = [sum(sign * value.get(key, 0) for key, sign in added[site]) for site in honest]
+            masks = [sum(sign * value.get(key, 0) for key, sign in keys[site]) for site in honest]
             seen[tuple((one + other) % 3 for one, other in zip(own, masks, strict=True))] += 1
         assert laws.setdefault(sum(own) % 3, seen) == seen
-    assert all(len(law) == 27 and len(set(law.values())) == 1 for law in laws.values())
+    assert all(len(law) == 3 ** (len(honest) - 1) and len(set(law.values())) == 1 for law in laws.values())

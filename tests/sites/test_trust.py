@@ -18,7 +18,7 @@ import dpcurves as dp
 from dpcurves.arguments import ProtocolAborted
 from dpcurves.conversation import Plan, Release, UnsupportedQuery
 from dpcurves.data import Axis
-from dpcurves.laws import Family
+from dpcurves.laws import Family, IntervalSums, Noise, Tier
 from dpcurves.ledger import Allotment, BudgetExceeded, Ledger, QuestionBudget
 from dpcurves.noise import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Neighbours, PrivacyLoss, Unit
@@ -196,12 +196,48 @@ def test_leaving_out_all_that_are_tolerated_while_as_many_collude_would_break_th
 
 def test_what_is_not_linear_is_refused_before_anything_is_charged() -> None:
     of = made(SecureSum(3, 1))
-    for question in (dp.BoundsQuestion("age", 1.0, "0.9"), dp.SmoothAucQuestion("label", "score", model="public")):
+    claim = dp.VerifyQuestion(dp.Ranged("score", 0, 1), (dp.Ranged("age", 0, 100),), "age", above=0)
+    cut = dp.CdfQuestion("age", AGE, method=dp.QuantileCuts(8))
+    for question in (dp.SmoothAucQuestion("label", "score", model="public"), claim, cut):
         with pytest.raises(UnsupportedQuery, match="sums are linear"):
             of.federation.ask(question, ONE)
     with pytest.raises(UnsupportedQuery, match="sum of discrete Gaussians"):
         of.terms.model.turn(CountQuery((Axis("age", AGE),), Read.CELLS), PrivacyLoss.zcdp(5), of.terms.adjacency)
     assert all(ledger.balance("flights").spent.billionths == 0 for ledger in of.ledgers)
+
+
+@pytest.mark.parametrize("neighbours", Neighbours)
+def test_bounds_are_read_off_noisy_counts_of_powers_of_two(neighbours: Neighbours) -> None:
+    of = made(SecureSum(3, 1), neighbours)
+    ages, scores = (np.abs(pooled(of.tables)[name]) for name in ("age", "score"))
+    for unit, doublings in ((1.0, 64), (3.0, 6)):
+        found = of.federation.ask(dp.BoundsQuestion("age", unit, "0.9", doublings), TEN * Fraction(1, 4))
+        below, wider = (int((ages <= end).sum()) for end in (found.bound / 2, found.bound))
+        asked = 0.9 * len(ages)
+        assert below - found.alpha < asked <= wider + found.alpha
+        assert not found.capped
+        assert 0 < found.alpha < 60
+        assert type(found).from_json(found.to_json()).to_json() == found.to_json()
+        assert "secure sum" in found.privacy.trust
+    few = dp.BoundsQuestion("age", 1.0, "0.9", 2)
+    both = of.federation.ask(dp.PlaneBoundsQuestion(few, dp.BoundsQuestion("score", 0.1, 1)), ONE)
+    assert both.across.capped
+    assert both.upwards.bound >= scores.max() / 2
+    plot = of.federation.ask(dp.ResidualPlotQuestion("score", "age", 0.1, 1.0, "0.9", model=dp.PUBLIC_MODEL), ONE)
+    assert type(plot).from_json(plot.to_json()).to_json() == plot.to_json()
+    assert {str(ledger.balance("flights").spent) for ledger in of.ledgers} == {"epsilon 7"}
+
+
+@pytest.mark.parametrize("family", Family)
+def test_combined_noise_exceeds_its_bound_as_rarely_as_promised(family: Family) -> None:
+    noises = [Noise(family, Fraction(9)).by(Fraction(5, 3)), Noise(family, Fraction(4)).by(Fraction(5, 3))]
+    law = IntervalSums(1, 4, (Tier(range(0, 4, 2), noises[0]), Tier(range(4), noises[1])), noises[1])
+    weights = np.array([[1, 0, 0, 0, 0, 0, 0], [0.3, -0.7, 1, 0.5, 0, 0, -2], [0, 0, 0, 0, 0, 0, 1]])
+    drawn = weights @ law.raw_noise(400_000, np.random.default_rng(1)).T
+    for chance in (0.01, 0.0005):
+        bounds = law.exceeded(weights, chance)
+        assert ((drawn > bounds[:, None]).mean(axis=1) <= chance).all()
+        assert ((drawn > bounds[:, None] / 2).mean(axis=1) > chance).all()
 
 
 def test_prefixes_that_go_on_need_all_sites() -> None:

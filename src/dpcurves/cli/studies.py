@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..conversation import Plans
     from ..curves import Question
     from ..forecasts import Forecast
-    from ..privacy import PrivacyLoss
+    from ..privacy import Adjacency, PrivacyLoss
     from ..session import Session
     from ..study import Study
     from .output import View
@@ -141,15 +141,22 @@ def _plan_of(command: Command) -> Command:
 
 def rehearsed(question: Question[Any], loss: PrivacyLoss, promise: Promise, units: Units) -> Plans:
     """Print the plan of a question: its turns, privacy losses, errors and mechanisms."""
-    from rich.table import Table
-
-    from ..display.text import LEGEND, plan_lines
     from ..session import rehearse
 
     neighbours = promise.neighbours()
-    number = units.number(neighbours)
-    adjacency = neighbours.among(promise.protected(), number)
+    adjacency = neighbours.among(promise.protected(), units.number(neighbours))
     plans = rehearse(question, loss, adjacency)
+    show_plans(question, loss, adjacency, plans)
+    return plans
+
+
+def show_plans(question: Question[Any], loss: PrivacyLoss, adjacency: Adjacency, plans: Plans) -> None:
+    """Print plans: their turns, privacy losses, errors and mechanisms."""
+    from rich.table import Table
+
+    from ..display.text import LEGEND, plan_lines
+
+    number = getattr(adjacency, "units", None)
     adapted = len(plans) > 1 and {type(plan.query).__name__ for plan in plans} == {"PartitionQuery"}
     table = Table(caption=LEGEND + (EVEN if adapted else ""), caption_justify="left")
     for name in ("turn", "asks for", "price", "error", "of the units", "mechanism"):
@@ -159,7 +166,6 @@ def rehearsed(question: Question[Any], loss: PrivacyLoss, promise: Promise, unit
     say(terminal(), f"{question}: {loss}, {adjacency}, protects {adjacency.unit}", table)
     for note in plans.notes:
         say(terminal(), f"note: {note}")
-    return plans
 
 
 # Studies: the command that asks the questions of a file under one budget, and writes all answers to a folder.

@@ -19,6 +19,8 @@ from .workload import (
     Brackets,
     Cells,
     Counted,
+    Covered,
+    Covering,
     Cuts,
     EstimatedTable,
     Grouped,
@@ -39,7 +41,7 @@ from .workload import (
 
 __all__ = [
     "ALL", "HALF", "MISSING_RULE", "OPEN", "AnsweredOtherwise", "Axes", "Below", "Brackets", "Cells", "Counted",
-    "Cuts", "EstimatedTable", "Evidence", "Grouped", "Groups", "Need", "Needs", "Plan", "Plans", "Prefixes",
-    "PrivacyStatement", "Ranks", "Release", "Setting", "Shares", "Single", "Step", "Strategy", "Table",
-    "TableEstimator", "UnsupportedQuery", "Way", "Workload", "needed",
+    "Covered", "Covering", "Cuts", "EstimatedTable", "Evidence", "Grouped", "Groups", "Need", "Needs", "Plan",
+    "Plans", "Prefixes", "PrivacyStatement", "Ranks", "Release", "Setting", "Shares", "Single", "Step", "Strategy",
+    "Table", "TableEstimator", "UnsupportedQuery", "Way", "Workload", "needed",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from ..arrays import FloatArray
 from ..data import Axis, Categories, Grid
-from ..queries import Hint, Query
+from ..queries import CoverageQuery, Hint, Query
 from . import Evidence, Release, Setting, Step
 
 # Conversation of a question: it states its needs, and is answered with unbiased counts and their covariance.
@@ -102,6 +102,22 @@ class Grouped:
     grid: Grid
     counts: Release
     sums: Release | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Covered:
+    """The first of the intervals around the middle of a grid that seems to cover a share of the records.
+
+    Attributes:
+        release: All that was asked.
+        interval: Its number: as many cells as this lie in it on each side of the middle one.
+        alpha: The number of records by which it may cover fewer than the share, and the interval before it more, but
+            for a given chance.
+    """
+
+    release: Release
+    interval: int
+    alpha: Callable[[float], float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -291,8 +307,19 @@ class Table(Workload[EstimatedTable]):
 
 
 @dataclass(frozen=True, slots=True)
+class Covering(Workload[Covered]):
+    """The first interval around the middle of a grid that covers a share of the records.
+
+    Attributes:
+        query: The grid, the share, and how many records are to spare.
+    """
+
+    query: CoverageQuery
+
+
+@dataclass(frozen=True, slots=True)
 class Single(Workload[Release]):
-    """Numbers that one query stands for, and of which nothing is left to choose: sums, a bound, the area under a curve.
+    """Numbers that one query stands for, and of which nothing is left to choose: sums, the area under a curve.
 
     Attributes:
         query: What is asked.

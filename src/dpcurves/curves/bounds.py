@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .. import display
 from ..arguments import Exact, Refused, exact, require_kind
 from ..arrays import FloatArray
-from ..conversation import ALL, Evidence, Needs, PrivacyStatement, Release, Setting, Single, needed
+from ..conversation import ALL, Covered, Covering, Evidence, Needs, PrivacyStatement, Setting, needed
 from ..data import Axis, doubling_grid
 from ..data.axis import Predictor
 from ..data.grid import DOUBLINGS
@@ -39,7 +39,8 @@ class Bounds(Released):
         coverage: The share of these records that was asked for.
         label: The column.
         privacy: The privacy statement, which every picture shows.
-        evidence: What was released: how often the unit was doubled.
+        evidence: What was released: how often the unit was doubled, or, of sums of many sites, counts of the grid of
+            doubled units.
 
     Data frame of one row: columns ``lower`` and ``upper``.
     """
@@ -107,7 +108,8 @@ class BoundsQuestion:
     """A private bound on the distance of values from zero, as a power of two times a public unit. One turn.
 
     Intervals ``[-unit, unit]``, ``[-2 unit, 2 unit]``, ... are tried until one seems to cover the share (Chen 2018,
-    Algorithm 10); infinite values lie in no interval, and missing values are left out of the share altogether.
+    Algorithm 10); infinite values lie in no interval, and missing values are left out of the share altogether. Who can
+    add up alone releases noisy counts of the doubled units instead, and the interval is read from those.
 
     Attributes:
         column: A column of numbers.
@@ -174,18 +176,17 @@ def bound_query(
     return CoverageQuery((axis,), exact("coverage", coverage), spare)
 
 
-def bounded(query: CoverageQuery, share: Fraction) -> Needs[tuple[Bounds, Release]]:
+def bounded(query: CoverageQuery, share: Fraction) -> Needs[tuple[Bounds, Covered]]:
     """Ask for one interval, for `share` of the loss; two columns are asked one after the other, each with its share."""
-    release = yield from needed(Single(query), share)
-    (doublings,) = release.values
-    law, middle = release.plan.law, query.grid.cells // 2
+    found = yield from needed(Covering(query), share)
+    middle = query.grid.cells // 2
     bounds = Bounds(
-        bound=-float(query.grid.edge(np.array(middle - doublings))), capped=doublings == middle,
-        alpha=law.alpha(1 - PROMISED) + query.spare,
-        coverage=float(query.coverage), label=str(query.axes[0].column), privacy=statement_of([release]),
-        evidence=Evidence.of(release),
+        bound=-float(query.grid.edge(np.array(middle - found.interval))), capped=found.interval == middle,
+        alpha=found.alpha(1 - PROMISED) + query.spare,
+        coverage=float(query.coverage), label=str(query.axes[0].column), privacy=statement_of([found.release]),
+        evidence=Evidence.of(found.release),
     )  # fmt: skip
-    return bounds, release
+    return bounds, found
 
 
 WRITTEN = 'a BoundsQuestion, as in BoundsQuestion("x", 1, 0.9),'
@@ -284,7 +285,7 @@ class PlaneBoundsQuestion:
         """Bounds of one column, then of the other."""
         width, first = yield from bounded(self.across.query, HALF)
         height, second = yield from bounded(self.upwards.query, HALF)
-        return PlaneBounds(width, height, statement_of((first, second)))
+        return PlaneBounds(width, height, statement_of((first.release, second.release)))
 
     def __str__(self) -> str:
         return f"bounds of {self.across.column} and {self.upwards.column}"

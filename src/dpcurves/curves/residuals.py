@@ -17,6 +17,7 @@ from ..arrays import FloatArray
 from ..conversation import (
     ALL,
     Cells,
+    Covered,
     Evidence,
     Groups,
     Needs,
@@ -373,7 +374,7 @@ class ResidualPlotQuestion:
         height, second = yield from bounded(upwards, terms.part)
         axes = self._axis(self.predicted, width.bound), self._axis(self.residual, height.bound)
         estimated = yield from needed(Table(axes, self.estimator), terms.left)
-        releases = (*terms.counted, first, second, *estimated.releases)
+        releases = (*terms.counted, first.release, second.release, *estimated.releases)
         privacy, evidence = statement_of(releases, self.model.value), tuple(map(Evidence.of, releases))
         fewer = nan if width.capped or height.capped else missed(first, across.spare) + missed(second, upwards.spare)
         coverage = float(exact("coverage", self.coverage))
@@ -398,9 +399,9 @@ class ResidualPlotQuestion:
         return Axis(column, Grid(-bound, bound, cells=self.cells, outside=Outside.APART))
 
 
-def missed(bound: Release, spare: int) -> float:
+def missed(bound: Covered, spare: int) -> float:
     """The number of records that one bound may miss beyond those asked, but for half of the chance that either does."""
-    return bound.plan.law.alpha((1 - PROMISED) / 2) + spare
+    return bound.alpha((1 - PROMISED) / 2) + spare
 
 
 def scattered(

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from math import ceil, exp, expm1, log, log1p, nan, prod, sqrt
+from math import ceil, exp, expm1, inf, log, log1p, nan, prod, sqrt
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
@@ -33,6 +33,8 @@ WIDE_SHARES = 2.0**10  # scale, above which sums of shares are drawn by rounding
 BOXES = 2**16  # into which an even draw falls: as many as two bytes can tell apart
 LEAST_VARIANCE = 1e-100  # stands for 0, so that exact values of equal rank share a residual evenly
 MOST_PARTIES = 64
+TINY = 1e-300  # stands for 0 below a fraction
+RATES = 64  # that are tried for a bound by moments
 LAPLACE_EXCESS = 3.0
 """The fourth cumulant of one Laplace draw, in squared variances. That of a Gaussian law is 0."""
 
@@ -88,6 +90,31 @@ class Noise:
         if loss.epsilon is not None:
             return cls(Family.LAPLACE, distance / loss.epsilon)
         return cls(Family.GAUSSIAN, squared / (2 * loss.rho))
+
+    @property
+    def steepest(self) -> float:
+        """The rate from which on `log_moments` are infinite."""
+        return 1 / float(self.parameter) if self.family is Family.LAPLACE else inf
+
+    def log_moments(self, rates: FloatArray) -> FloatArray:
+        """The logarithms of ``E exp(rate * noise)``, or, of Gaussian noise, bounds on them from above.
+
+        The two parts of a discrete Laplace variable are geometric. A discrete Gaussian is subgaussian with its
+        parameter: complete the square; what is left is a sum over integers of a Gaussian, which is largest with an
+        integer as its centre (Canonne, Kamath and Steinke 2020). Logarithms of independent draws, and of shares, add
+        up.
+
+        >>> Noise(Family.LAPLACE, Fraction(2)).log_moments(np.array([0.0, 0.4, 0.5])).round(3).tolist()
+        [0.0, 1.008, inf]
+        """
+        parties, parameter = float(self.parties), float(self.parameter)
+        if self.family is Family.GAUSSIAN:
+            return parties * parameter * rates**2 / 2
+        far = np.abs(rates)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            up, down = -np.expm1(far - 1 / parameter), -np.expm1(-far - 1 / parameter)
+            found = parties * (2 * np.log(-np.expm1(-1 / parameter)) - np.log(up) - np.log(down))
+        return np.where(up > 0, found, inf)
 
     def by(self, parties: int | Fraction) -> Noise:
         """Such a draw by each of so many parties."""
@@ -568,6 +595,31 @@ class NoisySums(CountLaw):
         """
         deviations = np.concatenate([np.full(count, sqrt(noise.variance)) for noise, count in self.noises])
         return self.reconstruct(np.diag(deviations), None if total is None else 0)[0]
+
+    def exceeded(self, weights: FloatArray, chance: float) -> FloatArray:
+        """For each combination of values, what its noise exceeds with at most this chance.
+
+        Formal guarantees: by the moments of the noise (Chernoff), whatever else is known: for each rate s above zero,
+        ``(sum of log moments at s * weights - log chance) / s`` is exceeded so rarely; the least of some is taken.
+
+        Args:
+            weights: One row for each combination: the weights of the values, in their order.
+            chance: Above 0, below 1.
+        """
+        variance, steepest, own = np.zeros(len(weights)), np.full(len(weights), inf), []
+        ends = np.cumsum([0, *(count for _, count in self.noises)])
+        for (noise, _), start, end in zip(self.noises, ends, ends[1:], strict=False):
+            part = weights[:, start:end]
+            variance += noise.variance * (part**2).sum(axis=1)
+            steepest = np.minimum(steepest, noise.steepest / np.maximum(np.abs(part).max(axis=1, initial=0.0), TINY))
+            own.append((noise, part))
+        farthest = np.minimum(steepest, np.sqrt(-2 * log(chance) / np.maximum(variance, TINY)))
+        least = np.full(len(weights), inf)
+        for step in range(1, RATES + 1):
+            rate = farthest * (step / (RATES + 0.5))
+            moments = sum((noise.log_moments(rate[:, None] * part).sum(axis=1) for noise, part in own), -log(chance))
+            least = np.minimum(least, moments / rate)
+        return least
 
     def _present(self, values: Sequence[int]) -> float | None:
         return float(self.reconstruct(np.asarray(values, dtype=np.float64), None)[0].sum())

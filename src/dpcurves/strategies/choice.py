@@ -15,6 +15,7 @@ from ..conversation import (
     Brackets,
     Cells,
     Counted,
+    Covering,
     EstimatedTable,
     Evidence,
     Groups,
@@ -31,7 +32,7 @@ from ..conversation import (
 from ..histograms import RefinedGridEstimator
 from ..histograms.table_estimator import Extent
 from ..queries import CountQuery, Read
-from . import prefixes, ranks
+from . import covers, prefixes, ranks
 
 
 def cell_by_cell(workload: Table, setting: Setting) -> Strategy[EstimatedTable]:
@@ -104,7 +105,7 @@ def _single(workload: Single, setting: Setting) -> Strategy[Release]:
 
 AT_ONCE: Mapping[type[Workload[Any]], Made] = MappingProxyType({
     Cells: _cells, Prefixes: prefixes.one_table, Below: prefixes.below, Brackets: prefixes.brackets, Ranks: ranks.fixed,
-    Groups: ranks.all_cells, Table: cell_by_cell, Single: _single,
+    Groups: ranks.all_cells, Table: cell_by_cell, Covering: covers.compared, Single: _single,
 })  # fmt: skip
 ADAPTIVELY: Mapping[type[Workload[Any]], Made] = MappingProxyType({
     **AT_ONCE, Prefixes: prefixes.refined, Ranks: ranks.found, Groups: ranks.cut_and_measured, Table: grown,

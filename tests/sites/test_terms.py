@@ -1,0 +1,220 @@
+"""Terms of a task: whole questions are paid for, columns are those that were declared, and officers approve."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from test_trust import AGE, ONE, TEN, Made, made, tables
+
+import dpcurves as dp
+from dpcurves.ledger import BudgetExceeded, Ledger, QuestionBudget
+from dpcurves.models.terms import Power, Term
+from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss, Unit
+from dpcurves_parties.serving.identity import Server
+from dpcurves_parties.serving.task_document import Role
+from dpcurves_sites.approval import Approved, ApprovedList, fingerprint_of
+from dpcurves_sites.columns import Holds, schema_of
+from dpcurves_sites.site import Federation, Site
+from dpcurves_sites.task import FederationTask, Member
+from dpcurves_sites.trust import SecureSum
+
+TURNS = dp.CdfQuestion("age", dp.Grid(0, 100, cells=4096))
+SCHEMA = schema_of("age:number,score:number,label:category,person:category")
+
+
+SERVER = Server("https://127.0.0.1:1", "00" * 32, "a certificate")
+
+
+def scorecard(*columns: str) -> dp.Scorecard:
+    terms = tuple(Term(0.01, (Power(column),)) for column in columns)
+    return dp.Scorecard("risk", 0.1, tuple(dp.Ranged(column, 0, 100) for column in columns), terms)
+
+
+def left(of: Made) -> list[str]:
+    return [str(ledger.balance("flights").spent) for ledger in of.ledgers]
+
+
+def test_a_site_that_could_not_pay_for_all_turns_refuses_the_first_one() -> None:
+    """Its budget would do for all turns but the last one; the others have enough."""
+    of = made(SecureSum(3, 1))
+    plans = of.federation.plan(TURNS, ONE)
+    assert len(plans) > 1
+    own, poor = of.sites[1], replace(of.terms, budget=PrivacyLoss.pure("0.9"))
+    of.ledgers[1] = Ledger.open("sqlite://")
+    of.sites[1] = Site(poor, own._kept._signer, of.tables[1], of.ledgers[1], "flights")
+    assert sum((plan.loss.epsilon or Fraction(0) for plan in plans[:-1]), Fraction(0)) < Fraction(9, 10)
+    with pytest.raises(BudgetExceeded, match="site 1 has epsilon 0.9 left, and this question needs epsilon 1"):
+        of.federation.ask(TURNS, ONE)
+    assert left(of) == ["epsilon 0"] * 3
+    first = of.federation.ask(TURNS, PrivacyLoss.pure("0.9"), "r")
+    assert of.federation.ask(TURNS, PrivacyLoss.pure("0.9"), "r").to_json() == first.to_json()
+    assert left(of) == ["epsilon 0.9"] * 3
+
+
+def test_a_question_whose_second_turn_a_site_could_not_answer_is_refused_before_the_first() -> None:
+    of = made(SecureSum(3, 1))
+    del of.tables[2]["score"]
+    both = dp.PlaneBoundsQuestion(dp.BoundsQuestion("age", 1.0, "0.9"), dp.BoundsQuestion("score", 0.1, "0.9"))
+    with pytest.raises(ValueError, match="'score' is not in the data"):
+        of.federation.ask(both, ONE)
+    assert left(of) == ["epsilon 0"] * 3
+
+
+def site(table: dict[str, Any], unit: Unit = EACH_RECORD, names: dict[str, str] | None = None, **terms: Any) -> Site:
+    of = made(SecureSum(3, 1), unit=unit)
+    own = Ledger.open("sqlite://")
+    return Site(replace(of.terms, **terms), of.sites[0]._kept._signer, table, own, "flights", columns=names)
+
+
+def test_a_site_with_another_schema_refuses_before_any_question() -> None:
+    (table,) = tables(1)
+    table["label"] = np.where(table["label"] == 1, "late", "on time")
+    site(table, columns=SCHEMA).open()
+    site(table, names={"years": "age", "years of age": "age"}, columns={"years": Holds.NUMBER}).open()
+    for columns, rule in (
+        ("height:number", "the task has 'height', a number; here 'height' is not in the data"),
+        ("label:number", "the task has 'label', a number; here 'label' holds text, a number is needed"),
+    ):
+        with pytest.raises(ValueError, match=rule):
+            site(table, columns=schema_of(columns)).open()
+    for text in ("age", "age:date", "age:number,age:number", ":number", ""):
+        with pytest.raises(ValueError, match="columns: each once"):
+            schema_of(text)
+
+
+def test_questions_ask_of_columns_of_the_task_alone() -> None:
+    of = made(SecureSum(3, 1))
+    terms = replace(of.terms, columns={**SCHEMA, "score": Holds.CATEGORY})
+    terms.rehearsed(dp.HistogramQuestion("age", AGE, by=dp.Categories("label", (0, 1))), ONE)
+    card = scorecard("age", "height")
+    for question, rule in (
+        (dp.HistogramQuestion("height", AGE), "'height' is none of the task, which has age, score, label, person"),
+        (dp.HistogramQuestion("score", AGE), "'score' has categories in this task, a number is needed"),
+        (dp.RocQuestion("label", card), "'height' is none of the task"),
+    ):
+        with pytest.raises(ValueError, match=rule):
+            terms.rehearsed(question, ONE)
+
+
+@pytest.mark.usefixtures("without_noise")
+def test_columns_that_a_site_calls_otherwise_are_mapped_there() -> None:
+    """Units, categories and the columns of a model among them: sums are those of the tables as they were."""
+    unit, mine = Unit("person", 2), SecureSum(3, 1)
+    of = made(mine, unit=unit)
+    names = {name: f"{name} of ours" for name in of.tables[1]}
+    renamed = {own: of.tables[1][name] for name, own in names.items()}
+    card = scorecard("age", "score")
+    questions = (
+        dp.RocQuestion("label", card, dp.Grid(0, 1, cells=16)), dp.MeanQuestion("age", 0, 100),
+        dp.CdfQuestion("age", AGE, at=(3, 9)),
+    )  # fmt: skip
+    for question in questions:
+        answers = []
+        for table, given in ((of.tables[1], {}), (renamed, names)):
+            ledger = Ledger.open("sqlite://")
+            site = Site(of.terms, of.sites[1]._kept._signer, table, ledger, "flights", columns=given)
+            site._ledger.dataset_key = lambda dataset: bytes(32)  # type: ignore[method-assign]
+            plan = of.terms.rehearsed(question, ONE)[0]
+            allotment = QuestionBudget.told("r", ONE).pay(plan.query.paid_as, Fraction(1))
+            answers.append(site._vector(of.terms.turn(plan.query, ONE), allotment).tolist())
+        assert answers[0] == answers[1]
+        assert any(answers[0])
+
+
+@pytest.fixture
+def without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SecureSum, "share", lambda self, noise, size, randomness: np.zeros(size, dtype=np.int64))
+
+
+def test_who_has_more_records_than_were_promised_does_not_begin() -> None:
+    (table,) = tables(1)
+    person, used = Unit("person", 1), len(set(table["person"].tolist()))
+    site(table, most_rows=400).open()
+    site(table, person, most_rows=used, columns=SCHEMA).open()
+    for unit, most in ((EACH_RECORD, 399), (person, used - 1)):
+        with pytest.raises(ValueError, match=f"most_rows: at most {most} records were promised; the table has more"):
+            site(table, unit, most_rows=most, columns=SCHEMA).open()
+
+
+def test_a_list_approves_a_question_up_to_a_loss(tmp_path: Path) -> None:
+    question, other = dp.HistogramQuestion("age", AGE), dp.HistogramQuestion("age", dp.Grid(0, 99, cells=64))
+    plan = made(SecureSum(3, 1)).terms.rehearsed(question, ONE)[0]
+    file = tmp_path / "approved.json"
+
+    def allows(entry: object, asked: Any = question, loss: PrivacyLoss = ONE) -> bool:
+        file.write_text(json.dumps([entry]))
+        return ApprovedList(file)(Approved(str(asked), loss, "r", plan, fingerprint_of(asked)))
+
+    written = {"ask": "histogram", "column": "age", "grid": "0:100:64"}
+    mark = fingerprint_of(question)
+    assert allows({"question": written, "epsilon": "1"})
+    assert allows({"fingerprint": mark, "epsilon": 1})
+    assert allows({"fingerprint": mark.upper(), "rho": "0.5"})
+    assert allows({"fingerprint": mark, "rho": "0.5"}, loss=PrivacyLoss.zcdp("0.5"))
+    assert not allows({"question": written, "epsilon": "0.999"})
+    assert not allows({"question": written, "epsilon": "1"}, asked=other)
+    assert not allows({"question": written, "epsilon": "1"}, loss=PrivacyLoss.zcdp("0.001"))
+    assert not allows({"fingerprint": mark, "rho": "0.4"})
+    wrong: list[Any] = [
+        {}, [], "x", {"question": written}, {"fingerprint": "ab", "epsilon": 1}, {"epsilon": 1},
+        {"fingerprint": mark, "epsilon": 1, "most": 3}, {"fingerprint": mark, "epsilon": 1, "rho": 1},
+        {"question": {"ask": "nothing"}, "epsilon": 1}, {"fingerprint": mark, "epsilon": "much"},
+    ]  # fmt: skip
+    for entry in wrong:
+        with pytest.raises(ValueError, match=r"approved|ask|epsilon"):
+            allows(entry)
+    watched = ApprovedList(file) if file.write_text("[]") else None
+    assert watched is not None
+    asked = Approved(str(question), ONE, "r", plan, mark)
+    assert not watched(asked)
+    file.write_text(json.dumps([{"fingerprint": mark, "epsilon": 1}]))
+    assert watched(asked)
+
+
+def test_a_task_says_its_columns_and_its_cap_and_is_read_back() -> None:
+    key = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key().public_bytes_raw()
+    members = tuple(Member(str(n), bytes([n]) * 32, None) for n in range(3))
+    task = FederationTask(
+        "t", SecureSum(3, 1), members, Neighbours.ADD_REMOVE, EACH_RECORD, TEN, SERVER, (key,),
+        {role: () for role in Role}, SCHEMA, 1000,
+    )  # fmt: skip
+    again = FederationTask.from_json(task.to_json())
+    assert again == task
+    assert (again.terms.columns, again.terms.most_rows) == (SCHEMA, 1000)
+    assert FederationTask.from_json(replace(task, columns={}, most_rows=None).to_json()).hash != task.hash
+    with pytest.raises(ValueError, match=r"of version 2, this dpcurves speaks 1"):
+        FederationTask.from_json(task.to_json().replace('"version": 1', '"version": 2'))
+    with pytest.raises(ValueError, match="most_rows"):
+        replace(task, most_rows=0).terms  # noqa: B018
+
+
+def test_a_site_without_any_record_adds_noise_like_the_others() -> None:
+    of = made(SecureSum(3, 1))
+    empty = {name: np.asarray(column)[:0] for name, column in of.tables[1].items()}
+    of.sites[1] = Site(of.terms, of.sites[1]._kept._signer, empty, of.ledgers[1], "flights")
+    curve = of.federation.ask(dp.HistogramQuestion("age", AGE), TEN)
+    assert abs(curve.count.sum() - 800) < 60
+    assert left(of) == ["epsilon 10"] * 3
+
+
+def test_the_same_request_in_another_task_is_paid_for_again() -> None:
+    """Its noise is drawn anew: for nothing it would be a second release."""
+    one, question = made(SecureSum(3, 1)), dp.HistogramQuestion("age", AGE)
+    first = one.federation.ask(question, ONE, "r")
+    roster = one.terms.model.roster(b"u" * 32, one.terms.roster.keys)
+    terms = replace(one.terms, roster=roster)
+    sites = [
+        Site(terms, site._kept._signer, one.tables[n], one.ledgers[n], "flights") for n, site in enumerate(one.sites)
+    ]
+    second = Federation.here(terms, sites).ask(question, ONE, "r")
+    assert second.count.tolist() != first.count.tolist()
+    assert left(one) == ["epsilon 2"] * 3
+    assert Federation.here(terms, sites).ask(question, ONE, "r").count.tolist() == second.count.tolist()
+    assert left(one) == ["epsilon 2"] * 3
