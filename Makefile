@@ -5,7 +5,7 @@ FITS    := import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info
 BIN     := .venv/bin
 READY   := .venv/.ready
 STARTED := typer shellingham rich numpy scipy sqlalchemy narwhals cryptography matplotlib pandas \
-	PIL duckdb pyarrow numba llvmlite IPython ipykernel debugpy traitlets tornado zmq jupyter_client \
+	PIL duckdb arro3 nanoarrow pyarrow numba llvmlite IPython ipykernel debugpy traitlets tornado zmq jupyter_client \
 	jupytext nbformat nbclient mkdocs markdown jinja2 griffe mkdocstrings
 WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import pyarrow as pa
+from arro3.core import Array, DataType
 
 from dpcurves.arguments import Refused, require_kind
 from dpcurves.privacy import EACH_RECORD, Unit
@@ -20,6 +20,7 @@ from .postgres_sql import BOOLEAN, NUMERIC, WHOLE, Table, require_unit
 
 # SENSITIVE. Rows of PostgreSQL that are read over the connection, then ranked and counted by DuckDB here.
 ROWS_AT_ONCE = 2**14
+BYTES = DataType.large_binary()
 
 
 class StreamedEngine(DuckEngine):
@@ -42,14 +43,11 @@ def _source(link: Link, table: Table) -> ArrowSource:
     """Rows as they travel: numbers as numbers, all else as text."""
     read_as = [_Read.of(*each) for each in zip(table.columns, table.quoted, table.types, strict=True)]
 
-    def read(places: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    def read(places: Sequence[int]) -> Iterator[list[Array]]:
         named = ", ".join(read_as[place].value for place in places)
-        schema = pa.schema([(str(place), read_as[place].held) for place in places])
         for rows in link.batches(f"SELECT {named} FROM {table.name}", ROWS_AT_ONCE):
-            columns = zip(zip(*rows, strict=True), schema, strict=True)
-            yield pa.RecordBatch.from_arrays(
-                [pa.array(each, type=field.type) for each, field in columns], schema=schema
-            )
+            columns = zip(zip(*rows, strict=True), places, strict=True)
+            yield [Array(each, read_as[place].held) for each, place in columns]
 
     return ArrowSource(tuple(each.column for each in read_as), tuple(each.held for each in read_as), read, costly=True)
 
@@ -58,7 +56,7 @@ class _Read(NamedTuple):
     """A column here, the type in which it travels, and the SQL of its value."""
 
     column: Column
-    held: pa.DataType
+    held: DataType
     value: str
 
     @classmethod
@@ -66,16 +64,18 @@ class _Read(NamedTuple):
         # A number that is a unit must not be rounded, nor be written in two ways.
         if oid == NUMERIC:
             return cls(
-                wide_numbers(column.name), pa.large_binary(), _bytes(f"trim_scale({name})::text", f"{name} <> 'NaN'")
+                wide_numbers(column.name),
+                BYTES,
+                _bytes(f"trim_scale({name})::text", f"{name} <> 'NaN'"),
             )
         if column.kind is Kind.NUMBERS:
-            held = pa.bool_() if oid == BOOLEAN else pa.int64() if oid in WHOLE else pa.float64()
+            held = DataType.bool() if oid == BOOLEAN else DataType.int64() if oid in WHOLE else DataType.float64()
             return cls(column_of(column.name, held), held, name)
         if column.kind is Kind.OTHER:
-            return cls(Column(column.name, Kind.OTHER, "NULL::DOUBLE"), pa.large_binary(), "NULL::bytea")
+            return cls(Column(column.name, Kind.OTHER, "NULL::DOUBLE"), BYTES, "NULL::bytea")
         text = column.text.format(name)
-        held = Column(column.name, column.kind, "NULL::DOUBLE")
-        return cls(held, pa.large_binary(), _bytes(text, f"octet_length({text}) <= {LONGEST_TEXT}"))
+        read = Column(column.name, column.kind, "NULL::DOUBLE")
+        return cls(read, BYTES, _bytes(text, f"octet_length({text}) <= {LONGEST_TEXT}"))
 
 
 def _bytes(text: str, condition: str) -> str:

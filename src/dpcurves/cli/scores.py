@@ -76,7 +76,7 @@ class ScoresView(ResultView):
 
     def tables(self, curve: Scores) -> list[Shown]:
         from ..curves.result import EACH
-        from ..display import RECORDS
+        from ..display import RECORDS, columns_of
 
         columns = {
             "reading": [each.key for each in curve.readings], "value": [curve.value(each) for each in curve.readings]
@@ -86,7 +86,7 @@ class ScoresView(ResultView):
             return [first]
         frame = self.read(curve).to_frame(level=self.sure.level)
         head = f"{self.show.replace('-', ' ')}, with ends at {self.sure.level:g} {RECORDS}"
-        return [first, Shown(head, {str(name): frame[name].to_numpy() for name in frame.columns})]
+        return [first, Shown(head, columns_of(frame))]
 
     def draw(self, curve: Scores) -> Axes:
         """The reading."""

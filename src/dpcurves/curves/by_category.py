@@ -151,18 +151,9 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         With a `level`, the ends of their bands or intervals are columns, too: for these records, or, with `population`,
             for the population.
         """
-        import narwhals
-
         banded = {} if level is None else {"level": level, "population": population}
-        frames = [narwhals.from_native(curve.to_frame(**banded)) for curve in self._curves.values()]
         parts = [dict(zip(self.columns, names, strict=True)) for names in zip(*self.parts().values(), strict=True)]
-        told = [
-            frame.with_columns(narwhals.lit(name).alias(column) for column, name in part.items()).select(
-                *self.columns, *frame.columns
-            )
-            for part, frame in zip(parts, frames, strict=True)
-        ]
-        return narwhals.concat(told).to_native()
+        return display.stacked([curve.to_frame(**banded) for curve in self._curves.values()], parts)
 
     def _in_short(self) -> tuple[str, ...]:
         return self.column, f"{len(self)} categories"

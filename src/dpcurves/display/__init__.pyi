@@ -10,7 +10,18 @@ from .columns import (
     draw_quantile_quantile,
     draw_quantiles,
 )
-from .curve_json import Opened, bundle, check_document, curve_schema, envelope, opened, privacy_object, to_frame
+from .curve_json import (
+    Opened,
+    bundle,
+    check_document,
+    columns_of,
+    curve_schema,
+    envelope,
+    opened,
+    privacy_object,
+    stacked,
+    to_frame,
+)
 from .groups import MOST_TOGETHER, AtRiskRow, draw_means, draw_small
 from .html import html_summary, report, summary_facts
 from .numerals import numeral, numerals, span, standing
@@ -44,11 +55,11 @@ from .text import (
 __all__ = [
     "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "RECORDS", "SEEDED", "SQUARE", "AtRiskRow", "BalanceReport",
     "ChargeRow", "DrawnArea", "Opened", "RefusalRow", "Region", "Shade", "Spender", "SteppedShade",
-    "allowance_table", "area_rows", "bundle", "check_document", "covering", "curve_schema", "curve_table",
+    "allowance_table", "area_rows", "bundle", "check_document", "columns_of", "covering", "curve_schema", "curve_table",
     "draw_bars", "draw_binned_residuals", "draw_bounds", "draw_calibration", "draw_cdf", "draw_cdf_of_values",
     "draw_confusion", "draw_decision", "draw_gain", "draw_hosmer_lemeshow", "draw_means", "draw_numbers",
     "draw_plane", "draw_plane_bounds", "draw_quantile_quantile", "draw_quantiles", "draw_residual_density",
     "draw_residual_points", "draw_roc", "draw_small", "envelope", "footer", "headless_axes", "html_summary",
-    "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report", "save_figure", "span", "standing",
-    "summary_facts", "svg_text", "to_frame",
+    "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report", "save_figure", "span", "stacked",
+    "standing", "summary_facts", "svg_text", "to_frame",
 ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -14,7 +14,7 @@ from math import isfinite
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import Refused, WrongKind
 from ..conversation import MISSING_RULE, PrivacyStatement
@@ -158,6 +158,8 @@ LIBRARIES = ("pandas", "polars", "pyarrow")
 def to_frame(columns: Mapping[str, ArrayLike]) -> Any:
     """A frame with these columns: of pandas if it is installed, else of Polars, else an Arrow table.
 
+    The table is pyarrow's, if that is installed, else one of arro3, which all libraries take that speak Arrow.
+
     >>> to_frame({"x": [1.0, 2.0], "y": [0.5, 1.0]}).shape
     (2, 2)
 
@@ -169,8 +171,47 @@ def to_frame(columns: Mapping[str, ArrayLike]) -> Any:
     arrays = {name: np.array(column) for name, column in columns.items()}
     if len({array.shape for array in arrays.values()}) > 1 or any(array.ndim != 1 for array in arrays.values()):
         raise Refused("columns", "arrays of one length are needed")
-    library: Any = next(name for name in LIBRARIES if find_spec(name) is not None)
+    library: Any = next((name for name in LIBRARIES if find_spec(name) is not None), None)
+    if library is None:
+        return _arrow_table(arrays)
     return nw.from_dict(arrays, backend=library).to_native()
+
+
+def stacked(frames: Sequence[Any], told: Sequence[Mapping[str, str]]) -> Any:
+    """Frames that `to_frame` gave, one below the other, each with what is told of it in the first columns."""
+    import narwhals as nw
+
+    if type(frames[0]).__module__.startswith("arro3"):
+        own = [
+            {**{name: np.full(len(frame), text) for name, text in texts.items()}, **columns_of(frame)}
+            for frame, texts in zip(frames, told, strict=True)
+        ]
+        return _arrow_table({name: np.concatenate([each[name] for each in own]) for name in own[0]})
+    parts = []
+    for frame, texts in zip(map(nw.from_native, frames), told, strict=True):
+        wider = frame.with_columns(nw.lit(text).alias(name) for name, text in texts.items())
+        parts.append(wider.select(*texts, *frame.columns))
+    return nw.concat(parts).to_native()
+
+
+def columns_of(frame: Any) -> dict[str, NDArray[Any]]:
+    """The columns of a frame that `to_frame` gave.
+
+    >>> columns_of(to_frame({"x": [1.0, 2.0]}))
+    {'x': array([1., 2.])}
+    """
+    names = frame.column_names if hasattr(frame, "column_names") else frame.columns  # Arrow's word, and the others'
+    return {str(name): np.asarray(frame[name]) for name in names}
+
+
+def _arrow_table(arrays: Mapping[str, NDArray[Any]]) -> Any:
+    from arro3.core import Array, DataType, Table
+
+    held = [
+        Array(each.tolist(), DataType.string()) if each.dtype.kind in "UO" else Array.from_numpy(each)
+        for each in arrays.values()
+    ]
+    return Table.from_arrays(held, names=list(arrays))
 
 
 SCHEMA = 1

@@ -6,23 +6,24 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import duckdb
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+from arro3.core import Array, ArrayReader, ChunkedArray, DataType, RecordBatch, struct_field
 from numpy.typing import NDArray
 
 from ..arguments import Refused, WrongKind, shown
 from ..arrays import IntArray
 from ..privacy import EACH_RECORD, Unit
+from .arrow import batches_from, of_buffers, schema_of, seen_as, types_from
 from .counting import Records
-from .engines.duckdb import DuckEngine
+from .engines.duckdb import DuckEngine, Engine
 from .engines.engine import EngineTable
 from .source import (
     BATCH,
@@ -35,10 +36,12 @@ from .source import (
     array_of,
     called,
     column_of,
+    has_pyarrow,
     hidden,
     is_number,
     place_of,
     register,
+    require_readable,
     texts,
     wide_numbers,
     with_whole_rows,
@@ -78,16 +81,25 @@ class CsvSource:
     columns: tuple[Column, ...]
     costly: bool = True
 
+    @property
+    def lacking(self) -> Mapping[int, str]:
+        return {}
+
     def scan(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
-        schema = pa.schema([(called(place), pa.binary()) for place in places])
-        return register(connection, schema, (self._fields(lines, places) for lines in self._lines()))
+        return self._registered(connection, places, whole=False)
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
-        schema = pa.schema([*((called(place), pa.binary()) for place in places), (WHOLE, pa.binary())])
-        batches = (
-            pa.RecordBatch.from_arrays([*self._fields(lines, places).columns, lines.texts()], schema=schema)
-            for lines in self._lines()
-        )
+        return self._registered(connection, places, whole=True)
+
+    def _registered(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int], whole: bool) -> str:
+        names = [*map(called, places), *([WHOLE] if whole else [])]
+        schema = schema_of((name, DataType.binary()) for name in names)
+
+        def batches() -> Iterator[RecordBatch]:
+            for lines in self._lines():
+                fields = [lines.field(place) for place in places]
+                yield RecordBatch.from_arrays([*fields, *([lines.texts()] if whole else [])], schema=schema)
+
         return register(connection, schema, batches)
 
     def _lines(self) -> Iterator[Lines]:
@@ -95,9 +107,6 @@ class CsvSource:
             header_of(file)
             for block in whole_lines(file):
                 yield Lines.of(block, ord(self.delimiter), len(self.columns))
-
-    def _fields(self, lines: Lines, places: Sequence[int]) -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays([lines.field(place) for place in places], names=[*map(called, places)])
 
 
 def source_of_csv(path: Path, delimiter: str) -> CsvSource:
@@ -169,11 +178,11 @@ class Lines:
         ends[:, -1] -= block[ends[:, -1] - 1] == CARRIAGE_RETURN
         return cls(block, starts, formed, ends)
 
-    def texts(self) -> pa.Array:
+    def texts(self) -> Array:
         """Each line as it stands; null where it is too long: how much of that is here depends on other lines."""
         return _binary(self.starts, self.block, np.diff(self.starts) <= LONGEST_TEXT)
 
-    def field(self, number: int) -> pa.Array:
+    def field(self, number: int) -> Array:
         """The field of each line; null where it is empty or the line is malformed."""
         first = self.ends[:, number - 1] + 1 if number else self.starts[:-1][self.formed]
         end = self.ends[:, number]
@@ -198,44 +207,60 @@ def _with_single_quotes(offsets: IntArray, text: Bytes) -> tuple[IntArray, Bytes
     return offsets - np.searchsorted(gone, offsets), np.delete(text, gone)
 
 
-def _binary(offsets: IntArray, text: Bytes, valid: NDArray[np.bool_]) -> pa.Array:
-    parts = np.packbits(valid, bitorder="little"), offsets.astype(np.int32), text
-    return pa.Array.from_buffers(pa.binary(), len(valid), [pa.py_buffer(part) for part in parts])
+def _binary(offsets: IntArray, text: Bytes, valid: NDArray[np.bool_]) -> Array:
+    bits = np.packbits(valid, bitorder="little")
+    return of_buffers(DataType.binary(), len(valid), bits, offsets.astype(np.int32), text)
 
 
 # SENSITIVE. Records in a Parquet file.
 
 
 ROWS_AT_ONCE = 2**16
+NO_PARQUET = "{!r} is no Parquet file that can be read"
+NUMBERS = {
+    "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT",
+    "DOUBLE",
+}  # fmt: skip
+"""Types of DuckDB whose values it reads from a file whatever they are."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ParquetSource:
-    """A file whose numbers DuckDB reads by itself. All else is read by Arrow, which shows nothing that it finds."""
+    """A file whose numbers DuckDB reads by itself. All else comes by way of Arrow, and nothing that is found is shown.
+
+    Attributes:
+        names: The names of its columns.
+        plain: Which columns DuckDB reads by itself.
+        by_arrow: All of them, by way of Arrow.
+        lacking: As `Source` says.
+        opened_by: The DuckDB that must stay open as long as the file is read.
+    """
 
     path: Path
-    schema: pa.Schema
+    names: tuple[str, ...]
+    plain: tuple[bool, ...]
     by_arrow: ArrowSource
+    lacking: Mapping[int, str]
     costly: bool = False
+    opened_by: Engine | None = None
 
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.by_arrow.columns
 
     def scan(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
-        fields = [self.schema.field(place) for place in places]
-        if not (self._has_clear_names() and all(_is_plain(field.type) for field in fields)):
+        require_readable(self, places)
+        if not (has_clear_names(self.names) and all(self.plain[place] for place in places)):
             return self.by_arrow.scan(connection, places)
-        names = (field.name.replace('"', '""') for field in fields)
-        named = [f'"{name}" AS {called(place)}' for name, place in zip(names, places, strict=True)]
-        return f"(SELECT {', '.join(named)} FROM read_parquet({_literal(self.path)}, hive_partitioning = false))"
-
-    def _has_clear_names(self) -> bool:
-        """Tell whether names differ not only in the case of their letters, to which SQL is blind."""
-        return len({name.lower() for name in self.schema.names}) == len(self.schema)
+        return f"(SELECT {_named(self.names, places)} FROM {_scanned(self.path)})"
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
         return with_whole_rows(self.scan(connection, range(len(self.columns))), self.columns, places)
+
+
+def has_clear_names(names: Sequence[str]) -> bool:
+    """Tell whether names differ not only in the case of their letters, to which SQL is blind."""
+    return len({name.lower() for name in names}) == len(names)
 
 
 def source_of_parquet(path: Path) -> ParquetSource:
@@ -244,23 +269,126 @@ def source_of_parquet(path: Path) -> ParquetSource:
     Raises:
         ValueError: it is no Parquet file, or two columns have the same name.
     """
-    schema = hidden(lambda: pq.read_schema(path), f"{path.name!r} is no Parquet file that can be read")
-    if len(set(schema.names)) < len(schema):
-        raise Refused("data", f"two columns of {path.name!r} have the same name")
+    return _parquet_by_pyarrow(path) if has_pyarrow() else _parquet_by_duckdb(path)
 
-    def read(places: Sequence[int]) -> Iterable[pa.RecordBatch]:
-        names = [schema.names[place] for place in places]
+
+def _parquet_by_pyarrow(path: Path) -> ParquetSource:
+    import pyarrow.parquet as pq
+
+    schema = hidden(lambda: pq.read_schema(path), NO_PARQUET.format(path.name))
+    names, types = _each_once(path, schema.names), tuple(DataType.from_arrow(each) for each in schema.types)
+
+    def read(places: Sequence[int]) -> Iterator[Sequence[Any]]:
+        wanted = [names[place] for place in places]
         with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=names):
-                yield batch.select(names)
+            for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=wanted):
+                yield batch.select(wanted).columns
 
-    columns = tuple(column_of(field.name, field.type) for field in schema)
-    return ParquetSource(path, schema, ArrowSource(columns, tuple(schema.types), read, costly=False))
+    columns = tuple(map(column_of, names, types))
+    plain = tuple(is_number(held) and not DataType.is_float16(held) for held in types)
+    return ParquetSource(path, names, plain, ArrowSource(columns, types, read, costly=False), {})
 
 
-def _is_plain(held: pa.DataType) -> bool:
-    """Tell whether DuckDB and Arrow have one and the same reading of every value."""
-    return is_number(held) and not pa.types.is_float16(held)
+def _each_once(path: Path, names: Sequence[str]) -> tuple[str, ...]:
+    if len(set(names)) < len(names):
+        raise Refused("data", f"two columns of {path.name!r} have the same name")
+    return tuple(names)
+
+
+def _parquet_by_duckdb(path: Path) -> ParquetSource:
+    """The file, where pyarrow is not installed.
+
+    DuckDB refuses text that is no UTF-8, and shows it, unless it is to replace what is wrong, or to leave that out.
+    Read in both ways a text is the same only where nothing is wrong, and is missing elsewhere. Moments in milliseconds
+    and times of a day are refused as well, where they are too large: columns of these are not read at all.
+    """
+    engine = Engine()
+    engine.connection.execute("SET arrow_large_buffer_size = true")
+    fields = hidden(lambda: _fields_of(engine.connection, path), NO_PARQUET.format(path.name))
+    names = _each_once(path, [field.name for field in fields])
+    lacking = {place: NOT_BY_DUCKDB for place, field in enumerate(fields) if not field.is_readable}
+    if not has_clear_names(names):
+        lacking = dict.fromkeys(range(len(names)), NOT_CLEAR)
+    read = [place for place in range(len(names)) if place not in lacking]
+    texts = [place for place in read if fields[place].held == "VARCHAR"]
+    values = [f"a.{called(place)}" if place in read else f"NULL AS {called(place)}" for place in range(len(names))]
+    for place in texts:
+        values[place] = "CASE WHEN a.{0} = b.{0} THEN a.{0} END AS {0}".format(called(place))
+    rows = f"(SELECT {_named(names, read) or 'NULL'} FROM {_scanned(path, 'replace')}) AS a"
+    if texts:
+        rows += f" POSITIONAL JOIN (SELECT {_named(names, texts)} FROM {_scanned(path, 'ignore')}) AS b"
+    found = source_of_relation(engine.connection.sql(f"SELECT {', '.join(values)} FROM {rows}"), LONGEST_TEXT)
+    columns = [replace(column, name=name) for name, column in zip(names, found.columns, strict=True)]
+    for place in lacking:
+        columns[place] = replace(columns[place], kind=fields[place].kind)
+    by_arrow = replace(found, columns=tuple(columns))
+    plain = tuple(field.held in NUMBERS for field in fields)
+    return ParquetSource(path, names, plain, by_arrow, lacking, opened_by=engine)
+
+
+NOT_BY_DUCKDB = "holds neither numbers, text, dates nor moments in micro- or nanoseconds"
+NOT_CLEAR = "stands beside others whose names differ in the case of letters alone"
+
+
+class _Field(NamedTuple):
+    """A column of a Parquet file: its name, the types that it has there, and that of DuckDB without parameters.
+
+    It is stored as nothing, where there may be many values in one row.
+    """
+
+    name: str
+    stored: str | None
+    logical: str
+    held: str
+
+    @property
+    def is_readable(self) -> bool:
+        """Tell whether DuckDB reads its values whatever they are."""
+        if self.stored is None or self.stored == "INT96":
+            return False
+        if self.held in NUMBERS:
+            return not self.logical.lower().startswith("decimal")
+        if self.held.startswith("TIMESTAMP"):
+            return any(unit in self.logical for unit in ("MicroSeconds", "NanoSeconds", "TIMESTAMP_MICROS"))
+        if self.held == "VARCHAR":
+            return self.logical in {"StringType()", "UTF8"}
+        return self.held in {"DATE", "DECIMAL", '"NULL"'} or (self.held == "BLOB" and not self.logical)
+
+    @property
+    def kind(self) -> Kind:
+        """What it holds, where it is not read."""
+        if self.stored is None:
+            return Kind.OTHER
+        if self.held in NUMBERS or self.held == "DECIMAL":
+            return Kind.NUMBERS
+        if self.held in {"VARCHAR", "JSON", "UUID", "BLOB"}:
+            return Kind.TEXT
+        return Kind.TIMES if self.held.startswith(("DATE", "TIME", "INTERVAL")) else Kind.OTHER
+
+
+def _fields_of(connection: duckdb.DuckDBPyConnection, path: Path) -> list[_Field]:
+    in_one_row = "CASE WHEN repetition_type <> 'REPEATED' THEN type END"
+    facts = f"num_children, name, {in_one_row}, coalesce(logical_type, converted_type, ''), coalesce(duckdb_type, '')"
+    query = f"SELECT {facts} FROM parquet_schema({_literal(path)}) ORDER BY column_id"
+    root, *below = connection.execute(query).fetchall()
+    fields, left = [], [root[0]]
+    for children, name, stored, logical, held in below:
+        if len(left) == 1:
+            fields.append(_Field(name, stored, logical, held.partition("(")[0]))
+        left[-1] -= 1
+        left += [children] if children else []
+        while left and not left[-1]:
+            left.pop()
+    return fields
+
+
+def _named(names: Sequence[str], places: Iterable[int]) -> str:
+    quoted = ((names[place].replace('"', '""'), place) for place in places)
+    return ", ".join(f'"{name}" AS {called(place)}' for name, place in quoted)
+
+
+def _scanned(path: Path, wrong_text: str = "strict") -> str:
+    return f"read_parquet({_literal(path)}, hive_partitioning = false, utf8_validation = '{wrong_text}')"
 
 
 def _literal(path: Path) -> str:
@@ -276,37 +404,48 @@ WIDE = {"hugeint", "uhugeint", "bignum", "varint"}
 TAKEN = {
     "null", "boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint",
     "float", "double", "decimal", "date", "time", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns",
-    "timestamp with time zone", "enum",
+    "timestamp with time zone", "timestamptz_ns", "enum",
 }  # fmt: skip
 TEXTS = {"varchar", "uuid", "blob"}
 TIMES = {"time with time zone", "interval"}
 TEXTS_AT_ONCE = 2**10
+LONGEST_OF_MANY = 2**31 // BATCH - 1
+"""Bytes of a text, of which as many as rows travel at once have room in an Arrow array."""
 
 
-def source_of_relation(relation: duckdb.DuckDBPyRelation) -> ArrowSource:
-    """The rows that `relation` gives, asked for anew by each query. Types that Arrow lacks travel as text."""
+def source_of_relation(relation: duckdb.DuckDBPyRelation, longest: int | None = None) -> ArrowSource:
+    """The rows that `relation` gives, asked for anew by each query. Types that Arrow lacks travel as text.
+
+    Args:
+        relation: The relation.
+        longest: The bytes of the longest text. Arrow has room for two gibibytes of text in an array. So where only
+            pyarrow makes batches smaller, and is not installed, text of 16 kibibytes is missing, unless this is given.
+    """
     kinds = [str(each.id) for each in relation.types]
-    plain = relation.project(", ".join(_taken(place, kind) for place, kind in enumerate(kinds)))
-    schema = pa.RecordBatchReader.from_stream(plain.limit(0)).schema
+    by_few = longest is None and has_pyarrow()
+    most = longest or (LONGEST_TEXT if by_few else LONGEST_OF_MANY)
+    plain = relation.project(", ".join(_taken(place, kind, most) for place, kind in enumerate(kinds)))
+    types = types_from(plain.limit(0))
 
-    def read(places: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        # Arrow has room for two gibibytes of text in a batch: for as many of the longest.
-        rows = BATCH if all(kinds[place] in TAKEN for place in places) else TEXTS_AT_ONCE
-        yield from plain.project(", ".join(f"#{place + 1}" for place in places)).to_arrow_reader(rows)
+    def read(places: Sequence[int]) -> Iterator[Sequence[Array]]:
+        rows = plain.project(", ".join(f"#{place + 1}" for place in places))
+        if by_few and not all(kinds[place] in TAKEN for place in places):
+            rows = rows.to_arrow_reader(TEXTS_AT_ONCE)
+        return batches_from(rows)
 
-    columns = (_column(*each) for each in zip(relation.columns, kinds, schema.types, strict=True))
-    return ArrowSource(tuple(columns), tuple(schema.types), read, costly=False)
+    columns = (_column(*each) for each in zip(relation.columns, kinds, types, strict=True))
+    return ArrowSource(tuple(columns), tuple(types), read, costly=False)
 
 
-def _taken(place: int, kind: str) -> str:
+def _taken(place: int, kind: str, longest: int) -> str:
     value = f"#{place + 1}"
     if kind not in TAKEN:
         text = f"CAST({value} AS VARCHAR)"
-        value = f"CASE WHEN strlen({text}) <= {LONGEST_TEXT} THEN {value if kind == 'blob' else text} END"
+        value = f"CASE WHEN strlen({text}) <= {longest} THEN {value if kind == 'blob' else text} END"
     return f"{value} AS c{place}"
 
 
-def _column(name: str, kind: str, declared: pa.DataType) -> Column:
+def _column(name: str, kind: str, declared: DataType) -> Column:
     if kind in WIDE:
         return wide_numbers(name)
     column = column_of(name, declared)
@@ -321,31 +460,56 @@ def _column(name: str, kind: str, declared: pa.DataType) -> Column:
 UNREAD = "a column cannot be read (what it says is not shown: it may quote a record)"
 NAMES_OF_TEXT = {"str", "string", "large_string"}
 KINDS_OF_NUMPY = MappingProxyType({"U": Kind.TEXT, "S": Kind.TEXT, "O": Kind.OBJECTS, "m": Kind.TIMES})
+ARROW = {"pyarrow", "arro3"}
+"""Libraries whose arrays are taken as they are."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Held:
-    """A column in memory, converted when it is read."""
+    """A column in memory, converted when it is read, and the arrays it lies in, one after the other."""
 
     column: Column
-    type: pa.DataType
-    load: Callable[[], pa.ChunkedArray | pa.Array]
+    type: DataType
+    load: Callable[[], Sequence[Array]]
 
 
 def source_of_columns(held: Sequence[Held]) -> ArrowSource:
     """The columns side by side. Each is converted at most once."""
     loads = [cache(each.load) for each in held]
 
-    def read(places: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        table = pa.Table.from_arrays([loads[place]() for place in places], names=[str(place) for place in places])
-        yield from table.to_batches(max_chunksize=BATCH)
+    def read(places: Sequence[int]) -> Iterator[Sequence[Array]]:
+        return _side_by_side([loads[place]() for place in places])
 
     return ArrowSource(tuple(each.column for each in held), tuple(each.type for each in held), read, costly=False)
 
 
-def source_of_table(table: pa.Table) -> ArrowSource:
-    """An Arrow table."""
-    return source_of_columns([held_arrow(str(name), table.column(i)) for i, name in enumerate(table.column_names)])
+def _side_by_side(columns: Sequence[Sequence[Array]]) -> Iterator[Sequence[Array]]:
+    """Batches, each of which lies in one array of every column."""
+    ends = [np.cumsum([len(array) for array in column], dtype=np.int64) for column in columns]
+    (rows,) = {int(each[-1]) if len(each) else 0 for each in ends}
+    edges = np.unique(np.concatenate([[0], *ends, np.arange(0, rows, BATCH)])).tolist()
+    for start, stop in pairwise(edges):
+        found = [int(np.searchsorted(each, start, side="right")) for each in ends]
+        parts = ((column[at], each[at]) for column, each, at in zip(columns, ends, found, strict=True))
+        yield [array.slice(start - int(end) + len(array), stop - start) for array, end in parts]
+
+
+def source_of_table(data: Any) -> ArrowSource:
+    """An Arrow table, or what gives one."""
+    if hasattr(data, "__arrow_c_stream__"):
+        reader = ArrayReader.from_stream(data)
+        declared, rows = reader.field.type, list(reader)
+    else:
+        rows = [Array.from_arrow(data)]
+        declared = rows[0].type
+    if any(batch.null_count for batch in rows):
+        raise Refused("data", "rows of a table cannot be missing as a whole")
+    held = [(place, field.type, column_of(field.name, field.type)) for place, field in enumerate(declared.fields)]
+    return source_of_columns([Held(column, kind, partial(_parts, rows, place)) for place, kind, column in held])
+
+
+def _parts(rows: Sequence[Array], place: int) -> list[Array]:
+    return [struct_field(batch, place) for batch in rows]
 
 
 def source_of_frame(frame: nw.DataFrame[Any]) -> ArrowSource:
@@ -355,15 +519,15 @@ def source_of_frame(frame: nw.DataFrame[Any]) -> ArrowSource:
 
 def source_of_lazy_frame(frame: nw.LazyFrame[Any]) -> ArrowSource:
     """A data frame that is computed when it is read."""
-    empty = frame.head(0).collect("pyarrow").to_arrow()
+    backend: Any = None if frame.implementation.is_polars() else "pyarrow"
     names = list(frame.collect_schema().names())
+    empty = source_of_frame(frame.head(0).collect(backend))
 
-    def read(places: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        table = frame.select([names[place] for place in places]).collect("pyarrow").to_arrow()
-        yield from table.to_batches(max_chunksize=BATCH)
+    def read(places: Sequence[int]) -> Iterator[Sequence[Any]]:
+        collected = source_of_frame(frame.select([names[place] for place in places]).collect(backend))
+        yield from collected.read(range(len(places)))
 
-    columns = tuple(column_of(str(name), empty.schema.field(i).type) for i, name in enumerate(names))
-    return ArrowSource(columns, tuple(empty.schema.types), read, costly=True)
+    return ArrowSource(empty.columns, empty.types, read, costly=True)
 
 
 def source_of_mapping(data: Mapping[str, Any]) -> ArrowSource:
@@ -379,24 +543,59 @@ def source_of_mapping(data: Mapping[str, Any]) -> ArrowSource:
     return source_of_columns(held)
 
 
-def held_arrow(name: str, array: pa.ChunkedArray | pa.Array) -> Held:
-    """An Arrow array."""
-    return Held(column_of(name, array.type), array.type, lambda: array)
+def held_arrow(name: str, values: Any) -> Held:
+    """An Arrow array, in one piece or many."""
+    array = ChunkedArray.from_arrow(values)
+    return Held(column_of(name, array.type), array.type, lambda: array.chunks)
 
 
 def held_series(name: str, series: nw.Series[Any]) -> Held:
     """A column of a data frame. Objects are read as text: their type shows in their values alone."""
     import narwhals as nw
 
-    dtype, by_pandas = series.dtype, series.implementation.is_pandas_like()
+    dtype, native, by_pandas = series.dtype, series.to_native(), series.implementation.is_pandas_like()
     if isinstance(dtype, nw.Int128 | nw.UInt128):
-        return Held(wide_numbers(name), pa.large_binary(), lambda: texts(series.to_list()))
+        return Held(wide_numbers(name), DataType.large_binary(), lambda: [texts(series.to_list())])
     if isinstance(dtype, nw.Object) or (by_pandas and isinstance(dtype, nw.String | nw.Categorical | nw.Enum)):
         return _held_texts(name, _kind_of_texts(series), series.to_list)
     if by_pandas and isinstance(dtype, nw.Unknown):
         return _held_texts(name, Kind.OTHER, series.to_list)
-    declared = series.head(0).to_arrow().type
-    return Held(column_of(name, declared), declared, series.to_arrow)
+    if series.implementation.is_pandas() and (held := _numpy_type_of(native.dtype)) is not None:
+        declared = _array_of_pandas(native.head(0), held).type
+        return Held(column_of(name, declared), declared, lambda: [_array_of_pandas(native, held)])
+
+    def given(some: nw.Series[Any]) -> ChunkedArray:
+        native = some.to_native()
+        as_it_is = not by_pandas and hasattr(native, "__arrow_c_stream__")
+        return ChunkedArray.from_arrow(native if as_it_is else some.to_arrow())
+
+    if str(native.dtype) == "Null":  # whose arrays have a buffer too many in Polars
+        nothing = DataType.null()
+        return Held(column_of(name, nothing), nothing, lambda: given(series.cast(nw.Float64)).chunks)
+    declared = given(series.head(0)).type
+    return Held(column_of(name, declared), declared, lambda: given(series).chunks)
+
+
+def _numpy_type_of(declared: Any) -> np.dtype[Any] | None:
+    """The type in which NumPy has numbers or times of pandas; None: they are neither, or pyarrow has them."""
+    if hasattr(declared, "pyarrow_dtype"):
+        return None
+    if getattr(declared, "tz", None) is not None:
+        return np.dtype(f"datetime64[{declared.unit}]")
+    held: Any = declared if isinstance(declared, np.dtype) else getattr(declared, "numpy_dtype", None)
+    return held if held is not None and held.kind in "fiubmM" else None
+
+
+def _array_of_pandas(series: Any, held: np.dtype[Any]) -> Array:
+    if held.kind == "M":
+        return array_of(series.to_numpy(dtype=held))
+    if held.kind == "m":
+        unit: Any = np.datetime_data(held)[0]
+        return seen_as(array_of(series.to_numpy().view(f"datetime64[{unit}]")), DataType.duration(unit))
+    if series.dtype == held and held.kind != "f":
+        return array_of(series.to_numpy())
+    values = series.to_numpy(dtype=held, na_value=held.type(0))
+    return array_of(np.ma.MaskedArray(values, mask=series.isna().to_numpy()))
 
 
 def _kind_of_texts(series: nw.Series[Any]) -> Kind:
@@ -409,19 +608,16 @@ def _kind_of_texts(series: nw.Series[Any]) -> Kind:
 def _held_values(name: str, values: Any) -> Held:
     if isinstance(values, list | tuple | range):
         return _held_texts(name, Kind.UNTYPED, lambda: values)
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return held_arrow(name, values)
     if isinstance(values, np.ndarray):
         return _held_numpy(name, values)
-    import narwhals as nw
+    if type(values).__module__.partition(".")[0] not in ARROW:
+        import narwhals as nw
 
-    series = nw.from_native(values, series_only=True, pass_through=True)
-    if isinstance(series, nw.Series):
-        return held_series(name, series)
-    if hasattr(values, "__arrow_c_stream__"):
-        return held_arrow(name, hidden(lambda: pa.chunked_array(values), UNREAD))
-    if hasattr(values, "__arrow_c_array__"):
-        return held_arrow(name, hidden(lambda: pa.array(values), UNREAD))
+        series = nw.from_native(values, series_only=True, pass_through=True)
+        if isinstance(series, nw.Series):
+            return held_series(name, series)
+    if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
+        return hidden(lambda: held_arrow(name, values), UNREAD)
     raise WrongKind("data", f"column {name!r} is a {type(values).__name__}; an array, a series or a list is needed")
 
 
@@ -429,13 +625,14 @@ def _held_numpy(name: str, values: np.ndarray[Any, Any]) -> Held:
     if values.ndim != 1:
         raise Refused("data", f"column {name!r} must have one axis, not {values.ndim}")
     if values.dtype.kind in "fiubM":
-        return Held(column_of(name, array_of(values[:0]).type), array_of(values[:0]).type, lambda: array_of(values))
+        declared = array_of(values[:0]).type
+        return Held(column_of(name, declared), declared, lambda: [array_of(values)])
     kind = KINDS_OF_NUMPY.get(values.dtype.kind, Kind.OTHER)
-    return Held(Column(name, kind, NUMBER_IN_TEXT), pa.large_binary(), lambda: array_of(values))
+    return Held(Column(name, kind, NUMBER_IN_TEXT), DataType.large_binary(), lambda: [array_of(values)])
 
 
 def _held_texts(name: str, kind: Kind, values: Callable[[], Iterable[Any]]) -> Held:
-    return Held(Column(name, kind, NUMBER_IN_TEXT), pa.large_binary(), lambda: texts(values()))
+    return Held(Column(name, kind, NUMBER_IN_TEXT), DataType.large_binary(), lambda: [texts(values())])
 
 
 # SENSITIVE. Opening: which kind of data is it, and does its schema fit?
@@ -464,6 +661,7 @@ def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = 
     Raises:
         TypeError: `data` is none of these kinds.
         ValueError: the file is not there or not what it seems, or a column is not there. No value is shown.
+        ImportError: a column of a row that must be read whole is read by pyarrow alone, which is not installed.
     """
     if isinstance(data, EngineTable):
         return Records(data.open(unit, key))
@@ -472,6 +670,7 @@ def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = 
         place_of(name, source.columns)
     if unit != EACH_RECORD:
         place_of(unit.column, source.columns, "unit")
+        require_readable(source, range(len(source.columns)))
     if not source.columns:
         raise Refused("data", "there is no column")
     return Records(DuckEngine(source, unit, key))
@@ -496,7 +695,7 @@ def source_of(data: Any, delimiter: str) -> Source:
 
 
 def _frame(data: Any) -> Source | None:
-    if isinstance(data, pa.Table):
+    if type(data).__module__.partition(".")[0] in ARROW and hasattr(data, "__arrow_c_stream__"):
         return source_of_table(data)
     import narwhals as nw
 
@@ -509,9 +708,8 @@ def _frame(data: Any) -> Source | None:
         return source_of_frame(frame)
     if isinstance(frame, nw.LazyFrame):
         return source_of_lazy_frame(frame)
-    if hasattr(data, "__arrow_c_stream__"):
-        return source_of_table(pa.table(data))
-    return source_of_table(pa.table(pa.record_batch(data))) if hasattr(data, "__arrow_c_array__") else None
+    gives_arrow = hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
+    return source_of_table(data) if gives_arrow else None
 
 
 def _file(path: Path, delimiter: str) -> Source:

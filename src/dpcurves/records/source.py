@@ -3,18 +3,23 @@ out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol, TypeVar
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import duckdb
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+from arro3.core import Array, DataType, RecordBatch, Schema, dictionary_dictionary, dictionary_indices
 from numpy.typing import NDArray
 
-from ..arguments import Refused
+from ..arguments import NotInstalled, Refused
+from .arrow import Stream, buffers_of, of_buffers, schema_of, seen_as
+
+if TYPE_CHECKING:
+    from arro3.core.types import ArrowArrayExportable, ArrowSchemaExportable
 
 # Columns by their schema, and the SQL that reads them. No value is looked at.
 
@@ -115,10 +120,13 @@ FAILURE = "the records could not be read (what the engine says is not shown: it 
 
 
 def hidden(action: Callable[[], Result], rule: str, argument: str = "data") -> Result:
-    """The result of `action`; if it fails, a refusal of `argument` that says `rule` and chains no other exception."""
+    """The result of `action`; if it fails, a refusal of `argument` that says `rule` and chains no other exception.
+
+    That an extra is not installed is said as it is: it stands in no record.
+    """
     try:
         return action()
-    except (KeyboardInterrupt, SystemExit):
+    except (KeyboardInterrupt, SystemExit, NotInstalled):
         raise
     except BaseException:  # what Polars panics with is no Exception
         pass  # Raised inside of this block, the new exception would carry the old one along.
@@ -136,11 +144,32 @@ class Source(Protocol):
     def costly(self) -> bool:
         """Tell whether scanning again is so slow that what is needed is better kept."""
 
+    @property
+    def lacking(self) -> Mapping[int, str]:
+        """The places of columns that are read by pyarrow alone, where that is not installed, and why."""
+
     def scan(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
         """A FROM clause, for one query, of the columns at `places` (at least one)."""
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
         """`scan` with a column `whole`: bytes that are equal where all columns of two rows are, and only there."""
+
+
+def require_readable(source: Source, places: Iterable[int]) -> None:
+    """Refuse columns that cannot be read with what is installed.
+
+    Raises:
+        ImportError: one of them is read by pyarrow alone.
+    """
+    for place in places:
+        if place in source.lacking:
+            rule = f"column {source.columns[place].name!r} {source.lacking[place]}; pyarrow reads it"
+            raise NotInstalled("data", f"{rule}: pip install 'dpcurves[arrow]'")
+
+
+def has_pyarrow() -> bool:
+    """Tell whether pyarrow is installed, which nothing here needs but what `Source.lacking` names."""
+    return find_spec("pyarrow") is not None
 
 
 def with_whole_rows(rows: str, columns: Sequence[Column], places: Sequence[int]) -> str:
@@ -165,9 +194,9 @@ MISSING = {"None", "nan", "NaT", "<NA>"}
 DATE_UNITS = {"D", "s", "ms", "us", "ns"}
 
 
-def texts(values: Iterable[Any]) -> pa.Array:
+def texts(values: Iterable[Any]) -> Array:
     """Each value as the bytes of its text; what is missing, or has no text, is null."""
-    return pa.array([text_of(value) for value in values], type=pa.large_binary())
+    return Array([text_of(value) for value in values], DataType.large_binary())
 
 
 def text_of(value: Any) -> bytes | None:
@@ -177,7 +206,8 @@ def text_of(value: Any) -> bytes | None:
     (b'n\\xc3\\xa9', b'True', b'2.5', None)
     """
     try:
-        if isinstance(value, pa.Scalar):
+        pyarrow = sys.modules.get("pyarrow")
+        if pyarrow is not None and isinstance(value, pyarrow.Scalar):
             value = value.as_py()
         if isinstance(value, bytes):
             return value
@@ -189,20 +219,39 @@ def text_of(value: Any) -> bytes | None:
         return None
 
 
-def array_of(values: NDArray[Any]) -> pa.Array:
+def array_of(values: NDArray[Any]) -> Array:
     """A NumPy array as numbers or times where its type says so, else as texts."""
     mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     values = np.asarray(values)
     if values.dtype.kind in "fiub":
-        return pa.array(_native(values), mask=mask)
+        found = Array.from_numpy(_native(values))
+        return found if mask is None else _masked(found, mask)
     if values.dtype.kind == "M":
         unit, steps = np.datetime_data(values.dtype)
         if unit not in DATE_UNITS or steps != 1:
             # By way of femtoseconds where a second has more parts than NumPy converts at once.
             values = (values.astype("datetime64[fs]") if unit == "as" else values).astype("datetime64[s]")
-        return pa.array(_native(values), mask=mask)
-    found = texts(values.tolist() if values.dtype.kind in "OUS" else list(values))
-    return found if mask is None else pa.array(found.to_pylist(), mask=mask, type=found.type)
+        missing = np.isnat(values) if mask is None else np.isnat(values) | mask
+        return _masked(_times(_native(values)), missing)
+    found_texts = [text_of(value) for value in (values.tolist() if values.dtype.kind in "OUS" else values)]
+    if mask is not None:
+        found_texts = [None if hides else text for text, hides in zip(found_texts, mask, strict=True)]
+    return Array(found_texts, DataType.large_binary())
+
+
+def _times(values: NDArray[Any]) -> Array:
+    """Days or moments, in the type that says what they count in. What is no time is any."""
+    unit: Any = np.datetime_data(values.dtype)[0]
+    counted = values.view(np.int64)
+    if unit == "D":
+        return seen_as(Array.from_numpy(counted.astype(np.int32)), DataType.date32())
+    return seen_as(Array.from_numpy(counted), DataType.timestamp(unit))
+
+
+def _masked(array: Array, missing: NDArray[np.bool_]) -> Array:
+    """The same values, of which some are missing; before, none is."""
+    *_, values = buffers_of(array)
+    return of_buffers(array.type, len(array), np.packbits(~missing, bitorder="little"), values)
 
 
 def _native(values: NDArray[Any]) -> NDArray[Any]:
@@ -223,93 +272,138 @@ _MOMENTS = {
 """By the unit that a type counts in."""
 
 
-def column_of(name: str, declared: pa.DataType) -> Column:
+def column_of(name: str, declared: ArrowSchemaExportable) -> Column:
     """The column that an Arrow type declares."""
-    held = _held(declared)
-    if pa.types.is_decimal(held):
+    held = _held(DataType.from_arrow(declared))
+    if _is_decimal(held):
         return wide_numbers(name)
     kind = _kind(held)
     if kind not in {Kind.NUMBERS, Kind.UNTYPED}:
         return Column(name, kind, NUMBER_IN_TEXT, moment=_moment(held))
-    unit = "CASE WHEN NOT isnan({0}) THEN {0} END" if pa.types.is_floating(held) else "{0}"
+    unit = "CASE WHEN NOT isnan({0}) THEN {0} END" if DataType.is_floating(held) else "{0}"
     return Column(name, kind, NUMBER, unit=unit)
 
 
-def plain_type(declared: pa.DataType) -> pa.DataType:
+def plain_type(declared: ArrowSchemaExportable) -> DataType:
     """The type that `plain_array` gives."""
-    if pa.types.is_union(_held(declared)):
-        return pa.large_binary()
-    return plain_array(pa.schema([("", declared)]).empty_table().column(0).combine_chunks()).type
+    held = _held(DataType.from_arrow(declared))
+    if _is_counted(held):
+        return DataType.int32() if held.bit_width == 32 else DataType.int64()
+    if DataType.is_null(held) or DataType.is_float16(held):
+        return DataType.float64()
+    return held if is_number(held) else DataType.large_binary()
 
 
-def plain_array(array: pa.Array) -> pa.Array:
+def plain_array(values: ArrowArrayExportable) -> Array:
     """Return values in a type whose values DuckDB neither checks nor converts: text is bytes, times are integers.
 
     (DuckDB refuses bytes that are no UTF-8, and times that overflow in microseconds, and shows them.)
     """
-    if isinstance(array.type, pa.BaseExtensionType):
-        return plain_array(array.storage)
-    if pa.types.is_dictionary(array.type):
-        return plain_array(array.dictionary).take(array.indices)
-    if pa.types.is_run_end_encoded(array.type):
-        return plain_array(pc.run_end_decode(array))
-    return _plain_values(array)
+    array = Array.from_arrow(values)
+    if DataType.is_dictionary(array.type):
+        return plain_array(dictionary_dictionary(array)).take(dictionary_indices(array))
+    held, plain = array.type, plain_type(array.type)
+    if (decoded := _encoded(held)) is not None:
+        return plain_array(array.cast(decoded))
+    if _is_counted(held):
+        return seen_as(array, plain)
+    if not DataType.is_large_binary(plain):
+        return array if is_number(held) and held == plain else array.cast(plain)
+    if _is_decimal(held):
+        array = array.cast(DataType.large_string())
+    return _not_too_long(_bytes(array) if _is_text(array.type) else _texts_of(array))
 
 
-def _plain_values(array: pa.Array) -> pa.Array:
-    types, held = pa.types, array.type
-    if types.is_temporal(held) and held.bit_width <= 64:
-        return array.view(pa.int32() if held.bit_width == 32 else pa.int64())
-    if types.is_null(held) or types.is_float16(held):
-        return array.cast(pa.float64())
-    if is_number(held):
-        return array
-    if types.is_decimal(held):
-        array = array.cast(pa.string())
-    text = (array if _is_text(array.type) else texts(array)).cast(pa.large_binary())
-    return pc.if_else(pc.greater(pc.binary_length(text), LONGEST_TEXT), None, text)
+def _bytes(array: Array) -> Array:
+    """Text as bytes, which nobody takes for UTF-8."""
+    held = array.type
+    if DataType.is_large_string(held):
+        return seen_as(array, DataType.large_binary())
+    if DataType.is_string(held):
+        array = seen_as(array, DataType.binary())
+    if DataType.is_string_view(held):
+        array = seen_as(array, DataType.binary_view())
+    return array.cast(DataType.large_binary())
 
 
-def _held(declared: pa.DataType) -> pa.DataType:
-    """The type of the values, however they are wrapped."""
-    if isinstance(declared, pa.BaseExtensionType):
-        return _held(declared.storage_type)
-    if pa.types.is_dictionary(declared) or pa.types.is_run_end_encoded(declared):
-        return _held(declared.value_type)
-    return declared
+NESTED = "holds lists, other nested values or intervals"
 
 
-def _kind(held: pa.DataType) -> Kind:
+def _texts_of(array: Array) -> Array:
+    """Nested values and intervals, as Python writes them."""
+    import pyarrow
+
+    return texts(pyarrow.array(array))
+
+
+def _not_too_long(text: Array) -> Array:
+    """The same bytes; null where there are too many."""
+    if text.nbytes <= LONGEST_TEXT:
+        return text
+    first, bits, ends, letters = buffers_of(text)
+    lines = slice(first, first + len(text))
+    ends = np.frombuffer(ends, dtype=np.int64)[first : lines.stop + 1]
+    short = np.diff(ends) <= LONGEST_TEXT
+    if text.null_count:
+        short &= np.unpackbits(np.frombuffer(bits, dtype=np.uint8), bitorder="little")[lines].astype(bool)
+    return of_buffers(text.type, len(text), np.packbits(short, bitorder="little"), ends, letters)
+
+
+def _held(declared: DataType) -> DataType:
+    """The type of the values, however they are encoded."""
+    encoded = _encoded(declared)
+    return declared if encoded is None else _held(encoded)
+
+
+def _encoded(declared: DataType) -> DataType | None:
+    """The type of the values of a dictionary, or of a run-end encoded array; None: these are values themselves."""
+    return None if DataType.is_nested(declared) else declared.value_type
+
+
+def _kind(held: DataType) -> Kind:
     if is_number(held):
         return Kind.NUMBERS
-    if pa.types.is_null(held):
+    if DataType.is_null(held):
         return Kind.UNTYPED
-    if pa.types.is_temporal(held):
+    if DataType.is_temporal(held):
         return Kind.TIMES
     return Kind.TEXT if _is_text(held) else Kind.OTHER
 
 
-def _moment(held: pa.DataType) -> str | None:
+def _moment(held: DataType) -> str | None:
     """SQL for microseconds since 1970, from the integers of `plain_array`."""
-    if pa.types.is_timestamp(held):
-        return _MOMENTS[held.unit]
-    if pa.types.is_date(held):
+    if DataType.is_timestamp(held):
+        return _MOMENTS[str(held.time_unit)]
+    if DataType.is_date(held):
         return _DAYS if held.bit_width == 32 else _MOMENTS["ms"]
     return None
 
 
-def is_number(held: pa.DataType) -> bool:
+def is_number(held: DataType) -> bool:
     """Tell whether values are numbers, or true and false."""
-    return bool(pa.types.is_boolean(held) or pa.types.is_integer(held) or pa.types.is_floating(held))
+    return DataType.is_boolean(held) or DataType.is_integer(held) or DataType.is_floating(held)
 
 
-def _is_text(held: pa.DataType) -> bool:
-    types = pa.types
+def _is_read_in_python(declared: DataType) -> bool:
+    held = _held(declared)
+    return DataType.is_large_binary(plain_type(held)) and not (_is_decimal(held) or _is_text(held))
+
+
+def _is_counted(held: DataType) -> bool:
+    """Tell whether values are times that are integers of 32 or 64 bits."""
+    return DataType.is_temporal(held) and (held.bit_width or 128) <= 64
+
+
+def _is_decimal(held: DataType) -> bool:
+    return DataType.is_numeric(held) and not is_number(held)
+
+
+def _is_text(held: DataType) -> bool:
     return any(
         test(held)
         for test in (
-            types.is_string, types.is_large_string, types.is_string_view, types.is_binary, types.is_large_binary,
-            types.is_binary_view, types.is_fixed_size_binary,
+            DataType.is_string, DataType.is_large_string, DataType.is_string_view, DataType.is_binary,
+            DataType.is_large_binary, DataType.is_binary_view, DataType.is_fixed_size_binary,
         )
     )  # fmt: skip
 
@@ -323,24 +417,34 @@ SCANNED = "scanned"
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ArrowSource:
-    """Columns of Arrow types, and how to read those at some places."""
+    """Columns of Arrow types, and how to read those at some places, batch by batch."""
 
     columns: tuple[Column, ...]
-    types: tuple[pa.DataType, ...]
-    read: Callable[[Sequence[int]], Iterable[pa.RecordBatch]]
+    types: tuple[DataType, ...]
+    read: Callable[[Sequence[int]], Iterable[Sequence[Any]]]
     costly: bool
 
+    @property
+    def lacking(self) -> Mapping[int, str]:
+        nested = [place for place, held in enumerate(self.types) if _is_read_in_python(held)]
+        return {} if not nested or has_pyarrow() else dict.fromkeys(nested, NESTED)
+
     def scan(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
-        schema = pa.schema([(called(place), plain_type(self.types[place])) for place in places])
-        plain = ([plain_array(column) for column in batch.columns] for batch in self.read(places))
-        return register(connection, schema, (pa.RecordBatch.from_arrays(each, schema=schema) for each in plain))
+        require_readable(self, places)
+        schema = schema_of((called(place), plain_type(self.types[place])) for place in places)
+
+        def plain() -> Iterator[RecordBatch]:
+            for batch in self.read(places):
+                yield RecordBatch.from_arrays([*map(plain_array, batch)], schema=schema)
+
+        return register(connection, schema, plain)
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
         rows = self.scan(connection, range(len(self.columns)))
         return with_whole_rows(rows, self.columns, places)
 
 
-def register(connection: duckdb.DuckDBPyConnection, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> str:
-    """Give DuckDB the batches under a name, once."""
-    connection.register(SCANNED, pa.RecordBatchReader.from_batches(schema, batches))
+def register(connection: duckdb.DuckDBPyConnection, schema: Schema, read: Callable[[], Iterator[RecordBatch]]) -> str:
+    """Give DuckDB the batches under a name."""
+    connection.register(SCANNED, Stream(schema, read))
     return SCANNED

@@ -14,6 +14,7 @@ import numpy as np
 from dpcurves.arguments import Refused
 from dpcurves.arrays import IntArray
 from dpcurves.data.axis import Axis, Categories
+from dpcurves.records.arrow import batches_from
 from dpcurves.records.engines.duckdb import Engine, place_in_sql, read_in_sql
 from dpcurves.records.engines.engine import BoundAxis
 from dpcurves.records.opening import source_of
@@ -102,7 +103,6 @@ def _lines(file: IO[Any]) -> Iterator[str]:
             yield text
 
 
-ROWS_AT_ONCE = 2**16
 LARGEST = 2**60
 _PLACED = "placed"
 _MICROSECONDS = "TRY_CAST(round({number} * 1000000) AS BIGINT)"
@@ -177,9 +177,9 @@ class Tuples:
             f"SELECT tick, place, count(*) AS tuples FROM {_PLACED} WHERE rank <= {self._used.most} AND tick > {after}"
         )
         query = f"{rows} AND tick <= {self._used.last} GROUP BY tick, place ORDER BY tick, place"
-        reader = hidden(lambda: engine.connection.sql(query).to_arrow_reader(ROWS_AT_ONCE), FAILURE)
-        while (batch := hidden(lambda: next(reader, None), FAILURE)) is not None:
-            tick, place, tuples = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
+        batches = batches_from(hidden(lambda: engine.connection.sql(query), FAILURE))
+        while (batch := hidden(lambda: next(batches, None), FAILURE)) is not None:
+            tick, place, tuples = (column.to_numpy() for column in batch)
             yield tick, place, tuples
 
     def dropped(self) -> tuple[int, int, int, int]:

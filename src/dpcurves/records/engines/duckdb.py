@@ -19,7 +19,8 @@ from ...arrays import FloatArray, IntArray
 from ...data.axis import Axis, Category
 from ...data.grid import Grid, Outside
 from ...privacy import EACH_RECORD, Unit
-from ..source import FAILURE, Column, Kind, Source, called, place_of
+from ..arrow import doubles_from
+from ..source import FAILURE, Column, Kind, Source, called, place_of, require_readable
 from .engine import (
     Amounts,
     BoundAxis,
@@ -260,9 +261,6 @@ def subsets_of(names: Iterable[bytes], key: bytes, subsets: int) -> FloatArray:
 # SENSITIVE. From rows to exact integers: in SQL where a formula finds the cells, else batch by batch in NumPy.
 
 
-ROWS_AT_ONCE = 2**20
-
-
 def _cells(bound: Sequence[BoundAxis], slots: Sequence[str | None]) -> SlotCells:
     return SlotCells([each.axis for each in bound], [slot is not None for slot in slots])
 
@@ -340,9 +338,7 @@ def _batches(
     values = (f"({slot or f'n{number}'})::DOUBLE" for number, slot in enumerate(slots))
     each = ", ".join(f"coalesce({value}, 'nan'::DOUBLE) AS k{number}" for number, value in enumerate(values))
     found = connection.sql(f"SELECT {each} FROM ({_read(rows, bound)})")
-    for batch in found.to_arrow_reader(ROWS_AT_ONCE):
-        # What Arrow itself offers would import pandas.
-        yield [np.asarray(np.from_dlpack(column), dtype=np.float64) for column in batch.columns]
+    yield from doubles_from(found)
 
 
 # SENSITIVE. DuckDB as an engine: files, frames and arrays on this machine.
@@ -368,6 +364,7 @@ class DuckEngine:
         return self._source.columns
 
     def prepare(self, bound: Sequence[BoundAxis]) -> None:
+        require_readable(self._source, (each.place for each in bound))
         # What is kept of costly sources is kept for all that was checked, so that one reading does for all.
         self._wanted |= {each.place for each in bound}
 
@@ -423,7 +420,8 @@ class DuckEngine:
     def units(self) -> int:
         engine, source = self._engine.connection, self._source
         if self._unit == EACH_RECORD:
-            query = f"SELECT count(*) FROM {source.scan(engine, [0])}"
+            place = next((place for place in range(len(source.columns)) if place not in source.lacking), 0)
+            query = f"SELECT count(*) FROM {source.scan(engine, [place])}"
         else:
             unit = place_of(self._unit.column, source.columns)
             query = units_in(source.scan(engine, [unit]), source.columns[unit], unit)
