@@ -33,6 +33,20 @@ from .summary import (
     VarianceQuestion,
 )
 from .survival import Survival, SurvivalQuestion, log_rank_test
+from .survival_numbers import (
+    CumulativeHazard,
+    Estimate,
+    SurvivalNumbers,
+    hazard_at,
+    hazard_ratio,
+    number_needed,
+    restricted_mean,
+    restricted_mean_difference,
+    share_at,
+    share_difference,
+    survival_figure,
+    survival_numbers,
+)
 from .u_statistic import (
     Midpoint,
     OnCells,
@@ -49,14 +63,17 @@ from .verification import Verification, VerifyQuestion
 __all__ = [
     "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "Bisection", "Bounds", "BoundsQuestion",
     "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Comparison", "Confusion", "Contingency",
-    "ContingencyQuestion", "Continued", "CountQuestion", "CumulativeGain", "CurveWarning", "Cuts", "DecisionCurve",
-    "GrownPartition", "Histogram", "Histogram2D", "Histogram2DQuestion", "HistogramQuestion", "HosmerLemeshow",
-    "HosmerLemeshowQuestion", "MeanQuestion", "Midpoint", "OnCells", "PlaneBounds", "PlaneBoundsQuestion",
-    "PrecisionRecall", "QuantileCuts", "QuantileQuantile", "Quantiles", "QuantilesQuestion", "Question", "Reading",
-    "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "ScoreCalibration", "Scores", "ScoresByCategory",
-    "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary", "SummaryByCategory",
-    "SummaryQuestion", "Survival", "SurvivalQuestion", "TwoSampleTest", "UStatistic", "VarianceQuestion",
-    "Verification", "VerifyQuestion", "area_between", "collision_probability", "energy_distance",
-    "gini_coefficient", "gini_mean_difference", "kendall_tau_a", "kendall_tau_b", "ks_distance", "ks_test",
-    "log_rank_test", "rank_sum_test", "renyi2_entropy", "sample_variance", "u_statistic", "wasserstein_distance",
+    "ContingencyQuestion", "Continued", "CountQuestion", "CumulativeGain", "CumulativeHazard", "CurveWarning",
+    "Cuts", "DecisionCurve", "Estimate", "GrownPartition", "Histogram", "Histogram2D", "Histogram2DQuestion",
+    "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "MeanQuestion", "Midpoint", "OnCells",
+    "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall", "QuantileCuts", "QuantileQuantile", "Quantiles",
+    "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion",
+    "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion",
+    "SumQuestion", "Summary", "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalNumbers",
+    "SurvivalQuestion", "TwoSampleTest", "UStatistic", "VarianceQuestion", "Verification", "VerifyQuestion",
+    "area_between", "collision_probability", "energy_distance", "gini_coefficient", "gini_mean_difference",
+    "hazard_at", "hazard_ratio", "kendall_tau_a", "kendall_tau_b", "ks_distance", "ks_test", "log_rank_test",
+    "number_needed", "rank_sum_test", "renyi2_entropy", "restricted_mean", "restricted_mean_difference",
+    "sample_variance", "share_at", "share_difference", "survival_figure", "survival_numbers", "u_statistic",
+    "wasserstein_distance",
 ]  # fmt: skip
