@@ -13,6 +13,7 @@ from .comparison import (
     rank_sum_test,
     wasserstein_distance,
 )
+from .competing_risks import CompetingRisks, CompetingRisksQuestion
 from .contingency import Contingency, ContingencyQuestion, kendall_tau_a, kendall_tau_b
 from .histogram import Histogram, Histogram2D, Histogram2DQuestion, HistogramQuestion
 from .pair_mean import UStatistic
@@ -33,6 +34,7 @@ from .summary import (
     VarianceQuestion,
 )
 from .survival import Survival, SurvivalQuestion, log_rank_test
+from .survival_entries import DelayedEntry, DelayedEntryQuestion
 from .survival_numbers import (
     CumulativeHazard,
     Estimate,
@@ -62,9 +64,10 @@ from .verification import Verification, VerifyQuestion
 
 __all__ = [
     "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "Bisection", "Bounds", "BoundsQuestion",
-    "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Comparison", "Confusion", "Contingency",
-    "ContingencyQuestion", "Continued", "CountQuestion", "CumulativeGain", "CumulativeHazard", "CurveWarning",
-    "Cuts", "DecisionCurve", "Estimate", "GrownPartition", "Histogram", "Histogram2D", "Histogram2DQuestion",
+    "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Comparison", "CompetingRisks",
+    "CompetingRisksQuestion", "Confusion", "Contingency", "ContingencyQuestion", "Continued", "CountQuestion",
+    "CumulativeGain", "CumulativeHazard", "CurveWarning", "Cuts", "DecisionCurve", "DelayedEntry",
+    "DelayedEntryQuestion", "Estimate", "GrownPartition", "Histogram", "Histogram2D", "Histogram2DQuestion",
     "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "MeanQuestion", "Midpoint", "OnCells",
     "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall", "QuantileCuts", "QuantileQuantile", "Quantiles",
     "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion",

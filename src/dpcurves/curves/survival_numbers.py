@@ -16,14 +16,14 @@ from ..conversation import PrivacyStatement
 from ..display import numeral
 from ..display.canvas import covering
 from ..display.time_to_event import Group, draw_figure, draw_forest, draw_steps
-from ..inference import simultaneous_errors
-from ..inference.risk_tables import Curves, RiskTable, interval_between, log_hazard_ratio
+from ..inference.risk_tables import Curves, RiskTable, band_between, interval_between, log_hazard_ratio
 from ..inference.simulation import numbered_generator
 from ..inference.survival import FEWEST_AT_RISK, hazards_of
 from .by_category import ByCategory
 from .question import require_independent
 from .result import EACH, Covered, Drawing, Joined
 from .survival import Leaving, LogRankTest, Survival, log_rank_test
+from .survival_entries import DelayedEntry
 
 PLACE = 20
 """Streams of simulation beside those of other statistics: one for each group."""
@@ -103,11 +103,11 @@ def drawn_of(curve: Survival, place: int, *, population: bool) -> Drawn:
 
 def _point(curve: Survival) -> Curves:
     """What the curve shows; events come in the middle of their cells, or at their declared values."""
-    left = curve.y
-    return Curves(left, (1 - left)[None], curve.cumulative_hazard[None], curve._cells.mean(axis=1))
+    left, middle = curve.y, curve._cells.mean(axis=1)
+    return Curves(left, (1 - left)[None], curve.cumulative_hazard[None], middle, middle)
 
 
-def _edge(curve: Survival, argument: str, time: float) -> tuple[int, float]:
+def edge_of(curve: Any, argument: str, time: float) -> tuple[int, float]:
     """The edge nearest to a time, and the time that it stands for; past a declared value, the time itself."""
     if not isinstance(time, (int, float)) or isinstance(time, bool) or not curve.x[0] <= time <= curve.x[-1]:
         raise Refused(argument, f"a time on the grid is needed, from {curve.x[0]:g} to {curve.x[-1]:g}")
@@ -117,21 +117,29 @@ def _edge(curve: Survival, argument: str, time: float) -> tuple[int, float]:
     return edge, float(curve.x[edge])
 
 
-def _estimate(
-    words: str, groups: Sequence[Survival], read: Callable[..., FloatArray], scale: str, signs: Sequence[int] = (1, -1)
+class Of(NamedTuple):
+    """How a kind of result is read: its draws, and the curves that it shows."""
+
+    draws: Callable[..., Drawn]
+    shown: Callable[[Any], Curves]
+
+
+def estimate(
+    words: str, groups: Sequence[Any], read: Callable[..., FloatArray], scale: str, of: Of | None = None
 ) -> Estimate:
-    """An estimate that rises in the curve of each group whose sign is positive, and falls in that of the others."""
+    """An estimate that rises in the numbers of the first group, and falls in those of the second, if there is one."""
+    drawn_as, shown = of or Of(drawn_of, _point)
 
     def ends(level: float, population: bool) -> tuple[float, float]:
-        drawn = [drawn_of(each, place, population=population) for place, each in enumerate(groups)]
+        drawn = [drawn_as(each, place, population=population) for place, each in enumerate(groups)]
         fewest = min(len(each.table.records) for each in drawn)
         sides = []
         for side in (1, -1):
-            curves = [each.low if sign == side else each.high for each, sign in zip(drawn, signs, strict=False)]
+            curves = [each.low if sign == side else each.high for each, sign in zip(drawn, (1, -1), strict=False)]
             sides.append(np.asarray(read(*(_first(each, fewest) for each in curves))))
         return interval_between(sides[0], sides[1], level)
 
-    value = float(read(*map(_point, groups)))
+    value = float(read(*map(shown, groups)))
     return Estimate(words, value, ends, groups[0].privacy, scale)
 
 
@@ -160,8 +168,8 @@ def restricted_mean(curve: Survival, until: float) -> Estimate:
     (True, True)
     """
     require_kind("curve", curve, Survival, A_CURVE)
-    edge, time = _edge(curve, "until", until)
-    return _estimate(
+    edge, time = edge_of(curve, "until", until)
+    return estimate(
         f"restricted mean up to {time:g}", (curve,), lambda one: one.restricted_mean(time, edge), TIME
     )  # fmt: skip
 
@@ -178,10 +186,10 @@ def share_at(curve: Survival, time: float, since: float | None = None) -> Estima
         ValueError: a time lies beyond the grid, or `since` is not before `time`.
     """
     require_kind("curve", curve, Survival, A_CURVE)
-    edge, at = _edge(curve, "time", time)
+    edge, at = edge_of(curve, "time", time)
     if since is None:
-        return _estimate(f"share without an event at {at:g}", (curve,), lambda one: one.left[..., edge], SHARE)
-    first, begin = _edge(curve, "since", since)
+        return estimate(f"share without an event at {at:g}", (curve,), lambda one: one.left[..., edge], SHARE)
+    first, begin = edge_of(curve, "since", since)
     if first >= edge:
         raise Refused("since", "an earlier time than the landmark is needed")
 
@@ -190,7 +198,7 @@ def share_at(curve: Survival, time: float, since: float | None = None) -> Estima
         return np.divide(one.left[..., edge], before, out=np.zeros_like(before), where=before > 0).clip(0, 1)
 
     words = f"share without an event at {at:g}, given {begin:g}"
-    return _estimate(words, (curve,), read, SHARE)
+    return estimate(words, (curve,), read, SHARE)
 
 
 def hazard_at(curve: Survival, time: float) -> Estimate:
@@ -200,8 +208,8 @@ def hazard_at(curve: Survival, time: float) -> Estimate:
         ValueError: `time` lies beyond the grid.
     """
     require_kind("curve", curve, Survival, A_CURVE)
-    edge, at = _edge(curve, "time", time)
-    return _estimate(f"cumulative hazard at {at:g}", (curve,), lambda one: one.hazard[..., 0, edge], HAZARD)
+    edge, at = edge_of(curve, "time", time)
+    return estimate(f"cumulative hazard at {at:g}", (curve,), lambda one: one.hazard[..., 0, edge], HAZARD)
 
 
 def _both(first: Survival, second: Survival) -> None:
@@ -218,12 +226,12 @@ def restricted_mean_difference(first: Survival, second: Survival, until: float) 
         ValueError: the curves are on different grids, or `until` lies beyond.
     """
     _both(first, second)
-    edge, time = _edge(first, "until", until)
+    edge, time = edge_of(first, "until", until)
 
     def read(one: Curves, other: Curves) -> FloatArray:
         return one.restricted_mean(time, edge) - other.restricted_mean(time, edge)
 
-    return _estimate(f"difference of restricted means up to {time:g}", (first, second), read, LATER)
+    return estimate(f"difference of restricted means up to {time:g}", (first, second), read, LATER)
 
 
 def share_difference(first: Survival, second: Survival, time: float) -> Estimate:
@@ -233,9 +241,9 @@ def share_difference(first: Survival, second: Survival, time: float) -> Estimate
         ValueError: the curves are on different grids, or `time` lies beyond.
     """
     _both(first, second)
-    edge, at = _edge(first, "time", time)
+    edge, at = edge_of(first, "time", time)
     words = f"difference of shares without an event at {at:g}"
-    return _estimate(words, (first, second), lambda one, other: one.left[..., edge] - other.left[..., edge], MORE)
+    return estimate(words, (first, second), lambda one, other: one.left[..., edge] - other.left[..., edge], MORE)
 
 
 def number_needed(first: Survival, second: Survival, time: float) -> Estimate:
@@ -254,7 +262,7 @@ def number_needed(first: Survival, second: Survival, time: float) -> Estimate:
         low, high = less.interval(level, population=population)
         return (1 / high, 1 / low) if low * high > 0 else (-inf, inf)
 
-    _, at = _edge(first, "time", time)
+    _, at = edge_of(first, "time", time)
     words = f"number needed to treat at {at:g}"
     return Estimate(words, 1 / less.value if less.value else inf, ends, first.privacy, PEOPLE)
 
@@ -338,20 +346,10 @@ class CumulativeHazard(Covered):
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level, drawn = chance("level", level), drawn_of(self.curve, 0, population=population)
-        told = table_of(self.curve._told, tied=self.curve.grid.values is not None)
-        known = drawn.known
-        late, early = (
-            told.curves(known, self.curve._cells[:, 1], early=early).hazard[0, 1:][known] for early in (False, True)
-        )
-        errors = [
-            np.maximum(late - drawn.low.hazard[:, 0, 1:][:, known], 0.0),
-            np.maximum(drawn.high.hazard[:, 0, 1:][:, known] - early, 0.0),
-        ]
-        down, up = np.split(simultaneous_errors([np.concatenate(errors, axis=1)], level), 2)
-        lower, upper = np.zeros(len(self.x)), np.full(len(self.x), inf)
-        lower[1:][known], upper[1:][known], upper[0] = late - down, early + up, 0.0
-        upper = np.minimum.accumulate(upper[::-1])[::-1]
-        lower = np.maximum.accumulate(np.maximum(lower, 0.0))
+        told = table_of(self.curve._told, tied=self.curve.grid.values is not None).ends(drawn.known, self.curve._cells)
+        draws = drawn.low.hazard[:, 0], drawn.high.hazard[:, 0]
+        lower, upper = band_between((told[0].hazard[0], told[1].hazard[0]), draws, level)
+        upper, lower = np.minimum.accumulate(upper[::-1])[::-1], np.maximum.accumulate(np.maximum(lower, 0.0))
         return np.stack([np.minimum(lower, self.y), np.maximum(upper, self.y)], axis=1)
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
@@ -363,7 +361,8 @@ class CumulativeHazard(Covered):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> CumulativeHazard:
-        return cls(Survival._opened(opened))
+        several = len(opened.evidence["releases"]) > Survival.RELEASES
+        return cls((DelayedEntry if several else Survival)._opened(opened))
 
 
 class SurvivalNumbers(Joined):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray
-from .bands import level_of_an_end, upper_quantile
+from .bands import Band, level_of_an_end, simultaneous_errors, upper_quantile
 
 LEAST_AT_RISK = 1.0
 LEAST_SPREAD = 1e-12
+MOST_HAZARD = 1 - 1e-6
 MOST_LOG_RATIO, HALVINGS = 8.0, 40
 """Log hazard ratios that are searched, by halving."""
 
@@ -25,12 +25,14 @@ class Curves(NamedTuple):
         come: The share with an event of each cause before each edge (Aalen and Johansen), (..., causes, cells + 1).
         hazard: The cumulative hazard of each cause (Nelson and Aalen), (..., causes, cells + 1).
         at: When events of each cell come, (cells,).
+        against: When they come in the other curves, where `at` is one end of a cell: the other end, (cells,).
     """
 
     left: FloatArray
     come: FloatArray
     hazard: FloatArray
     at: FloatArray
+    against: FloatArray
 
     def restricted_mean(self, until: float, edge: int) -> FloatArray:
         """The mean time without an event, or until `until`, which is the time of that edge: (...)."""
@@ -40,7 +42,7 @@ class Curves(NamedTuple):
     def lost_to(self, until: float, edge: int) -> FloatArray:
         """The mean time that each cause takes from `until` (Andersen 2013): (..., causes)."""
         came = np.diff(self.come[..., : edge + 1], axis=-1)
-        return np.asarray((came * np.maximum(until - self.at[:edge], 0.0)).sum(axis=-1))
+        return np.asarray((came * np.maximum(until - self.against[:edge], 0.0)).sum(axis=-1))
 
 
 class RiskTable(NamedTuple):
@@ -70,33 +72,36 @@ class RiskTable(NamedTuple):
         share = np.where(known, share.clip(-1, 1), 0.0)
         left = _from(1.0, np.cumprod(1 - share.sum(axis=-2).clip(-1, 1), axis=-1))
         come = _from(0.0, np.cumsum(left[..., None, :-1] * share, axis=-1))
-        return Curves(left, come, _from(0.0, np.cumsum(share, axis=-1)), at)
+        return Curves(left, come, _from(0.0, np.cumsum(share, axis=-1)), at, at)
 
     def ends(self, known: BoolArray, cells: FloatArray) -> tuple[Curves, Curves]:
         """The lowest and the highest each number may be, in whatever order records left inside cells.
 
         Kaplan and Meier's share is lowest where all are censored before the events of their cell, and highest where
         they are censored after them; hazards are the other way round, and an incidence lies between the lowest share
-        times the lowest hazards, and the highest times the highest. Where nothing is known the lowest share is 0, and
-        all that were left may have any of the events.
+        times the lowest hazards, and the highest times the highest. Events that come one after the other find fewer at
+        risk, so that their hazards add up to ``-log(1 - hazard)`` at most. Where nothing is known the lowest share is
+        0, and all that were left may have any of the events.
 
         Args:
             known: In which of the first cells enough are at risk.
-            cells: Between which times the events of each cell come, (cells, 2).
+            cells: Between which times the events of each cell come, (cells, 2): the same time twice, if they are tied.
         """
         late, early = self.curves(known, cells[:, 1]), self.curves(known, cells[:, 0], early=True)
-        hazards = [np.diff(each.hazard, axis=-1) for each in (late, early)]
-        first = int(known.sum())
-        low, high, come_low, come_high = early.left.clip(0, 1), late.left.clip(0, 1), early.come, late.come
-        come_low = _from(0.0, np.cumsum(low[..., None, :-1] * hazards[0], axis=-1))
-        come_high = _from(0.0, np.cumsum(high[..., None, :-1] * hazards[1], axis=-1))
+        least, most = (np.diff(each.hazard, axis=-1) for each in (late, early))
+        first, low, high = int(known.sum()), early.left.clip(0, 1), late.left.clip(0, 1)
+        come_low = _from(0.0, np.cumsum(low[..., None, :-1] * least, axis=-1))
+        come_high = _from(0.0, np.cumsum(high[..., None, :-1] * most, axis=-1))
+        whole = most.sum(axis=-2, keepdims=True).clip(0, MOST_HAZARD)
+        apart = np.divide(-np.log1p(-whole), whole, out=np.ones_like(whole), where=whole > 0)
+        more = _from(0.0, np.cumsum(most * np.where(cells[:, 0] < cells[:, 1], apart, 1.0), axis=-1))
         if first < len(known):
             low[..., first + 1 :] = 0.0
             come_high[..., first + 1 :] += high[..., None, first : first + 1]
-            early.hazard[..., first + 1 :] = np.inf
+            more[..., first + 1 :] = np.inf
         return (
-            Curves(low, come_low.clip(0, 1), late.hazard, cells[:, 0]),
-            Curves(high, come_high.clip(0, 1), early.hazard, cells[:, 1]),
+            Curves(low, come_low.clip(0, 1), late.hazard, cells[:, 0], cells[:, 1]),
+            Curves(high, come_high.clip(0, 1), more, cells[:, 1], cells[:, 0]),
         )
 
     def plausible(self, noise: RiskTable, likely: FloatArray, normal: FloatArray | None) -> RiskTable:
@@ -123,8 +128,27 @@ def _from(first: float, values: FloatArray) -> FloatArray:
     return np.concatenate([np.full((*values.shape[:-1], 1), first), values], axis=-1)
 
 
-Read = Callable[..., FloatArray]
-"""A number from the curves of one or of two groups: (draws, ...) to (draws,)."""
+def band_between(told: tuple[FloatArray, FloatArray], drawn: tuple[FloatArray, FloatArray], level: float) -> Band:
+    """Ends that hold all points at once, drawn in the order of records that makes each lowest, and highest.
+
+    The largest studentised distance of draws from what was released is bounded, downwards for the one order, upwards
+    for the other.
+
+    Args:
+        told: The lowest and the highest of what was released, (points,).
+        drawn: Draws of both, (draws, points).
+        level: The chance that all ends hold.
+    """
+    seen = [np.isfinite(each) for each in told]
+    (low, high), (down, up) = (
+        tuple(each[..., at] for each, at in zip(both, seen, strict=True)) for both in (told, drawn)
+    )
+    sides = np.maximum(low - down, 0.0), np.maximum(up - high, 0.0)
+    error = simultaneous_errors([np.concatenate(sides, axis=1)], level)
+    ends = tuple(each.copy() for each in told)
+    ends[0][seen[0]] -= error[: seen[0].sum()]
+    ends[1][seen[1]] += error[seen[0].sum() :]
+    return ends[0], ends[1]
 
 
 def interval_between(low: FloatArray, high: FloatArray, level: float) -> tuple[float, float]:
