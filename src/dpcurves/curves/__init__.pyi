@@ -16,6 +16,7 @@ from .comparison import (
 from .competing_risks import CompetingRisks, CompetingRisksQuestion
 from .contingency import Contingency, ContingencyQuestion, kendall_tau_a, kendall_tau_b
 from .histogram import Histogram, Histogram2D, Histogram2DQuestion, HistogramQuestion
+from .interval_censoring import IntervalCensored, IntervalCensoredQuestion
 from .pair_mean import UStatistic
 from .quantile_quantile import QuantileQuantile
 from .quantiles import Quantiles, QuantilesQuestion
@@ -68,15 +69,15 @@ __all__ = [
     "CompetingRisksQuestion", "Confusion", "Contingency", "ContingencyQuestion", "Continued", "CountQuestion",
     "CumulativeGain", "CumulativeHazard", "CurveWarning", "Cuts", "DecisionCurve", "DelayedEntry",
     "DelayedEntryQuestion", "Estimate", "GrownPartition", "Histogram", "Histogram2D", "Histogram2DQuestion",
-    "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "MeanQuestion", "Midpoint", "OnCells",
-    "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall", "QuantileCuts", "QuantileQuantile", "Quantiles",
-    "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion",
-    "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion",
-    "SumQuestion", "Summary", "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalNumbers",
-    "SurvivalQuestion", "TwoSampleTest", "UStatistic", "VarianceQuestion", "Verification", "VerifyQuestion",
-    "area_between", "collision_probability", "energy_distance", "gini_coefficient", "gini_mean_difference",
-    "hazard_at", "hazard_ratio", "kendall_tau_a", "kendall_tau_b", "ks_distance", "ks_test", "log_rank_test",
-    "number_needed", "rank_sum_test", "renyi2_entropy", "restricted_mean", "restricted_mean_difference",
-    "sample_variance", "share_at", "share_difference", "survival_figure", "survival_numbers", "u_statistic",
-    "wasserstein_distance",
+    "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "IntervalCensored",
+    "IntervalCensoredQuestion", "MeanQuestion", "Midpoint", "OnCells", "PlaneBounds", "PlaneBoundsQuestion",
+    "PrecisionRecall", "QuantileCuts", "QuantileQuantile", "Quantiles", "QuantilesQuestion", "Question",
+    "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "ScoreCalibration", "Scores",
+    "ScoresByCategory", "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary",
+    "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalNumbers", "SurvivalQuestion", "TwoSampleTest",
+    "UStatistic", "VarianceQuestion", "Verification", "VerifyQuestion", "area_between", "collision_probability",
+    "energy_distance", "gini_coefficient", "gini_mean_difference", "hazard_at", "hazard_ratio", "kendall_tau_a",
+    "kendall_tau_b", "ks_distance", "ks_test", "log_rank_test", "number_needed", "rank_sum_test",
+    "renyi2_entropy", "restricted_mean", "restricted_mean_difference", "sample_variance", "share_at",
+    "share_difference", "survival_figure", "survival_numbers", "u_statistic", "wasserstein_distance",
 ]  # fmt: skip
