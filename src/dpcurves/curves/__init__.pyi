@@ -36,6 +36,7 @@ from .summary import (
 )
 from .survival import Survival, SurvivalQuestion, log_rank_test
 from .survival_entries import DelayedEntry, DelayedEntryQuestion
+from .survival_models import SurvivalModel, SurvivalModelQuestion
 from .survival_numbers import (
     CumulativeHazard,
     Estimate,
@@ -74,10 +75,11 @@ __all__ = [
     "PrecisionRecall", "QuantileCuts", "QuantileQuantile", "Quantiles", "QuantilesQuestion", "Question",
     "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "ScoreCalibration", "Scores",
     "ScoresByCategory", "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary",
-    "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalNumbers", "SurvivalQuestion", "TwoSampleTest",
-    "UStatistic", "VarianceQuestion", "Verification", "VerifyQuestion", "area_between", "collision_probability",
-    "energy_distance", "gini_coefficient", "gini_mean_difference", "hazard_at", "hazard_ratio", "kendall_tau_a",
-    "kendall_tau_b", "ks_distance", "ks_test", "log_rank_test", "number_needed", "rank_sum_test",
-    "renyi2_entropy", "restricted_mean", "restricted_mean_difference", "sample_variance", "share_at",
-    "share_difference", "survival_figure", "survival_numbers", "u_statistic", "wasserstein_distance",
+    "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalModel", "SurvivalModelQuestion",
+    "SurvivalNumbers", "SurvivalQuestion", "TwoSampleTest", "UStatistic", "VarianceQuestion", "Verification",
+    "VerifyQuestion", "area_between", "collision_probability", "energy_distance", "gini_coefficient",
+    "gini_mean_difference", "hazard_at", "hazard_ratio", "kendall_tau_a", "kendall_tau_b", "ks_distance",
+    "ks_test", "log_rank_test", "number_needed", "rank_sum_test", "renyi2_entropy", "restricted_mean",
+    "restricted_mean_difference", "sample_variance", "share_at", "share_difference", "survival_figure",
+    "survival_numbers", "u_statistic", "wasserstein_distance",
 ]  # fmt: skip
