@@ -261,15 +261,16 @@ def distributions_compared(curves: ByCategory[CDF], sure: Covering) -> str:
     )
 
 
-def survival_compared(curves: ByCategory[Survival], sure: Covering) -> str:
+def survival_compared(curves: ByCategory[Survival], sure: Covering, weights: tuple[float, float] = (0.0, 0.0)) -> str:
     """Log-rank test of two survival curves, as lines; empty where `distributions_compared` is."""
     if not _are_tested(curves, sure):
         return ""
     from ..curves import log_rank_test
 
     with quietly():
-        found = log_rank_test(*curves.values())
-    words = f"log-rank, {_names(curves)}: chi-squared {found.statistic:.3g}, {_chance(found.pvalue)}"
+        found = log_rank_test(*curves.values(), rho=weights[0], gamma=weights[1])
+    name = "log-rank" if weights == (0.0, 0.0) else f"Fleming-Harrington ({weights[0]:g}, {weights[1]:g})"
+    words = f"{name}, {_names(curves)}: chi-squared {found.statistic:.3g}, {_chance(found.pvalue)}"
     return "".join(f"{line}\n" for line in (words, *found.notes))
 
 

@@ -12,6 +12,7 @@ from .ask_file import Terms, asks, question_of
 from .options import Command
 from .output import BinnedResidualsView, HosmerLemeshowView, Output, ResultView, RocView
 from .studies import study
+from .survival_readings import SurvivalReadings
 
 
 def scores(
@@ -28,6 +29,22 @@ def scores(
     question = question_of("ScoresQuestion", scored, cells, showing.split)
     view = showing.view(output.covering(), question.grid)
     terms.answer(question, models.GroupedScoresView(view) if question.by else view, output)
+
+
+def survival(
+    *, observed: columns.Observed, cells: of.CellOptions, split: of.Split, readings: SurvivalReadings, terms: Terms,
+    output: Output,
+) -> None:  # fmt: skip
+    """The time until an event, with censored records.
+
+    Numbers at times, cumulative hazards and a figure for papers are read from the same release: --show says which, and
+    others are free under the same --request-id.
+
+    Example: dpcurves survival patients.csv --time months --event died --grid 0:60:60 --epsilon 1 --adjacency
+    replace-one
+    """
+    question = question_of("SurvivalQuestion", observed, cells, split)
+    terms.answer(question, readings.view(output, grouped=question.by is not None), output)
 
 
 STATISTICS = columns.SummaryView, columns.SummariesView
@@ -83,12 +100,7 @@ COMMANDS = (
         title="Counts of pairs of two columns' categories, and a test of independence.",
         example="flights.csv --rows carrier --row-categories UA,AA --columns late --column-categories 0,1",
     ),
-    asks(
-        "survival", "SurvivalQuestion", [columns.Observed, of.CellOptions, of.Split],
-        [columns.SurvivalView, columns.SurvivalsView],
-        title="The time until an event, with censored records.",
-        example="patients.csv --time months --event died --grid 0:60:60",
-    ),
+    survival,
     asks(
         "bounds", columns.bounds_question, [columns.Sizes, of.COVERAGE], [columns.BoundsView],
         title="Bounds of the values of a column, or of two columns: symmetric intervals or a rectangle around zero.",

@@ -13,8 +13,10 @@ from .comparison import (
     rank_sum_test,
     wasserstein_distance,
 )
+from .competing_risks import CompetingRisks, CompetingRisksQuestion
 from .contingency import Contingency, ContingencyQuestion, kendall_tau_a, kendall_tau_b
 from .histogram import Histogram, Histogram2D, Histogram2DQuestion, HistogramQuestion
+from .interval_censoring import IntervalCensored, IntervalCensoredQuestion
 from .pair_mean import UStatistic
 from .quantile_quantile import QuantileQuantile
 from .quantiles import Quantiles, QuantilesQuestion
@@ -33,6 +35,22 @@ from .summary import (
     VarianceQuestion,
 )
 from .survival import Survival, SurvivalQuestion, log_rank_test
+from .survival_entries import DelayedEntry, DelayedEntryQuestion
+from .survival_models import SurvivalModel, SurvivalModelQuestion
+from .survival_numbers import (
+    CumulativeHazard,
+    Estimate,
+    SurvivalNumbers,
+    hazard_at,
+    hazard_ratio,
+    number_needed,
+    restricted_mean,
+    restricted_mean_difference,
+    share_at,
+    share_difference,
+    survival_figure,
+    survival_numbers,
+)
 from .u_statistic import (
     Midpoint,
     OnCells,
@@ -48,15 +66,20 @@ from .verification import Verification, VerifyQuestion
 
 __all__ = [
     "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "Bisection", "Bounds", "BoundsQuestion",
-    "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Comparison", "Confusion", "Contingency",
-    "ContingencyQuestion", "Continued", "CountQuestion", "CumulativeGain", "CurveWarning", "Cuts", "DecisionCurve",
-    "GrownPartition", "Histogram", "Histogram2D", "Histogram2DQuestion", "HistogramQuestion", "HosmerLemeshow",
-    "HosmerLemeshowQuestion", "MeanQuestion", "Midpoint", "OnCells", "PlaneBounds", "PlaneBoundsQuestion",
-    "PrecisionRecall", "QuantileCuts", "QuantileQuantile", "Quantiles", "QuantilesQuestion", "Question", "Reading",
-    "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "ScoreCalibration", "Scores", "ScoresByCategory",
-    "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary", "SummaryByCategory",
-    "SummaryQuestion", "Survival", "SurvivalQuestion", "TwoSampleTest", "UStatistic", "VarianceQuestion",
-    "Verification", "VerifyQuestion", "area_between", "collision_probability", "energy_distance",
-    "gini_coefficient", "gini_mean_difference", "kendall_tau_a", "kendall_tau_b", "ks_distance", "ks_test",
-    "log_rank_test", "rank_sum_test", "renyi2_entropy", "sample_variance", "u_statistic", "wasserstein_distance",
+    "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Comparison", "CompetingRisks",
+    "CompetingRisksQuestion", "Confusion", "Contingency", "ContingencyQuestion", "Continued", "CountQuestion",
+    "CumulativeGain", "CumulativeHazard", "CurveWarning", "Cuts", "DecisionCurve", "DelayedEntry",
+    "DelayedEntryQuestion", "Estimate", "GrownPartition", "Histogram", "Histogram2D", "Histogram2DQuestion",
+    "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "IntervalCensored",
+    "IntervalCensoredQuestion", "MeanQuestion", "Midpoint", "OnCells", "PlaneBounds", "PlaneBoundsQuestion",
+    "PrecisionRecall", "QuantileCuts", "QuantileQuantile", "Quantiles", "QuantilesQuestion", "Question",
+    "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "ScoreCalibration", "Scores",
+    "ScoresByCategory", "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary",
+    "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalModel", "SurvivalModelQuestion",
+    "SurvivalNumbers", "SurvivalQuestion", "TwoSampleTest", "UStatistic", "VarianceQuestion", "Verification",
+    "VerifyQuestion", "area_between", "collision_probability", "energy_distance", "gini_coefficient",
+    "gini_mean_difference", "hazard_at", "hazard_ratio", "kendall_tau_a", "kendall_tau_b", "ks_distance",
+    "ks_test", "log_rank_test", "number_needed", "rank_sum_test", "renyi2_entropy", "restricted_mean",
+    "restricted_mean_difference", "sample_variance", "share_at", "share_difference", "survival_figure",
+    "survival_numbers", "u_statistic", "wasserstein_distance",
 ]  # fmt: skip

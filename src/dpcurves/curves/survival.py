@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, ClassVar, NamedTuple, Self, Unpack
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ..inference.survival import (
     FEWEST_AT_RISK,
     AtRisk,
     Orders,
+    Stratum,
     at_risk,
     censored_inside,
     cumulative_hazard,
@@ -41,7 +42,7 @@ from .by_category import axis_label, in_words, parted, rows_of
 from .question import By, axes_of, declared_values, keys_of, labels, read_cells, require_independent, statement_of
 from .result import Covered, Drawing, notes_on_width, warn_of
 
-Pair = tuple[Evidence, Evidence]
+Pair = tuple[Evidence, ...]
 """Counts of the censored and of events, each of one row of cells, with those outside the grid apart."""
 
 
@@ -51,10 +52,12 @@ class Leaving(NamedTuple):
     Attributes:
         at_risk: Events, and records at risk, (..., cells).
         censored: Records that are censored in each cell, (..., cells).
+        entered: Records that come under observation inside each cell, (..., cells); 0: all are from the beginning.
     """
 
     at_risk: AtRisk
     censored: FloatArray
+    entered: FloatArray | float = 0.0
 
     @classmethod
     def counted(cls, pair: Pair) -> Self:
@@ -71,7 +74,7 @@ class Leaving(NamedTuple):
     @property
     def early(self) -> AtRisk:
         """Events and records at risk where all that are censored in a cell leave before its events."""
-        return AtRisk(self.at_risk.events, self.at_risk.records - self.censored)
+        return AtRisk(self.at_risk.events, self.at_risk.records - self.censored - self.entered)
 
     @property
     def gone(self) -> FloatArray:
@@ -80,7 +83,8 @@ class Leaving(NamedTuple):
 
     def taken(self, at: Any) -> Leaving:
         """Some of the cells, or of the draws, by their index."""
-        return Leaving(self.at_risk.taken(at), self.censored[at])
+        entered = self.entered[at] if isinstance(self.entered, np.ndarray) else self.entered
+        return Leaving(self.at_risk.taken(at), self.censored[at], entered)
 
 
 # Notes on survival curves with wide cells of time, and on their log-rank test, by released counts.
@@ -109,8 +113,8 @@ def notes_on_moved(groups: Sequence[Leaving], noises: Sequence[Leaving]) -> tupl
         groups: What was released of both in the cells that the test is of.
         noises: Its noise, simulated.
     """
-    (one, gone), (other, left) = groups
-    (moves, lost), (moved, missed) = noises
+    (one, gone, _), (other, left, _) = groups
+    (moves, lost, _), (moved, missed, _) = noises
     deviations = moved_by_censoring((one, other), (gone, left), (moves, moved), (lost, missed))
     if deviations == 0:
         return ()
@@ -154,16 +158,15 @@ class Survival(Covered):
 
     label: str
     privacy: PrivacyStatement
-    evidence: tuple[Evidence, Evidence]
+    evidence: tuple[Evidence, ...]
     grid: Grid
 
     @classmethod
-    def read(cls, evidence: tuple[Evidence, Evidence], grid: Grid, label: str, privacy: PrivacyStatement) -> Survival:
+    def read(cls, evidence: tuple[Evidence, ...], grid: Grid, label: str, privacy: PrivacyStatement) -> Self:
         """From counts of the censored and of events, each of one row of cells, with those outside apart."""
-        told, noises = Leaving.counted(evidence), Leaving.noise(evidence, public_generator(None))
-        known = known_cells(told.at_risk, noises.at_risk)
+        read = cls(label, privacy, evidence, grid)
+        known, told, noises = read._known, read._told, read._noises
         noted = privacy.noted(*notes_on_wide_cells(told.taken(known), noises.taken((..., known))))
-        read = cls(label, noted, evidence, grid)
         lower, upper = read.band(LEVEL)
         return replace(read, privacy=noted.noted(*notes_on_width((upper - lower)[1:], EVERYWHERE)))
 
@@ -276,7 +279,7 @@ class Survival(Covered):
         if population:
             require_independent(self.privacy)
             draw = public_generator(None)
-            noises = Leaving.noise(self.evidence, draw)
+            noises = self._noise(draw)
             normal = draw.standard_normal(noises.censored.shape)  # after the noise, so that it does not depend on it
             known = np.logical_and.accumulate(known & (self._told.at_risk.records > FEWEST_AT_RISK))
         late = self._told.at_risk, noises.at_risk
@@ -292,7 +295,11 @@ class Survival(Covered):
 
     @cached_property
     def _noises(self) -> Leaving:
-        return Leaving.noise(self.evidence, public_generator(None))
+        return self._noise(public_generator(None))
+
+    def _noise(self, draw: np.random.Generator) -> Leaving:
+        """The noise, simulated."""
+        return Leaving.noise(self.evidence, draw)
 
     @property
     def _known(self) -> BoolArray:
@@ -330,14 +337,17 @@ class Survival(Covered):
     def _question(self) -> dict[str, object]:
         return {"label": self.label, **declared_values(self.grid)}
 
+    RELEASES: ClassVar[int] = 2
+    """Rows of counts that it is read from."""
+
     @classmethod
-    def _opened(cls, opened: display.Opened) -> Survival:
+    def _opened(cls, opened: display.Opened) -> Self:
         releases = [Evidence.from_json(release) for release in opened.evidence["releases"]]
-        if len(releases) != 2:
+        if len(releases) != cls.RELEASES:
             raise Refused("curve.evidence.releases", "counts of the censored and of events are needed")
         question = {**opened.evidence["question"], "outside": Outside.APART.name}
         grid = read_cells(question, opened.arrays["x"])
-        return cls.read((releases[0], releases[1]), grid, question["label"], opened.privacy)
+        return cls.read(tuple(releases), grid, question["label"], opened.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
         words = span(*self.median_interval(0.95))
@@ -418,7 +428,14 @@ class LogRankTest(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def log_rank_test(first: Survival, second: Survival, *, generator: np.random.Generator | None = None) -> LogRankTest:
+def log_rank_test(
+    first: Survival | Sequence[Survival],
+    second: Survival | Sequence[Survival],
+    *,
+    rho: float = 0.0,
+    gamma: float = 0.0,
+    generator: np.random.Generator | None = None,
+) -> LogRankTest:
     """Do two groups of records survive alike? The log-rank test (Mantel 1966), whose p-value accounts for the noise.
 
     The statistic is the squared difference of observed and expected events in the first group, divided by its variance
@@ -432,14 +449,23 @@ def log_rank_test(first: Survival, second: Survival, *, generator: np.random.Gen
     which times are recorded; where released counts show that the statistic may be biased by this, a note says by how
     much. Spends nothing.
 
+    With several curves of each group, one for each stratum, it is the stratified test: differences and variances of
+    strata add up. With `rho` or `gamma` cells have weights of Fleming and Harrington (1991), the share of both groups
+    that is left before a cell to the power `rho`, times the share that is not to the power `gamma`: ``rho=1`` looks at
+    early differences (Peto and Peto's test), ``gamma=1`` at late ones.
+
     Args:
-        first: A curve.
-        second: One of *other* records, on the same grid: of another category, or released on its own.
+        first: A curve; or one for each stratum.
+        second: One of *other* records, on the same grid: of another category, or released on its own; or as many as of
+            the first group, in the same order of strata.
+        rho: A power, not below 0.
+        gamma: Another one.
         generator: The random numbers of the simulation.
 
     Raises:
         TypeError: one of them is no `Survival`.
-        ValueError: they are on different grids, or units have several records.
+        ValueError: they are on different grids, or units have several records; a power is below 0; or one group has
+            more strata.
 
     Warns:
         CurveWarning: each of its `notes`.
@@ -450,22 +476,34 @@ def log_rank_test(first: Survival, second: Survival, *, generator: np.random.Gen
     >>> dp.log_rank_test(early, late).pvalue < 0.01
     True
     """
-    for name, each in (("first", first), ("second", second)):
+    firsts, seconds = ((each,) if not isinstance(each, (list, tuple)) else tuple(each) for each in (first, second))
+    for name, each in (*(("first", each) for each in firsts), *(("second", each) for each in seconds)):
         require_kind(name, each, Survival, "a survival curve, as dp.survival gives one,")
         require_independent(each.privacy)
-    if not np.array_equal(first.x, second.x):
-        raise Refused("second", "a curve on the same grid is needed")
-    chance, pair = public_generator(generator), (first.evidence, second.evidence)
-    groups, noises = [Leaving.counted(each) for each in pair], [Leaving.noise(each, chance) for each in pair]
-    draws = min(len(each.censored) for each in noises)
-    noises = [each.taken(slice(draws)) for each in noises]
-    known = np.logical_and(
-        *(known_cells(each.at_risk, noise.at_risk) for each, noise in zip(groups, noises, strict=True))
-    )
-    (one, other), moved = (each.at_risk for each in groups), (noises[0].at_risk, noises[1].at_risk)
-    found = log_rank((one, other), moved, known, chance)
-    within: Any = ..., known
-    noted = notes_on_moved([each.taken(within) for each in groups], [each.taken(within) for each in noises])
-    test = LogRankTest(found.statistic, found.pvalue, noted if known.any() else ())
+    if len(firsts) != len(seconds) or not firsts:
+        raise Refused("second", "as many curves as of the first group are needed, one for each stratum")
+    for name, power in (("rho", rho), ("gamma", gamma)):
+        if not isinstance(power, (int, float)) or not 0 <= power < inf:
+            raise Refused(name, "a number that is not below 0 is needed")
+    strata, notes, random = list[Stratum](), dict[str, None](), public_generator(generator)
+    for one, other in zip(firsts, seconds, strict=True):
+        if not np.array_equal(one.x, other.x):
+            raise Refused("second", "a curve on the same grid is needed")
+        groups, noises = [each._told for each in (one, other)], [each._noise(random) for each in (one, other)]
+        draws = min(len(each.censored) for each in noises)
+        noises = [each.taken(slice(draws)) for each in noises]
+        known = np.logical_and(
+            *(known_cells(each.at_risk, noise.at_risk) for each, noise in zip(groups, noises, strict=True))
+        )
+        within: Any = ..., known
+        if known.any():
+            noted = notes_on_moved([each.taken(within) for each in groups], [each.taken(within) for each in noises])
+            notes |= dict.fromkeys(noted)
+        pairs = [(both[0].at_risk, both[1].at_risk) for both in (groups, noises)]
+        strata.append(Stratum(pairs[0], pairs[1], known, entering=one.RELEASES > Survival.RELEASES))
+    draws = min(len(each.noises[0].events) for each in strata)
+    cut = [each._replace(noises=tuple(noise.taken(slice(draws)) for noise in each.noises)) for each in strata]
+    found = log_rank(cut, random, rho, gamma)
+    test = LogRankTest(found.statistic, found.pvalue, tuple(notes))
     warn_of(test)
     return test

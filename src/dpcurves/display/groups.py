@@ -204,9 +204,30 @@ def _divided(whole: Axes, down: int, across: int, many: int) -> tuple[list[Axes]
     for number, each in enumerate([first, *rest]):
         each.tick_params(labelbottom=number + across >= many, labelleft=number % across == 0)
     below = figure.add_subplot(grid[down, :])
+    _empty(below)
+    return [first, *rest], below
+
+
+def divided(whole: Axes, heights: Sequence[float]) -> tuple[list[Axes], Axes]:
+    """Axes below each other in the place of large ones, each with its own x axis, and some without height below."""
+    place, figure = whole.get_subplotspec(), whole.figure
+    if len(figure.axes) == 1:
+        whole.figure.set_size_inches(LANDSCAPE[0] + 1.8, 1.5 + 0.4 * sum(heights))  # type: ignore[union-attr]
+    shape: Any = {"height_ratios": [*heights, 0.01]}
+    grid: GridSpecBase = (
+        figure.add_gridspec(len(heights) + 1, 1, **shape)
+        if place is None
+        else place.subgridspec(len(heights) + 1, 1, **shape)
+    )
+    whole.remove()
+    *panels, below = (figure.add_subplot(grid[number, 0]) for number in range(len(heights) + 1))
+    _empty(below)
+    return panels, below
+
+
+def _empty(below: Axes) -> None:
     below.set(xticks=[], yticks=[])
     below.spines[:].set_visible(False)
-    return [first, *rest], below
 
 
 def _tidy(ax: Axes, name: str) -> None:

@@ -236,44 +236,82 @@ class Excess(NamedTuple):
     variance: FloatArray
 
 
-def excess(first: AtRisk, second: AtRisk) -> Excess:
+def excess(first: AtRisk, second: AtRisk, weight: FloatArray | float = 1.0) -> Excess:
     """The events of the first group beyond those expected if both survive alike (Mantel 1966), from (..., cells).
 
-    The variance is that of a hypergeometric law, cell by cell. Numbers below zero are taken as zero.
+    The variance is that of a hypergeometric law, cell by cell. Numbers below zero are taken as zero. Cells may have
+    weights.
     """
     ones, others = (np.maximum(each.records, 0.0) for each in (first, second))
     records, events = ones + others, first.events + second.events
     share = np.divide(ones, records, out=np.full_like(records, 0.5), where=records > 0)
     left = np.clip(np.divide(records - events, records - 1, out=np.zeros_like(records), where=records > 1), 0.0, 1.0)
-    scatter = np.maximum(events, 0.0) * share * (1 - share) * left
-    return Excess(np.asarray((first.events - events * share).sum(axis=-1)), np.asarray(scatter.sum(axis=-1)))
+    scatter = weight**2 * np.maximum(events, 0.0) * share * (1 - share) * left
+    more = weight * (first.events - events * share)
+    return Excess(np.asarray(more.sum(axis=-1)), np.asarray(scatter.sum(axis=-1)))
+
+
+class Stratum(NamedTuple):
+    """Two groups of like records.
+
+    Attributes:
+        groups: The released groups, without bias, (cells,).
+        noises: Simulated, (draws, cells).
+        known: The first cells, in which enough are at risk in both groups.
+        entering: Whether records come under observation in later cells, too.
+    """
+
+    groups: tuple[AtRisk, AtRisk]
+    noises: tuple[AtRisk, AtRisk]
+    known: BoolArray
+    entering: bool = False
+
+    def weight(self, rho: float, gamma: float) -> FloatArray | float:
+        """Fleming and Harrington's weights (1991) of the known cells, by the share of both groups that is left before.
+
+        They are those of what was released, for draws too.
+        """
+        if rho == gamma == 0:
+            return 1.0
+        left = survival(self.groups[0].plus(self.groups[1]), self.known)
+        before = np.append(1.0, left)[:-1][self.known]
+        return np.asarray(before**rho * (1 - before) ** gamma)
 
 
 def log_rank(
-    groups: tuple[AtRisk, AtRisk],
-    noises: tuple[AtRisk, AtRisk],
-    known: BoolArray,
-    generator: np.random.Generator,
+    strata: Sequence[Stratum], generator: np.random.Generator, rho: float = 0.0, gamma: float = 0.0
 ) -> TwoSampleTest:
     """The square of the excess over its variance by chance and by noise, and how often it is as large by these alone.
 
     Each draw (a parametric bootstrap) takes as many records as each group seems to have, gives them events at the
     hazards that both groups together seem to have and censors them as their own group seems to be censored, and adds
-    the noise. Without noise the statistic is that of the textbook, whose law is nearly chi-squared with 1 degree.
+    the noise. Where records enter later, the excess by chance is drawn from the normal law of its variance instead.
+    Without noise the statistic is that of the textbook, whose law is nearly chi-squared with 1 degree. Excesses and
+    variances of strata add up.
 
     Args:
-        groups: The released groups, without bias, (cells,).
-        noises: Simulated, (draws, cells).
-        known: The first cells, in which enough are at risk in both groups.
+        strata: Both groups in each of them.
         generator: For the records.
+        rho: The power of the share that is left, for cells' weights.
+        gamma: That of the share that is not.
     """
-    if not known.any():
+    found, null, noise = Excess(np.zeros(()), np.zeros(())), Excess(np.zeros(()), np.zeros(())), 0.0
+    for each in strata:
+        if not each.known.any():
+            continue
+        first, second = (group.taken(each.known) for group in each.groups)
+        moved, weight = [noise.taken((..., each.known)) for noise in each.noises], each.weight(rho, gamma)
+        own = excess(first, second, weight)
+        scattered = excess(*map(AtRisk.plus, (first, second), moved), weight)
+        if each.entering:
+            chance = np.sqrt(own.variance) * generator.standard_normal(len(moved[0].events))
+            alike = Excess(scattered.events - own.events + chance, scattered.variance)
+        else:
+            alike = _alike((first, second), moved, weight, generator)
+        found, null = (Excess(*map(np.add, *both)) for both in ((found, own), (null, alike)))
+        noise += float(scattered.events.var())
+    if null.events.ndim == 0:
         return TwoSampleTest(0.0, 1.0)
-    first, second = (each.taken(known) for each in groups)
-    moved = [each.taken((..., known)) for each in noises]
-    found, null = excess(first, second), _alike((first, second), moved, generator)
-    scattered = excess(*map(AtRisk.plus, (first, second), moved))
-    noise = float(scattered.events.var())
     reached, shown = (each.events**2 / np.maximum(each.variance + noise, LEAST_VARIANCE) for each in (found, null))
     return TwoSampleTest(float(reached), chance_of_as_much(float(reached), shown))
 
@@ -311,10 +349,12 @@ def _with_fewer(groups: Sequence[AtRisk], censored: Sequence[FloatArray]) -> Flo
     return excess(*fewer).events
 
 
-def _alike(groups: tuple[AtRisk, AtRisk], noises: list[AtRisk], generator: np.random.Generator) -> Excess:
+def _alike(
+    groups: tuple[AtRisk, AtRisk], noises: list[AtRisk], weight: FloatArray | float, generator: np.random.Generator
+) -> Excess:
     hazard = _hazard(groups[0].plus(groups[1]))
     drawn = [_drawn(each, hazard, len(noises[0].events), generator) for each in groups]
-    return excess(*map(AtRisk.plus, drawn, noises))
+    return excess(*map(AtRisk.plus, drawn, noises), weight)
 
 
 def _drawn(group: AtRisk, hazard: FloatArray, draws: int, generator: np.random.Generator) -> AtRisk:

@@ -1,0 +1,124 @@
+"""Models of survival at a horizon: areas, Brier scores and calibration of the textbook, in intervals that hold them."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+from by_hand import answer, both
+from test_survival import HUGE
+
+import dpcurves as dp
+from dpcurves.curves import ByCategory, SurvivalModel
+from dpcurves.privacy import PrivacyLoss
+
+TENTHS = dp.Values(np.arange(1, 20) / 20)
+QUESTION = dp.SurvivalModelQuestion("p", "t", "e", dp.Values(range(1, 13)), TENTHS, groups=4)
+
+
+def columns(records: int, seed: int) -> dict[str, Any]:
+    """Months of events, in which scores are off by chance, and of leaving; a third come later than the horizon."""
+    draw = np.random.default_rng([seed, records])
+    risk = draw.beta(2, 3, records)
+    score = np.clip(np.round(risk * 20 + draw.normal(0, 1, records)), 1, 19) / 20
+    rate = -np.log(1 - risk) / 12
+    comes, left = np.ceil(draw.exponential(1 / rate)), np.ceil(draw.uniform(2, 40, records))
+    return {"p": score, "t": np.minimum(comes, left), "e": (comes <= left).astype(int), "g": np.arange(records) % 2}
+
+
+def weights(given: dict[str, Any], horizon: float = 12) -> tuple[Any, Any]:
+    """Of events before the horizon and of records past it, the inverse share under observation: record by record."""
+    times = np.unique(given["t"])
+    left = []
+    for time in times:  # events come first: they are not at risk of being censored
+        at_risk = (given["t"] > time).sum() + ((given["t"] == time) & (given["e"] == 0)).sum()
+        left.append(1 - ((given["t"] == time) & (given["e"] == 0)).sum() / max(at_risk, 1))
+    watched = np.append(1.0, np.cumprod(left))
+    before = watched[np.searchsorted(times, given["t"], side="left")]
+    at = watched[np.searchsorted(times, horizon, side="right")]
+    return np.where((given["t"] <= horizon) & (given["e"] == 1), 1 / before, 0.0), (given["t"] > horizon) / at
+
+
+def textbook(given: dict[str, Any]) -> tuple[float, float]:
+    """The area and the Brier score, pair by pair and record by record."""
+    case, control = weights(given)
+    order = np.sign(np.subtract.outer(given["p"], given["p"])) / 2 + 0.5
+    area = case @ order @ control / (case.sum() * control.sum())
+    return float(area), float((case * (1 - given["p"]) ** 2 + control * given["p"] ** 2).mean())
+
+
+@pytest.mark.parametrize("adjacency", both(1200))
+def test_at_a_huge_epsilon_numbers_are_those_of_the_textbook(adjacency: Any) -> None:
+    given = columns(1200, 1)
+    found = answer(QUESTION, given, HUGE, adjacency, seed=1)
+    area, error = textbook(given)
+    assert found.auc.value == pytest.approx(area, abs=1e-9)
+    assert found.brier.value == pytest.approx(error, abs=1e-9)
+    case, control = weights(given)
+    ends = np.append(found.lower, np.inf)
+    for number in range(4):
+        own = (given["p"] >= ends[number]) & (given["p"] < ends[number + 1])
+        assert found.observed[number] == pytest.approx(case[own].sum() / (case + control)[own].sum(), abs=1e-9)
+        assert found.predicted[number] == pytest.approx(given["p"][own].mean(), abs=1e-9)
+        assert found.records[number] == pytest.approx(own.sum())
+    assert found.auc.interval(0.9) == pytest.approx((area, area), abs=1e-4)
+    assert SurvivalModel.from_json(found.to_json()).to_json() == found.to_json()
+
+
+def test_intervals_hold_numbers_of_records_and_of_the_population() -> None:
+    """24 releases at 0.9: within 4 sigma, and together in 2 of 90 %."""
+    releases, level, held = 24, 0.9, dict[str, int]()
+    population = textbook(columns(8000, 555))  # off by half of the error of a sample of 1,500 at most
+    for seed in range(releases):
+        given, loss = columns(1500, seed), PrivacyLoss.pure(("1", "4")[seed % 2])
+        found = answer(QUESTION, given, loss, both(1500)[seed // 2 % 2], seed)
+        for whom, true in (("records", textbook(given)), ("population", population)):
+            for name, number, exact in zip(("auc", "brier"), (found.auc, found.brier), true, strict=True):
+                low, high = number.interval(level, population=whom == "population")
+                held[f"{name}, {whom}"] = held.get(f"{name}, {whom}", 0) + (low <= exact <= high)
+        case, control = weights(given)
+        own = given["p"] >= found.lower[-1]
+        low, high = found.intervals(level)[-1]
+        exact = case[own].sum() / (case + control)[own].sum()
+        held["observed"] = held.get("observed", 0) + (low <= exact <= high)
+    sigma = sqrt(level * (1 - level) * releases)
+    assert min(held.values()) >= releases * level - 4 * sigma, held
+    assert sum(held.values()) < releases * len(held), held
+
+
+def test_cells_leave_the_order_of_times_and_of_scores_open_and_a_public_censoring_curve_is_taken() -> None:
+    given = columns(2500, 5)
+    given["t"] = given["t"] - np.random.default_rng(1).random(2500) * 0.9
+    wide = dp.SurvivalModelQuestion(
+        "p", "t", "e", dp.Grid(0, 12, cells=4), dp.Grid(0, 1, cells=8), by=dp.Categories("g", (0, 1)), groups=3
+    )
+    found = answer(wide, given, PrivacyLoss.pure(1000), both(2500)[0], seed=1)
+    for group, model in found.items():
+        own = {name: each[given["g"] == group] for name, each in given.items()}
+        low, high = model.auc.interval(0.9)
+        assert low <= textbook(own)[0] <= high
+        assert high - low > 0.03
+    assert ByCategory.from_json(found.to_json(), SurvivalModel).to_json() == found.to_json()
+    public = dp.SurvivalModelQuestion("p", "t", "e", dp.Values(range(1, 13)), TENTHS, watched=[1.0] * 13)
+    model = answer(public, given, HUGE, both(2500)[0], seed=1)
+    seen = (np.ceil(given["t"]) <= 12) & (given["e"] == 1), given["t"] > 12
+    assert model.brier.value == pytest.approx(
+        float((seen[0] * (1 - given["p"]) ** 2 + seen[1] * given["p"] ** 2).mean()), abs=0.02
+    )
+    assert model.plot().get_ylabel() == "share with an event, weighted"
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        ({"groups": 1}, "groups: from 2 to 19"),
+        ({"watched": (1.0, 0.5)}, "watched: a share for each edge"),
+        ({"times": dp.Values(range(2000))}, "times, scores: at most 16384"),
+    ],
+)
+def test_what_is_no_question_is_refused(more: Any, line: str) -> None:
+    asked = {"times": dp.Values(range(1, 13)), "scores": TENTHS, "groups": 4, **more}
+    with pytest.raises(ValueError, match=f"^{line}"):
+        dp.SurvivalModelQuestion("p", "t", "e", **asked)
