@@ -31,6 +31,8 @@ EXERCISES = ROOT / "docs" / "exercises"
 CORE = "dpcurves"
 MEANT_FOR_ALL = ("dpcurves_parties.serving",)
 """Rooms of wings that other wings may import."""
+JUDGES = (f"{CORE}_audit.faces",)
+"""Rooms that import what they judge: not counted as arrows."""
 RELATIVE = re.compile(r"(What|How|Who|Where|Which|Whether|One|All)\b")
 REGISTRIES = (f"{CORE}/laws/", f"{CORE}/queries/")
 MEGABYTE = 2**20
@@ -115,7 +117,7 @@ def arrows(found: Iterable[Module]) -> list[Row]:
     """Imports from the core into wings, and from one wing into another but through serving."""
     counted: Counter[str] = Counter()
     for module in found:
-        for name in set(imported(module)):
+        for name in set(imported(module)) if module.name not in JUDGES else ():
             package = name.partition(".")[0]
             if package in (CORE, module.package) or not package.startswith(f"{CORE}_"):
                 continue

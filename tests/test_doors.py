@@ -13,7 +13,8 @@ import dpcurves
 ROOT = Path(dpcurves.__file__).parents[1]
 DOORS = (
     "dpcurves", "dpcurves.checks", "dpcurves.cli", "dpcurves.curves", "dpcurves.ledger", "dpcurves.ledger.sqlite",
-    "dpcurves.session", "dpcurves.shortcuts", "dpcurves.study", "dpcurves.shortcuts", "dpcurves_local",
+    "dpcurves.session", "dpcurves.shortcuts", "dpcurves.study", "dpcurves.shortcuts", "dpcurves_audit.auditing",
+    "dpcurves_audit.family", "dpcurves_audit.ledgers", "dpcurves_local",
     "dpcurves_parties.crypto.circuits", "dpcurves_parties.crypto.garbling",
     "dpcurves_parties.crypto.oblivious_transfer", "dpcurves_parties.crypto.two_party", "dpcurves_parties.pairs",
     "dpcurves_parties.pairs.service", "dpcurves_parties.pairs.statistics",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import dpcurves_local
     import dpcurves_streams
+    from dpcurves_audit import audit as audit
     from dpcurves_engines import postgres as postgres
     from dpcurves_engines import spark as spark
     from dpcurves_engines import spark_at as spark_at
@@ -68,7 +69,7 @@ _ROOMS = {
 _WHOLE = ("curves", "shortcuts")
 """Rooms of which all public names are found here."""
 _WINGS = {
-    "Federation": "servers", "Local": "local", "Remote": "server", "local": "local", "pairs": "pairs",
+    "Federation": "servers", "Local": "local", "Remote": "server", "audit": "audit", "local": "local", "pairs": "pairs",
     "postgres": "postgres", "spark": "spark", "spark_at": "spark", "streams": "streams",
 }  # fmt: skip
 """Names of packages beside this one, which declare them as entry points, and the extra that installs their needs."""

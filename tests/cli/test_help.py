@@ -34,6 +34,7 @@ COMMANDS = [
     *(("task", kind) for kind in ("identity", "create", "show", "close")),
     ("aggregator",),
     ("contribute",),
+    *(("audit", kind) for kind in ("cdf", "command", "hosmer-lemeshow", "package", "self")),
     *(("ask", kind) for kind in (*KINDS[:3], "survival", *KINDS[4:9])),
 ]
 

@@ -7,6 +7,8 @@ USAGE = 2
 BUDGET = 3
 DATA = 4
 OUTPUT = 5
+FLAGGED = 6
+"""An audit found that a release loses more than is claimed."""
 SIGNALLED = 128
 """Added to the number of the signal that ended the command: 130 by Ctrl-C, 143 by SIGTERM."""
 STOPPED = 130

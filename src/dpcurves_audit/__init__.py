@@ -1,0 +1,18 @@
+"""Audits of releases from outside: told nothing but a callable, a lower bound on what it really loses."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .auditing import audit as audit
+
+__all__ = ["audit"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name where it is used: the command line must answer before NumPy is loaded."""
+    if name == "audit":
+        return import_module(".auditing", __name__).audit
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,199 @@
+"""Exact confidence limits: of chances, of ratios of chances, and of the privacy loss that counts of outcomes prove."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, inf, log, sqrt
+from os import urandom
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurves.arguments import Exact, Refused, exact, number
+from dpcurves.privacy import epsilon_of_zcdp
+
+Counts = NDArray[np.int64]
+ORDERS = np.array([1.05, 1.1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 8, 12, 16, 32, 64])
+"""Orders of Renyi divergences at which zero-concentrated privacy is tested."""
+
+
+def lower_chance(hits: Any, samples: Any, error: float) -> Any:
+    """Clopper and Pearson's lower limit of a chance: it is above the chance with a probability of at most `error`.
+
+    >>> round(float(lower_chance(50, 100, 0.05)), 4), float(lower_chance(0, 100, 0.05))
+    (0.4136, 0.0)
+    """
+    from scipy.stats import beta
+
+    hits, samples = np.asarray(hits), np.asarray(samples)
+    return np.where(hits > 0, beta.ppf(error, np.maximum(hits, 1), samples - hits + 1), 0.0)
+
+
+def upper_chance(hits: Any, samples: Any, error: float) -> Any:
+    """Clopper and Pearson's upper limit of a chance."""
+    return 1.0 - lower_chance(np.asarray(samples) - np.asarray(hits), samples, error)
+
+
+def lower_ratio(ours: Any, theirs: Any, error: float) -> Any:
+    """Lower limit of the logarithm of the ratio of two rates, from counts whose numbers of samples were Poisson.
+
+    Given their sum, the first count is binomial, and its chance has the odds of the ratio: the limit is exact.
+
+    >>> round(float(lower_ratio(300, 100, 0.05)), 4)
+    0.9042
+    """
+    from scipy.stats import beta
+
+    ours, theirs = np.asarray(ours), np.asarray(theirs)
+    share = np.where(ours > 0, beta.ppf(error, np.maximum(ours, 1), theirs + 1), 0.0)
+    with np.errstate(divide="ignore"):
+        return np.log(share) - np.log1p(-share)
+
+
+def lower_epsilon(ours: Any, theirs: Any, ours_of: Any, theirs_of: Any, *, delta: float, error: float) -> Any:
+    """Lower limit of epsilon at `delta`, from the hits of one event and the numbers of samples of both data sets."""
+    over = lower_chance(ours, ours_of, error / 2) - delta
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(
+            over > 0, np.log(np.maximum(over, 0)) - np.log(upper_chance(theirs, theirs_of, error / 2)), -inf
+        )
+
+
+def lower_rho(ours: Counts, theirs: Counts, error: float) -> float:
+    """Lower limit of rho, from counts of both data sets in the same cells.
+
+    Renyi's divergence of any partition is at most that of the outcomes, which is at most rho times its order. In its
+    sum each term rises with one chance and falls with the other, so limits of all chances that hold together give one
+    of the sum. Limits are two-sided nowhere: there are as many as cells, twice.
+    """
+    each = error / (2 * len(ours))
+    low = lower_chance(ours, ours.sum(), each)
+    high = np.maximum(upper_chance(theirs, theirs.sum(), each), 1e-300)
+    with np.errstate(divide="ignore"):
+        terms = ORDERS[:, None] * np.log(low) + (1 - ORDERS[:, None]) * np.log(high)
+    sums = np.logaddexp.reduce(terms, axis=1)
+    return max(0.0, float(np.max(sums / ((ORDERS - 1) * ORDERS))))
+
+
+def poisson(mean: float, chance: float | None = None) -> int:
+    """A Poisson number: from the operating system's randomness, or the quantile at a given chance."""
+    from scipy.stats import poisson as law
+
+    even = (int.from_bytes(urandom(7)) + 0.5) / 2**56 if chance is None else chance
+    return int(law.ppf(even, mean))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A privacy loss that a release is said to have at most.
+
+    Attributes:
+        epsilon: Epsilon, where it is pure or has a delta.
+        delta: Delta; 0 where the loss is pure, or a rho.
+        rho: Rho, where the loss is zero-concentrated.
+    """
+
+    epsilon: float | None
+    delta: float = 0.0
+    rho: float | None = None
+
+    @classmethod
+    def said(cls, epsilon: Exact | None, delta: float, rho: Exact | None) -> Claim:
+        """The claim that was given by its numbers.
+
+        Raises:
+            ValueError: neither epsilon nor rho is given, or both are, or one is out of range.
+        """
+        if (epsilon is None) == (rho is None):
+            raise Refused("epsilon, rho", "one of the two is needed, the loss that the release is said to have")
+        chance = number("delta", delta)
+        if not 0 <= chance < 1 or (chance > 0 and epsilon is None):
+            raise Refused("delta", "a chance from 0 on and below 1 is needed, and epsilon with it")
+        if rho is not None:
+            return cls(None, 0.0, float(exact("rho", rho)))
+        return cls(float(exact("epsilon", epsilon)), chance)
+
+    def __str__(self) -> str:
+        if self.rho is not None:
+            return f"rho {self.rho:g}"
+        return f"epsilon {self.epsilon:g}" + (f" at delta {self.delta:g}" if self.delta else "")
+
+    @property
+    def amount(self) -> float:
+        """The number that a lower limit is held against."""
+        return self.epsilon if self.epsilon is not None else float(self.rho or 0)
+
+    @property
+    def word(self) -> str:
+        """The currency: epsilon or rho."""
+        return "rho" if self.epsilon is None else "epsilon"
+
+    def as_epsilon(self, delta: float) -> float:
+        """Epsilon at this delta: of zero-concentrated privacy by the tight conversion."""
+        return self.epsilon if self.epsilon is not None else epsilon_of_zcdp(float(self.rho or 0), delta)
+
+    def visible(self, samples: int, error: float) -> float | None:
+        """Share of noise that may be missing without being found in 9 of 10 runs, of a count with the usual noise.
+
+        Laplace's noise where epsilon is claimed, by the normal law of the logarithm of the ratio of two counts; Gauss's
+        where rho is, by the limit at the counts that are expected with a tenth of the error. None: no share is found.
+
+        >>> round(Claim(1.0).visible(12_000, 0.05), 2), Claim(1.0).visible(10, 0.05)
+        (0.06, None)
+        """
+        from scipy.stats import norm
+
+        away = float(norm.isf(error)) + float(norm.isf(0.1))
+        found = self._is_found if self.rho is None else self._is_found_in_cells
+        shares = (percent / 100 for percent in range(1, 100) if samples > 0)
+        return next((share for share in shares if found(share, samples, error, away)), None)
+
+    def _is_found(self, share: float, samples: int, error: float, away: float) -> bool:
+        true = self.amount / (1 - share)
+        if true > log(samples):
+            return False
+        spread = sqrt((1 + exp(true)) * (1 + exp(-true)) / samples)
+        return true - away * spread > self.amount
+
+    def _is_found_in_cells(self, share: float, samples: int, error: float, away: float) -> bool:
+        from scipy.special import ndtr
+
+        edges = np.array([-np.inf, -2, -1, -0.5, 0, 0.5, 1, 2, np.inf])
+        shift = sqrt(2 * self.amount) / (1 - share)
+        ours, theirs = (np.diff(ndtr(edges + move * shift / 2)) * samples for move in (-1, 1))
+        return lower_rho(ours.astype(np.int64), theirs.astype(np.int64), error / 10) > self.amount
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Hits of an event in fresh samples of two data sets.
+
+    Attributes:
+        ours: Hits of the data set on which the event is likelier.
+        theirs: Hits of the other one.
+        ours_of: Samples of the first.
+        theirs_of: Samples of the second.
+    """
+
+    ours: int
+    theirs: int
+    ours_of: int
+    theirs_of: int
+
+    def lower(self, claim: Claim, error: float, *, as_ratio: bool) -> float:
+        """Lower limit of epsilon, by the ratio of Poisson counts or by limits of both chances."""
+        if as_ratio and not claim.delta:
+            return float(lower_ratio(self.ours, self.theirs, error))
+        return float(
+            lower_epsilon(self.ours, self.theirs, self.ours_of, self.theirs_of, delta=claim.delta, error=error)
+        )
+
+    def ratio_is_sharper(self, samples: float, error: float) -> bool:
+        """Tell which of both limits is the larger one at so many samples; decided before these are drawn."""
+        p, q = (self.ours + 0.5) / (self.ours_of + 1), (self.theirs + 0.5) / (self.theirs_of + 1)
+        ours, theirs = round(p * samples), round(q * samples)
+        return bool(
+            lower_ratio(ours, theirs, error)
+            > lower_epsilon(ours, theirs, round(samples), round(samples), delta=0, error=error)
+        )

@@ -1,0 +1,332 @@
+"""Commands of audits: questions of this package, any command, any function of Python, and all of this version."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Exit, Option
+
+from dpcurves.cli.app import Group, Provided
+from dpcurves.cli.options import NO_GRID, amount, chance, chosen, grid_of, option, perhaps, size, whole
+from dpcurves.cli.status import FLAGGED
+from dpcurves.cli.terminal import Misuse, filling, named, say, terminal, waiting
+
+if TYPE_CHECKING:
+    from dpcurves.cli.options import Command
+    from dpcurves.privacy import Neighbours
+
+    from .door import Door
+    from .faces import Audited
+    from .family import Family
+    from .report import Report
+
+QUESTIONS = (
+    "cdf", "quantiles", "histogram", "count", "sum", "mean", "variance", "summary", "bounds", "survival", "scores",
+    "roc", "calibration", "hosmer-lemeshow",
+)  # fmt: skip
+SURE = "0.999"
+
+
+@dataclass(frozen=True)
+class Said:
+    """Options for the loss that a release is said to have."""
+
+    epsilon: str | None = perhaps("E", "The privacy loss epsilon that it is said to have at most.")
+    rho: str | None = perhaps("R", "The zero-concentrated privacy loss rho, instead of --epsilon.")
+    delta: str | None = perhaps("D", "A delta beside --epsilon.")
+
+    def claim(self) -> dict[str, Any]:
+        """The loss, as an audit takes it."""
+        if (self.epsilon is None) == (self.rho is None):
+            raise Misuse("epsilon", "say with --epsilon or --rho which privacy loss it is said to have")
+        if self.rho is not None:
+            return {"rho": amount("rho", self.rho)}
+        found: dict[str, Any] = {"epsilon": amount("epsilon", str(self.epsilon))}
+        return found if self.delta is None else found | {"delta": chance("delta", self.delta)}
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Options for the time, the confidence, and where the report goes."""
+
+    seconds: str = option("S", "How long to search; what is flagged ends it earlier.", "60")
+    samples: str | None = perhaps("N", "Outcomes of each data set that are looked at, at most.")
+    confidence: str = option("P", "The confidence of the bound.", "0.95")
+    json: str | None = perhaps("FILE", "Write the report as JSON to this file.")
+    html: str | None = perhaps("FILE", "Write the report as one page to this file.")
+    resume: str | None = perhaps("FILE", "Keep what was done in this file, and go on from it if it is there.")
+
+    def run(self, door: Door, family: Family, claim: dict[str, Any], typed: Sequence[str]) -> None:
+        """Audit, write the reports, say the verdict, and leave with its status."""
+        from dataclasses import replace
+
+        from .auditing import audit
+
+        samples = None if self.samples is None else whole("samples", self.samples, least=20)
+        seconds, sure = size("seconds", self.seconds), chance("confidence", self.confidence)
+        with waiting("attacking it"), named("resume", "file"):
+            report = audit(
+                door, family, seconds=seconds, samples=samples, confidence=sure, again=True, file=self.resume, **claim
+            )
+        report = replace(report, command=" ".join(["dpcurves audit", *map(shlex.quote, typed)]))
+        self.deliver(report)
+        if report.flagged:
+            raise Exit(FLAGGED)
+
+    def deliver(self, report: Report) -> None:
+        """Write the report to its files, and say it."""
+        for name, file, write in (("json", self.json, report.to_json), ("html", self.html, report.to_html)):
+            if file is not None:
+                try:
+                    write(file)
+                except OSError as error:
+                    raise Misuse(name, f"it can not be written ({error.strerror})") from None
+        say(terminal(), *str(report).splitlines())
+
+
+@dataclass(frozen=True)
+class Neighbouring:
+    """Options for a family of neighbours."""
+
+    family: str = option(
+        "KIND:...",
+        "values:L:U:N (numbers at the edges of N cells), scores:L:U:N (label and score), units:L:U:N:K (value and "
+        "unit, K records each), categories:A,B,C, answers:N (of counting queries), or streams:N (steps).",
+    )
+    adjacency: str = option(
+        "KIND", "add-remove: neighbours have one unit more; replace-one: one unit is another one.", "add-remove"
+    )
+
+    def made(self) -> Family:
+        """The family."""
+        return family_of(self.family, neighbours_of(self.adjacency))
+
+
+def neighbours_of(word: str | None) -> Neighbours:
+    """The kind of adjacency."""
+    from dpcurves.privacy import Neighbours
+
+    if word is None:
+        raise Misuse("adjacency", "give --adjacency replace-one or add-remove: which neighbours the claim is about")
+    return chosen("adjacency", word, {kind.value: kind for kind in Neighbours})
+
+
+def family_of(text: str, neighbours: Neighbours) -> Family:
+    """The family that an option names."""
+    from . import family as families
+
+    kind, _, rest = text.partition(":")
+    parts = rest.split(":")
+    if kind in ("values", "scores", "units"):
+        cells = ":".join(parts[:3])
+        with named("family", "grid"):
+            edges = [float(edge) for edge in grid_of("family", cells).edges]
+        if kind == "units":
+            if len(parts) != 4:
+                raise Misuse("family", "units:L:U:N:K is needed, as in units:0:1:8:2")
+            return families.units(edges, whole("family", parts[3]), adjacency=neighbours)
+        return (families.values if kind == "values" else families.scores)(edges, adjacency=neighbours)
+    if kind == "categories":
+        return families.categories(rest.split(",") if rest else [], adjacency=neighbours)
+    if kind == "answers":
+        return families.answers(whole("family", rest), adjacency=neighbours)
+    if kind == "streams":
+        return families.streams(whole("family", rest), adjacency=neighbours)
+    raise Misuse("family", f"values, scores, units, categories, answers or streams is needed first, got {text!r}")
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Options for calls of somebody else's release."""
+
+    processes: str = option("N", "Processes that call it at the same time.", "1")
+    patience: str = option("S", "Seconds after which a call is cut off, which is an outcome.", "10")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command."""
+
+    command: Annotated[
+        str, Argument(metavar="COMMAND", help="It reads {data}, a CSV file, and writes JSON to {out} or prints it.")
+    ]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of a Python package."""
+
+    function: Annotated[
+        str, Argument(metavar="MODULE:FUNCTION", help="It takes data, and gives what it releases; any structure.")
+    ]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Options for the cells of a question, and for its neighbours."""
+
+    grid: str = option("L:U:N", "Public cells; pairs of neighbours lie at their edges.", "0:1:8")
+    adjacency: str | None = perhaps("KIND", "replace-one or add-remove: which neighbours the claim is about.")
+    door: str = option(
+        "turns|face", "turns: all that is released, without a ledger; face: the JSON of the curve.", "turns"
+    )
+
+
+def command(program: Program, neighbouring: Neighbouring, said: Said, calls: Calls, effort: Effort) -> None:
+    """Audit any program: a CSV file in, JSON out; its exit status and messages are outcomes, too.
+
+    Example: dpcurves audit command './release.sh {data} {out}' --family values:0:1:8 --epsilon 1
+    """
+    from .door import CommandDoor
+
+    door = CommandDoor(program.command, whole("processes", calls.processes), size("patience", calls.patience))
+    typed = ["command", program.command, "--family", neighbouring.family, *_claimed(said, neighbouring.adjacency)]
+    effort.run(door, neighbouring.made(), said.claim(), typed)
+
+
+def package(function: Function, neighbouring: Neighbouring, said: Said, calls: Calls, effort: Effort) -> None:
+    """Audit any function of Python, which is called in new processes.
+
+    Example: dpcurves audit package opendp_release:count --family values:0:1:8 --epsilon 1
+    """
+    from .determinism import forked, new_processes
+    from .door import OneDoor, PackageDoor, function_of
+
+    door = PackageDoor(function.function, whole("processes", calls.processes), size("patience", calls.patience))
+    typed = ["package", function.function, "--family", neighbouring.family, *_claimed(said, neighbouring.adjacency)]
+    family = neighbouring.made()
+    try:
+        effort.run(door, family, said.claim(), typed)
+    finally:
+        door.close()
+    shared = forked(OneDoor(function_of(function.function)), family.pairs[0])
+    if shared is not None:
+        say(terminal(), f"{shared.name}: {shared.words}")
+    repeated = new_processes(function.function, family.pairs[0])
+    if repeated is not None:
+        say(terminal(), f"Flagged: {repeated.words}")
+        raise Exit(FLAGGED)
+
+
+def _claimed(said: Said, adjacency: str) -> list[str]:
+    claim = [word for name, value in said.claim().items() for word in (f"--{name}", str(value))]
+    return [*claim, "--adjacency", adjacency]
+
+
+def _question(name: str) -> Command:
+    def question(cells: Cells, said: Said, effort: Effort) -> None:
+        from .faces import FaceDoor, TurnsDoor, asked
+
+        if cells.grid is None:
+            raise Misuse("grid", NO_GRID)
+        neighbours, grid = neighbours_of(cells.adjacency), grid_of("grid", cells.grid)
+        doors = {"turns": TurnsDoor, "face": FaceDoor}
+        made, claim = asked(name), said.claim()
+        loss = _loss(said)
+        door = chosen("door", cells.door, doors)(f"{cells.door} of {name}", made.question(grid), loss, neighbours)
+        family = made.family([float(edge) for edge in grid.edges], adjacency=neighbours)
+        typed = [name, "--grid", cells.grid, *_claimed(said, neighbours.value), "--door", cells.door]
+        effort.run(door, family, claim, typed)
+
+    question.__name__ = name
+    question.__doc__ = f"""Audit `dpcurves {name}` on tiny tables, from outside.
+
+    Example: dpcurves audit {name} --grid 0:1:8 --epsilon 1 --adjacency replace-one
+    """
+    return question
+
+
+def _loss(said: Said) -> Any:
+    from dpcurves.privacy import PrivacyLoss
+
+    claim = said.claim()
+    return PrivacyLoss.zcdp(claim["rho"]) if "rho" in claim else PrivacyLoss.pure(claim["epsilon"])
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Options for an audit of everything."""
+
+    quick: Annotated[bool, Option("--quick", help="In minutes: fewer samples, and one face.")] = False
+    confidence: str = option("P", "The confidence of all verdicts together.", SURE)
+    json: str | None = perhaps("FILE", "Write all reports as JSON to this file.")
+
+
+def itself(whole_of: Whole) -> None:
+    """Audit all mechanisms, questions, faces and ledgers of this version, each through its cheapest door first.
+
+    What is flagged is confirmed on fresh samples twice. The error is divided among all.
+
+    Example: dpcurves audit self --quick
+    """
+    import json
+
+    from .faces import everything
+
+    sure = chance("confidence", whole_of.confidence)
+    chosen_ones = [each for each in everything() if not whole_of.quick or _is_quick(each)]
+    console, reports = terminal(), []
+    with filling("attacking everything", len(chosen_ones)) as fill:
+        for place, each in enumerate(chosen_ones, start=1):
+            report = audited(each, 1 - (1 - sure) / len(chosen_ones), quick=whole_of.quick)
+            reports.append((each, report))
+            seen = "nothing" if report.visible is None else f"{100 * report.visible:.0f} % too little noise"
+            word = "FLAGGED" if report.flagged else "not flagged"
+            say(
+                console,
+                f"{each.kind:<10}{each.name:<42}{word:<13}{report.word} at least {report.lower:.3f} of "
+                f"{report.claimed:g}; {report.calls:,} calls, {report.seconds:.1f} s; would see {seen}",
+            )
+            fill(place)
+    if whole_of.json is not None:
+        told = [{"name": each.name, "door": each.kind, **report.to_dict()} for each, report in reports]
+        Path(whole_of.json).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    flagged = [each.name for each, report in reports if report.flagged]
+    say(console, f"{len(reports)} releases, {len(flagged)} flagged. Not flagged is no proof.", *flagged)
+    if flagged:
+        raise Exit(FLAGGED)
+
+
+SAMPLES = MappingProxyType({"noise": 100_000, "mechanism": 3_000, "turns": 1_000, "face": 200, "ledger": 100})
+"""Samples of each data set of a release, by its door; a quick audit takes a part of them, and few pairs."""
+SECONDS = MappingProxyType({"noise": 60.0, "mechanism": 60.0, "turns": 60.0, "face": 60.0, "ledger": 60.0})
+QUICK_SECONDS = MappingProxyType({"noise": 2.0, "mechanism": 3.0, "turns": 4.0, "face": 6.0, "ledger": 8.0})
+
+
+def audited(each: Audited, confidence: float, *, quick: bool) -> Report:
+    """The report on one release of this package."""
+    from .auditing import audit
+
+    claim = {"rho": each.loss.rho} if each.loss.epsilon is None else {"epsilon": each.loss.epsilon}
+    return audit(
+        each.door, each.family, seconds=(QUICK_SECONDS if quick else SECONDS)[each.kind],
+        samples=SAMPLES[each.kind] * (1 if quick else 10), confidence=confidence, again=True, beside=False,
+        **claim,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def _is_quick(each: Audited) -> bool:
+    """Tell whether a quick audit looks at it: all noise, choices and ledgers, questions of pure losses, two faces."""
+    if each.kind in ("noise", "mechanism", "ledger"):
+        return True
+    if each.kind == "face":
+        return each.name in ("cdf: add-remove", "histogram of units")
+    return each.loss.epsilon is not None and "add-remove" in each.name and "survival" not in each.name
+
+
+def _commands(names: Iterable[str]) -> dict[str, Command]:
+    return {name: _question(name) for name in names}
+
+
+COMMANDS: MappingProxyType[str, Command] = MappingProxyType({
+    "command": command, "package": package, "self": itself, **_commands(QUESTIONS),
+})  # fmt: skip
+
+PROVIDED = Provided(
+    groups={"audit": Group("Releases attacked from outside: a lower bound on what they really lose.", COMMANDS)}
+)

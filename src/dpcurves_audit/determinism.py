@@ -1,0 +1,140 @@
+"""Tests of fresh noise: in calls that follow each other, in neighbours' calls, in forked workers, in new processes."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from itertools import pairwise
+from math import comb
+from time import sleep
+from typing import Any
+
+import numpy as np
+
+from .door import Door, PackageDoor, fork, sendable
+from .family import Pair
+from .feature import Floats, Reader, Sample, hashes
+from .report import Finding
+
+ERROR = 1e-4
+"""Chance with which a release with fresh noise is taken for another one, in each comparison."""
+CALLS = 24
+A_TICK = 1.05
+"""Seconds after which clocks that count seconds have moved on."""
+
+
+def coincide(near: int, far: int, calls: int, error: float = ERROR) -> bool:
+    """Tell whether calls coincide more often than calls that have nothing to do with each other.
+
+    Fisher's exact test of two numbers of coincidences among as many pairs of calls each.
+
+    >>> coincide(24, 0, 24), coincide(24, 24, 24), coincide(3, 1, 24)
+    (True, False, False)
+    """
+    both = near + far
+    above = sum(comb(calls, k) * comb(calls, both - k) for k in range(near, min(both, calls) + 1))
+    return above / comb(2 * calls, both) < error
+
+
+def beside(door: Door, pair: Pair, calls: int = CALLS) -> list[Finding]:
+    """Findings on fresh noise that need no other process: calls in one tick of a clock, and calls of neighbours.
+
+    Args:
+        door: The release.
+        pair: Neighbours.
+        calls: Pairs of calls that are compared.
+    """
+    reader = Reader()
+
+    def one(data: Any) -> Sample:
+        return reader.read(door.draw(data, 1))
+
+    first = [(one(pair.left), one(pair.right)) for _ in range(calls)]
+    again = [(one(pair.left), one(pair.left)) for _ in range(calls)]
+    sleep(A_TICK)
+    later = [one(pair.left) for _ in range(calls)]
+    found = []
+    near = sum(_same(a, b) for a, b in again)
+    far = sum(_same(a, b) for (a, _), b in zip(again, later, strict=True))
+    if coincide(near, far, calls):
+        told = f"{near} of {calls} calls at once gave the same outcome, and {far} of {calls} a second apart"
+        found.append(Finding("seeded by a clock", f"noise depends on the time: {told}.", flagged=True))
+    moved = [_step(a, b) for a, b in first]
+    mixed = [_step(first[place][0], first[(place + calls // 2) % calls][1]) for place in range(calls)]
+    near, far = (sum(_equal(x, y) for x, y in pairwise(each)) for each in (moved, mixed))
+    if coincide(near, far, calls):
+        told = (
+            f"the same difference in {near} of {calls - 1} pairs of calls that followed each other, in {far} of others"
+        )
+        found.append(Finding("shared noise", f"neighbours' outcomes have noise in common: {told}.", flagged=True))
+    return found
+
+
+def forked(door: Door, pair: Pair, calls: int = CALLS) -> Finding | None:
+    """Finding that workers forked from this process repeat each other's noise; None: they do not.
+
+    Not flagged: it contradicts no claim about one call. A server that forks its workers shows it.
+    """
+    rows = [_in_child(door, pair.left, calls) for _ in range(2)]
+    reader = Reader()
+    first, second = (reader.read(row) for row in rows)
+    if repeats(first, second):
+        return Finding("forked workers", "workers that are forked from one process draw the same noise.", flagged=False)
+    return None
+
+
+def new_processes(place: str, pair: Pair, calls: int = CALLS) -> Finding | None:
+    """Finding that new processes repeat each other's noise, as a fixed seed makes them; None: they do not."""
+    reader = Reader()
+    rows = []
+    for _ in range(2):
+        door = PackageDoor(place)
+        rows.append(reader.read(door.draw(pair.left, calls)))
+        door.close()
+    if repeats(*rows):
+        return Finding("new processes", "each new process draws the same noise: its seed is fixed.", flagged=True)
+    return None
+
+
+def repeats(first: Sample, second: Sample) -> bool:
+    """Tell whether two rows of outcomes agree place by place more often than at places that differ by one.
+
+    A row of a single outcome, as from data that are not asked for, agrees everywhere and says nothing.
+    """
+    a, b = hashes(first), hashes(second)
+    if len(a) != len(b):
+        return False
+    return coincide(int((a == b).sum()), int((a == np.roll(b, 1)).sum()), len(a))
+
+
+def _in_child(door: Door, data: Any, calls: int) -> list[Any]:
+    """Outcomes of calls in a forked child."""
+    read, write = os.pipe()
+    child = fork()
+    if child == 0:
+        try:
+            found = pickle.dumps([sendable(each) for each in door.draw(data, calls)])
+            with os.fdopen(write, "wb") as pipe:
+                pipe.write(found)
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    return list(pickle.loads(text)) if text else []
+
+
+def _same(a: Sample, b: Sample) -> bool:
+    return bool(hashes(a)[0] == hashes(b)[0])
+
+
+def _step(a: Sample, b: Sample) -> Floats | None:
+    """Difference of two outcomes' numbers, where both have the same kind and some numbers."""
+    if a.kinds[0] != b.kinds[0] or a.numbers.shape != b.numbers.shape or not a.numbers.shape[1]:
+        return None
+    return np.asarray(np.round(b.numbers[0] - a.numbers[0], 9))
+
+
+def _equal(x: Floats | None, y: Floats | None) -> bool:
+    return x is not None and y is not None and bool(np.array_equal(x, y, equal_nan=True))

@@ -1,0 +1,308 @@
+"""Doors to a release: a callable, one that answers many times at once, a function in other processes, a command."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import io
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from importlib import import_module
+from pathlib import Path
+from types import FrameType
+from typing import Any, Protocol, runtime_checkable
+from warnings import catch_warnings
+
+import numpy as np
+
+from dpcurves.arguments import Refused, shown
+
+from .feature import Failed
+
+Release = Callable[[Any], Any]
+Many = Callable[[Any, int], Any]
+PATIENCE = 10.0
+"""Seconds after which a call is cut off, which is an outcome."""
+LONGEST_MESSAGE = 2000
+
+
+@runtime_checkable
+class Door(Protocol):
+    """A way to outcomes of a release."""
+
+    @property
+    def name(self) -> str:
+        """The release, in words."""
+        ...
+
+    def draw(self, data: Any, number: int) -> Any:
+        """Outcomes of so many calls with the same data: an array of a row each, or a sequence."""
+        ...
+
+
+class Hung(BaseException):
+    """A call took too long. No ordinary exception: releases that catch these must not catch it."""
+
+
+@contextmanager
+def patient(seconds: float) -> Iterator[None]:
+    """Raise `Hung` in the main thread after so many seconds. In other threads nothing is cut off."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def cut(number: int, frame: FrameType | None) -> None:
+        raise Hung
+
+    before = signal.signal(signal.SIGALRM, cut)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def outcome(release: Release, data: Any, patience: float) -> Any:
+    """What one call publishes: its answer and all that it prints, or its failure."""
+    said = io.StringIO()
+    try:
+        with patient(patience), redirect_stdout(said), redirect_stderr(said):
+            found = release(copy.deepcopy(data))
+            if isinstance(found, Iterator):
+                found = list(found)
+    except Hung:
+        return Failed("hangs", f"for more than {patience:g} seconds")
+    except (Exception, SystemExit) as error:
+        found = Failed.by(error)
+    printed = said.getvalue()
+    if not printed:
+        return found
+    told = printed[:LONGEST_MESSAGE]
+    if isinstance(found, Failed):
+        return Failed(found.kind, f"{found.message}; prints {told}")
+    return {"answer": found, "prints": told}
+
+
+class OneDoor:
+    """A callable in this process."""
+
+    def __init__(self, release: Release, patience: float = PATIENCE) -> None:
+        if not callable(release):
+            raise Refused("release", f"a callable is needed that takes data, got {shown(release)}")
+        self._release, self._patience = release, patience
+        self.name = getattr(release, "__name__", type(release).__name__)
+
+    def draw(self, data: Any, number: int) -> list[Any]:
+        return [outcome(self._release, data, self._patience) for _ in range(number)]
+
+
+class ManyDoor:
+    """A callable that answers many times at once: ``release(data, k)`` gives `k` independent outcomes."""
+
+    def __init__(self, release: Many) -> None:
+        if not callable(release):
+            raise Refused("release", f"a callable is needed that takes data and a number, got {shown(release)}")
+        self._release = release
+        self.name = getattr(release, "__name__", type(release).__name__)
+
+    def draw(self, data: Any, number: int) -> Any:
+        if number < 1:
+            return []
+        found = self._release(copy.deepcopy(data), number)
+        try:
+            length = len(found)
+        except TypeError:
+            length = -1
+        if length != number:
+            raise Refused("release", f"it was asked for {number} outcomes and gave {shown(found)} of another length")
+        if isinstance(found, np.ndarray) or not isinstance(found, str | bytes | Mapping):
+            return found
+        raise Refused("release", f"an array of a row for each outcome is needed, or a list, got {shown(found)}")
+
+
+# Functions in processes of their own.
+
+
+def function_of(place: str) -> Release:
+    """The function that ``module:name`` names; names may have dots.
+
+    Raises:
+        ValueError: there is none.
+    """
+    module, mark, name = place.partition(":")
+    if not mark or not name:
+        raise Refused("function", f"write module:function, got {place!r}")
+    sys.path.insert(0, os.getcwd())
+    try:
+        found: Any = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except ImportError as error:
+        raise Refused("function", f"{module!r} can not be imported ({type(error).__name__})") from None
+    except AttributeError:
+        raise Refused("function", f"{module!r} has no {name!r}") from None
+    finally:
+        sys.path.pop(0)
+    if not callable(found):
+        raise Refused("function", f"{place!r} is no function")
+    release: Release = found
+    return release
+
+
+def _drawn(place: str, data: Any, number: int, patience: float) -> list[Any]:
+    """Outcomes of calls in a worker process."""
+    release = function_of(place)
+    return [sendable(outcome(release, data, patience)) for _ in range(number)]
+
+
+def sendable(found: Any) -> Any:
+    """An outcome that can be sent to another process."""
+    import pickle
+
+    try:
+        pickle.dumps(found)
+    except Exception:
+        return {"text": str(found)}
+    return found
+
+
+def fork() -> int:
+    """Fork this process. Later versions of Python warn of threads, of which the child uses none."""
+    with catch_warnings(action="ignore", category=DeprecationWarning):
+        return os.fork()
+
+
+class PackageDoor:
+    """A function of any package, called in processes that are spawned: none is forked from another."""
+
+    def __init__(self, place: str, processes: int = 1, patience: float = PATIENCE) -> None:
+        function_of(place)
+        self.name = place
+        self._place, self._processes, self._patience = place, processes, patience
+        self._pool: Executor | None = None
+
+    def draw(self, data: Any, number: int) -> list[Any]:
+        from concurrent.futures.process import BrokenProcessPool
+        from multiprocessing import get_context
+
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(self._processes, mp_context=get_context("spawn"))
+        parts = [number // self._processes + (place < number % self._processes) for place in range(self._processes)]
+        work = [self._pool.submit(_drawn, self._place, data, part, self._patience) for part in parts if part]
+        try:
+            return [found for each in work for found in each.result()]
+        except BrokenProcessPool:
+            raise Refused("function", f"{self._place} ended the process that called it") from None
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+
+# Commands: any program, a fresh process for each call.
+
+
+class CommandDoor:
+    """A command of any program: it reads a CSV file, and writes JSON to a file or to standard output.
+
+    Exit status, messages, and what is no JSON are outcomes, too.
+
+    Args:
+        template: The command. ``{data}`` is the CSV file; ``{out}`` the file for JSON, if it writes one.
+        processes: Calls that run at the same time.
+        patience: Seconds after which a call is killed.
+
+    Raises:
+        ValueError: the command names no data, or can not be split into words.
+    """
+
+    def __init__(self, template: str, processes: int = 1, patience: float = PATIENCE) -> None:
+        try:
+            self._words = shlex.split(template)
+        except ValueError as error:
+            raise Refused("command", f"its quotes do not close ({error})") from None
+        if not any("{data}" in word for word in self._words):
+            raise Refused("command", "it has to name its data, as in './release.sh {data} {out}'")
+        self.name = template
+        self._writes = any("{out}" in word for word in self._words)
+        self._processes, self._patience = processes, patience
+
+    def draw(self, data: Any, number: int) -> list[Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder, "data.csv")
+            source.write_text(as_csv(data), encoding="utf-8")
+            if self._processes == 1:
+                return [self._called(source, Path(folder, f"{place}.json")) for place in range(number)]
+            with ThreadPoolExecutor(self._processes) as pool:
+                return list(pool.map(lambda place: self._called(source, Path(folder, f"{place}.json")), range(number)))
+
+    def _called(self, source: Path, target: Path) -> Any:
+        words = [word.replace("{data}", str(source)).replace("{out}", str(target)) for word in self._words]
+        try:
+            process = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+            )
+        except OSError as error:
+            raise Refused("command", f"{words[0]!r} can not be run ({error.strerror})") from None
+        try:
+            said, complained = process.communicate(timeout=self._patience)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            return Failed("hangs", f"for more than {self._patience:g} seconds")
+        messages = _told(complained, str(source), str(target))
+        printed = _told(said, str(source), str(target))
+        written = target.read_bytes() if self._writes and target.exists() else None if self._writes else said
+        if self._writes:
+            messages += printed
+        target.unlink(missing_ok=True)
+        if process.returncode:
+            return Failed(f"ends with status {process.returncode}", messages)
+        if written is None:
+            return Failed("writes no file", messages)
+        try:
+            answer = json.loads(written)
+        except ValueError:
+            answer = _numbers_in(written)
+        return {"answer": answer, "messages": messages} if messages else answer
+
+
+def _told(text: bytes, *paths: str) -> str:
+    told = text.decode(errors="replace")
+    for path in paths:
+        told = told.replace(path, "FILE")
+    return told.strip()[:LONGEST_MESSAGE]
+
+
+def _numbers_in(written: bytes) -> Any:
+    """The words of a text that is no JSON: numbers where they are some."""
+    found: list[Any] = []
+    for word in written.decode(errors="replace").replace(",", " ").split():
+        try:
+            found.append(float(word))
+        except ValueError:
+            found.append(word)
+    return found
+
+
+def as_csv(data: Any) -> str:
+    """Data as a CSV file with a header: columns of a dictionary, or one column ``value``."""
+    columns: Mapping[str, Sequence[Any]] = data if isinstance(data, Mapping) else {"value": data}
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in zip(*columns.values(), strict=True):
+        writer.writerow([each.item() if hasattr(each, "item") else each for each in row])
+    return text.getvalue()

@@ -1,0 +1,385 @@
+"""Doors to this package: its noise, mechanisms, turns of questions and public faces; the only file that knows them.
+
+A public face costs some 100 ms of processor time a call, the turns of a question some milliseconds, a mechanism less,
+and drawn noise a fraction of a microsecond a count. `everything` looks through the cheapest door that has the noise in
+question, and through faces with fewer samples.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from warnings import catch_warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dpcurves as dp
+from dpcurves.arguments import Refused
+from dpcurves.conversation import Release, Step
+from dpcurves.curves.result import CurveWarning
+from dpcurves.ledger import Allotment, QuestionBudget
+from dpcurves.mechanisms.linear import draws, exact_sums
+from dpcurves.noise.randomness import FleetingMemory, Randomness
+from dpcurves.privacy import Adjacency, Neighbours, PrivacyLoss, Unit
+from dpcurves.records import Scored, open_records, tabulate
+from dpcurves.session import pay_and_converse
+from dpcurves.trust import Central, Curator
+
+from . import family as families
+from .door import Door, OneDoor
+from .family import Family
+from .ledgers import KilledDoor, Publish
+
+ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
+ONE, HALF_RHO = PrivacyLoss.pure(1), PrivacyLoss.zcdp(Fraction(1, 2))
+COLUMN, LABEL, SCORE, UNIT = "value", "label", "score", "unit"
+
+
+def table_of(data: Any) -> Mapping[str, Any]:
+    """Data of a family as columns."""
+    return data if isinstance(data, Mapping) else {COLUMN: data}
+
+
+@contextmanager
+def opened(data: Any, unit: Unit) -> Iterator[Scored]:
+    """Records of tiny data, and a new key for the choice of records of a unit."""
+    records = Scored(open_records(table_of(data), unit=unit, key=os.urandom(32)))
+    try:
+        yield records
+    finally:
+        records.close()
+
+
+def adjacency_of(neighbours: Neighbours, unit: Unit, records: Scored) -> Adjacency:
+    """The neighbours among so many units, where their number is public."""
+    return neighbours.among(unit, records.units() if neighbours.knows_units else None)
+
+
+def counted_once(records: Scored) -> Any:
+    """These records, of which what was counted is kept: exact counts are the same at each call."""
+    kept: dict[Any, Any] = {}
+
+    def of(name: str, *asked: Any) -> Any:
+        key = name, *(tuple(each) if isinstance(each, Iterable) else each for each in asked)
+        if key not in kept:
+            kept[key] = getattr(records, name)(*asked)
+        return kept[key]
+
+    counted = ("check", "counts", "sums", "squares", "prefixes", "confirmed", "units")
+    return SimpleNamespace(**{name: partial(of, name) for name in counted})
+
+
+@dataclass(frozen=True)
+class NoiseDoor:
+    """Noise of a plan of sums, drawn for many releases at once and added to the exact sums.
+
+    Attributes:
+        name: The release, in words.
+        query: Its query.
+        mechanism: The mechanism that plans it.
+        loss: The loss.
+        neighbours: The neighbours.
+        unit: The unit.
+    """
+
+    name: str
+    query: Any
+    mechanism: Any
+    loss: PrivacyLoss
+    neighbours: Neighbours
+    unit: Unit = dp.EACH_RECORD
+
+    def draw(self, data: Any, number: int) -> NDArray[np.int64]:
+        with opened(data, self.unit) as records:
+            plan = self.mechanism.plan(self.query, self.loss, adjacency_of(self.neighbours, self.unit, records))
+            table = tabulate(records, self.query)
+        randomness = Randomness.system().expanded()
+        parts = [
+            np.asarray(sums, dtype=np.int64) + draws(noise, number * sums.size, randomness).reshape(number, -1)
+            for sums, noise in exact_sums(self.query.arranged(table), plan.law)
+        ]
+        return np.concatenate(parts, axis=1)
+
+
+@dataclass(frozen=True)
+class MechanismDoor(NoiseDoor):
+    """Runs of a mechanism on the exact table of a query."""
+
+    def draw(self, data: Any, number: int) -> Any:
+        with opened(data, self.unit) as records:
+            plan = self.mechanism.plan(self.query, self.loss, adjacency_of(self.neighbours, self.unit, records))
+            table = tabulate(records, self.query)
+        randomness = Randomness.system()
+        return [self.mechanism.run(table, plan, randomness) for _ in range(number)]
+
+
+@dataclass(frozen=True)
+class TurnsDoor:
+    """All turns of a question, as a session has them, but without a ledger: all that is released, and no curve.
+
+    Attributes:
+        name: The release, in words.
+        question: The question.
+        loss: The loss.
+        neighbours: The neighbours.
+        unit: The unit.
+    """
+
+    name: str
+    question: Any
+    loss: PrivacyLoss
+    neighbours: Neighbours
+    unit: Unit = dp.EACH_RECORD
+
+    def draw(self, data: Any, number: int) -> list[Any]:
+        with catch_warnings(action="ignore", category=CurveWarning), opened(data, self.unit) as records:
+            adjacency = adjacency_of(self.neighbours, self.unit, records)
+            counted = counted_once(records)
+            return [self._once(counted, adjacency) for _ in range(number)]
+
+    def _once(self, records: Any, adjacency: Adjacency) -> list[Any]:
+        trust, randomness = Central(), Randomness.system()
+        memories: dict[int, FleetingMemory] = {}
+        paid: dict[int, Release] = {}
+        shown: list[Any] = []
+
+        def run(query: Any, allotment: Allotment) -> Release:
+            plan = trust.turn(query, allotment.loss, adjacency)
+            release = trust.run(plan, [Curator(records, memories[allotment.part])], allotment, randomness)
+            shown.append(list(release.values))
+            return release
+
+        def reply(step: Step, allotment: Allotment) -> Release:
+            if allotment.part not in paid:
+                memories[allotment.part] = FleetingMemory()
+                paid[allotment.part] = run(step.query.paid_as, allotment)
+            return paid[allotment.part] if step.query == step.query.paid_as else run(step.query, allotment)
+
+        budget = QuestionBudget.rehearsing(self.loss.of_one_release())
+        pay_and_converse(self.question, adjacency, trust, budget, reply)
+        return shown
+
+
+@dataclass(frozen=True)
+class FaceDoor:
+    """The public face: a session with a ledger in memory, a question, and the JSON of its curve.
+
+    Attributes:
+        name: The release, in words.
+        question: The question.
+        loss: The loss.
+        neighbours: The neighbours.
+        unit: The column of units; empty: each record.
+        rows: Records of a unit that are used.
+        times: Times that it is asked: under one request for the price of one, all answers together being the outcome.
+    """
+
+    name: str
+    question: Any
+    loss: PrivacyLoss
+    neighbours: Neighbours
+    unit: str = ""
+    rows: int = 1
+    times: int = 1
+
+    @cached_property
+    def _one(self) -> Door:
+        return OneDoor(self._asked)
+
+    def _asked(self, data: Any) -> Any:
+        units = {"unit": self.unit, "rows_per_unit": self.rows} if self.unit else {}
+        with (
+            catch_warnings(action="ignore", category=CurveWarning),
+            dp.Session(table_of(data), budget=self.loss, adjacency=self.neighbours, **units) as session,  # type: ignore[arg-type]
+        ):
+            found = [json.loads(session.ask(self.question, self.loss, "asked").to_json()) for _ in range(self.times)]
+        return found[0] if self.times == 1 else found
+
+    def draw(self, data: Any, number: int) -> Any:
+        return self._one.draw(data, number)
+
+
+def together(questions: Mapping[Any, PrivacyLoss], neighbours: Neighbours) -> Door:
+    """One session that is asked several questions: its answers together cost the sum that is charged."""
+    losses = list(questions.values())
+    whole = sum(losses[1:], start=losses[0])
+
+    def session(data: Any) -> Any:
+        with (
+            catch_warnings(action="ignore", category=CurveWarning),
+            dp.Session(table_of(data), budget=whole, adjacency=neighbours) as asked,
+        ):
+            return [json.loads(asked.ask(question, loss).to_json()) for question, loss in questions.items()]
+
+    return OneDoor(session)
+
+
+def killed(question: Any, loss: PrivacyLoss, neighbours: Neighbours, lives: int = 3) -> KilledDoor:
+    """A session with a ledger on disk that is killed when its answer is there, and asked again under its request."""
+
+    def session(data: Any, folder: Path, publish: Publish) -> None:
+        with (
+            catch_warnings(action="ignore", category=CurveWarning),
+            dp.Session(table_of(data), budget=loss, adjacency=neighbours, ledger=f"sqlite:///{folder}/l.db") as asked,
+        ):
+            publish(json.loads(asked.ask(question, loss, "one").to_json()))
+
+    return KilledDoor(session, lives)
+
+
+# Questions by the names of their commands.
+
+
+class Asked:
+    """A question of a command, and a family of neighbours for it.
+
+    Attributes:
+        question: Makes the question on a grid.
+        family: Makes the family at the grid's edges.
+    """
+
+    def __init__(self, question: Callable[[Any], Any], family: Callable[..., Family] = families.values) -> None:
+        self.question, self.family = question, family
+
+
+def _bounds(grid: Any) -> tuple[float, float]:
+    return float(grid.lower), float(grid.upper)
+
+
+def _probable(question: str) -> Asked:
+    return Asked(lambda grid: getattr(dp, question)(label=LABEL, score=SCORE, pos_label=1), families.scores)
+
+
+QUESTIONS: Mapping[str, Asked] = {
+    "cdf": Asked(lambda grid: dp.CdfQuestion(COLUMN, grid)),
+    "quantiles": Asked(lambda grid: dp.QuantilesQuestion(COLUMN, grid, (0.25, 0.5, 0.75))),
+    "histogram": Asked(lambda grid: dp.HistogramQuestion(COLUMN, grid)),
+    "count": Asked(lambda grid: dp.CountQuestion(COLUMN)),
+    "sum": Asked(lambda grid: dp.SumQuestion(COLUMN, *_bounds(grid))),
+    "mean": Asked(lambda grid: dp.MeanQuestion(COLUMN, *_bounds(grid))),
+    "variance": Asked(lambda grid: dp.VarianceQuestion(COLUMN, *_bounds(grid))),
+    "summary": Asked(lambda grid: dp.SummaryQuestion(COLUMN, *_bounds(grid))),
+    "bounds": Asked(lambda grid: dp.BoundsQuestion(COLUMN, unit=(grid.upper - grid.lower) / 8, coverage="0.9")),
+    "survival": Asked(lambda grid: dp.SurvivalQuestion(time=SCORE, event=LABEL, grid=grid), families.scores),
+    "scores": Asked(lambda grid: dp.ScoresQuestion(label=LABEL, score=SCORE, pos_label=1, grid=grid), families.scores),
+    "roc": _probable("RocQuestion"),
+    "calibration": _probable("CalibrationQuestion"),
+    "hosmer-lemeshow": _probable("HosmerLemeshowQuestion"),
+}
+
+
+def asked(name: str) -> Asked:
+    """The question of a command.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name not in QUESTIONS:
+        raise Refused("question", f"one of {', '.join(QUESTIONS)} is needed")
+    return QUESTIONS[name]
+
+
+# Everything that this version releases.
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A release of this package, and what it is said to lose.
+
+    Attributes:
+        name: Its name.
+        door: A door to it.
+        family: Its neighbours.
+        loss: Its loss.
+        kind: The door, in a word: noise, mechanism, turns, face or ledger.
+    """
+
+    name: str
+    door: Door
+    family: Family
+    loss: PrivacyLoss
+    kind: str
+
+
+EDGES = np.linspace(0, 1, 5)
+GRID_CELLS = 4
+
+
+def everything() -> Iterator[Audited]:
+    """Mechanisms, questions, faces and ledgers of this version, the cheapest doors first."""
+    yield from _mechanisms()
+    yield from _questions()
+    yield from _faces()
+
+
+def _mechanisms() -> Iterator[Audited]:
+    from dpcurves import mechanisms as own
+    from dpcurves import queries as asking
+    from dpcurves.data import Axis, Grid
+    from dpcurves.queries import Read
+
+    axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
+    cells, prefixes = asking.CountQuery(axis, Read.CELLS), asking.CountQuery(axis, Read.PREFIXES)
+    labelled = (dp.Categories(LABEL, (0, 1)), Axis(SCORE, Grid(0, 1, cells=GRID_CELLS)))
+    sums: list[tuple[str, Any, Any]] = [
+        ("flat histogram", cells, own.Flat()), ("tree of sums", prefixes, own.TreeSums()),
+        ("sum", asking.SumQuery(axis, 8), own.Flat()),
+        ("counts of two classes", asking.CountQuery(labelled, Read.PREFIXES), own.TreeSums()),
+        ("square root", prefixes, own.SquareRoot()),
+    ]  # fmt: skip
+    choices: list[tuple[str, Any, Any]] = [
+        ("quantile cuts", asking.QuantileCutsQuery(axis, 4), own.ExponentialQuantiles()),
+        ("noisy medians", asking.MedianQuery(axis, 3), own.NoisyMedians()),
+    ]
+    for neighbours in (ADD_REMOVE, REPLACE_ONE):
+        values = families.values(EDGES, adjacency=neighbours)
+        scored = families.scores(EDGES, adjacency=neighbours)
+        for loss in (ONE, HALF_RHO):
+            told = f"{loss}, {neighbours.value}"
+            for name, query, mechanism in sums if loss is HALF_RHO else sums[:-1]:
+                family = scored if query.rows > 1 else values
+                door: Door = NoiseDoor(f"noise of {name}", query, mechanism, loss, neighbours)
+                yield Audited(f"{name}: {told}", door, family, loss, "noise")
+            for name, query, mechanism in choices:
+                door = MechanismDoor(name, query, mechanism, loss, neighbours)
+                yield Audited(f"{name}: {told}", door, values, loss, "mechanism")
+
+
+def _questions() -> Iterator[Audited]:
+    from dpcurves.data import Grid
+
+    grid = Grid(0, 1, cells=GRID_CELLS)
+    for neighbours in (ADD_REMOVE, REPLACE_ONE):
+        for loss in (ONE, HALF_RHO):
+            for name, each in QUESTIONS.items():
+                door = TurnsDoor(f"turns of {name}", each.question(grid), loss, neighbours)
+                family = each.family(EDGES, adjacency=neighbours)
+                yield Audited(f"{name}: {loss}, {neighbours.value}", door, family, loss, "turns")
+
+
+def _faces() -> Iterator[Audited]:
+    from dpcurves.data import Grid
+
+    grid = Grid(0, 1, cells=GRID_CELLS)
+    for neighbours in (ADD_REMOVE, REPLACE_ONE):
+        for name, each in QUESTIONS.items():
+            door: Door = FaceDoor(f"face of {name}", each.question(grid), ONE, neighbours)
+            yield Audited(f"{name}: {neighbours.value}", door, each.family(EDGES, adjacency=neighbours), ONE, "face")
+    cdf, count = QUESTIONS["cdf"].question(grid), QUESTIONS["count"].question(grid)
+    values = families.values(EDGES, adjacency=ADD_REMOVE)
+    units = families.units(EDGES, 2, adjacency=ADD_REMOVE)
+    door = FaceDoor("face of histogram by unit", dp.HistogramQuestion(COLUMN, grid), ONE, ADD_REMOVE, UNIT, 2)
+    yield Audited("histogram of units", door, units, ONE, "face")
+    half = PrivacyLoss.pure(Fraction(1, 2))
+    yield Audited("two questions of a session", together({cdf: half, count: half}, ADD_REMOVE), values, ONE, "ledger")
+    yield Audited("a request asked twice", FaceDoor("twice", count, ONE, ADD_REMOVE, times=2), values, ONE, "ledger")
+    yield Audited("a request killed and resumed", killed(count, ONE, ADD_REMOVE), values, ONE, "ledger")

@@ -1,0 +1,262 @@
+"""The search: screens all pairs, looks again at those that stand out, confirms on fresh samples, in growing rounds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from dpcurves.arguments import Refused
+
+from .bound import Claim, poisson
+from .door import Door
+from .event import Event, chosen
+from .family import Family, Pair
+from .feature import Reader, Sample, scores
+from .report import Report, Shown, Tried
+
+FIRST, GROWTH, MOST = 1_000, 10, 2_000_000
+"""Samples of each data set of a finalist: in the first round, from one to the next, and at most."""
+SCREEN, LOOK, CONFIRM = 0.1, 0.3, 0.6
+"""Parts of a round's samples of one data set."""
+LOOKED_AT = 6
+FIRST_PAIRS = 4
+"""Pairs of the first round, which finds gross faults."""
+LEAST = 40
+"""Samples below which a screen tells nothing: with little time fewer pairs are screened."""
+PIECE = 0.5
+"""Seconds of draws between two looks at the clock."""
+BARS = 40
+
+
+@dataclass
+class Search:
+    """State of an audit.
+
+    Attributes:
+        door: The release.
+        family: Its neighbours.
+        claim: The loss that it is said to have.
+        confidence: Chance with which the bound is to hold.
+        most: Samples of each data set of a finalist, at most.
+        learn: Whether boosted trees are fitted.
+        finalists: Events that are confirmed in a round; the error is divided among them.
+        again: Whether what is flagged is confirmed a second time.
+    """
+
+    door: Door
+    family: Family
+    claim: Claim
+    confidence: float
+    most: int = MOST
+    learn: bool = False
+    finalists: int = 1
+    again: bool = False
+    reader: Reader = field(default_factory=Reader)
+    calls: int = 0
+    spent: float = 0.0
+    used: int = 0
+    ranking: list[int] = field(default_factory=list)
+    tried: dict[int, Tried] = field(default_factory=dict)
+
+    def run(self, seconds: float, file: Path | None = None) -> Report:
+        """Search for so many seconds, from where the file has an earlier search; write it after each round."""
+        begun = monotonic()
+        self.ranking = list(range(len(self.family.pairs)))
+        report, done = self._resumed(file)
+        before = report.seconds
+        self.reader.read(self.door.draw(self.family.pairs[0].left, 1))  # what is loaded or compiled once is not timed
+        while not report.flagged and self.used < self.most:
+            left = seconds - (monotonic() - begun)
+            if left <= 0:
+                break
+            target = FIRST * GROWTH**done if done else min(FIRST, self.most // 10)
+            last = 3 * target >= self.most - self.used
+            target = self.most - self.used if last else target
+            share = 0.1 if done == 0 else 0.9 * 0.5 ** (done - (last and self.most < MOST))
+            found = self._round(target, (1 - self.confidence) * share, left * (1.0 if done else 0.2))
+            done, self.used = done + 1, self.used + target
+            taken = before + monotonic() - begun
+            report = self._better(report, replace(found, rounds=done, seconds=taken))
+            self._keep(file, report, done)
+        return report
+
+    # One round.
+
+    def _round(self, target: int, error: float, seconds: float) -> Report:
+        rate = self._rate()
+        calls = max(8.0, seconds * rate)
+        first = FIRST_PAIRS if not self.used else len(self.ranking)
+        pairs = self._screened(self.ranking[:first], target, 0.25 * calls)
+        looked = self._looked(pairs, target, 0.25 * calls)
+        if not looked:
+            return self._report(error)
+        samples = int(max(4, min(CONFIRM * target, 0.5 * calls / (2 * len(looked)))))
+        best: Report | None = None
+        for place, event, samples_seen in looked:
+            found = self._confirmed(self.family.pairs[place], event, samples, error / len(looked), samples_seen)
+            best = found if best is None or found.lower > best.lower else best
+        return best if best is not None else self._report(error)
+
+    def _screened(self, order: list[int], target: int, calls: float) -> dict[int, tuple[Sample, Sample]]:
+        """Small samples of these pairs, or of the first ones; the ranking is by what they suggest."""
+        samples = int(min(SCREEN * target, calls / (2 * len(order))))
+        if samples < LEAST:
+            samples = int(max(4, min(LEAST, calls / 2)))
+            order = order[: max(1, int(calls / (2 * samples)))]
+        found: dict[int, tuple[Sample, Sample]] = {}
+        guesses: dict[int, float] = {}
+        for place in order:
+            pair = self.family.pairs[place]
+            left, right = self._draw(pair.left, samples), self._draw(pair.right, samples)
+            found[place] = left, right
+            events = self._events(left, right)
+            guesses[place] = events[0].guess if events else -np.inf
+            self._note(place, samples, events)
+        rest = [place for place in self.ranking if place not in found]
+        kept = sorted(found, key=lambda place: -guesses[place])
+        self.ranking = [*kept[: max(LOOKED_AT, len(kept) // 2)], *rest]
+        return found
+
+    def _looked(
+        self, screened: dict[int, tuple[Sample, Sample]], target: int, calls: float
+    ) -> list[tuple[int, Event, tuple[Sample, Sample]]]:
+        """Events of the pairs that stand out, on more samples; the best ones, each of another pair."""
+        places = [place for place in self.ranking if place in screened][:LOOKED_AT]
+        samples = int(min(LOOK * target, calls / (2 * len(places))))
+        found = []
+        for place in places:
+            pair, (left, right) = self.family.pairs[place], screened[place]
+            if samples:
+                left, right = left + self._draw(pair.left, samples), right + self._draw(pair.right, samples)
+            events = self._events(left, right, learn=self.learn)
+            self._note(place, len(left), events)
+            if events:
+                found.append((place, events[0], (left, right)))
+        found.sort(key=lambda each: -each[1].guess)
+        return found[: self.finalists]
+
+    def _confirmed(self, pair: Pair, event: Event, samples: int, error: float, seen: tuple[Sample, Sample]) -> Report:
+        """The event on fresh samples, whose numbers are Poisson: its limit, and what it looks like."""
+        as_ratio = event.counted(*seen).ratio_is_sharper(samples, error)
+        left, right = (self._draw(data, poisson(samples)) for data in (pair.left, pair.right))
+        lower = event.lower(left, right, self.claim, error, as_ratio=as_ratio)
+        again = None
+        if self.again and lower > self.claim.amount:
+            other = [self._draw(data, poisson(samples)) for data in (pair.left, pair.right)]
+            again = event.lower(other[0], other[1], self.claim, error, as_ratio=as_ratio)
+        counted = event.counted(left, right)
+        return replace(
+            self._report(error), lower=max(0.0, lower), again=again, pair=pair.name, event=str(event),
+            likelier="right" if event.reverse else "left", hits=(counted.ours, counted.theirs),
+            samples=(counted.ours_of, counted.theirs_of), shown=shown(event, left, right),
+            visible=self.claim.visible(samples, error),
+        )  # fmt: skip
+
+    def _events(self, left: Sample, right: Sample, *, learn: bool = False) -> list[Event]:
+        """Events by scores that are fitted to two fifths of the samples and chosen on the others."""
+        a, b = max(1, 2 * len(left) // 5), max(1, 2 * len(right) // 5)
+        fitted = scores(left.part(0, a), right.part(0, b), learn=learn)
+        return chosen(fitted, left.part(a), right.part(b), self.claim)
+
+    # Draws, and what is known of them.
+
+    def _draw(self, data: Any, samples: int) -> Sample:
+        """Outcomes, in pieces: memory stays small, and the time that one takes is known."""
+        found = Sample(np.empty(0, dtype=np.int64), np.empty((0, 0)))
+        while len(found) < samples:
+            piece = int(max(1, min(samples - len(found), 500_000, self._rate() * PIECE)))
+            begun = monotonic()
+            sample = self.reader.read(self.door.draw(data, piece))
+            self.spent += monotonic() - begun
+            self.calls += piece
+            found = found + sample if len(found) else sample
+        return found
+
+    def _rate(self) -> float:
+        """Calls a second, as far as is known."""
+        return self.calls / self.spent if self.spent > 0 else 50.0
+
+    def _note(self, place: int, samples: int, events: list[Event]) -> None:
+        name = self.family.pairs[place].name
+        best = events[0] if events else None
+        told = None if best is None or not np.isfinite(best.guess) else round(best.guess, 6)
+        self.tried[place] = Tried(name, samples, "" if best is None else str(best), told)
+
+    def _report(self, error: float) -> Report:
+        claim = self.claim
+        return Report(
+            self.door.name, self.family.name, self.family.adjacency.value, claim.word, claim.amount, claim.delta,
+            self.confidence, calls=self.calls, tried=tuple(self.tried[place] for place in sorted(self.tried)),
+            kinds=tuple(self.reader.words)[:50], visible=claim.visible(0, error),
+        )  # fmt: skip
+
+    def _better(self, before: Report, found: Report) -> Report:
+        """The report of both rounds whose bound is larger; of calls and pairs, those of both."""
+        kept = found if found.lower >= before.lower or found.flagged or not before.event else before
+        visible = found.visible if found.visible is not None else before.visible
+        return replace(
+            kept, calls=self.calls, tried=found.tried, kinds=found.kinds, rounds=found.rounds, seconds=found.seconds,
+            visible=visible, samples=kept.samples,
+        )  # fmt: skip
+
+    # The file from which a search that was stopped goes on.
+
+    @property
+    def _key(self) -> str:
+        told = (
+            self.door.name, self.family.name, self.family.adjacency.value, str(self.claim), self.confidence,
+            self.most, [pair.name for pair in self.family.pairs],
+        )  # fmt: skip
+        return sha256(json.dumps(told).encode()).hexdigest()
+
+    def _resumed(self, file: Path | None) -> tuple[Report, int]:
+        empty = self._report(1 - self.confidence)
+        if file is None or not file.exists():
+            return empty, 0
+        try:
+            kept = json.loads(file.read_text(encoding="utf-8"))
+            if kept["key"] != self._key:
+                raise Refused("file", "it is of another audit: release, family, claim or confidence differ")
+            self.ranking = [int(place) for place in kept["ranking"]]
+            self.calls, self.spent, self.used = int(kept["report"]["calls"]), float(kept["spent"]), int(kept["used"])
+            self.tried = {int(place): Tried(**each) for place, each in kept["tried"].items()}
+            return Report.from_dict(kept["report"]), int(kept["done"])
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError):
+            raise Refused("file", "no audit is kept in it") from None
+
+    def _keep(self, file: Path | None, report: Report, done: int) -> None:
+        if file is None:
+            return
+        kept = {
+            "key": self._key, "done": done, "used": self.used, "ranking": self.ranking, "spent": self.spent,
+            "tried": {place: vars(each) for place, each in self.tried.items()}, "report": report.to_dict(),
+        }  # fmt: skip
+        draft = file.with_name(f"{file.name}.draft")
+        draft.write_text(json.dumps(kept), encoding="utf-8")
+        draft.replace(file)
+
+
+def shown(event: Event, left: Sample, right: Sample) -> Shown | None:
+    """Both histograms of the event's score, on bars of about equal width between the outer thousandths."""
+    a, b = event.score.of(left), event.score.of(right)
+    both = np.concatenate([a[~np.isnan(a)], b[~np.isnan(b)]])
+    if not len(both):
+        return None
+    distinct = np.unique(both)
+    if len(distinct) <= BARS:
+        edges = np.append(distinct, np.inf)
+    else:
+        ends = np.quantile(both, [0.001, 0.999])
+        edges = np.concatenate([[-np.inf], np.linspace(ends[0], ends[1], BARS - 1), [np.inf]])
+        edges = np.unique(np.append(edges, [each for each in (event.low, event.high) if np.isfinite(each)]))
+    shares = [np.histogram(x[~np.isnan(x)], edges)[0] / max(1, len(x)) for x in (a, b)]
+    inside = (edges[:-1] >= event.low) & ((edges[1:] <= event.high) | (edges[:-1] == event.high))
+    return Shown(
+        tuple(edges.tolist()), tuple(shares[0].tolist()), tuple(shares[1].tolist()), tuple(map(bool, inside.tolist()))
+    )

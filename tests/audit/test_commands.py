@@ -1,0 +1,173 @@
+"""Commands of audits: any program and any function, their failures as outcomes, and reports that say what they know."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import dpcurves as dp
+from dpcurves.cli.app import build
+from dpcurves_audit.door import CommandDoor, OneDoor, PackageDoor
+from dpcurves_audit.feature import Failed, Reader
+from dpcurves_audit.report import Report
+
+ROOT = Path(__file__).resolve().parents[2]
+families = dp.audit.families
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(build(), words)
+
+
+def test_the_release_of_the_readme_is_flagged_by_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    section = (ROOT / "README.md").read_text("utf-8").partition("## Does a release keep")[2].partition("\n## ")[0]
+    script, command = (re.findall(rf"^```{kind}\n(.*?)^```", section, re.M | re.S)[0] for kind in ("sh", "console"))
+    assert len(script.splitlines()) <= 10
+    monkeypatch.chdir(tmp_path)
+    Path("release.sh").write_text(script, encoding="utf-8")
+    found = run(*shlex.split(command)[1:], "--json", "report.json", "--seconds", "20")
+    assert found.exit_code == 6, found.output
+    assert found.output.startswith("Flagged: epsilon is at least ")
+    report = Report.from_dict(json.loads(Path("report.json").read_text("utf-8")))
+    assert report.flagged
+    assert report.lower > 1
+    assert report.again is not None
+    page = Path("report.html").read_text("utf-8")
+    assert "<svg" in page
+    assert not re.search(r"""(src|href)=|url\(|@import""", page)  # needs nothing else
+    assert report.verdict.partition(";")[0] in page
+
+
+@pytest.mark.parametrize(
+    ("script", "kind"),
+    [
+        ("import sys; print('secret', file=sys.stderr); sys.exit(3)", "ends with status 3: secret"),
+        ("import os; os.kill(os.getpid(), 9)", "ends with status -9: "),
+        ("import time; time.sleep(60)", "hangs: for more than 0.5 seconds"),
+        ("print('[1, [2, 3], {\"a\": null}]')", "[#,[2 of #],{a:None}]"),
+        ("print('7 apples')", "[#,text]"),
+        ("pass", "[]"),
+    ],
+)
+def test_whatever_a_command_does_is_an_outcome(script: str, kind: str) -> None:
+    door = CommandDoor(f"{sys.executable} -S -c {shlex.quote(script)} {{data}}", patience=0.5)
+    reader = Reader()
+    reader.read(door.draw([0.5], 1))
+    assert list(reader.words) == [kind]
+
+
+def test_whatever_a_callable_does_is_an_outcome() -> None:
+    def release(data: list[float]) -> object:
+        data.append(1)  # of a copy
+        if len(data) == 2:
+            raise KeyError("row 2")
+        if len(data) == 3:
+            print("three")
+            return float("nan")
+        if len(data) == 4:
+            sys.exit(4)
+        while len(data) == 5:
+            pass
+        return {"n": 10**400, "s": {2.0, 1.0}, "x": [[1], [1, 2]]}
+
+    door, reader = OneDoor(release, patience=0.05), Reader()
+    for rows in range(1, 6):
+        reader.read(door.draw([0.0] * rows, 1))
+    assert list(reader.words) == [
+        "raises KeyError: 'row 2'", "{answer:#,prints:text}", "raises SystemExit: 4",
+        "hangs: for more than 0.05 seconds", "{n:#,s:[2 of #],x:[[#],[2 of #]]}",
+    ]  # fmt: skip
+
+
+def test_an_exception_for_one_rare_row_is_found() -> None:
+    def release(data: list[float]) -> float:
+        if 1e308 in data:
+            raise OverflowError("1e308 is too large")
+        return 0.0
+
+    report = dp.audit(
+        release, families.values([0, 1], adjacency=dp.ADD_REMOVE), epsilon=1, seconds=60, samples=100, beside=False
+    )
+    assert report.flagged
+    assert "raises OverflowError: 1e308 is too large" in report.kinds
+    assert "1e+308" in report.pair
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["command", "true", "--family", "values:0:1:4", "--epsilon", "1"], "command: it has to name its data"),
+        (["command", "true {data}", "--family", "colours:4", "--epsilon", "1"], "family: values, scores,"),
+        (["command", "true {data}", "--family", "values:1:0:4", "--epsilon", "1"], "family: "),
+        (["command", "/no/such {data}", "--family", "values:0:1:4", "--epsilon", "1"], "command: '/no/such' can not"),
+        (["command", "true {data}", "--family", "values:0:1:4"], "epsilon: say with --epsilon or --rho"),
+        (["package", "no_such:thing", "--family", "answers:2", "--epsilon", "1"], "function: 'no_such' can not be"),
+        (["package", "json:thing", "--family", "answers:2", "--epsilon", "1"], "function: 'json' has no 'thing'"),
+        (["cdf", "--epsilon", "1"], "adjacency: give --adjacency"),
+    ],
+)
+def test_wrong_usage_is_one_line(words: list[str], told: str) -> None:
+    found = run("audit", *words)
+    assert found.exit_code == 2, found.output
+    assert found.stderr.startswith(f"dpcurves: {told}")
+    assert found.stderr.count("\n") == 1
+
+
+def test_a_function_that_ends_its_process_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(tmp_path, "ending.py").write_text("import os\n\ndef release(data):\n    os._exit(1)\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    found = run("audit", "package", "ending:release", "--family", "answers:1", "--epsilon", "1", "--seconds", "5")
+    assert (found.exit_code, found.stderr.count("\n")) == (2, 1), found.output
+
+
+def test_a_ragged_answer_to_many_calls_is_one_line() -> None:
+    family = families.answers(1)
+    with pytest.raises(ValueError, match="it was asked for .* outcomes"):
+        dp.audit(lambda data, k: [1.0], family, epsilon=1, many=True)
+    with pytest.raises(ValueError, match="one of the two is needed"):
+        dp.audit(lambda data: 0.0, family)
+
+
+def test_an_audit_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def release(data: list[float], k: int) -> list[float]:
+        calls.append(k)
+        if len(calls) == stop:
+            raise KeyboardInterrupt
+        return [0.0] * k
+
+    family, file = families.answers(1).first(3), tmp_path / "audit.json"
+    claim: dict[str, Any] = {"epsilon": 1, "many": True, "samples": 2000, "seconds": 60, "beside": False, "file": file}
+    stop = 18  # in the second round
+    with pytest.raises(KeyboardInterrupt):
+        dp.audit(release, family, **claim)
+    kept = json.loads(file.read_text("utf-8"))
+    assert kept["done"] == 1
+    stop, before = -1, sum(calls)
+    report = dp.audit(release, family, **claim)
+    assert report.rounds == 2
+    assert report.calls == kept["report"]["calls"] + sum(calls[19:])
+    assert before < sum(calls)
+    with pytest.raises(ValueError, match="another audit"):
+        dp.audit(release, family, **claim | {"epsilon": 2})
+
+
+def test_functions_are_called_in_processes_that_are_spawned() -> None:
+    door = PackageDoor("os:path.basename", processes=2)
+    try:
+        assert door.draw("/a/b", 3) == ["b", "b", "b"]
+    finally:
+        door.close()
+
+
+def test_failures_of_one_kind_with_other_words_are_other_outcomes() -> None:
+    sample = Reader().read([Failed("raises", "a"), Failed("raises", "b"), Failed("raises", "a")])
+    assert sample.kinds.tolist() == [0, 1, 0]
