@@ -59,7 +59,7 @@ a task counts those; both add noise, which makes errors larger by a factor of th
 [sites](secure_sums.md) one may collude with the coordinator. People who trust nobody send one randomised report each,
 from which counts of all cells are estimated.
 
-"""
+"""  # noqa: E501
 
 
 def questions() -> dict[str, Any]:
