@@ -15,6 +15,8 @@ from dpcurves.cli.app import Group, Provided
 from dpcurves.cli.options import Price, Promise, SourceOptions, chosen, whole
 from dpcurves.cli.terminal import Misuse, say, terminal, waiting
 
+from .carrying import carry
+
 if TYPE_CHECKING:
     from dpcurves.cli.options import Command
 
@@ -91,6 +93,9 @@ class AtHome:
     approve: Annotated[
         str, Option(help="all: every question is answered; ask: somebody says yes to each.", metavar="HOW")
     ] = "all"
+    carried: Annotated[
+        str | None, Option(help="A socket at which others fetch its messages: see federation carry.", metavar="PATH")
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -169,6 +174,7 @@ def site(source: SourceOptions, file: FederationFile, home: AtHome) -> None:
     from dpcurves_parties.serving.messages import leave_no_image
     from dpcurves_parties.serving.task_document import Role, Ticket
 
+    from .carried import Carried
     from .remote import SiteAgent
     from .secure_sum import Signer
     from .site import Site
@@ -189,7 +195,10 @@ def site(source: SourceOptions, file: FederationFile, home: AtHome) -> None:
     )  # fmt: skip
     ticket = Ticket.read(home.ticket, Role.OWNER)
     say(console, *statement(task))
-    SiteAgent(task, held, key, ticket, approve=approve, tell=lambda line: say(console, line)).run()
+    agent = SiteAgent(task, held, key, ticket, approve=approve, tell=lambda line: say(console, line))
+    if home.carried is not None:
+        agent.through(Carried(Path(home.carried)))
+    agent.run()
 
 
 def _approved(asked: Approved) -> bool:
@@ -261,6 +270,7 @@ def statement(task: FederationTask) -> tuple[str, ...]:
 
 COMMANDS: MappingProxyType[str, Command] = MappingProxyType({
     "found": found, "join": join, "coordinator": coordinator, "site": site, "ask": ask, "status": status,
+    "carry": carry,
 })  # fmt: skip
 
 PROVIDED = Provided(

@@ -44,11 +44,12 @@ def command(arguments: Sequence[str], log: str, dies: str = "") -> None:
     if dies:
         from dpcurves_sites import remote
 
-        when, _, stage = dies.partition(" ")
-        post = remote._Line.post
+        when, stage, *turn = dies.split()
+        post, turns = remote._Line.post, count(1)
 
         def mortal(self: Any, path: str, body: bytes) -> bytes:
             due = path.endswith(f"/{stage}") and not Path(f"{log}.died").exists()
+            due = due and next(turns) == int("".join(turn) or 1)
             if due:
                 Path(f"{log}.died").touch()
             if due and when == "before":
@@ -145,12 +146,12 @@ class Federated:
             str(self.folder / "hub"), "--patience", str(self._patience), "--listen", f"127.0.0.1:{self.listening}",
         ])  # fmt: skip
 
-    def site(self, number: int, dies: str = "") -> None:
+    def site(self, number: int, dies: str = "", more: Sequence[str] = ()) -> None:
         folder = self.folder
         self.start(f"s{number}", [
             "federation", "site", str(folder / f"s{number}.csv"), "--task", str(folder / "task.json"), "--key",
             str(folder / f"s{number}"), "--ticket", str(folder / "tickets" / f"owner-{number + 1}"), "--ledger",
-            f"sqlite:///{folder / f's{number}.db'}",
+            f"sqlite:///{folder / f's{number}.db'}", *more,
         ], dies)  # fmt: skip
 
     def all(self) -> Federated:
