@@ -11,7 +11,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
 
-.PHONY: demo demo-federated demo-local demo-pairs demo-server demo-stream demo-warehouse test lint types contracts docs site examples unit site-check screenshots house versions package release tag pictures bench bench-accuracy expected-errors crash papers format constraints clean
+.PHONY: demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check screenshots house versions package release tag pictures bench bench-accuracy expected-errors crash papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -30,6 +30,9 @@ demo-pairs: $(READY)
 
 demo-server: $(READY)
 	$(BIN)/python demo/server.py
+
+demo-sites: $(READY)
+	$(BIN)/python demo/sites.py
 
 demo-warehouse: $(READY)
 	$(BIN)/python demo/warehouse.py

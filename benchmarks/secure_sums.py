@@ -1,47 +1,121 @@
-"""Measure secure sums: the protocol in one process, by site; and the variance of what comes out over a curator's.
+"""Measure secure sums, each figure beside its mark: the protocol by itself, its noise, and sites as real processes.
 
-Usage: python benchmarks/secure_sums.py
+Usage: python benchmarks/secure_sums.py [--only protocol | memory | noise | processes]
+
+The protocol runs in one process; processor seconds are those of one site. Processes talk over loopback, each with a
+table, a key and a ledger of its own: of one turn the seconds of a clock, which grow where the machine has other work,
+and the processor seconds of a site, the coordinator and the analyst, which do not. Nothing is asserted.
 """
 
 from __future__ import annotations
 
+import argparse
+import os
 import resource
-from collections.abc import Mapping
-from time import process_time
+import secrets
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import median
+from time import monotonic, process_time
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "sites"))
+from federated import Federated
+
+import dpcurves as dp
 from dpcurves.data import Axis, Grid
 from dpcurves.laws import Noise, NoisySums
 from dpcurves.mechanisms.auto import LINEAR
 from dpcurves.noise import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import CountQuery, Read
-from dpcurves_sites.secure_sum import SIGNED, Roster, Signer, Turn, story, total
-from dpcurves_sites.trust import SecureSum
+from dpcurves.records import Scored, open_records, tabulate
+from dpcurves_sites.remote import AskedTurn
+from dpcurves_sites.secure_sum import (
+    KEYS,
+    MASKED,
+    OPENED,
+    SHARES,
+    SIGNED,
+    Messages,
+    Roster,
+    Signer,
+    Turn,
+    mask,
+    story,
+    total,
+)
+from dpcurves_sites.trust import SecureSum, told, turn_of
 
-SIZES = [(3, 1, 1024), (10, 3, 65_536), (64, 3, 1024), (64, 3, 65_536), (100, 10, 1024), (16, 3, 2**20)]
+SIZES = [
+    (3, 1, 1024, None), (10, 3, 65_536, 60), (64, 3, 1024, None), (64, 3, 65_536, None), (100, 10, 1024, None),
+    (16, 3, 2**20, 160),
+]  # fmt: skip
+HEAD, NEIGHBOUR = 4096, 100
+"""Marks of the bytes of an upload beside the vector."""
 RUNS = 200
+TURNS = 3
+TICKS = os.sysconf("SC_CLK_TCK")
+ONE = PrivacyLoss.pure(1)
 
 
-def protocol(sites: int, tolerated: int, words: int, silent: Mapping[int, int] | None = None) -> None:
-    """Print what one turn costs: seconds of a processor by site and for the sum, and bytes beside the vector."""
+def made(sites: int, tolerated: int, words: int) -> tuple[Turn, list[Signer]]:
+    """A turn with fresh keys."""
     keys = [Ed25519PrivateKey.generate() for _ in range(sites)]
     roster = Roster(bytes(32), tuple(key.public_key().public_bytes_raw() for key in keys), tolerated)
-    turn, source = Turn(roster, 1, bytes(32), words), Randomness.system()
-    vectors = [source.words(words) for _ in keys]
+    return Turn(roster, 1, bytes(32), words), [Signer(number, key) for number, key in enumerate(keys)]
+
+
+def protocol(sites: int, tolerated: int, words: int, mark: int | None, silent: Mapping[int, int] | None = None) -> None:
+    """Print what one turn costs: seconds of a processor by site and for the sum, and bytes beside the vector."""
+    turn, signers = made(sites, tolerated, words)
+    source = Randomness.system()
+    vectors = [source.words(words) for _ in signers]
     start = process_time()
-    messages, _ = story(turn, [Signer(number, key) for number, key in enumerate(keys)], vectors, source, silent)
+    messages, _ = story(turn, signers, vectors, source, silent)
     middle = process_time()
     found = total(turn, messages)
     end = process_time()
     exact = found.tolist() == sum(vectors).tolist()  # type: ignore[union-attr]
     beside = sum(len(one) for stage in messages for one in stage) / sites - 8 * words
+    degree = turn.roster.degree
     print(
-        f"{sites:5} {tolerated:3} {words:9,} {roster.degree:6} {len(silent or ()):7}"
-        f" {1000 * (middle - start) / sites:9.1f} {1000 * (end - middle):9.1f} {beside:9.0f} {exact!s:>6}"
+        f"{sites:5} {tolerated:3} {words:9,} {degree:6} {len(silent or ()):7} {1000 * (middle - start) / sites:9.1f}"
+        f" {mark or '':>5} {1000 * (end - middle):9.1f} {beside:9.0f} {HEAD + NEIGHBOUR * degree:6,} {exact!s:>6}"
     )
+
+
+def show_protocol() -> None:
+    print("One turn, all sites in one process; milliseconds of a processor, and bytes beside 8 for each word:")
+    print("sites   c     words degree  failed ms a site  mark    ms sum  bytes +   mark  exact")
+    for sites, tolerated, words, mark in SIZES:
+        protocol(sites, tolerated, words, mark)
+    protocol(10, 3, 65_536, 60, {0: SIGNED, 4: SIGNED, 9: SIGNED})
+
+
+def show_memory() -> None:
+    """Print what masking one long vector costs a site, and the memory that its process had, in a process of its own."""
+    sites, words = 16, 2**20
+    turn, signers = made(sites, 3, words)
+    source = Randomness.system()
+    messages, states = story(turn, signers, [], source, dict.fromkeys(range(sites), MASKED))
+    vector = source.words(words)
+    start = process_time()
+    mask(turn, signers[0], states[0], messages.shares, vector)
+    spent, most = process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"{sites} sites, {words:,} words: {1000 * spent:.0f} ms of masks a site (mark 160), "
+        f"{most:.0f} MiB resident (mark 200)"
+    )
+
+
+# Noise: its size, and that there is nothing else.
 
 
 def noise(model: SecureSum, loss: PrivacyLoss) -> None:
@@ -60,17 +134,166 @@ def noise(model: SecureSum, loss: PrivacyLoss) -> None:
     )
 
 
-if __name__ == "__main__":
-    print("One turn, all sites in one process; milliseconds of a processor:")
-    print("sites   c     words degree  failed ms a site    ms sum  bytes +  exact")
-    for size in SIZES:
-        protocol(*size)
-    protocol(10, 3, 65_536, {0: SIGNED, 4: SIGNED, 9: SIGNED})
-    print(
-        f"largest resident set: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB, all sites in one"
-    )
-    print("Noise: planned over a curator's, measured over planned, nanoseconds a share:")
-    print("sites   c         loss     price  measured        ns")
+def show_noise() -> None:
+    print(f"Noise of {RUNS} sums of 1,024 cells: planned over a curator's, measured over planned (mark 0.95 to 1.05):")
+    print("sites   c         loss     price  measured  ns a share")
     for shape in ((3, 1), (10, 3), (64, 3)):
         for asked in (PrivacyLoss.pure("0.5"), PrivacyLoss.zcdp("0.002")):
             noise(SecureSum(*shape), asked)
+    print(
+        f"With noise off, exactly the integers of one curator: {exactly_a_curators(SecureSum(10, 3), 1024)} (mark True)"
+    )
+
+
+def exactly_a_curators(model: SecureSum, cells: int) -> bool:
+    """Whether sites that add no noise make what one curator counts of all records."""
+    chance = np.random.default_rng(5)
+    query = CountQuery((Axis("x", Grid(0, 1, cells=cells)),), Read.CELLS)
+    plan = model.turn(query, ONE, AddRemove(EACH_RECORD))
+    tables = [chance.random(500) for _ in range(model.sites)]
+    silent = _Silent(model.sites, model.tolerated)
+    source, unused = Randomness.system(), _no_memory()
+    parts = [silent.vector(plan, _records(table), unused, source) for table in tables]
+    summed = np.sum(parts, axis=0, dtype=np.uint64).view(np.int64)
+    return np.array_equal(summed, np.asarray(tabulate(_records(np.concatenate(tables)), query)).ravel())
+
+
+class _Silent(SecureSum):
+    """Sites without noise: they protect nobody."""
+
+    def share(self, noise: Noise, size: int, randomness: Randomness) -> Any:
+        return np.zeros(size, dtype=np.int64)
+
+
+def _records(values: Any) -> Any:
+    return Scored(open_records({"x": values}, unit=EACH_RECORD, key=bytes(32)))
+
+
+def _no_memory() -> Any:
+    return None
+
+
+# Sites as processes.
+
+
+def show_processes() -> None:
+    print(f"Sites as processes; one turn, the median of {TURNS}, in seconds of a clock and of a processor:")
+    print("sites   c  what                                    clock  mark  a site  coordinator  analyst")
+    ten = SecureSum(10, 3)
+    with federated(ten) as federation:
+        usual = turns(federation, 65_536, "2")
+        before_and_after_deaths(federation, 65_536, usual)
+        three_turns(federation)
+    with federated(SecureSum(64, 3)) as federation:
+        turns(federation, 1024, "5")
+
+
+def federated(model: SecureSum) -> Federated:
+    """All sites, once they have signed. Ages are whole years, so that a curve is looked at three times."""
+    chance = np.random.default_rng(7)
+    tables = {
+        number: "age\n" + "\n".join(map(str, np.clip(chance.normal(45, 15, 3000), 0, 99).astype(int))) + "\n"
+        for number in range(model.sites)
+    }
+    folder = Path(tempfile.mkdtemp())
+    federation = Federated(folder, model, patience=300, tables=tables).all()
+    federation.wait(lambda: "listens" in federation.log("hub"), "the start")
+    federation.wait(lambda: len(federation.signed()) == model.sites, "the signing")
+    return federation
+
+
+def turns(federation: Federated, cells: int, mark: str) -> float:
+    """Print what a turn takes, once records are open."""
+    one_turn(federation, cells)
+    before = processors(federation)
+    found = [one_turn(federation, cells) for _ in range(TURNS)]
+    after = processors(federation)
+    spent = {name: (after[name] - before[name]) / TURNS for name in before}
+    site = median(each for name, each in spent.items() if name != "hub")
+    show(federation.model, f"{cells:,} cells, a turn", middle(found), mark, f"{site:7.3f} {spent['hub']:12.3f}")
+    return middle(found)[0]
+
+
+def before_and_after_deaths(federation: Federated, cells: int, usual: float) -> None:
+    """Print what a turn takes of which three sites die when their vectors are sent, beside one of which none does."""
+    dying = (1, 4, 7)
+    for number in dying:
+        federation.kill(f"s{number}")
+        federation.site(number)
+    federation.wait(lambda: all(federation.log(f"s{n}").count("waiting for questions") >= 2 for n in dying), "a return")
+    one_turn(federation, cells)  # records are opened in the first
+    for number in dying:
+        federation.trouble(number, f"after {MASKED}")
+    seconds = one_turn(federation, cells)
+    for number in dying:
+        federation.died(number)
+        federation.running.pop(f"s{number}").join()
+        federation.site(number)
+    federation.wait(lambda: all(federation.log(f"s{n}").count("waiting for questions") >= 3 for n in dying), "a return")
+    show(federation.model, f"{cells:,} cells, 3 killed after masks", seconds, f"{3 * usual:.1f}")
+
+
+def three_turns(federation: Federated) -> None:
+    """Print what a whole curve takes."""
+    found = []
+    with federation.analyst() as analyst:
+        for _ in range(TURNS):
+            start, own = monotonic(), process_time()
+            curve = analyst.ask(dp.CdfQuestion("age", dp.Grid(0, 100, cells=4096)), ONE)
+            found.append((monotonic() - start, process_time() - own))
+    show(federation.model, f"4,096 cells, a CDF in {len(curve.turns)} turns", middle(found), "8")
+
+
+def middle(found: list[tuple[float, float]]) -> tuple[float, float]:
+    """Medians of seconds."""
+    return median(clock for clock, _ in found), median(own for _, own in found)
+
+
+def one_turn(federation: Federated, cells: int) -> tuple[float, float]:
+    """Seconds of a clock, and of this processor, until the sum of a question with one turn is open."""
+    question, name = dp.HistogramQuestion("age", dp.Grid(0, 100, cells=cells)), secrets.token_hex(8)
+    task = federation.task
+    with federation.analyst() as analyst:
+        start, own = monotonic(), process_time()
+        asked = AskedTurn(question, ONE, name, ())
+        plan, allotment = asked.planned(task)
+        line: Any = analyst._line
+        turn = line.post("asks", asked.signed(task, analyst._key)).decode()
+        sent = [line.collect(turn, stage) for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED)]
+        told(plan, turn_of(task.terms.roster, plan, allotment), Messages(*sent), allotment)
+        return monotonic() - start, process_time() - own
+
+
+def processors(federation: Federated) -> dict[str, float]:
+    """Processor seconds of each process until now."""
+    found = {}
+    for name, process in federation.running.items():
+        fields = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        found[name] = (int(fields[11]) + int(fields[12])) / TICKS
+    return found
+
+
+def show(model: SecureSum, what: str, seconds: tuple[float, float], mark: str, others: str = "") -> None:
+    clock, own = seconds
+    print(f"{model.sites:5} {model.tolerated:3}  {what:38} {clock:6.2f} {mark:>5} {others:20} {own:8.3f}", flush=True)
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    "protocol": show_protocol, "memory": show_memory, "noise": show_noise, "processes": show_processes,
+}  # fmt: skip
+
+
+def main() -> None:
+    """Each part in a process of its own, or one of them here."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=PARTS)
+    only = parser.parse_args().only
+    if only is not None:
+        PARTS[only]()
+        return
+    for name in PARTS:
+        subprocess.run([sys.executable, __file__, "--only", name], check=True)
+
+
+if __name__ == "__main__":
+    main()

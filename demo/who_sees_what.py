@@ -1,4 +1,4 @@
-"""The picture of the two servers in the README: who holds what, what travels, and who sees it."""
+"""Pictures of trust without a curator: who holds what, what travels, and who sees it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,27 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-OUT = Path(__file__).parents[1] / "docs" / "images" / "two_servers.png"
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
 INK, SOFT, BLUE, ORANGE = "#222222", "#666666", "#0072b2", "#b35900"
 
 
 def main() -> None:
+    two_servers().savefig(IMAGES / "two_servers.png", dpi=150)
+    secure_sums().savefig(IMAGES / "secure_sums.png", dpi=150)
+
+
+def empty() -> tuple[Figure, Axes]:
     figure = Figure(figsize=(10, 4.3), layout="constrained")
     axes = figure.subplots()
     axes.set_xlim(0, 100)
     axes.set_ylim(0, 43)
     axes.set_axis_off()
+    return figure, axes
+
+
+def two_servers() -> Figure:
+    """Of the README and its own page."""
+    figure, axes = empty()
     box(
         axes,
         (1, 12, 17, 20),
@@ -53,7 +64,27 @@ def main() -> None:
     note(axes, 45, 21.5, "thresholds", SOFT)
     note(axes, 57.5, 21.5, "half 1: sum of its shares,\nplus its own full noise", SOFT, "left")
     note(axes, 68.5, 8, "Assumed: the two do not\ncollude. Together they\nwould know every record.", SOFT, "left")
-    figure.savefig(OUT, dpi=150)
+    return figure
+
+
+def secure_sums() -> Figure:
+    """Of the page on sites that answer together."""
+    figure, axes = empty()
+    for number, (name, ink) in enumerate((("site 1", BLUE), ("site 2", INK), ("site 3", ORANGE))):
+        place = 31 - 14.2 * number
+        box(axes, (1, place, 28, 11), name, "sees its own records; adds its\nshare of the noise, then masks", ink)
+        arrow(axes, (29, place + 5.5), (53, 22.3 - 2.6 * (number - 1)), ink)
+    words = "sees what is asked, and\nmasked vectors: random bits,\nwhose sum is the noisy sum;\nholds no key"
+    box(axes, (53, 14, 23, 16.5), "coordinator", words, INK)
+    box(axes, (86, 14, 13.5, 16.5), "analyst", "sees the noisy\nsum; checks\nevery message", INK)
+    arrow(axes, (86, 25.5), (76, 25.5), SOFT)
+    arrow(axes, (76, 18.5), (86, 18.5), INK)
+    note(axes, 81, 28.3, "a signed\nquestion", SOFT)
+    note(axes, 81, 15.7, "all signed\nmessages", INK)
+    note(axes, 40, 37.5, "its counts + its share of the noise\n+ masks that cancel in the sum", SOFT, "left")
+    note(axes, 40, 6.2, "then: shares of keys, which take\nthe masks off the sum, and off nothing else", SOFT, "left")
+    note(axes, 40, 1.6, "Assumed: at most c sites collude with the coordinator; sites tell the truth.", SOFT, "left")
+    return figure
 
 
 def box(axes: Axes, place: tuple[float, float, float, float], name: str, words: str, ink: str) -> None:

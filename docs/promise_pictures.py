@@ -24,12 +24,14 @@ PARTIES = {
     "one curator": ("curator", ("records", "exact counts", "noise", "answers")),
     "the reader of a curve": ("anybody", ("answers",)),
     "two servers": ("each of them", ("shares", "own noise", "answers")),
+    "secure sums of sites": ("coordinator", ("masked counts", "answers")),
     "people at home": ("who collects", ("randomised reports", "answers")),
     "pairs of people": ("their server", ("sealed letters", "answers")),
     "a verification server": ("analyst", ("answers",)),
 }
 SEEN = (
-    "records", "exact counts", "noise", "shares", "own noise", "randomised reports", "sealed letters", "answers",
+    "records", "exact counts", "noise", "shares", "own noise", "masked counts", "randomised reports", "sealed letters",
+    "answers",
 )  # fmt: skip
 
 

@@ -16,11 +16,12 @@ from dpcurves.privacy import EACH_RECORD
 from dpcurves.trust import Central
 from dpcurves_local.trust import Local
 from dpcurves_parties.shares.function_shares import FunctionShares, Owners
+from dpcurves_sites.trust import SecureSum
 
 PAGE = Path(__file__).parent / "trust_models.md"
 MODELS = {
     "one curator": Central(), "two servers": FunctionShares(), "two servers that check": FunctionShares(Owners.CHECKED),
-    "each person at home": Local(),
+    "secure sums of sites": SecureSum(), "each person at home": Local(),
 }  # fmt: skip
 ERRORS = dp.BoundsQuestion("r", 0.25, "0.9")
 GIVEN: dict[str, Any] = {
@@ -31,17 +32,34 @@ GIVEN: dict[str, Any] = {
     "rows": dp.Categories("y", (0, 1)), "columns": dp.Categories("x", (1, 2)),
     "x_grid": dp.Grid(0, 1, cells=8), "y_grid": dp.Grid(0, 1, cells=8),
 }  # fmt: skip
-HEAD = """# Which questions are answered under which trust model
+HEAD = """# Trust models
+
+## Which one for me
+
+| whose records, and where | who has to be trusted | size of the errors | choose |
+|---|---|---|---|
+| all lie in one place, whose keeper may see them | the keeper | as small as they can be | one curator: `dp.Session`, `dpcurves cdf` and its like |
+| the same, and outsiders are to ask by themselves | the keeper | the same | [a verification server](server.md) |
+| some sites hold them (hospitals, airlines, banks; 3 to 100), and stay online | that at most c of m sites collude with the coordinator, and that sites tell the truth | root of m / (m - c) times a curator's: 1.2 for 3 of 10 | [secure sums](secure_sums.md) |
+| many owners hold them, who send something once and go | that two servers do not collude, and follow the protocol | 1.4 times a curator's | [two servers](two_servers.md) |
+| each person holds one, and trusts nobody | nobody | the root of the number of people times a curator's, roughly | [people at home](local.md) |
+| the same, and two people at a time may compute together | that both follow the protocol | between the two before | [pairs of people](pairs.md), for means over pairs |
+
+A secure sum asks again and looks closer where an answer says so, as a curator can; two servers and people at home answer
+once. Errors are those of the noise: a curator's fall as one over the number of records.
+
+## Which questions are answered under which
 
 Made by `python docs/trust_models.py`, which rehearses each question with its defaults, on a grid of 64 cells where it
 has no other, under replace-one for 10,000 records at epsilon 1. The table says in how many turns (queries, of which
 later ones depend on the noisy answers to earlier ones) a question is answered, or why it is refused; a refusal comes
 before anything is charged. A question has the same class under all trust models, and so has its result.
 [Two servers](two_servers.md) answer from one count of all cells of a task's grid, or from counts below thresholds where
-a task counts those; both add noise, which makes errors larger by a factor of the root of 2. People who trust nobody
-send one randomised report each, from which counts of all cells are estimated.
+a task counts those; both add noise, which makes errors larger by a factor of the root of 2. Of the five
+[sites](secure_sums.md) one may collude with the coordinator. People who trust nobody send one randomised report each,
+from which counts of all cells are estimated.
 
-"""
+"""  # noqa: E501
 
 
 def questions() -> dict[str, Any]:

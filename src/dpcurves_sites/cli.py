@@ -15,6 +15,7 @@ from dpcurves.cli.options import Price, Promise, SourceOptions, chosen, whole
 from dpcurves.cli.terminal import Misuse, say, terminal
 
 from .asking import AskTerms, FederationFile, PlanTerms, statement, through
+from .carrying import carry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,6 +117,9 @@ class AtHome:
             help="How long it waits in a turn for other sites, before it sees what else is asked.", metavar="SECONDS"
         ),
     ] = "600"
+    carried: Annotated[
+        str | None, Option(help="A socket at which others fetch its messages: see federation carry.", metavar="PATH")
+    ] = None
 
     def approval(self) -> Callable[[Approved], bool]:
         """Who says yes to a question."""
@@ -205,6 +209,7 @@ def site(source: SourceOptions, file: FederationFile, home: AtHome) -> None:
     from dpcurves_parties.serving.messages import leave_no_image
     from dpcurves_parties.serving.task_document import Role, Ticket
 
+    from .carried import Carried
     from .remote import SiteAgent
     from .secure_sum import Signer
     from .site import Site
@@ -226,6 +231,8 @@ def site(source: SourceOptions, file: FederationFile, home: AtHome) -> None:
     ticket = Ticket.read(home.ticket, Role.OWNER)
     say(console, *statement(task))
     agent = SiteAgent(task, held, key, ticket, approve=approve, tell=lambda line: say(console, line), patience=patience)
+    if home.carried is not None:
+        agent.through(Carried(Path(home.carried)))
     agent.run()
 
 
@@ -251,7 +258,7 @@ def status(file: FederationFile) -> None:
 
 
 COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
-    {"found": found, "join": join, "coordinator": coordinator, "site": site, "status": status}
+    {"found": found, "join": join, "coordinator": coordinator, "site": site, "status": status, "carry": carry}
 )
 
 PROVIDED = Provided(

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from time import monotonic, sleep
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -153,6 +153,11 @@ class SiteAgent:
         self._decided: dict[tuple[str, PrivacyLoss, str], bool] = {}
         self._line = _Line(task, ticket, turn=patience)
 
+    def through(self, carried: Sends) -> SiteAgent:
+        """The same site, whose messages others carry."""
+        self._line.through(carried)
+        return self
+
     def run(self) -> None:
         """Answer until the process is stopped.
 
@@ -235,15 +240,32 @@ class TurnOver(ProtocolAborted):
     """The coordinator has ended a turn, or goes on without who asks."""
 
 
+class Sends(Protocol):
+    """A way to a coordinator: a connection, or somebody who carries."""
+
+    def post(self, path: str, body: bytes, token: str = "") -> bytes:
+        """The answer of the coordinator."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
 class _Line:
     """The connection to a coordinator, which may go and come back."""
 
     def __init__(
         self, task: FederationTask, ticket: Ticket, patience: float | None = None, turn: float | None = None
     ) -> None:
-        self._channel = Channel.to(task.coordinator.url, task.coordinator.certificate, PATIENCE)
+        self._channel: Sends = Channel.to(task.coordinator.url, task.coordinator.certificate, PATIENCE)
         self._path, self._token, self._patience = f"/tasks/{task.hash}", ticket.token, patience
         self._turn = turn
+
+    def through(self, carried: Sends) -> None:
+        """Send what is sent from now on another way."""
+        self._channel.close()
+        self._channel = carried
 
     def post(self, path: str, body: bytes) -> bytes:
         """Its answer; while nobody can be reached, it is tried again.

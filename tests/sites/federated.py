@@ -241,12 +241,12 @@ class Federated:
             str(self.folder / "hub"), "--patience", str(self._patience), "--listen", f"127.0.0.1:{self.listening}",
         ])  # fmt: skip
 
-    def site(self, number: int, version: str = "") -> None:
+    def site(self, number: int, version: str = "", more: Sequence[str] = ()) -> None:
         folder = self.folder
         self.start(f"s{number}", [
             "federation", "site", str(folder / f"s{number}.csv"), "--task", str(folder / "task.json"), "--key",
             str(folder / f"s{number}"), "--ticket", str(folder / "tickets" / f"owner-{number + 1}"), "--ledger",
-            f"sqlite:///{folder / f's{number}.db'}", *self._more.get(number, ()),
+            f"sqlite:///{folder / f's{number}.db'}", *self._more.get(number, ()), *more,
         ], version)  # fmt: skip
 
     def all(self) -> Federated:

@@ -1,0 +1,47 @@
+"""A coordinator that is curious: it writes down all that passes through its hands, for `sites.py` to search.
+
+``python demo/curious.py LOG COMMAND...`` runs the command of `dpcurves` that comes after the name of the log.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from dpcurves.cli.app import build
+from dpcurves_sites.relay import LENGTH, Board, unpacked
+from dpcurves_sites.secure_sum import STAGES
+
+ASKED, TAKEN = 0, tuple(STAGES)
+"""What a piece of the log is: a question, or a message of a stage."""
+
+
+def kept(log: Path) -> list[tuple[int, bytes]]:
+    """Pieces of a log, each with what it is."""
+    return [(piece[0], piece[1:]) for piece in unpacked(log.read_bytes())] if log.exists() else []
+
+
+def write_down(log: Path) -> None:
+    """From now on every board keeps a copy of what is left at it."""
+    ask, post = Board.ask, Board.post
+
+    def note(kind: int, octets: bytes) -> None:
+        with log.open("ab") as file:
+            file.write((len(octets) + 1).to_bytes(LENGTH, "little") + bytes([kind]) + octets)
+
+    def asked(self: Board, octets: bytes) -> bytes:
+        note(ASKED, octets)
+        return ask(self, octets)
+
+    def posted(self: Board, name: str, stage: int, site: int, message: bytes) -> bytes:
+        note(stage, message)
+        return post(self, name, stage, site, message)
+
+    changed: Any = Board
+    changed.ask, changed.post = asked, posted
+
+
+if __name__ == "__main__":
+    write_down(Path(sys.argv[1]))
+    build()(sys.argv[2:])

@@ -1,0 +1,112 @@
+"""Sites whose messages others carry answer as those that connect by themselves, whatever is lost or comes twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+from threading import Event, Thread
+
+import numpy as np
+import pytest
+from federated import AGE, LONG, Federated
+
+import dpcurves as dp
+from dpcurves.arguments import ProtocolAborted
+from dpcurves.privacy import PrivacyLoss
+from dpcurves_sites.carried import Carried
+from dpcurves_sites.carrier import OVER, Forwarder, exchanged, packed, unpacked
+from dpcurves_sites.trust import SecureSum
+
+ONE = PrivacyLoss.pure(1)
+
+
+def carry(federation: Federated, number: int, over: Event) -> None:
+    """Fetch and forward, as an engine does that loses every fifth message and says every fifth twice."""
+    forwarder, chance = Forwarder(str(federation.folder / "task.json"), over.is_set), Random(number)
+    answer = b""
+    while not over.is_set():
+        try:
+            batch = exchanged(str(federation.folder / f"s{number}.sock"), answer)
+        except OSError:
+            over.wait(0.1)
+            continue
+        if batch and chance.random() > 0.2:
+            said = forwarder.answered(batch)
+            if said != OVER and chance.random() > 0.2:
+                answer = said
+            if chance.random() < 0.2:
+                forwarder.answered(batch) if number else exchanged(str(federation.folder / "s0.sock"), b"")
+
+
+@pytest.fixture(scope="module")
+def carried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federated]:
+    """Three sites, of which two are carried, and one connects by itself."""
+    over = Event()
+    with Federated(tmp_path_factory.mktemp("three"), SecureSum(3, 1)) as federation:
+        federation.coordinator()
+        for number in range(3):
+            socket = ["--carried", str(federation.folder / f"s{number}.sock")] if number < 2 else []
+            federation.site(number, more=socket)
+        carriers = [Thread(target=carry, args=(federation, number, over), daemon=True) for number in range(2)]
+        for each in carriers:
+            each.start()
+        federation.wait(lambda: "listens" in federation.log("hub"), "the start")
+        federation.wait(lambda: len(federation.signed()) == 3, "the signing")
+        yield federation
+        over.set()
+
+
+def test_what_is_carried_is_answered_alike(carried: Federated) -> None:
+    with carried.analyst() as analyst:
+        curve = analyst.ask(dp.CdfQuestion("age", AGE), PrivacyLoss.pure(4), "r")
+        assert analyst.ask(dp.CdfQuestion("age", AGE), PrivacyLoss.pure(4), "r").to_json() == curve.to_json()
+    ages = np.concatenate(carried.ages)
+    assert abs(np.interp(50, curve.x, curve.y) - (ages < 50).mean()) < 0.05
+
+
+def test_what_a_carried_site_refuses_ends_the_turn_in_its_words(carried: Federated) -> None:
+    with carried.analyst() as analyst, pytest.raises(ProtocolAborted, match=r"turn: site 'airline \d'.*height"):
+        analyst.ask(dp.HistogramQuestion("height", AGE), ONE)
+
+
+def test_a_carried_site_that_is_started_again_goes_on(carried: Federated) -> None:
+    carried.kill("s1")
+    with ThreadPoolExecutor(1) as threads, carried.analyst() as analyst:
+        coming = threads.submit(analyst.ask, dp.HistogramQuestion("age", AGE), ONE)
+        carried.site(1, more=["--carried", str(carried.folder / "s1.sock")])
+        assert abs(coming.result(LONG).count.sum() - 900) < 200
+
+
+def test_an_answer_to_another_batch_changes_nothing(tmp_path: Path) -> None:
+    """A batch is handed out until its own answer comes, and its messages before it come with it."""
+    place = tmp_path / "socket"
+    site = Carried(place, patience=0.05)
+    assert exchanged(str(place), b"") == b""
+    assert site.post("/tasks/t/turns/0a/1", b"keys", "token") == b""
+    with ThreadPoolExecutor(1) as threads:
+        coming = threads.submit(site.post, "/tasks/t/turns/0a/1/all", b"", "token")
+        while not (batch := exchanged(str(place), b"")):
+            pass
+        number, *said = unpacked(batch)
+        assert said == [b"token", b"/tasks/t/turns/0a/1", b"keys", b"/tasks/t/turns/0a/1/all", b""]
+        other = str(int(number) - 1).encode()
+        for answer in (packed([other, b"200", b"0", b"x"]), OVER, b""):
+            assert exchanged(str(place), answer) == batch
+        for answer in (packed([number, b"x", b"0", b"x"]), packed([number, b"200"]), b"cut"):
+            with pytest.raises(OSError, match="cut off"):  # what can not be read ends the connection
+                exchanged(str(place), answer)
+        assert not coming.done()
+        assert exchanged(str(place), packed([number, b"410", b"0", b'{"error": "turn: it is over"}'])) == b""
+        with pytest.raises(ProtocolAborted, match="it is over"):
+            coming.result(LONG)
+        assert site.post("/tasks/t/turns/0a/5", b"opened", "token") == b""
+        coming = threads.submit(site.post, "/tasks/t/waiting", b"", "token")
+        while not (batch := exchanged(str(place), b"")):
+            pass
+        exchanged(str(place), packed([unpacked(batch)[0], b"410", b"1", b'{"error": "turn: it is over"}']))
+        assert coming.result(LONG) == b""  # of the last message of a turn that had ended
+    site.close()
+    with pytest.raises(OSError, match="."):
+        exchanged(str(place), b"")
