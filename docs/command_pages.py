@@ -14,7 +14,7 @@ from dpcurves.cli.app import EXIT_STATUS, build
 
 CODE = re.compile(r"(`[^`]+`)")
 
-SECOND_DOORS = "plan", "ask", "remote"
+SECOND_DOORS = "plan", "ask", "remote", "federation"
 """Groups that have the questions again, with the same options: a search finds the questions themselves alone."""
 
 

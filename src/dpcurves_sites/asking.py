@@ -89,6 +89,8 @@ class AskTerms:
                 )  # fmt: skip
             for note in curve.notes:
                 tell(note)
+            if federation.left_out:
+                tell(f"left out, for they did not send what they counted in time: {', '.join(federation.left_out)}")
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 
@@ -19,6 +20,7 @@ from .secure_sum import (
     SIGNED,
     STAGES,
     Signer,
+    SiteState,
     Source,
     Step,
     Turn,
@@ -49,6 +51,13 @@ VECTORS = Table(
     Column("turn", Text, primary_key=True),
     Column("vector", LargeBinary, nullable=False),
 )
+LISTS = Table(
+    "dpcurves_sum_lists",
+    METADATA,
+    Column("task", Text, primary_key=True),
+    Column("payment", Text, primary_key=True),
+    Column("listed", Text, nullable=False),
+)
 
 
 class KeptTurns:
@@ -57,7 +66,8 @@ class KeptTurns:
     Formal guarantees: of each turn a stage is answered once. Who asks again, after whatever crash, gets the bytes of
     the first time; who asks with other messages of others, or for another plan or roster under the same number, is
     refused. A message is returned once it is on disk together with what has to be remembered, and the vector is on disk
-    before it is masked: so noise is not drawn twice, and not two lists are signed.
+    before it is masked: so noise is not drawn twice, and not two lists are signed. Of all turns under one payment, the
+    lists that a site signs are of the same sites.
 
     Args:
         signer: The site, and its key.
@@ -71,11 +81,12 @@ class KeptTurns:
         self._signer, self._database, self._randomness = signer, ledger.database, randomness
         self._database.write(METADATA.create_all)
 
-    def step(self, turn: Turn, stage: int, given: Sequence[bytes], vector: Callable[[], Vector]) -> bytes:
+    def step(self, turn: Turn, stage: int, given: Sequence[bytes], vector: Callable[[], Vector], payment: str) -> bytes:
         """The message of a stage.
 
         Args:
             turn: Which one.
+            payment: What it is paid under: turns of one payment may share their noise.
             stage: From `KEYS` to `OPENED`.
             given: What others sent in the stage before.
             vector: SECRET. Makes what is summed: it is called once, for the stage `MASKED`.
@@ -85,7 +96,7 @@ class KeptTurns:
         """
         if stage == MASKED:
             self._keep(turn, vector)
-        return self._database.write(lambda connection: self._stepped(connection, turn, stage, given))
+        return self._database.write(lambda connection: self._stepped(connection, turn, stage, given, payment))
 
     def has(self, turn: Turn, stage: int) -> bool:
         """Tell whether a stage was answered."""
@@ -102,7 +113,7 @@ class KeptTurns:
 
             self._database.write(keep)
 
-    def _stepped(self, connection: Connection, turn: Turn, stage: int, given: Sequence[bytes]) -> bytes:
+    def _stepped(self, connection: Connection, turn: Turn, stage: int, given: Sequence[bytes], payment: str) -> bytes:
         said = sha256(b"".join(sorted({sha256(message).digest() for message in given}))).hexdigest()
         before = _before(connection, turn)
         if any(place != turn.place.hex() for place, *_ in before.values()):
@@ -116,6 +127,8 @@ class KeptTurns:
             raise ProtocolAborted(STAGES[stage], f"{STAGES[len(before) + 1]} come first", 409)
         state = before[stage - 1][2] if stage > KEYS else b""
         after, message = self._taken(connection, turn, stage, state, given)
+        if stage == SIGNED:
+            _require_same_sites(connection, turn, payment, SiteState.from_bytes(after).listed[0])
         row = {**_name(turn), "stage": stage, "place": turn.place.hex(), "given": said}
         connection.execute(insert(STEPS).values(**row, state=after, message=message))
         return message
@@ -129,6 +142,17 @@ class KeptTurns:
             kept = connection.execute(select(VECTORS.c.vector).where(*_of(VECTORS, turn))).scalar_one()
             return mask(turn, self._signer, state, given, np.frombuffer(kept, dtype="<u8"))
         return (sign if stage == SIGNED else unmask)(turn, self._signer, state, given)
+
+
+def _require_same_sites(connection: Connection, turn: Turn, payment: str, sites: Sequence[int]) -> None:
+    """Refuse a list of other sites than those of a turn before under this payment, with which it may share noise."""
+    task, listed = turn.roster.task.hex(), json.dumps(list(sites))
+    query = select(LISTS.c.listed).where(LISTS.c.task == task, LISTS.c.payment == payment)
+    before = connection.execute(query).scalar()
+    if before is None:
+        connection.execute(insert(LISTS).values(task=task, payment=payment, listed=listed))
+    elif before != listed:
+        raise ProtocolAborted(STAGES[SIGNED], "other sites were in the sums before, under the same payment")
 
 
 def _name(turn: Turn) -> dict[str, str]:

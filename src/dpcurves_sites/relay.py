@@ -18,7 +18,7 @@ from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, provin
 from dpcurves_parties.serving.task_app import Handler, bearer_of, body_of, task_app, told
 from dpcurves_parties.serving.task_document import Role
 
-from .secure_sum import KEYS, MASKED, OPENED, SIGNED, STAGES
+from .secure_sum import KEYS, MASKED, OPENED, SIGNATURE, SIGNED, STAGES
 from .task import FederationTask
 
 LENGTH = 8
@@ -59,15 +59,19 @@ class OpenTurn:
     """A turn on the board.
 
     Attributes:
+        name: A hash of what was asked.
         asked: What the analyst asked.
         sent: Messages by stage and site.
         closed: The sites of each stage that others were shown: later ones come too late.
         since: When a stage began.
         enough: When enough of a stage were there.
         refused: Why the turn ended, in one line.
+        request: Under which request it is asked: who was left out of a sum stays out in the turns after it.
     """
 
+    name: str
     asked: bytes
+    request: str
     sent: dict[int, dict[int, bytes]] = field(default_factory=lambda: {stage: {} for stage in STAGES})
     closed: dict[int, tuple[int, ...]] = field(default_factory=dict)
     since: dict[int, float] = field(default_factory=dict)
@@ -87,6 +91,7 @@ class Board:
         self.task, self._patience = task, patience
         self._turns: dict[str, OpenTurn] = {}
         self._consents: dict[int, bytes] = {}
+        self._left_out: dict[str, tuple[str, frozenset[int]]] = {}
         self._changed = Condition()
 
     def consent(self, site: int, signature: bytes) -> bytes:
@@ -113,7 +118,7 @@ class Board:
                 if len(self._turns) >= MOST_TURNS:
                     del self._turns[next(iter(self._turns))]
                 self._turns.pop(name, None)
-                self._turns[name] = OpenTurn(asked)
+                self._turns[name] = OpenTurn(name, asked, _request_of(asked))
                 self._changed.notify_all()
         return name.encode()
 
@@ -124,7 +129,12 @@ class Board:
         with self._changed:
             while True:
                 for turn in self._turns.values():
-                    if not turn.refused and site not in turn.sent[OPENED] and OPENED not in turn.closed:
+                    if (
+                        site not in self._out(turn)
+                        and not turn.refused
+                        and site not in turn.sent[OPENED]
+                        and OPENED not in turn.closed
+                    ):
                         return turn.asked
                 if not self._changed.wait(max(0.0, end - monotonic())):
                     return b""
@@ -175,7 +185,7 @@ class Board:
     def _closed(self, turn: OpenTurn, stage: int) -> tuple[int, ...] | None:
         if stage not in turn.closed:
             there, now = turn.sent[stage], monotonic()
-            everyone = len(there) == len(self.task.members)
+            everyone = there.keys() >= self._everybody - self._out(turn)
             late = now - turn.since.setdefault(stage, now) >= self._patience
             few = stage >= SIGNED and stage in turn.enough and now - turn.enough[stage] >= GRACE
             if not everyone and not few and late and len(there) < self._needed(stage):
@@ -185,7 +195,24 @@ class Board:
             if not everyone and not few and not late:
                 return None
             turn.closed[stage] = tuple(sorted(there))
+            if stage == SIGNED:
+                self._leave_out(turn, self._everybody - frozenset(turn.closed.get(MASKED, self._everybody)))
         return turn.closed[stage]
+
+    @property
+    def _everybody(self) -> frozenset[int]:
+        return frozenset(range(len(self.task.members)))
+
+    def _out(self, turn: OpenTurn) -> frozenset[int]:
+        """Sites that were left out of a sum before, under the same request: it goes on without them."""
+        name, sites = self._left_out.get(turn.request, (turn.name, frozenset[int]()))
+        return frozenset() if name == turn.name else sites
+
+    def _leave_out(self, turn: OpenTurn, sites: frozenset[int]) -> None:
+        if sites and turn.request not in self._left_out:
+            if len(self._left_out) >= MOST_TURNS:
+                del self._left_out[next(iter(self._left_out))]
+            self._left_out[turn.request] = turn.name, sites
 
     def _needed(self, stage: int) -> int:
         roster = self.task.terms.roster
@@ -200,6 +227,14 @@ class Board:
     def _turn_over(self, turn: OpenTurn) -> None:
         if turn.refused:
             raise ProtocolAborted("turn", turn.refused, 410)
+
+
+def _request_of(asked: bytes) -> str:
+    """The request that a question names, as far as it can be read; it is not believed, and sites check."""
+    try:
+        return str(json.loads(asked[SIGNATURE:])["request"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
 
 
 def _receipt(message: bytes) -> bytes:

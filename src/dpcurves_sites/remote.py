@@ -27,7 +27,7 @@ from dpcurves_parties.serving.task_document import Ticket, loss_from_json, loss_
 
 from .approval import Approved, fingerprint_of
 from .relay import unpacked
-from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, STAGES, Messages
+from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, STAGES, Messages, read, receipt_of
 from .site import Site
 from .task import FederationTask
 from .trust import recalled, told, turn_of
@@ -324,12 +324,18 @@ class RemoteFederation:
         self, task: FederationTask, ticket: Ticket, key: Ed25519PrivateKey, patience: float = PATIENCE
     ) -> None:
         self._task, self._key, self._line = task, key, _Line(task, ticket, patience)
+        self._left_out: dict[str, None] = {}
 
     def __enter__(self) -> RemoteFederation:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._line.close()
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Names of the sites whose records are not in every sum of the last answer: they did not send their vectors."""
+        return tuple(self._left_out)
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss) -> Plans:
         """The plan of a question without any data."""
@@ -349,13 +355,18 @@ class RemoteFederation:
         terms, loss = self._task.terms, loss.of_one_release()
         name = request if request is not None else secrets.token_hex(16)
         answers: list[tuple[int, ...]] = []
+        self._left_out = {}
 
         def reply(step: Step, allotment: Allotment) -> Release:
             plan = terms.turn(step.query, allotment.loss)
             asked = AskedTurn(question, loss, name, tuple(answers)).signed(self._task, self._key)
             turn = self._line.post("asks", asked).decode()
             sent = [self._line.collect(turn, stage) for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED)]
-            release = told(plan, turn_of(terms.roster, plan, allotment), Messages(*sent), allotment)
+            place = turn_of(terms.roster, plan, allotment)
+            release = told(plan, place, Messages(*sent), allotment)
+            there = {read(place, MASKED, receipt_of(place, octets)).site for octets in sent[MASKED - KEYS]}
+            members = enumerate(self._task.members)
+            self._left_out |= {member.name: None for number, member in members if number not in there}
             answers.append(release.values)
             return release
 

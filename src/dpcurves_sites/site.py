@@ -182,7 +182,8 @@ class Site:
         if stage == KEYS and not self._kept.has(turn, KEYS):
             self._require_paid(allotment)
             self._opened().check(made.query.axes)
-        return self._kept.step(turn, stage, given, lambda: self._vector(made, allotment))
+        payment = self._charged_as(allotment.request, allotment.part)
+        return self._kept.step(turn, stage, given, lambda: self._vector(made, allotment), payment)
 
     def _vector(self, plan: Plan, allotment: Allotment) -> Vector:
         """SECRET: charge, count, and add this site's shares of the noise."""

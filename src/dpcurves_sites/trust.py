@@ -110,8 +110,11 @@ class SecureSum:
 
     *A unit that several sites know*, in at most `sites_per_unit` of them, moves the sum by that many times what it
     moves one table (`among`). *Adaptive turns* have noise of their own each. Counts of prefixes that go on under one
-    payment have the same noise in blocks that they share; were another site left out of one of them, their difference
-    would show that site's block with one share of noise. So they need all sites.
+    payment have the same noise in blocks that they share: of the sites that are in all of these sums, with n honest
+    shares in each, they are together the tree's counts, priced once (`LazyTree`). Were another site left out of one of
+    them, their difference would show that site's block with one share of noise. So a site signs lists of the same sites
+    alone, for all turns of a payment: two quorums have an honest site in common, and the sums that are opened are of
+    one list. Who was left out of the first turn of a question stays out.
 
     *Assumed*: a site counts its own records and no others, and tells the truth: it can move sums by any amount. How
     long it takes to count, and to draw, is not hidden from the coordinator.
@@ -204,8 +207,6 @@ class SecureSum:
     def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Plan of all sites for a query. Raises `UnsupportedQuery`; touches no data."""
         if isinstance(query, PrefixQuery):
-            if self.absent:
-                raise UnsupportedQuery("absent", "counts of prefixes go on from turn to turn, and need all sites")
             made = LazyTree().plan(query, loss, adjacency)
         elif isinstance(query, LINEAR_QUERIES):
             if prod(query.shape) > MOST_COUNTED:

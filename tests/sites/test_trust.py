@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, log
@@ -240,11 +240,24 @@ def test_combined_noise_exceeds_its_bound_as_rarely_as_promised(family: Family) 
         assert ((drawn > bounds[:, None] / 2).mean(axis=1) > chance).all()
 
 
-def test_prefixes_that_go_on_need_all_sites() -> None:
-    query = PrefixQuery((Axis("age", AGE),), (3, 7))
-    SecureSum(5, 2).turn(query, ONE, AddRemove(EACH_RECORD))
-    with pytest.raises(UnsupportedQuery, match="need all sites"):
-        SecureSum(5, 2, absent=1).turn(query, ONE, AddRemove(EACH_RECORD))
+def test_prefixes_that_go_on_are_of_the_sites_of_their_first_sum(tmp_path: Path) -> None:
+    """Who was left out of the first is left out of all; were it let in, its blocks would be the difference."""
+    of = made(SecureSum(5, 2, absent=1), ledgers=f"sqlite:///{tmp_path}/{{}}.db")
+    everyone, budget = [0, 1, 2, 3, 4], QuestionBudget.told("r", ONE)
+
+    def asked(at: tuple[int, ...], sites: list[int]) -> list[int]:
+        query = PrefixQuery((Axis("age", AGE),), at)
+        plan, allotment = of.terms.turn(query, ONE), budget.pay(query.paid_as, Fraction(1))
+        sent = list(stages(of, plan, allotment, sites))
+        return list(told(plan, turn_of(of.terms.roster, plan, allotment), Messages(*sent), allotment).values)
+
+    first = asked((32, 64), everyone[:4])
+    again = asked((16, 32), everyone[:4])
+    assert first[0] == again[1]  # the same noise
+    for at, others in ((48, everyone), (40, everyone[1:])):
+        with pytest.raises(ProtocolAborted, match="other sites were in the sums before, under the same payment"):
+            asked((16, at), others)
+    assert {str(ledger.balance("flights").spent) for ledger in of.ledgers} == {"epsilon 1"}
 
 
 def test_a_unit_at_several_sites_multiplies_the_distance() -> None:
@@ -277,11 +290,12 @@ def test_a_site_without_budget_refuses_before_any_counts() -> None:
     assert {str(ledger.balance("flights").spent) for ledger in of.ledgers} == {"epsilon 1"}
 
 
-def stages(of: Made, plan: Plan, allotment: Allotment) -> Iterator[list[bytes]]:
+def stages(of: Made, plan: Plan, allotment: Allotment, sites: Sequence[int] | None = None) -> Iterator[list[bytes]]:
+    present = of.sites if sites is None else [of.sites[number] for number in sites]
     given: list[bytes] = []
     for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED):
         seen = [receipt_of(turn_of(of.terms.roster, plan, allotment), one) for one in given]
-        given = [site.answer(plan, allotment, stage, seen if stage == SIGNED else given) for site in of.sites]
+        given = [site.answer(plan, allotment, stage, seen if stage == SIGNED else given) for site in present]
         yield given
 
 
