@@ -51,12 +51,12 @@ def main(grid: Grid, context: Context) -> None:
         while not over:
             now = time.monotonic()
             for node, (name, since) in list(sent.items()):
-                replies = [reply for reply in grid.pull_messages([name]) if not reply.has_error()]
-                said = _octets(replies[0]) if replies else b""
+                replies = list(grid.pull_messages([name]))
+                said = _octets(replies[0]) if replies and not replies[0].has_error() else b""
                 if said:
                     asked[node] = threads.submit(forwarder.answered, said)
-                if said or replies or now - since > patience:
-                    del sent[node]
+                if replies or now - since > patience:
+                    del sent[node]  # what came back empty, or not at all, is sent again: the site says the same again
             for node, coming in list(asked.items()):
                 if coming.done():
                     told[node] = asked.pop(node).result()
