@@ -11,7 +11,6 @@ from typing import Annotated
 
 from typer import Option
 
-from dpcurves.arguments import ProtocolAborted
 from dpcurves.cli.options import chosen
 from dpcurves.cli.terminal import say, terminal
 
@@ -106,6 +105,8 @@ def carry(carrying: Carrying) -> None:
 
     Example: dpcurves federation carry --by flower --task task.json --out carrier
     """
+    from dpcurves.arguments import ProtocolAborted
+
     write: Callable[[Carrying, Path], str] = chosen("by", carrying.by, {"flower": flower, "nvflare": nvflare})
     folder = Path(carrying.out)
     try:

@@ -27,7 +27,7 @@ client = ClientApp()
 server = ServerApp()
 
 
-@client.query()
+@client.query()  # type: ignore[untyped-decorator]
 def carry(message: Message, context: Context) -> Message:
     """Tell the site of this node an answer, and bring back what it says next: nothing, where it can not be reached."""
     answer = _octets(message)
@@ -38,7 +38,7 @@ def carry(message: Message, context: Context) -> Message:
     return Message(_record(said), reply_to=message)
 
 
-@server.main()
+@server.main()  # type: ignore[untyped-decorator]
 def main(grid: Grid, context: Context) -> None:
     """Carry until the coordinator is gone. A node that does not answer in time is asked again."""
     patience = float(context.run_config[PATIENCE])

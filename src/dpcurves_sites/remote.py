@@ -166,7 +166,7 @@ class SiteAgent:
         self._line = _Line(task, ticket)
 
     def through(self, carried: Sends) -> SiteAgent:
-        """The same site, whose messages others carry."""
+        """Let others carry the messages of this site; returns the agent."""
         self._line.through(carried)
         return self
 
