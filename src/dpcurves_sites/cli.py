@@ -190,7 +190,7 @@ def site(source: SourceOptions, file: FederationFile, home: AtHome) -> None:
     approve = chosen("approve", home.approve, {"all": lambda asked: True, "ask": _approved})
     console = terminal()
     held = Site(
-        task.terms, Signer(number, key), source.records(), Ledger.open(home.ledger), home.dataset,
+        task.terms, Signer(number, key), source.records(), Ledger.kept(home.ledger), home.dataset,
         delimiter=source.delimiter,
     )  # fmt: skip
     ticket = Ticket.read(home.ticket, Role.OWNER)

@@ -181,6 +181,7 @@ class SiteAgent:
                 self._answer(octets)
 
     def _join(self) -> None:
+        pause = PAUSE
         while True:
             found = unpacked(self._line.post("consents", self._task.consent(self._key)))
             try:
@@ -189,7 +190,8 @@ class SiteAgent:
             except ProtocolAborted as waiting:
                 if waiting.status != 409:
                     raise
-                sleep(PAUSE)
+                sleep(pause)
+                pause = min(1.5 * pause, LONGEST_PAUSE)
 
     def _answer(self, octets: bytes) -> None:
         name = sha256(octets).hexdigest()
