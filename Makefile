@@ -11,7 +11,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
 
-.PHONY: demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check screenshots house versions package release tag pictures bench bench-accuracy expected-errors crash papers format constraints clean
+.PHONY: demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check flower nvflare screenshots house versions package release tag pictures bench bench-accuracy expected-errors crash papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -71,6 +71,17 @@ unit: $(READY)
 # Every page of the site in Chromium, read by axe in light and dark, wide and narrow: half an hour of one core.
 site-check: docs
 	DPCURVES_SITE_MODES=all $(BIN)/pytest -s -rs tests/test_site.py tests/test_zensical.py
+
+# Flower carries a federation of three sites, in an environment of its own: it needs other versions of packages.
+flower: $(READY)
+	@test -x .venv/flower/bin/flwr || { $(BIN)/python -m venv .venv/flower && .venv/flower/bin/pip install --quiet flwr==1.42.0; }
+	DPCURVES_FLOWER=$$(pwd)/.venv/flower/bin $(BIN)/pytest -s tests/sites/test_flower.py
+
+# NVFlare's simulator does, in an environment of its own, too, as it brings much that no test needs.
+nvflare: $(READY)
+	@test -x .venv/nvflare/bin/nvflare || { $(BIN)/python -m venv .venv/nvflare && \
+		.venv/nvflare/bin/pip install --quiet --constraint constraints.txt nvflare; }
+	DPCURVES_NVFLARE=$$(pwd)/.venv/nvflare/bin $(BIN)/pytest -s tests/sites/test_nvflare.py
 
 # The home page, both galleries and the page on choosing as people see them: light and dark, wide and narrow.
 screenshots: docs

@@ -185,7 +185,7 @@ def show_processes() -> None:
         before_and_after_deaths(federation, 65_536, usual)
         three_turns(federation)
     with federated(SecureSum(64, 3)) as federation:
-        turns(federation, 1024, "5")
+        turns(federation, 1024, "5")  # all 64 ledgers lie on one disk here, which each transaction waits for
 
 
 def federated(model: SecureSum) -> Federated:

@@ -178,7 +178,7 @@ class Sites:
         return dp.Ledger.existing(f"sqlite:///{self.place(number) / 'ledger.db'}")
 
     def start(self, number: int) -> None:
-        """As `dpcurves federation site` does."""
+        """Start a site, as `dpcurves federation site` does."""
         place = self.place(number)
         options = {
             "task": self.folder / "task.json", "key": place, "ticket": self.folder / "tickets" / f"owner-{number + 1}",

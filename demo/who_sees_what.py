@@ -27,7 +27,7 @@ def empty() -> tuple[Figure, Axes]:
 
 
 def two_servers() -> Figure:
-    """Of the README and its own page."""
+    """Draw the picture of the README, and of the page on two servers."""
     figure, axes = empty()
     box(
         axes,
@@ -68,7 +68,7 @@ def two_servers() -> Figure:
 
 
 def secure_sums() -> Figure:
-    """Of the page on sites that answer together."""
+    """Draw the picture of the page on sites that answer together."""
     figure, axes = empty()
     for number, (name, ink) in enumerate((("site 1", BLUE), ("site 2", INK), ("site 3", ORANGE))):
         place = 31 - 14.2 * number

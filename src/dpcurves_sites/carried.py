@@ -57,7 +57,7 @@ class Carried:
         Thread(target=self._serve, daemon=True).start()
 
     def post(self, path: str, body: bytes, token: str = "") -> bytes:
-        """As that of a channel: messages that are answered by nothing wait for the next request that is not.
+        """Have a request made; messages that are answered by nothing wait for the next request that is not.
 
         Raises:
             ProtocolAborted: it is refused, or a message before it was.

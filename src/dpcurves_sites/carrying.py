@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Annotated
 
 from typer import Option
 
-from dpcurves.arguments import ProtocolAborted
 from dpcurves.cli.options import chosen
 from dpcurves.cli.terminal import say, terminal
 
@@ -70,33 +70,54 @@ insecure = true
 LICENSE = "dpcurves is under the Apache License, version 2.0: https://www.apache.org/licenses/LICENSE-2.0\n"
 
 
+META = """{"name": "dpcurves-carrier", "resource_spec": {}, "deploy_map": {"app": ["@ALL"]}, "min_clients": 1}
+"""
+CONTROLLER = """{
+  "format_version": 2,
+  "workflows": [
+    {"id": "carry", "path": "dpcurves_sites.nvflare.CarryingController", "args": {"task": TASK, "patience": 300.0}}
+  ],
+  "components": []
+}
+"""
+EXECUTOR = """{
+  "format_version": 2,
+  "executors": [
+    {"tasks": ["carry"], "executor": {"path": "dpcurves_sites.nvflare.CarryingExecutor", "args": {}}}
+  ],
+  "components": []
+}
+"""
+
+
 @dataclass(frozen=True)
 class Carrying:
     """Options of those who carry."""
 
-    by: Annotated[str, Option(help="Who carries: flower.", metavar="WHO")]
-    task: Annotated[str, Option(help="The task document, where the ServerApp runs.", metavar="FILE")]
-    out: Annotated[str, Option(help="A new folder for the app, and what launches it.", metavar="FOLDER")]
-    address: Annotated[str, Option(help="Where the SuperLink is reached.", metavar="HOST:PORT")] = "127.0.0.1:8000"
+    by: Annotated[str, Option(help="Who carries: flower or nvflare.", metavar="WHO")]
+    task: Annotated[str, Option(help="The task document, where the coordinator runs.", metavar="FILE")]
+    out: Annotated[str, Option(help="A new folder for what they run.", metavar="FOLDER")]
+    address: Annotated[str, Option(help="Where Flower's SuperLink is reached.", metavar="HOST:PORT")] = "127.0.0.1:8000"
 
 
 def carry(carrying: Carrying) -> None:
-    """Write what Flower runs to carry the messages of a federation: an app, its settings, and a script that starts it.
+    """Write what Flower or NVFlare runs to carry the messages of a federation, where sites have one of them anyway.
 
     Example: dpcurves federation carry --by flower --task task.json --out carrier
     """
-    write: Callable[[Carrying, Path], None] = chosen("by", carrying.by, {"flower": flower})
+    from dpcurves.arguments import ProtocolAborted
+
+    write: Callable[[Carrying, Path], str] = chosen("by", carrying.by, {"flower": flower, "nvflare": nvflare})
     folder = Path(carrying.out)
     try:
         folder.mkdir(parents=True)
     except OSError as error:
         raise ProtocolAborted("out", f"{str(folder)!r} cannot be made ({error.strerror})") from None
-    write(carrying, folder)
-    say(terminal(), f"written: {folder}; {folder / 'launch'} superlink|supernode|run starts it")
+    say(terminal(), f"written: {folder}", write(carrying, folder))
 
 
-def flower(carrying: Carrying, folder: Path) -> None:
-    """Write an app for Flower."""
+def flower(carrying: Carrying, folder: Path) -> str:
+    """Write an app for Flower, its settings, and a script that starts it; what to do with them."""
     task = str(Path(carrying.task).resolve())
     settings = SETTINGS.replace("ADDRESS", carrying.address)
     texts = {
@@ -105,6 +126,18 @@ def flower(carrying: Carrying, folder: Path) -> None:
     }  # fmt: skip
     write(folder, {**texts, **sources("app/dpcurves_carrier", "flower.py")})
     (folder / "launch").chmod(0o755)
+    return f"{folder / 'launch'} superlink|supernode|run, with the options of Flower, starts it"
+
+
+def nvflare(carrying: Carrying, folder: Path) -> str:
+    """Write a job for NVFlare; what to do with it."""
+    task = json.dumps(str(Path(carrying.task).resolve()))
+    texts = {
+        "meta.json": META, "app/config/config_fed_server.json": CONTROLLER.replace("TASK", task),
+        "app/config/config_fed_client.json": EXECUTOR,
+    }  # fmt: skip
+    write(folder, texts)
+    return "submit it as a job; each site says in DPCURVES_SOCKET where its own process listens"
 
 
 def sources(package: str, app: str) -> Mapping[str, str]:

@@ -225,7 +225,7 @@ def site(source: SourceOptions, file: FederationFile, home: AtHome) -> None:
     approve, patience = home.approval(), whole("patience", home.patience)
     console = terminal()
     held = Site(
-        task.terms, Signer(number, key), source.records(), Ledger.open(home.ledger), home.dataset,
+        task.terms, Signer(number, key), source.records(), Ledger.kept(home.ledger), home.dataset,
         delimiter=source.delimiter, columns=home.names(),
     )  # fmt: skip
     ticket = Ticket.read(home.ticket, Role.OWNER)

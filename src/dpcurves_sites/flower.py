@@ -27,7 +27,7 @@ client = ClientApp()
 server = ServerApp()
 
 
-@client.query()
+@client.query()  # type: ignore[untyped-decorator]
 def carry(message: Message, context: Context) -> Message:
     """Tell the site of this node an answer, and bring back what it says next: nothing, where it can not be reached."""
     answer = _octets(message)
@@ -38,7 +38,7 @@ def carry(message: Message, context: Context) -> Message:
     return Message(_record(said), reply_to=message)
 
 
-@server.main()
+@server.main()  # type: ignore[untyped-decorator]
 def main(grid: Grid, context: Context) -> None:
     """Carry until the coordinator is gone. A node that does not answer in time is asked again."""
     patience = float(context.run_config[PATIENCE])
@@ -51,12 +51,12 @@ def main(grid: Grid, context: Context) -> None:
         while not over:
             now = time.monotonic()
             for node, (name, since) in list(sent.items()):
-                replies = [reply for reply in grid.pull_messages([name]) if not reply.has_error()]
-                said = _octets(replies[0]) if replies else b""
+                replies = list(grid.pull_messages([name]))
+                said = _octets(replies[0]) if replies and not replies[0].has_error() else b""
                 if said:
                     asked[node] = threads.submit(forwarder.answered, said)
-                if said or replies or now - since > patience:
-                    del sent[node]
+                if replies or now - since > patience:
+                    del sent[node]  # what came back empty, or not at all, is sent again: the site says the same again
             for node, coming in list(asked.items()):
                 if coming.done():
                     told[node] = asked.pop(node).result()

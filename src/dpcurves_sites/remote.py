@@ -154,7 +154,7 @@ class SiteAgent:
         self._line = _Line(task, ticket, turn=patience)
 
     def through(self, carried: Sends) -> SiteAgent:
-        """The same site, whose messages others carry."""
+        """Let others carry the messages of this site; returns the agent."""
         self._line.through(carried)
         return self
 
@@ -174,6 +174,7 @@ class SiteAgent:
                 self._answer(octets)
 
     def _join(self) -> None:
+        pause = PAUSE
         while True:
             found = unpacked(self._line.post("consents", self._task.consent(self._key)))
             try:
@@ -182,7 +183,8 @@ class SiteAgent:
             except ProtocolAborted as waiting:
                 if waiting.status != 409:
                     raise
-                sleep(PAUSE)
+                sleep(pause)
+                pause = min(1.5 * pause, LONGEST_PAUSE)
 
     def _answer(self, octets: bytes) -> None:
         name = sha256(octets).hexdigest()

@@ -25,19 +25,18 @@ ONE = PrivacyLoss.pure(1)
 def carry(federation: Federated, number: int, over: Event) -> None:
     """Fetch and forward, as an engine does that loses every fifth message and says every fifth twice."""
     forwarder, chance = Forwarder(str(federation.folder / "task.json"), over.is_set), Random(number)
-    answer = b""
+    place, answer = str(federation.folder / f"s{number}.sock"), b""
     while not over.is_set():
         try:
-            batch = exchanged(str(federation.folder / f"s{number}.sock"), answer)
-        except OSError:
+            batch = exchanged(place, answer)
+            if batch and chance.random() > 0.2:
+                said = forwarder.answered(batch)
+                if said != OVER and chance.random() > 0.2:
+                    answer = said
+                if chance.random() < 0.2:
+                    exchanged(place, b"")  # asked again, the site says the same
+        except OSError:  # nobody listens yet, or any more
             over.wait(0.1)
-            continue
-        if batch and chance.random() > 0.2:
-            said = forwarder.answered(batch)
-            if said != OVER and chance.random() > 0.2:
-                answer = said
-            if chance.random() < 0.2:
-                forwarder.answered(batch) if number else exchanged(str(federation.folder / "s0.sock"), b"")
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +55,9 @@ def carried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federated]:
         federation.wait(lambda: len(federation.signed()) == 3, "the signing")
         yield federation
         over.set()
+        for number, each in enumerate(carriers):
+            federation.kill(f"s{number}")
+            each.join(LONG)
 
 
 def test_what_is_carried_is_answered_alike(carried: Federated) -> None:
