@@ -29,7 +29,7 @@ def columns(records: int, seed: int) -> dict[str, Any]:
 
 
 def weights(given: dict[str, Any], horizon: float = 12) -> tuple[Any, Any]:
-    """Of events before the horizon and of records past it, the inverse share under observation: record by record."""
+    """The inverse share under observation, of events before the horizon and of records past it: by record."""
     times = np.unique(given["t"])
     left = []
     for time in times:  # events come first: they are not at risk of being censored

@@ -12,7 +12,7 @@ from .ask_file import Terms, asks, question_of
 from .options import Command
 from .output import BinnedResidualsView, HosmerLemeshowView, Output, ResultView, RocView
 from .studies import study
-from .survival_readings import SurvivalReadings
+from .survival_readings import TIME_COMMANDS, SurvivalReadings
 
 
 def scores(
@@ -101,6 +101,7 @@ COMMANDS = (
         example="flights.csv --rows carrier --row-categories UA,AA --columns late --column-categories 0,1",
     ),
     survival,
+    *TIME_COMMANDS,
     asks(
         "bounds", columns.bounds_question, [columns.Sizes, of.COVERAGE], [columns.BoundsView],
         title="Bounds of the values of a column, or of two columns: symmetric intervals or a rectangle around zero.",
