@@ -214,7 +214,12 @@ def tables(releases: int) -> Iterator[str]:
     yield "|---|---:|---|" + "---:|" * len(heads)
     for name, cohort in found.items():
         for number, row in errors(cohort, releases).items():
-            yield f"| {name} | {len(cohort.t):,} | {number} | " + " | ".join(f"{each:.3g}" for each in row) + " |"
+            yield f"| {name} | {len(cohort.t):,} | {number} | " + " | ".join(map(shown, row)) + " |"
+
+
+def shown(error: float) -> str:
+    """An error; where some release could tell nothing there is none."""
+    return f"{error:.3g}" if np.isfinite(error) else "not known"
 
 
 def main() -> None:

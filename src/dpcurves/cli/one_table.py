@@ -37,8 +37,7 @@ def survival(
 ) -> None:  # fmt: skip
     """The time until an event, with censored records.
 
-    Numbers at times, cumulative hazards and a figure for papers are read from the same release: --show says which, and
-    others are free under the same --request-id.
+    Numbers at times, cumulative hazards and a figure for papers are read from the same release: --show says which.
 
     Example: dpcurves survival patients.csv --time months --event died --grid 0:60:60 --epsilon 1 --adjacency
     replace-one

@@ -171,7 +171,9 @@ class GroupedView(ResultView):
 
     def tables(self, curves: Any) -> list[Shown]:
         """Tables of all categories, with the name of each in the headline."""
-        found = [(curves.named(name), shown) for name, each in curves.items() for shown in ResultView.tables(self, each)]
+        found = [
+            (curves.named(name), shown) for name, each in curves.items() for shown in ResultView.tables(self, each)
+        ]
         return [shown._replace(headline=f"{name}: {shown.headline}") for name, shown in found]
 
 

@@ -71,8 +71,9 @@ class SurvivalModel(Covered):
 
     @property
     def horizon(self) -> float:
-        """The end of the cells of time."""
-        return self.times.upper
+        """The end of the cells of time; the last of declared values."""
+        values = self.times.values
+        return self.times.upper if values is None else float(values[-1])
 
     @cached_property
     def auc(self) -> Estimate:

@@ -231,7 +231,7 @@ def restricted_mean_difference(first: Survival, second: Survival, until: float) 
     def read(one: Curves, other: Curves) -> FloatArray:
         return one.restricted_mean(time, edge) - other.restricted_mean(time, edge)
 
-    return estimate(f"difference of restricted means up to {time:g}", (first, second), read, LATER)
+    return estimate(f"difference of means up to {time:g}", (first, second), read, LATER)
 
 
 def share_difference(first: Survival, second: Survival, time: float) -> Estimate:
@@ -242,7 +242,7 @@ def share_difference(first: Survival, second: Survival, time: float) -> Estimate
     """
     _both(first, second)
     edge, at = edge_of(first, "time", time)
-    words = f"difference of shares without an event at {at:g}"
+    words = f"difference of shares at {at:g}"
     return estimate(words, (first, second), lambda one, other: one.left[..., edge] - other.left[..., edge], MORE)
 
 
