@@ -43,7 +43,7 @@ def survival(
     replace-one
     """
     question = question_of("SurvivalQuestion", observed, cells, split)
-    terms.answer(question, readings.view(output, grouped=question.by is not None), output)
+    terms.answer(question, readings.view(output, question.grid, grouped=question.by is not None), output)
 
 
 STATISTICS = columns.SummaryView, columns.SummariesView

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..curves import SurvivalModel
+    from ..data import Grid
 
 READ = "survival", "hazard", "numbers", "figure"
 """Readings of released survival curves that ``--show`` offers."""
@@ -46,8 +47,8 @@ class SurvivalReadings:
     weights: str = option("R,G", "Powers rho and gamma of Fleming and Harrington's weights of the test.", "0,0")
     theme: str = option("light|dark|print", "The colours of the figure.", "light")
 
-    def view(self, output: Output, *, grouped: bool) -> ResultView:
-        """View of what is to be shown."""
+    def view(self, output: Output, grid: Grid, *, grouped: bool) -> ResultView:
+        """View of what is to be shown of curves on this grid. Refused where a time lies beyond it."""
         show = chosen("show", self.show, {word: word for word in READ})
         rho, gamma = (*numbers("weights", self.weights), None)[:2]
         if rho is None or gamma is None or min(rho, gamma) < 0:
@@ -64,6 +65,12 @@ class SurvivalReadings:
         at = () if self.at is None else numbers("at", self.at)
         if show == "numbers" and until is None and not at:
             raise Misuse("show", "say which numbers: --until T, or --at T,T")
+        known = (("until", until), ("since", since), *(("at", time) for time in at))
+        for name, time in known:
+            if time is not None and not grid.edges[0] <= time <= grid.edges[-1]:
+                raise Misuse(name, f"a time on the grid is needed, from {grid.edges[0]:g} to {grid.edges[-1]:g}")
+        if since is not None and any(grid.nearest_edge(time) <= grid.nearest_edge(since) for time in at):
+            raise Misuse("since", "an earlier time than those of --at is needed")
         asked = {"until": until, "at": at, "since": since}
         return SurvivalReadingView(output.covering(), show=show, asked=asked, weights=(rho, gamma), theme=self.theme)
 
@@ -93,12 +100,15 @@ class SurvivalReadingView(ResultView):
         """Plot of the reading."""
         from ..display import headless_axes
 
-        level = {"level": self.sure.level, "population": self.sure.population}
+        level: dict[str, Any] = {"level": self.sure.level, "population": self.sure.population}
         if self.show != "figure":
             return drawn(self._read(curves), **level)
         from ..curves import survival_figure
 
-        return survival_figure(curves, theme=self.theme, weights=self.weights, ax=headless_axes((6.4, 4.6)), **level)
+        figure: Axes = survival_figure(
+            curves, theme=self.theme, weights=self.weights, ax=headless_axes((6.4, 4.6)), **level
+        )
+        return figure
 
     def _read(self, curves: Any) -> Any:
         from ..curves import ByCategory, CumulativeHazard, SurvivalNumbers

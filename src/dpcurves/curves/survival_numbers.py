@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, inf, isfinite
+from math import inf, isfinite
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..conversation import PrivacyStatement
 from ..display import numeral
 from ..display.canvas import covering
 from ..display.time_to_event import Group, draw_figure, draw_forest, draw_steps
-from ..inference.risk_tables import Curves, RiskTable, band_between, interval_between, log_hazard_ratio
+from ..inference.risk_tables import Curves, RiskTable, band_between, interval_between, log_hazard_ratio, ratio_of
 from ..inference.simulation import numbered_generator
 from ..inference.survival import FEWEST_AT_RISK, hazards_of
 from .by_category import ByCategory
@@ -287,12 +287,12 @@ def hazard_ratio(first: Survival, second: Survival) -> Estimate:
         tied = first.grid.values is not None
         low, high = (log_hazard_ratio(*tables, known, 0 if tied else order) for order in (-1, 1))
         lower, upper = interval_between(low, high, level)
-        return exp(lower), exp(upper)
+        return ratio_of(lower), ratio_of(upper)
 
     tied, known = first.grid.values is not None, first._known & second._known
     tables = [table_of(each._told, tied=tied) for each in (first, second)]
-    value = exp(float(log_hazard_ratio(tables[0], tables[1], known))) if known.any() else float("nan")
-    return Estimate("hazard ratio", value, ends, first.privacy, RATIO)
+    value = ratio_of(float(log_hazard_ratio(tables[0], tables[1], known))) if known.any() else 0.0
+    return Estimate("hazard ratio", value if 0 < value < inf else float("nan"), ends, first.privacy, RATIO)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -419,7 +419,7 @@ class SurvivalNumbers(Joined):
         """The privacy statement of the curves."""
         return next(iter(self.curves.values())).privacy
 
-    def log_rank(self, **weights: float) -> LogRankTest:
+    def log_rank(self, *, rho: float = 0.0, gamma: float = 0.0) -> LogRankTest:
         """The log-rank test of both groups; see `log_rank_test`.
 
         Raises:
@@ -428,7 +428,7 @@ class SurvivalNumbers(Joined):
         if len(self.curves) != 2:
             raise Refused("curves", "two groups are needed")
         one, other = self.curves.values()
-        return log_rank_test(one, other, **weights)
+        return log_rank_test(one, other, rho=rho, gamma=gamma)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Lower and upper ends of all `estimates`, in their order, each on its own: shape ``(estimates, 2)``.

@@ -185,7 +185,7 @@ def draw_figure(
         raise Refused("theme", f"one of {', '.join(THEMES)} is needed")
     look = THEMES[theme]
     axes = canvas(ax, SIZE)
-    axes.figure.set_facecolor(look.ground)  # type: ignore[union-attr]
+    axes.figure.set_facecolor(look.ground)
     axes.set_facecolor(look.ground)
     for number, group in enumerate(groups):
         color = look.colors[number % len(look.colors)]
