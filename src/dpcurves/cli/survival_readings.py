@@ -49,6 +49,8 @@ class SurvivalReadings:
 
     def view(self, output: Output, grid: Grid, *, grouped: bool) -> ResultView:
         """View of what is to be shown of curves on this grid. Refused where a time lies beyond it."""
+        import numpy as np
+
         show = chosen("show", self.show, {word: word for word in READ})
         rho, gamma = (*numbers("weights", self.weights), None)[:2]
         if rho is None or gamma is None or min(rho, gamma) < 0:
@@ -69,7 +71,7 @@ class SurvivalReadings:
         for name, time in known:
             if time is not None and not grid.edges[0] <= time <= grid.edges[-1]:
                 raise Misuse(name, f"a time on the grid is needed, from {grid.edges[0]:g} to {grid.edges[-1]:g}")
-        if since is not None and any(grid.nearest_edge(time) <= grid.nearest_edge(since) for time in at):
+        if since is not None and (grid.nearest_edge(np.array(at)) <= grid.nearest_edge(np.array([since]))).any():
             raise Misuse("since", "an earlier time than those of --at is needed")
         asked = {"until": until, "at": at, "since": since}
         return SurvivalReadingView(output.covering(), show=show, asked=asked, weights=(rho, gamma), theme=self.theme)

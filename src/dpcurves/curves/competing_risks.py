@@ -308,6 +308,14 @@ class CompetingRisksQuestion:
     Raises:
         ValueError: there are over 16,384 cells or 32 causes, or two labels are one.
         TypeError: a field is of another kind.
+
+    >>> import dpcurves as dp
+    >>> table = {"months": [3, 5, 9] * 900, "outcome": ["relapse", "death", "none"] * 900}
+    >>> question = dp.CompetingRisksQuestion("months", "outcome", dp.Values(range(13)), ("relapse", "death"), "none")
+    >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    ...     risks = session.ask(question, dp.PrivacyLoss.pure(1))
+    >>> abs(risks.incidence_at("relapse", 6).value - 1 / 3) < 0.05
+    True
     """
 
     time: str

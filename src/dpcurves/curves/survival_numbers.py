@@ -368,8 +368,8 @@ class CumulativeHazard(Covered):
 class SurvivalNumbers(Joined):
     """Numbers of survival curves at public times, and of two groups their differences: each with its own interval.
 
-    Of each curve the restricted mean up to `until`, and the share without an event before each time of `at`; of two
-    curves also their differences, numbers needed to treat, and the hazard ratio. All are readings of what was released.
+    Restricted means up to `until`, and shares without an event before each time of `at`, are of each curve;
+    differences, numbers needed to treat and the hazard ratio of two. All are readings of what was released.
 
     Attributes:
         curves: The survival curves by name.
