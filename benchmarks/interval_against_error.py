@@ -340,6 +340,45 @@ def survival(release: Release) -> Iterator[Told]:
         )
 
 
+def survival_numbers(release: Release) -> Iterator[Told]:
+    """Numbers of two groups that are one population, parted by chance: exact times on cells, and declared ones."""
+    values, grid = population(release.case.data)
+    values, draw = np.maximum(values, grid.lower), np.random.default_rng(7)
+    until = np.where(draw.random(SIZE) < 0.5, draw.permutation(values) * 1.4, np.inf)
+    if release.case.data in {"tied", "heaped"}:
+        until = np.floor(until)
+    time, event, group = np.minimum(values, until), (values <= until).astype(np.float64), np.arange(SIZE) % 2
+    drawn = release.draw.integers(SIZE, size=release.case.records)
+    for name, cells in (("", grid), (", declared values", declared(release.case.data))):
+        if cells is None:
+            continue
+        by = Categories("g", (0, 1))
+        arms = release.answer(
+            SurvivalQuestion("t", "e", cells, by=by), {"t": time[drawn], "e": event[drawn], "g": group[drawn]}
+        )
+        edges, equal = arms[0].x, cells.values is not None
+        known = cells.values if cells.values is not None else edges
+        until_, at = float(known[len(known) * 2 // 3]), float(known[len(known) // 3])
+        exact = []
+        for part in (drawn, np.arange(SIZE)):
+            own = [kaplan_meier(time[part[group[part] == each]], event[part[group[part] == each]]) for each in (0, 1)]
+            means = [restricted_mean_of(*each, until_) for each in own]
+            shares = [float(left_at(*each, np.array([at]), equal=equal)[0]) for each in own]
+            exact.append((means[0], means[0] - means[1], shares[0], shares[0] - shares[1]))
+        read = dp.restricted_mean(arms[0], until_), dp.restricted_mean_difference(arms[0], arms[1], until_)
+        read += dp.share_at(arms[0], at), dp.share_difference(arms[0], arms[1], at)
+        words = "restricted mean", "difference of means", "share at a time", "difference of shares"
+        for number, (word, found) in enumerate(zip(words, read, strict=True)):
+            truths = [each[number] for each in exact]
+            yield from release.intervals(f"survival: {word}{name}", found.value, found.interval, truths)
+
+
+def restricted_mean_of(known: FloatArray, share: FloatArray, until: float) -> float:
+    """The mean of the earlier of the time of an event and `until`."""
+    came = -np.diff(np.append(1.0, share))[known < until]
+    return float((came * known[known < until]).sum() + until * (1 - came.sum()))
+
+
 # Readings of a score and a label.
 
 
@@ -679,6 +718,7 @@ FAMILIES: Mapping[str, Callable[[Release], Iterator[Told]]] = {
     "distribution": distribution,
     "moments": moments,
     "survival": survival,
+    "survival-numbers": survival_numbers,
     "scores": scores,
     "score-curves": score_curves,
     "groups": groups,

@@ -23,7 +23,7 @@ import dpcurves as dp
 from dpcurves.conversation import Evidence, Release
 from dpcurves.curves.by_category import rows_of
 from dpcurves.curves.survival import Leaving
-from dpcurves.inference.survival import AtRisk, known_cells, log_rank
+from dpcurves.inference.survival import AtRisk, Stratum, known_cells, log_rank
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
@@ -76,7 +76,7 @@ def released(month: Whole, event: Whole, group: Whole, epsilon: str, seed: int) 
     noises = [_some(noise_of(plan.fingerprint, pair), chance) for pair in pairs]
     groups = tuple(Leaving.counted(each).at_risk for each in pairs)
     known = np.logical_and(*(known_cells(each, noise) for each, noise in zip(groups, noises, strict=True)))
-    return log_rank(groups, (noises[0], noises[1]), known, chance).pvalue
+    return log_rank([Stratum((groups[0], groups[1]), (noises[0], noises[1]), known)], chance).pvalue
 
 
 KEPT: dict[str, AtRisk] = {}

@@ -23,11 +23,11 @@ Each of these is one file of plain Python that runs as it stands, and a notebook
 the file, or comes with a package; nothing is downloaded. The noise of these pictures is seeded, as each of them says,
 so that a test can hold them against the pictures that are kept.
 """
-SECTIONS = {"Three notebooks, to be read": True, "One thing each": False}
+SECTIONS = {"Four notebooks, to be read": True, "One thing each": False}
 """Headings, and whether long notebooks stand below."""
 FIRST = (
-    "distribution_function", "quantiles", "histogram", "by_category", "mean", "survival", "roc_curve",
-    "calibration_curve", "residual_plot", "two_curves", "contingency", "heat_map",
+    "distribution_function", "quantiles", "histogram", "by_category", "mean", "survival", "survival_numbers",
+    "roc_curve", "calibration_curve", "residual_plot", "two_curves", "contingency", "heat_map",
 )  # fmt: skip
 """What newcomers look for; the others follow by name."""
 

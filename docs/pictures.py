@@ -98,6 +98,27 @@ def survival() -> Any:
     return dp.survival(TIMES, EVENTS, grid=dp.Grid(0, 100, cells=50), **seeded()).plot()
 
 
+def arms() -> Any:
+    """Ask for survival curves of two groups."""
+    columns = {"months": TIMES, "died": EVENTS, "state": np.array(STATES)[np.arange(len(TIMES)) % 2]}
+    columns["months"] = np.where(columns["state"] == STATES[0], columns["months"], columns["months"] * 1.25)
+    by = dp.Categories("state", tuple(STATES))
+    asked = dp.SurvivalQuestion("months", "died", dp.Grid(0, 100, cells=50), by=by)
+    loss = dp.PrivacyLoss.pure(1)
+    with dp.Session(columns, budget=loss, adjacency=dp.REPLACE_ONE, randomness=dp.Randomness.from_seed(4)) as session:
+        return session.ask(asked, loss)
+
+
+def survival_figure() -> Any:
+    """Draw survival curves of two groups as journals print them."""
+    return dp.survival_figure(arms())
+
+
+def survival_numbers() -> Any:
+    """Draw numbers of two survival curves as a forest plot."""
+    return dp.survival_numbers(arms(), until=80, at=(24, 60)).plot()
+
+
 def table() -> Any:
     """Draw counts of two columns with intervals."""
     rows, columns = np.array(OLD)[np.digitize(AGES, [35, 50])], np.array(STATES)[1 - LABELS]
@@ -120,7 +141,8 @@ NUMBERS: MappingProxyType[str, Callable[[], Any]] = MappingProxyType(
         "band": band, "quantiles": quantiles, "clamped": clamped, "histogram": histogram,
         "area_of_records": area_of_records, "area": area,
         "calibration": calibration, "groups": groups, "envelope": envelope, "bounds": bounds,
-        "precision": precision, "survival": survival, "table": table, "mean": mean,
+        "precision": precision, "survival": survival, "survival_figure": survival_figure,
+        "survival_numbers": survival_numbers, "table": table, "mean": mean,
     }
 )  # fmt: skip
 

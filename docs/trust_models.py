@@ -28,7 +28,8 @@ GIVEN: dict[str, Any] = {
     "column": "x", "label": "y", "score": "x", "grid": dp.Grid(0, 1, cells=64), "at": (0.5,), "pieces": 4,
     "unit": 0.25, "coverage": "0.9", "predicted": "x", "residual": "r", "unit_predicted": 0.25, "unit_residual": 0.25,
     "model": dp.PUBLIC_MODEL, "lower": 0, "upper": 1, "across": dp.BoundsQuestion("x", 0.25, "0.9"), "upwards": ERRORS,
-    "time": "x", "event": "y", "x": "x", "y": "r",
+    "time": "x", "event": "y", "entry": "r", "last": "r", "first": "x", "causes": (1, 2),
+    "times": dp.Grid(0, 1, cells=4), "x": "x", "y": "r",
     "rows": dp.Categories("y", (0, 1)), "columns": dp.Categories("x", (1, 2)),
     "x_grid": dp.Grid(0, 1, cells=8), "y_grid": dp.Grid(0, 1, cells=8),
 }  # fmt: skip

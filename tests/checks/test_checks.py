@@ -27,7 +27,8 @@ BY_NAME: dict[str, Any] = {
     "x_grid": GRID, "y_grid": dp.Grid(-3, 3, cells=8), "y": "z",
     "x": "x",
     "across": dp.BoundsQuestion("x", 1, 0.9), "upwards": dp.BoundsQuestion("z", 1, 0.9),
-    "time": "x", "event": "y", "outcome": dp.Categories("y", (0, 1)), "coefficient": "x",
+    "time": "x", "event": "y", "entry": "z", "last": "z", "first": "x", "causes": (1,), "times": dp.Grid(0, 1, cells=2),
+    "outcome": dp.Categories("y", (0, 1)), "coefficient": "x",
     "lower": 0, "upper": 1, "rows": dp.Categories("y", (0, 1)), "columns": dp.Categories("x by y", (1, 2, 3)),
 }  # fmt: skip
 """What a field of this name is given, where it has no default."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from by_hand import answer, both
+from by_hand import answer, answer_of_two_servers, both
 from test_survival import HUGE
 
 import dpcurves as dp
@@ -127,3 +127,11 @@ def test_a_picture_has_a_curve_for_each_cause_and_a_frame_a_row_for_each_edge() 
 def test_what_is_no_question_is_refused(fields: Any, line: str) -> None:
     with pytest.raises(ValueError, match=f"^{line}"):
         dp.CompetingRisksQuestion(*fields)
+
+
+def test_two_servers_answer_it_from_shared_counts() -> None:
+    given = columns(600, 5)
+    found = answer_of_two_servers(QUESTION, given, HUGE, 600, seed=1)
+    times, incidence, _ = textbook(np.floor(given["t"][given["g"] == 0]), given["e"][given["g"] == 0])
+    assert found[0].incidence_at("died", 12).value == pytest.approx(at(times, incidence["died"], 12), abs=0.03)
+    assert found[0].privacy.trust != answer(QUESTION, given, HUGE, both(600)[1], seed=1)[0].privacy.trust

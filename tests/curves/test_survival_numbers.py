@@ -104,8 +104,7 @@ def test_at_a_huge_epsilon_tests_with_strata_and_weights_are_those_of_the_textbo
     arms = [answer(QUESTION, given, HUGE, both(500)[1], seed=1) for given in strata]
     for rho, gamma in ((0, 0), (1, 0), (0, 1), (0.5, 0.5)):
         excess, variance = np.sum([weighted(given, rho, gamma) for given in strata], axis=0)
-        weights = {"rho": rho, "gamma": gamma}
-        found = dp.log_rank_test([each[0] for each in arms], [each[1] for each in arms], **weights)
+        found = dp.log_rank_test([each[0] for each in arms], [each[1] for each in arms], rho=rho, gamma=gamma)
         assert found.statistic == pytest.approx(excess**2 / variance, abs=1e-9)
         exact = float(chi2.sf(found.statistic, 1))
         assert found.pvalue == pytest.approx(exact, abs=0.006 + 4 * sqrt(exact * (1 - exact) / 5000))

@@ -12,7 +12,7 @@ from .ask_file import Terms, asks, question_of
 from .options import Command
 from .output import BinnedResidualsView, HosmerLemeshowView, Output, ResultView, RocView
 from .studies import study
-from .survival_readings import SurvivalReadings
+from .survival_readings import TIME_COMMANDS, SurvivalReadings
 
 
 def scores(
@@ -37,14 +37,13 @@ def survival(
 ) -> None:  # fmt: skip
     """The time until an event, with censored records.
 
-    Numbers at times, cumulative hazards and a figure for papers are read from the same release: --show says which, and
-    others are free under the same --request-id.
+    Numbers at times, cumulative hazards and a figure for papers are read from the same release: --show says which.
 
     Example: dpcurves survival patients.csv --time months --event died --grid 0:60:60 --epsilon 1 --adjacency
     replace-one
     """
     question = question_of("SurvivalQuestion", observed, cells, split)
-    terms.answer(question, readings.view(output, grouped=question.by is not None), output)
+    terms.answer(question, readings.view(output, question.grid, grouped=question.by is not None), output)
 
 
 STATISTICS = columns.SummaryView, columns.SummariesView
@@ -101,6 +100,7 @@ COMMANDS = (
         example="flights.csv --rows carrier --row-categories UA,AA --columns late --column-categories 0,1",
     ),
     survival,
+    *TIME_COMMANDS,
     asks(
         "bounds", columns.bounds_question, [columns.Sizes, of.COVERAGE], [columns.BoundsView],
         title="Bounds of the values of a column, or of two columns: symmetric intervals or a rectangle around zero.",

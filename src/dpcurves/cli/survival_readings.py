@@ -6,14 +6,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .ask_file import survival_compared
-from .columns import SurvivalsView, SurvivalView
-from .options import chosen, numbers, one_number, option, perhaps
+from .ask_file import asks, survival_compared
+from .columns import Observed, SurvivalsView, SurvivalView
+from .options import (
+    Asked,
+    CellOptions,
+    Split,
+    categories,
+    chosen,
+    grid_of,
+    numbers,
+    one_label,
+    one_number,
+    option,
+    perhaps,
+    scores_of,
+    several,
+)
 from .output import Output, ResultView, Shown, drawn
 from .terminal import Misuse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from ..curves import SurvivalModel
+    from ..data import Grid
 
 READ = "survival", "hazard", "numbers", "figure"
 """Readings of released survival curves that ``--show`` offers."""
@@ -30,8 +47,10 @@ class SurvivalReadings:
     weights: str = option("R,G", "Powers rho and gamma of Fleming and Harrington's weights of the test.", "0,0")
     theme: str = option("light|dark|print", "The colours of the figure.", "light")
 
-    def view(self, output: Output, *, grouped: bool) -> ResultView:
-        """View of what is to be shown."""
+    def view(self, output: Output, grid: Grid, *, grouped: bool) -> ResultView:
+        """View of what is to be shown of curves on this grid. Refused where a time lies beyond it."""
+        import numpy as np
+
         show = chosen("show", self.show, {word: word for word in READ})
         rho, gamma = (*numbers("weights", self.weights), None)[:2]
         if rho is None or gamma is None or min(rho, gamma) < 0:
@@ -48,6 +67,12 @@ class SurvivalReadings:
         at = () if self.at is None else numbers("at", self.at)
         if show == "numbers" and until is None and not at:
             raise Misuse("show", "say which numbers: --until T, or --at T,T")
+        known = (("until", until), ("since", since), *(("at", time) for time in at))
+        for name, time in known:
+            if time is not None and not grid.edges[0] <= time <= grid.edges[-1]:
+                raise Misuse(name, f"a time on the grid is needed, from {grid.edges[0]:g} to {grid.edges[-1]:g}")
+        if since is not None and (grid.nearest_edge(np.array(at)) <= grid.nearest_edge(np.array([since]))).any():
+            raise Misuse("since", "an earlier time than those of --at is needed")
         asked = {"until": until, "at": at, "since": since}
         return SurvivalReadingView(output.covering(), show=show, asked=asked, weights=(rho, gamma), theme=self.theme)
 
@@ -77,12 +102,15 @@ class SurvivalReadingView(ResultView):
         """Plot of the reading."""
         from ..display import headless_axes
 
-        level = {"level": self.sure.level, "population": self.sure.population}
+        level: dict[str, Any] = {"level": self.sure.level, "population": self.sure.population}
         if self.show != "figure":
             return drawn(self._read(curves), **level)
         from ..curves import survival_figure
 
-        return survival_figure(curves, theme=self.theme, weights=self.weights, ax=headless_axes((6.4, 4.6)), **level)
+        figure: Axes = survival_figure(
+            curves, theme=self.theme, weights=self.weights, ax=headless_axes((6.4, 4.6)), **level
+        )
+        return figure
 
     def _read(self, curves: Any) -> Any:
         from ..curves import ByCategory, CumulativeHazard, SurvivalNumbers
@@ -94,3 +122,113 @@ class SurvivalReadingView(ResultView):
         if not hasattr(curves, "parts"):
             return CumulativeHazard(curves)
         return ByCategory(curves.columns, {name: CumulativeHazard(each) for name, each in curves.items()})
+
+
+# Questions with more than one time, or more than one kind of event.
+
+
+@dataclass(frozen=True)
+class Causes(Asked):
+    """Options for the time and the kind of the first event."""
+
+    time: str = option("NAME", "A column of times: of the first event, or of the end of observation without one.")
+    event: str = option("NAME", "A column that says which event it was.")
+    causes: str = option("A,B,C", "Its values for events, declared in public; other values count as missing.")
+    censored: str = option("LABEL", "Its value where there was none.", "0", one_label)
+    measured_in: str = option("UNIT", "The unit of measurement, for the picture.", "")
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        return {**super().told(usual), "causes": categories("causes", self.causes)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entered(Observed):
+    """Options for the columns of entries, of exits and of event indicators."""
+
+    entry: str = option("NAME", "A column of times from which on records are observed, on the axis of --time.")
+
+
+@dataclass(frozen=True)
+class Looks(Asked):
+    """Options for the columns of both looks between which an event lies."""
+
+    last: str = option("NAME", "A column of times: the last look without the event.")
+    first: str = option("NAME", "A column of times: the first look with the event; inf where there was none.")
+    measured_in: str = option("UNIT", "The unit of measurement, for the picture.", "")
+
+
+@dataclass(frozen=True)
+class Foretold(Asked):
+    """Options for a score that foretells an event before a horizon."""
+
+    score: str = option(
+        "NAME",
+        "A column of predicted chances of an event before the horizon; or @FILE, a model in JSON.",
+        read=scores_of,
+    )
+    time: str = option("NAME", "A column of times: of the event, or of the end of observation without one.")
+    event: str = option("NAME", "A column that says whether the event was observed.")
+    times: str = option(
+        "L:U:N", "Public cells of time, from the beginning to the horizon; a few are enough.", read=grid_of
+    )
+    scores: str = option("L:U:N", "Public cells of scores.", "0:1:50", grid_of)
+    groups: str = option("N", "How many groups of similar scores are told apart, at most.", "10", several)
+    came: str = option("LABEL", "The value of --event where it was observed.", "1", one_label)
+    censored: str | None = perhaps("LABEL", "Its value where not; not needed where the other is 1 or 0.", one_label)
+    model: str = option("TEXT", "What pictures and JSON say about the model.", "the model is taken as public")
+
+
+class GroupedView(ResultView):
+    """View of the results of several categories, each as it is shown on its own."""
+
+    def tables(self, curves: Any) -> list[Shown]:
+        """Tables of all categories, with the name of each in the headline."""
+        found = [
+            (curves.named(name), shown) for name, each in curves.items() for shown in ResultView.tables(self, each)
+        ]
+        return [shown._replace(headline=f"{name}: {shown.headline}") for name, shown in found]
+
+
+class ModelView(ResultView):
+    """View of a survival model: area and Brier score with their intervals, and observed shares by group."""
+
+    def tables(self, model: SurvivalModel) -> list[Shown]:
+        """Groups, below the numbers."""
+        from ..display import numeral, span
+
+        lines = []
+        for number in (model.auc, model.brier):
+            for name, population in self.whom(model.privacy).items():
+                ends = span(*number.interval(self.sure.level, population=population))
+                lines.append(f"{number.words} {numeral(number.value)}, {self.sure.level:.0%} interval {name}: {ends}")
+        (shown,) = super().tables(model)
+        return [shown._replace(headline="\n".join([*lines, shown.headline]))]
+
+
+VIEWS = [ResultView, GroupedView]
+TIME_COMMANDS = (
+    asks(
+        "incidence", "CompetingRisksQuestion", [Causes, CellOptions, Split], VIEWS,
+        title="Competing risks: the time until the first of several kinds of event, with censored records.",
+        example="patients.csv --time months --event outcome --causes relapse,death --grid 0:60:60",
+        more="Cumulative incidence (Aalen and Johansen) and cumulative hazard of each cause.",
+    ),
+    asks(
+        "delayed-entry", "DelayedEntryQuestion", [Entered, CellOptions, Split], [SurvivalView, SurvivalsView],
+        title="The time until an event, of records that come under observation later (left truncation).",
+        example="people.csv --entry age_in --time age_out --event died --grid 60:90:30",
+        more="The grid begins where enough have entered; the curve is of those that have had no event by then.",
+    ),
+    asks(
+        "between-looks", "IntervalCensoredQuestion", [Looks, CellOptions, Split], VIEWS,
+        title="The time until an event that is only known to lie between two looks (interval censoring).",
+        example="visits.csv --last seen_without --first seen_with --grid 0:24:12",
+        more="Turnbull's estimate, from counts of pairs of cells.",
+    ),
+    asks(
+        "survival-model", "SurvivalModelQuestion", [Foretold, Split], [ModelView, GroupedView],
+        title="A model of survival at a horizon: calibration, time-dependent area and Brier score.",
+        example="scored.csv --score risk --time months --event died --times 0:24:12",
+        more="Records that are censored before the horizon are made up for by inverse censoring weights.",
+    ),
+)  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import exp, inf
+from math import inf
 from typing import Any, Unpack
 
 import numpy as np
@@ -19,7 +19,7 @@ from ..data.axis import Category
 from ..display import numeral
 from ..display.time_to_event import draw_steps
 from ..inference import public_generator
-from ..inference.risk_tables import Curves, RiskTable, band_between, interval_between, log_hazard_ratio
+from ..inference.risk_tables import Curves, RiskTable, band_between, interval_between, log_hazard_ratio, ratio_of
 from ..inference.simulation import draws_for, noise_of, numbered_generator
 from ..inference.survival import FEWEST_AT_RISK, AtRisk, at_risk, censored_inside, known_cells
 from ..summaries.two_classes import non_decreasing
@@ -176,13 +176,14 @@ class CompetingRisks(Covered):
             if not known.any():
                 return 0.0, inf
             tables, tied = [of(each.table.taken(draws)) for each in drawn], self.grid.values is not None
-            low, high = (log_hazard_ratio(*tables, known, 0 if tied else order) for order in (-1, 1))
+            low, high = (log_hazard_ratio(tables[0], tables[1], known, 0 if tied else order) for order in (-1, 1))
             lower, upper = interval_between(low, high, level)
-            return exp(lower), exp(upper)
+            return ratio_of(lower), ratio_of(upper)
 
         known = self._known & other._known
-        value = exp(float(log_hazard_ratio(of(self._told), of(other._told), known))) if known.any() else float("nan")
-        return Estimate(f"hazard ratio of {cause}", value, ends, self.privacy, RATIO)
+        value = ratio_of(float(log_hazard_ratio(of(self._told), of(other._told), known))) if known.any() else 0.0
+        found = value if 0 < value < inf else float("nan")
+        return Estimate(f"hazard ratio of {cause}", found, ends, self.privacy, RATIO)
 
     def _row(self, cause: Category) -> int:
         if cause not in self.causes:
@@ -307,6 +308,14 @@ class CompetingRisksQuestion:
     Raises:
         ValueError: there are over 16,384 cells or 32 causes, or two labels are one.
         TypeError: a field is of another kind.
+
+    >>> import dpcurves as dp
+    >>> table = {"months": [3, 5, 9] * 900, "outcome": ["relapse", "death", "none"] * 900}
+    >>> question = dp.CompetingRisksQuestion("months", "outcome", dp.Values(range(13)), ("relapse", "death"), "none")
+    >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    ...     risks = session.ask(question, dp.PrivacyLoss.pure(1))
+    >>> abs(risks.incidence_at("relapse", 6).value - 1 / 3) < 0.05
+    True
     """
 
     time: str

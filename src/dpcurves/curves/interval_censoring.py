@@ -137,6 +137,14 @@ class IntervalCensoredQuestion:
     Raises:
         ValueError: there are over 64 cells, or both looks are one column.
         TypeError: a field is of another kind.
+
+    >>> import dpcurves as dp
+    >>> table = {"without": [2, 0] * 900, "with": [4, 3] * 900}
+    >>> question = dp.IntervalCensoredQuestion("without", "with", dp.Values(range(1, 6)))
+    >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    ...     curve = session.ask(question, dp.PrivacyLoss.pure(1))
+    >>> bool(curve.y[5] < 0.1)
+    True
     """
 
     last: str

@@ -502,7 +502,8 @@ def log_rank_test(
         pairs = [(both[0].at_risk, both[1].at_risk) for both in (groups, noises)]
         strata.append(Stratum(pairs[0], pairs[1], known, entering=one.RELEASES > Survival.RELEASES))
     draws = min(len(each.noises[0].events) for each in strata)
-    cut = [each._replace(noises=tuple(noise.taken(slice(draws)) for noise in each.noises)) for each in strata]
+    first_draws = [(each.noises[0].taken(slice(draws)), each.noises[1].taken(slice(draws))) for each in strata]
+    cut = [each._replace(noises=noises) for each, noises in zip(strata, first_draws, strict=True)]
     found = log_rank(cut, random, rho, gamma)
     test = LogRankTest(found.statistic, found.pvalue, tuple(notes))
     warn_of(test)

@@ -38,8 +38,8 @@ def leaving_of(censored: FloatArray, events: FloatArray, entered: FloatArray) ->
 class DelayedEntry(Survival):
     """The share without an event before each edge of the grid, of records that had none where it begins.
 
-    As Kaplan and Meier estimate it where records come under observation later (left truncation): at risk are those that
-    entered in a cell or before and have not left. In a cell entries are taken to come first, then events, then
+    It is Kaplan and Meier's estimate where records come under observation later (left truncation): at risk are those
+    that entered in a cell or before and have not left. In a cell entries are taken to come first, then events, then
     censoring; bands and intervals hold in whatever order they came. Let the grid begin where enough have entered.
 
     Attributes:
@@ -85,6 +85,14 @@ class DelayedEntryQuestion:
     Raises:
         ValueError: there are over 16,384 cells, the labels cannot be told apart, or both times are one column.
         TypeError: a field is of another kind.
+
+    >>> import dpcurves as dp
+    >>> table = {"joined": [50, 65] * 900, "age": [70, 75] * 900, "died": [1, 0] * 900}
+    >>> question = dp.DelayedEntryQuestion("joined", "age", "died", dp.Values(range(60, 81)))
+    >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    ...     curve = session.ask(question, dp.PrivacyLoss.pure(1))
+    >>> bool(abs(curve.y[-1] - 0.5) < 0.2)
+    True
     """
 
     entry: str

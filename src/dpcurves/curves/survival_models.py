@@ -71,14 +71,15 @@ class SurvivalModel(Covered):
 
     @property
     def horizon(self) -> float:
-        """The end of the cells of time."""
-        return self.times.upper
+        """The end of the cells of time; the last of declared values."""
+        values = self.times.values
+        return self.times.upper if values is None else float(values[-1])
 
     @cached_property
     def auc(self) -> Estimate:
         """The time-dependent area under the ROC curve: cases are events before the horizon, controls records past it.
 
-        As ``sksurv.metrics.cumulative_dynamic_auc``. Its interval holds for scores in any order inside cells.
+        It equals ``sksurv.metrics.cumulative_dynamic_auc``. Its interval holds for scores in any order inside cells.
         """
 
         def left_open(found: AtHorizon) -> FloatArray:
@@ -242,6 +243,14 @@ class SurvivalModelQuestion:
     Raises:
         ValueError: there are over 16,384 counts, or `watched` does not fall from at most 1 to above 0.
         TypeError: a field is of another kind.
+
+    >>> import dpcurves as dp
+    >>> table = {"risk": [0.2, 0.8] * 900, "months": [30, 9] * 900, "died": [0, 1] * 900}
+    >>> question = dp.SurvivalModelQuestion("risk", "months", "died", dp.Grid(0, 24, cells=4), groups=2)
+    >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    ...     judged = session.ask(question, dp.PrivacyLoss.pure(1))
+    >>> judged.auc.value > 0.8
+    True
     """
 
     score: str | Predictor

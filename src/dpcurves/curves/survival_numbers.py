@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, inf, isfinite
+from math import inf, isfinite
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..conversation import PrivacyStatement
 from ..display import numeral
 from ..display.canvas import covering
 from ..display.time_to_event import Group, draw_figure, draw_forest, draw_steps
-from ..inference.risk_tables import Curves, RiskTable, band_between, interval_between, log_hazard_ratio
+from ..inference.risk_tables import Curves, RiskTable, band_between, interval_between, log_hazard_ratio, ratio_of
 from ..inference.simulation import numbered_generator
 from ..inference.survival import FEWEST_AT_RISK, hazards_of
 from .by_category import ByCategory
@@ -231,7 +231,7 @@ def restricted_mean_difference(first: Survival, second: Survival, until: float) 
     def read(one: Curves, other: Curves) -> FloatArray:
         return one.restricted_mean(time, edge) - other.restricted_mean(time, edge)
 
-    return estimate(f"difference of restricted means up to {time:g}", (first, second), read, LATER)
+    return estimate(f"difference of means up to {time:g}", (first, second), read, LATER)
 
 
 def share_difference(first: Survival, second: Survival, time: float) -> Estimate:
@@ -242,7 +242,7 @@ def share_difference(first: Survival, second: Survival, time: float) -> Estimate
     """
     _both(first, second)
     edge, at = edge_of(first, "time", time)
-    words = f"difference of shares without an event at {at:g}"
+    words = f"difference of shares at {at:g}"
     return estimate(words, (first, second), lambda one, other: one.left[..., edge] - other.left[..., edge], MORE)
 
 
@@ -287,12 +287,12 @@ def hazard_ratio(first: Survival, second: Survival) -> Estimate:
         tied = first.grid.values is not None
         low, high = (log_hazard_ratio(*tables, known, 0 if tied else order) for order in (-1, 1))
         lower, upper = interval_between(low, high, level)
-        return exp(lower), exp(upper)
+        return ratio_of(lower), ratio_of(upper)
 
     tied, known = first.grid.values is not None, first._known & second._known
     tables = [table_of(each._told, tied=tied) for each in (first, second)]
-    value = exp(float(log_hazard_ratio(tables[0], tables[1], known))) if known.any() else float("nan")
-    return Estimate("hazard ratio", value, ends, first.privacy, RATIO)
+    value = ratio_of(float(log_hazard_ratio(tables[0], tables[1], known))) if known.any() else 0.0
+    return Estimate("hazard ratio", value if 0 < value < inf else float("nan"), ends, first.privacy, RATIO)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -368,8 +368,8 @@ class CumulativeHazard(Covered):
 class SurvivalNumbers(Joined):
     """Numbers of survival curves at public times, and of two groups their differences: each with its own interval.
 
-    Of each curve the restricted mean up to `until`, and the share without an event before each time of `at`; of two
-    curves also their differences, numbers needed to treat, and the hazard ratio. All are readings of what was released.
+    Restricted means up to `until`, and shares without an event before each time of `at`, are of each curve;
+    differences, numbers needed to treat and the hazard ratio of two. All are readings of what was released.
 
     Attributes:
         curves: The survival curves by name.
@@ -419,7 +419,7 @@ class SurvivalNumbers(Joined):
         """The privacy statement of the curves."""
         return next(iter(self.curves.values())).privacy
 
-    def log_rank(self, **weights: float) -> LogRankTest:
+    def log_rank(self, *, rho: float = 0.0, gamma: float = 0.0) -> LogRankTest:
         """The log-rank test of both groups; see `log_rank_test`.
 
         Raises:
@@ -428,7 +428,7 @@ class SurvivalNumbers(Joined):
         if len(self.curves) != 2:
             raise Refused("curves", "two groups are needed")
         one, other = self.curves.values()
-        return log_rank_test(one, other, **weights)
+        return log_rank_test(one, other, rho=rho, gamma=gamma)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Lower and upper ends of all `estimates`, in their order, each on its own: shape ``(estimates, 2)``.

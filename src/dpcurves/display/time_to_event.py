@@ -127,10 +127,10 @@ def _panel(
 
 
 class Theme(NamedTuple):
-    """Colours of a figure: the paper, what is written, and one for each group."""
+    """Colours of a figure: the ground, what is written, and one for each group."""
 
-    paper: str
-    ink: str
+    ground: str
+    letters: str
     grey: str
     colors: tuple[str, ...]
     shade: float
@@ -185,8 +185,8 @@ def draw_figure(
         raise Refused("theme", f"one of {', '.join(THEMES)} is needed")
     look = THEMES[theme]
     axes = canvas(ax, SIZE)
-    axes.figure.set_facecolor(look.paper)  # type: ignore[union-attr]
-    axes.set_facecolor(look.paper)
+    axes.figure.set_facecolor(look.ground)
+    axes.set_facecolor(look.ground)
     for number, group in enumerate(groups):
         color = look.colors[number % len(look.colors)]
         dash = DASHES[number % len(DASHES)] if theme == "print" else "-"
@@ -194,16 +194,16 @@ def draw_figure(
             axes.fill_between(x, *group.band, step="post", color=color, alpha=look.shade, linewidth=0)
         axes.step(x, group.y, where="post", color=color, linestyle=dash, linewidth=1.6, label=lettering(group.name))
     axes.set(ylim=(0, 1.02), xlim=(float(x[0]), float(x[-1])))
-    axes.set_xlabel(lettering(label), color=look.ink, parse_math=False)
-    axes.set_ylabel(upwards, color=look.ink)
+    axes.set_xlabel(lettering(label), color=look.letters, parse_math=False)
+    axes.set_ylabel(upwards, color=look.letters)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["bottom", "left"]].set_color(look.ink)
-    axes.tick_params(colors=look.ink)
-    legend = axes.legend(loc="best", frameon=False, labelcolor=look.ink, fontsize=9)
+    axes.spines[["bottom", "left"]].set_color(look.letters)
+    axes.tick_params(colors=look.letters)
+    legend = axes.legend(loc="best", frameon=False, labelcolor=look.letters, fontsize=9)
     for text in legend.get_texts():
         text.set_parse_math(False)
     if test:
-        axes.text(0.02, 0.04, test, transform=axes.transAxes, fontsize=9, color=look.ink, parse_math=False)
+        axes.text(0.02, 0.04, test, transform=axes.transAxes, fontsize=9, color=look.letters, parse_math=False)
     _below(axes, groups, look, [covers, *footer(privacy).splitlines()])
     return axes
 
@@ -218,7 +218,7 @@ def _below(axes: Axes, groups: Sequence[Group], look: Theme, lines: Sequence[str
     risks = [(number, group, group.at_risk) for number, group in enumerate(groups) if group.at_risk is not None]
     down = -32.0
     if risks:
-        _write(axes, 0.0, down - 4, "Number at risk (± its 95% interval)", look.ink, weight="bold", ha="left")
+        _write(axes, 0.0, down - 4, "Number at risk (± its 95% interval)", look.letters, weight="bold", ha="left")
         down -= 4
     for number, group, risk in risks:
         down -= LINE
@@ -229,7 +229,7 @@ def _below(axes: Axes, groups: Sequence[Group], look: Theme, lines: Sequence[str
             words = numeral(round(max(float(risk.records[cell]), 0.0)))
             words += "" if risk.error is None else f" ±{numeral(np.ceil(risk.error[cell]))}"
             place = (time - risk.edges[0]) / (risk.edges[-1] - risk.edges[0])
-            _write(axes, float(place), down, words, look.ink, ha="left" if place < 0.02 else "center")
+            _write(axes, float(place), down, words, look.letters, ha="left" if place < 0.02 else "center")
     down -= 1.4 * LINE if risks else 0.2 * LINE
     for line in [part for each in lines if each for part in wrap(each, MOST_LETTERS)]:
         _write(axes, 0.0, down, line, look.grey, size=7.0, ha="left")

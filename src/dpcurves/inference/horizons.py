@@ -54,13 +54,14 @@ class AtHorizon(NamedTuple):
         """
         below = np.cumsum(self.past, axis=-1) - self.past / 2
         whole = self.events.sum(axis=-1) * self.past.sum(axis=-1)
-        return np.divide((self.events * below).sum(axis=-1), whole, out=np.full_like(whole, 0.5), where=whole > 0)
+        won = (self.events * below).sum(axis=-1)
+        return np.asarray(np.divide(won, whole, out=np.full_like(whole, 0.5), where=whole > 0))
 
     def tied(self) -> FloatArray:
         """Half of the share of such pairs with one score: by so much the order inside cells may move the area."""
         whole = self.events.sum(axis=-1) * self.past.sum(axis=-1)
         both = (self.events * self.past).clip(0, None).sum(axis=-1) / 2
-        return np.divide(both, whole, out=np.full_like(whole, 0.5), where=whole > 0)
+        return np.asarray(np.divide(both, whole, out=np.full_like(whole, 0.5), where=whole > 0))
 
     def squared_error(self, scores: FloatArray) -> FloatArray:
         """The Brier score at the horizon (Graf and others 1999), of these probabilities of an event: (...)."""
@@ -71,4 +72,4 @@ class AtHorizon(NamedTuple):
         """The share with an event before the horizon in each group of scores: (..., groups); NaN of nobody."""
         events, past = (np.add.reduceat(each, starts, axis=-1) for each in (self.events, self.past))
         whole = events + past
-        return np.divide(events, whole, out=np.full_like(whole, np.nan), where=whole > LEAST_RECORDS)
+        return np.asarray(np.divide(events, whole, out=np.full_like(whole, np.nan), where=whole > LEAST_RECORDS))

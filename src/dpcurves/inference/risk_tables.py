@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import exp, inf
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from .bands import Band, level_of_an_end, simultaneous_errors, upper_quantile
 LEAST_AT_RISK = 1.0
 LEAST_SPREAD = 1e-12
 MOST_HAZARD = 1 - 1e-6
-MOST_LOG_RATIO, HALVINGS = 8.0, 40
+MOST_LOG_RATIO, EDGE, HALVINGS = 8.0, 0.01, 40
 """Log hazard ratios that are searched, by halving."""
 
 
@@ -190,6 +191,17 @@ def log_hazard_ratio(first: RiskTable, second: RiskTable, known: BoolArray, orde
         more = died.sum(axis=-1) > _expected(first, second, known, order, np.exp(middle)[..., None])
         least, most = np.where(more, middle, least), np.where(more, most, middle)
     return np.asarray((least + most) / 2)
+
+
+def ratio_of(log: float) -> float:
+    """The ratio of a logarithm; 0 or infinite at the ends of what is searched, where no root was found.
+
+    >>> ratio_of(0.0), ratio_of(-8.0), ratio_of(8.0)
+    (1.0, 0.0, inf)
+    """
+    if abs(log) > MOST_LOG_RATIO - EDGE:
+        return 0.0 if log < 0 else inf
+    return exp(log)
 
 
 def _expected(first: RiskTable, second: RiskTable, known: BoolArray, order: int, ratio: FloatArray) -> FloatArray:

@@ -236,7 +236,7 @@ class Excess(NamedTuple):
     variance: FloatArray
 
 
-def excess(first: AtRisk, second: AtRisk, weight: FloatArray | float = 1.0) -> Excess:
+def excess(first: AtRisk, second: AtRisk, *, weight: FloatArray | float = 1.0) -> Excess:
     """The events of the first group beyond those expected if both survive alike (Mantel 1966), from (..., cells).
 
     The variance is that of a hypergeometric law, cell by cell. Numbers below zero are taken as zero. Cells may have
@@ -301,8 +301,8 @@ def log_rank(
             continue
         first, second = (group.taken(each.known) for group in each.groups)
         moved, weight = [noise.taken((..., each.known)) for noise in each.noises], each.weight(rho, gamma)
-        own = excess(first, second, weight)
-        scattered = excess(*map(AtRisk.plus, (first, second), moved), weight)
+        own = excess(first, second, weight=weight)
+        scattered = excess(first.plus(moved[0]), second.plus(moved[1]), weight=weight)
         if each.entering:
             chance = np.sqrt(own.variance) * generator.standard_normal(len(moved[0].events))
             alike = Excess(scattered.events - own.events + chance, scattered.variance)
@@ -353,8 +353,8 @@ def _alike(
     groups: tuple[AtRisk, AtRisk], noises: list[AtRisk], weight: FloatArray | float, generator: np.random.Generator
 ) -> Excess:
     hazard = _hazard(groups[0].plus(groups[1]))
-    drawn = [_drawn(each, hazard, len(noises[0].events), generator) for each in groups]
-    return excess(*map(AtRisk.plus, drawn, noises), weight)
+    first, second = (_drawn(each, hazard, len(noises[0].events), generator) for each in groups)
+    return excess(first.plus(noises[0]), second.plus(noises[1]), weight=weight)
 
 
 def _drawn(group: AtRisk, hazard: FloatArray, draws: int, generator: np.random.Generator) -> AtRisk:

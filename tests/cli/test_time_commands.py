@@ -1,0 +1,77 @@
+"""Times until an event on the terminal: readings of survival curves, and questions with more than one time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from dpcurves.curves.result import curve_from_json
+
+Run = Callable[..., Result]
+
+ONE = ("--epsilon", "1", "--adjacency", "replace-one")
+OBSERVED = ("--time", "delay", "--event", "late", "--grid=-100:300:8")
+GROUPS = ("--by", "carrier=UA,AA")
+
+
+def test_readings_of_released_curves_are_shown_and_drawn(run: Run, parquet: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "numbers.svg"
+    asked = ("survival", parquet, *OBSERVED, *GROUPS, *ONE)
+    numbers = run(*asked, "--show", "numbers", "--until", 200, "--at", "0,100", "--plot", picture).stdout
+    assert all(words in numbers for words in ("log-rank, ", "restricted mean", "number needed", "hazard ratio"))
+    assert "<svg" in picture.read_text()
+    hazards = run(*asked, "--show", "hazard").stdout
+    assert hazards.count("95% band for these records") == 2
+    figure = run(*asked, "--show", "figure", "--weights", "0,1", "--theme", "print", "--plot", tmp_path / "figure.svg")
+    assert "Fleming-Harrington (0, 1), " in figure.stdout
+    assert "test: p " in (tmp_path / "figure.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        (("incidence", "--time", "delay", "--event", "carrier", "--causes", "UA,AA", "--censored", "DL",
+          "--grid=-100:300:8"), "competing-risks", "incidence"),
+        (("delayed-entry", "--entry", "score", "--time", "delay", "--event", "late", "--grid", "0:300:6"),
+         "delayed-entry", "median"),
+        (("between-looks", "--last", "score", "--first", "delay", "--grid", "0:300:6"), "interval-censored", "band"),
+        (("survival-model", "--score", "score", "--time", "delay", "--event", "late", "--times", "0:100:4"),
+         "survival-model", "AUC at 100"),
+    ],
+)  # fmt: skip
+def test_each_question_is_answered_written_and_drawn(
+    run: Run, parquet: Path, tmp_path: Path, case: tuple[tuple[str, ...], str, str]
+) -> None:
+    asked, kind, words = case
+    file, picture = tmp_path / "curve.json", tmp_path / "curve.svg"
+    command, *options = asked
+    assert run(command, parquet, *options, *ONE, "--json", file, "--plot", picture).exit_code == 0
+    assert json.loads(file.read_text())["kind"] == kind
+    assert curve_from_json(file.read_text()).to_json() == file.read_text().rstrip("\n")
+    shown = (
+        run(command, parquet, *options, *GROUPS, *ONE)
+        if kind != "competing-risks"
+        else run(command, parquet, *options, *ONE)
+    )
+    assert words in shown.stdout or "carrier UA" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (("--show", "numbers"), "show: say which numbers"),
+        (("--show", "numbers", "--until", "400"), "until: a time on the grid"),
+        (("--show", "numbers", "--at", "100", "--since", "100"), "since: an earlier time"),
+        (("--until", "100"), "show: --until, --at and --since need"),
+        (("--show", "figure", "--theme", "sepia"), "theme: light or dark or print"),
+        (("--weights", "1"), "weights: two numbers"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_before_a_file_is_opened(run: Run, more: tuple[str, ...], line: str) -> None:
+    result = run("survival", "nowhere.csv", *OBSERVED, *ONE, *more)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"dpcurves: {line}"), result.stderr
