@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dpcurves.display import to_frame
+from dpcurves.display import columns_of, stacked, to_frame
 
 COLUMNS = {"x": np.array([1.0, 2.0]), "count": np.array([3, 4]), "carrier": np.array(["AA", "UA"])}
 
@@ -39,6 +39,20 @@ def test_without_both_an_arrow_table_is_given(monkeypatch: pytest.MonkeyPatch) -
     table = to_frame(COLUMNS)
     assert isinstance(table, pa.Table)
     assert table.to_pydict() == {"x": [1.0, 2.0], "count": [3, 4], "carrier": ["AA", "UA"]}
+
+
+def test_without_any_library_of_frames_an_arrow_table_is_given_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, "pandas", "polars", "pyarrow")
+    table = to_frame(COLUMNS)
+    both = stacked([table, table], [{"by": "a"}, {"by": "b"}])
+    wanted = {name: column.tolist() for name, column in COLUMNS.items()}
+    assert type(table).__module__.startswith("arro3")
+    assert pa.table(table).to_pydict() == wanted
+    assert {name: column.tolist() for name, column in columns_of(table).items()} == wanted
+    assert pa.table(both).to_pydict() == {
+        "by": ["a"] * 2 + ["b"] * 2,
+        **{name: 2 * each for name, each in wanted.items()},
+    }
 
 
 def test_the_frame_is_a_copy() -> None:

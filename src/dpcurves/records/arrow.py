@@ -48,7 +48,7 @@ def buffers_of(array: Any) -> tuple[Any, ...]:
 
 
 def seen_as(array: Array, held: DataType) -> Array:
-    """The same bytes as values of another type that is laid out alike. Nothing is checked."""
+    """See the bytes of an array as values of another type that is laid out alike. Nothing is checked."""
     return Array.from_arrow_pycapsule(held.__arrow_c_schema__(), array.__arrow_c_array__()[1])
 
 

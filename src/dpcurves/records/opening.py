@@ -232,7 +232,7 @@ class ParquetSource:
         names: The names of its columns.
         plain: Which columns DuckDB reads by itself.
         by_arrow: All of them, by way of Arrow.
-        lacking: As `Source` says.
+        lacking: What `Source` says of it.
         opened_by: The DuckDB that must stay open as long as the file is read.
     """
 

@@ -249,7 +249,7 @@ def _times(values: NDArray[Any]) -> Array:
 
 
 def _masked(array: Array, missing: NDArray[np.bool_]) -> Array:
-    """The same values, of which some are missing; before, none is."""
+    """An array of which no value is missing, but for those that are from now on."""
     *_, values = buffers_of(array)
     return of_buffers(array.type, len(array), np.packbits(~missing, bitorder="little"), values)
 
@@ -337,7 +337,7 @@ def _texts_of(array: Array) -> Array:
 
 
 def _not_too_long(text: Array) -> Array:
-    """The same bytes; null where there are too many."""
+    """Texts as they are; null where one has too many bytes."""
     if text.nbytes <= LONGEST_TEXT:
         return text
     first, bits, ends, letters = buffers_of(text)
