@@ -141,7 +141,8 @@ def _histograms(ours: Sample, theirs: Sample) -> Iterator[tuple[Any, Any]]:
         both = np.nan_to_num(np.concatenate([ours.numbers[:, column], theirs.numbers[:, column]]))
         distinct = np.unique(both)
         edges = distinct if len(distinct) <= 20 else np.linspace(*np.quantile(both, [0.005, 0.995]), 20)
-        yield tuple(np.searchsorted(edges, each.numbers[:, column], side="right") for each in (ours, theirs))
+        a, b = (np.searchsorted(edges, each.numbers[:, column], side="right") for each in (ours, theirs))
+        yield a, b
 
 
 def beside_plain(rows: list[Found]) -> None:

@@ -64,10 +64,11 @@ def lower_epsilon(ours: Any, theirs: Any, ours_of: Any, theirs_of: Any, *, delta
 def lower_rho(ours: Counts, theirs: Counts, error: float) -> float:
     """Lower limit of rho, from counts of both data sets in the same cells.
 
-    Renyi's divergence of any partition is at most that of the outcomes, which is at most rho times its order: a test that sees
-    at least what one at any epsilon and delta does, to which rho is converted by the same inequality. In its
+    Renyi's divergence of any partition is at most that of the outcomes, which is at most rho times its order. In its
     sum each term rises with one chance and falls with the other, so limits of all chances that hold together give one
-    of the sum. Limits are two-sided nowhere: there are as many as cells, twice.
+    of the sum: one-sided limits, as many as cells, twice. What is beyond rho at some epsilon and delta, by the
+    conversion of Canonne, Kamath and Steinke (2020), is beyond it here, too: that follows from the divergence of one
+    event.
     """
     each = error / (2 * len(ours))
     low = lower_chance(ours, ours.sum(), each)

@@ -82,10 +82,12 @@ class Search:
             target = FIRST * GROWTH**done if done else min(FIRST, self.most // 8)
             enough = 3 * target >= self.most - self.used
             target = self.most - self.used if enough else target
-            late = done > 0 and file is None and left * self.pace < 4 * target
+            late = file is None and left * self.pace < (4 if done else 8) * target
+            if late:
+                target = min(self.most - self.used, max(target, int(left * self.pace / 4)))
             last = late or (enough and self.most < MOST)
             share = 1 - sum(map(share_of, range(done))) if last else share_of(done)
-            found = self._round(done, target, (1 - self.confidence) * share, left * (1.0 if done else 0.2))
+            found = self._round(done, target, (1 - self.confidence) * share, left * (1.0 if done or late else 0.2))
             done, self.used = done + 1, self.most if late else self.used + target
             taken = before + monotonic() - begun
             report = self._better(report, replace(found, rounds=done, seconds=taken))

@@ -153,7 +153,7 @@ def test_an_audit_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     stops[0], before = False, calls[0]
     report = dp.audit(release, family, **claim)
     assert report.rounds == 2
-    assert kept["report"]["calls"] < report.calls < kept["report"]["calls"] + calls[0] - before
+    assert report.calls == kept["report"]["calls"] + calls[0] - before
     with pytest.raises(ValueError, match="another audit"):
         dp.audit(release, family, **claim | {"epsilon": 2})
 
