@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, inf, log, sqrt
+from math import exp, inf, sqrt
 from os import urandom
 from typing import Any
 
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.arguments import Exact, Refused, exact, number
-from dpcurves.privacy import epsilon_of_zcdp
 
+ONE_IN_TEN = 1.2815515655446004
+"""Standard errors above which a normal number is once in ten times."""
 Counts = NDArray[np.int64]
 ORDERS = np.array([1.05, 1.1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 8, 12, 16, 32, 64])
 """Orders of Renyi divergences at which zero-concentrated privacy is tested."""
@@ -65,7 +66,9 @@ def lower_rho(ours: Counts, theirs: Counts, error: float) -> float:
 
     Renyi's divergence of any partition is at most that of the outcomes, which is at most rho times its order. In its
     sum each term rises with one chance and falls with the other, so limits of all chances that hold together give one
-    of the sum. Limits are two-sided nowhere: there are as many as cells, twice.
+    of the sum: one-sided limits, as many as cells, twice. What is beyond rho at some epsilon and delta, by the
+    conversion of Canonne, Kamath and Steinke (2020), is beyond it here, too: that follows from the divergence of one
+    event.
     """
     each = error / (2 * len(ours))
     low = lower_chance(ours, ours.sum(), each)
@@ -129,34 +132,37 @@ class Claim:
         """The currency: epsilon or rho."""
         return "rho" if self.epsilon is None else "epsilon"
 
-    def as_epsilon(self, delta: float) -> float:
-        """Epsilon at this delta: of zero-concentrated privacy by the tight conversion."""
-        return self.epsilon if self.epsilon is not None else epsilon_of_zcdp(float(self.rho or 0), delta)
-
     def visible(self, samples: int, error: float) -> float | None:
         """Share of noise that may be missing without being found in 9 of 10 runs, of a count with the usual noise.
 
-        Laplace's noise where epsilon is claimed, by the normal law of the logarithm of the ratio of two counts; Gauss's
+        Laplace's noise where epsilon is claimed, by the limits at two counts of a run worse than nine of ten; Gauss's
         where rho is, by the limit at the counts that are expected with a tenth of the error. None: no share is found.
 
         >>> round(Claim(1.0).visible(12_000, 0.05), 2), Claim(1.0).visible(10, 0.05)
         (0.06, None)
         """
-        from scipy.stats import norm
-
-        away = float(norm.isf(error)) + float(norm.isf(0.1))
         found = self._is_found if self.rho is None else self._is_found_in_cells
-        shares = (percent / 100 for percent in range(1, 100) if samples > 0)
-        return next((share for share in shares if found(share, samples, error, away)), None)
+        low, high = 0, 100  # what is missing is found from some share on
+        while samples > 0 and high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if found(middle / 100, samples, error) else (middle, high)
+        return high / 100 if samples > 0 and high < 100 else None
 
-    def _is_found(self, share: float, samples: int, error: float, away: float) -> bool:
-        true = self.amount / (1 - share)
-        if true > log(samples):
-            return False
-        spread = sqrt((1 + exp(true)) * (1 + exp(-true)) / samples)
-        return true - away * spread > self.amount
+    def _is_found(self, share: float, samples: int, error: float) -> bool:
+        """At the counts of a run that is worse than nine of ten."""
+        true = min(self.amount / (1 - share), 500.0)
+        p = 1 / (1 + exp(-true))
+        q = exp(-true) * p
+        spread = ONE_IN_TEN * sqrt(samples) / sqrt((1 - p) / p + (1 - q) / q)
+        ours, theirs = samples * p - (1 - p) * spread, samples * q + (1 - q) * spread
+        both = int(max(ours, 0)), int(np.ceil(theirs))
+        limit = max(
+            float(lower_ratio(*both, error)),
+            float(lower_epsilon(min(both[0], samples), min(both[1], samples), samples, samples, delta=0, error=error)),
+        )
+        return limit > self.amount
 
-    def _is_found_in_cells(self, share: float, samples: int, error: float, away: float) -> bool:
+    def _is_found_in_cells(self, share: float, samples: int, error: float) -> bool:
         from scipy.special import ndtr
 
         edges = np.array([-np.inf, -2, -1, -0.5, 0, 0.5, 1, 2, np.inf])

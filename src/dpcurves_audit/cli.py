@@ -253,14 +253,14 @@ class Whole:
     """Options for an audit of everything."""
 
     quick: Annotated[bool, Option("--quick", help="In minutes: fewer samples, and one face.")] = False
-    confidence: str = option("P", "The confidence of all verdicts together.", SURE)
+    confidence: str = option("P", "The confidence of each bound; what is flagged was above its claim twice.", SURE)
     json: str | None = perhaps("FILE", "Write all reports as JSON to this file.")
 
 
 def itself(whole_of: Whole) -> None:
     """Audit all mechanisms, questions, faces and ledgers of this version, each through its cheapest door first.
 
-    What is flagged is confirmed on fresh samples twice. The error is divided among all.
+    What is flagged was above its claim twice, on two sets of fresh samples: by chance once in a million at 0.999.
 
     Example: dpcurves audit self --quick
     """
@@ -273,13 +273,13 @@ def itself(whole_of: Whole) -> None:
     console, reports = terminal(), []
     with filling("attacking everything", len(chosen_ones)) as fill:
         for place, each in enumerate(chosen_ones, start=1):
-            report = audited(each, 1 - (1 - sure) / len(chosen_ones), quick=whole_of.quick)
+            report = audited(each, sure, quick=whole_of.quick)
             reports.append((each, report))
             seen = "nothing" if report.visible is None else f"{100 * report.visible:.0f} % too little noise"
             word = "FLAGGED" if report.flagged else "not flagged"
             say(
                 console,
-                f"{each.kind:<10}{each.name:<42}{word:<13}{report.word} at least {report.lower:.3f} of "
+                f"{each.kind:<10}{each.name:<48}{word:<13}{report.word} at least {report.lower:.3f} of "
                 f"{report.claimed:g}; {report.calls:,} calls, {report.seconds:.1f} s; would see {seen}",
             )
             fill(place)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
@@ -88,7 +89,7 @@ class NoiseDoor:
         mechanism: The mechanism that plans it.
         loss: The loss.
         neighbours: The neighbours.
-        unit: The unit.
+        kept: Plans and tables of data that were seen.
     """
 
     name: str
@@ -96,12 +97,20 @@ class NoiseDoor:
     mechanism: Any
     loss: PrivacyLoss
     neighbours: Neighbours
-    unit: Unit = dp.EACH_RECORD
+    kept: dict[bytes, Any] = field(default_factory=dict, compare=False)
+
+    def planned(self, data: Any) -> Any:
+        """The plan and the exact table of each record on its own; counted once, for it has no choice in it."""
+        key = pickle.dumps(data)
+        if key not in self.kept:
+            with opened(data, dp.EACH_RECORD) as records:
+                adjacency = adjacency_of(self.neighbours, dp.EACH_RECORD, records)
+                plan = self.mechanism.plan(self.query, self.loss, adjacency)
+                self.kept[key] = plan, tabulate(records, self.query)
+        return self.kept[key]
 
     def draw(self, data: Any, number: int) -> NDArray[np.int64]:
-        with opened(data, self.unit) as records:
-            plan = self.mechanism.plan(self.query, self.loss, adjacency_of(self.neighbours, self.unit, records))
-            table = tabulate(records, self.query)
+        plan, table = self.planned(data)
         randomness = Randomness.system().expanded()
         parts = [
             np.asarray(sums, dtype=np.int64) + draws(noise, number * sums.size, randomness).reshape(number, -1)
@@ -115,9 +124,7 @@ class MechanismDoor(NoiseDoor):
     """Runs of a mechanism on the exact table of a query."""
 
     def draw(self, data: Any, number: int) -> Any:
-        with opened(data, self.unit) as records:
-            plan = self.mechanism.plan(self.query, self.loss, adjacency_of(self.neighbours, self.unit, records))
-            table = tabulate(records, self.query)
+        plan, table = self.planned(data)
         randomness = Randomness.system()
         return [self.mechanism.run(table, plan, randomness) for _ in range(number)]
 

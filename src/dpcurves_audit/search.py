@@ -20,15 +20,19 @@ from .family import Family, Pair
 from .feature import Reader, Sample, scores
 from .report import Report, Shown, Tried
 
-FIRST, GROWTH, MOST = 1_000, 10, 2_000_000
+FIRST, GROWTH, MOST = 150, 10, 2_000_000
 """Samples of each data set of a finalist: in the first round, from one to the next, and at most."""
 SCREEN, LOOK, CONFIRM = 0.1, 0.3, 0.6
 """Parts of a round's samples of one data set."""
 LOOKED_AT = 6
-FIRST_PAIRS = 4
-"""Pairs of the first round, which finds gross faults."""
+PAIRS = 1, 4
+"""Pairs of the first rounds, which find gross faults; later ones begin with all."""
+SHARES = 0.05, 0.15
+"""Shares of the error chance of the first rounds; each later one has half of what is left."""
 LEAST = 40
 """Samples below which a screen tells nothing: with little time fewer pairs are screened."""
+PROBED = 0.05
+"""Seconds of a draw from which on it shows the pace."""
 PIECE = 0.5
 """Seconds of draws between two looks at the clock."""
 BARS = 40
@@ -59,7 +63,7 @@ class Search:
     again: bool = False
     reader: Reader = field(default_factory=Reader)
     calls: int = 0
-    spent: float = 0.0
+    pace: float = 50.0
     used: int = 0
     ranking: list[int] = field(default_factory=list)
     tried: dict[int, Tried] = field(default_factory=dict)
@@ -70,17 +74,21 @@ class Search:
         self.ranking = list(range(len(self.family.pairs)))
         report, done = self._resumed(file)
         before = report.seconds
-        self.reader.read(self.door.draw(self.family.pairs[0].left, 1))  # what is loaded or compiled once is not timed
+        self._probe()
         while not report.flagged and self.used < self.most:
             left = seconds - (monotonic() - begun)
             if left <= 0:
                 break
-            target = FIRST * GROWTH**done if done else min(FIRST, self.most // 10)
-            last = 3 * target >= self.most - self.used
-            target = self.most - self.used if last else target
-            share = 0.1 if done == 0 else 0.9 * 0.5 ** (done - (last and self.most < MOST))
-            found = self._round(target, (1 - self.confidence) * share, left * (1.0 if done else 0.2))
-            done, self.used = done + 1, self.used + target
+            target = FIRST * GROWTH**done if done else min(FIRST, self.most // 8)
+            enough = 3 * target >= self.most - self.used
+            target = self.most - self.used if enough else target
+            late = file is None and left * self.pace < (4 if done else 8) * target
+            if late:
+                target = min(self.most - self.used, max(target, int(left * self.pace / 4)))
+            last = late or (enough and self.most < MOST)
+            share = 1 - sum(map(share_of, range(done))) if last else share_of(done)
+            found = self._round(done, target, (1 - self.confidence) * share, left * (1.0 if done or late else 0.2))
+            done, self.used = done + 1, self.most if late else self.used + target
             taken = before + monotonic() - begun
             report = self._better(report, replace(found, rounds=done, seconds=taken))
             self._keep(file, report, done)
@@ -88,10 +96,9 @@ class Search:
 
     # One round.
 
-    def _round(self, target: int, error: float, seconds: float) -> Report:
-        rate = self._rate()
-        calls = max(8.0, seconds * rate)
-        first = FIRST_PAIRS if not self.used else len(self.ranking)
+    def _round(self, done: int, target: int, error: float, seconds: float) -> Report:
+        calls = max(8.0, seconds * self.pace)
+        first = PAIRS[done] if done < len(PAIRS) and not self._is_last(target) else len(self.ranking)
         pairs = self._screened(self.ranking[:first], target, 0.25 * calls)
         looked = self._looked(pairs, target, 0.25 * calls)
         if not looked:
@@ -164,23 +171,41 @@ class Search:
         fitted = scores(left.part(0, a), right.part(0, b), learn=learn)
         return chosen(fitted, left.part(a), right.part(b), self.claim)
 
+    def _is_last(self, target: int) -> bool:
+        return self.used + target >= self.most
+
     # Draws, and what is known of them.
 
     def _draw(self, data: Any, samples: int) -> Sample:
         """Outcomes, in pieces: memory stays small, and the time that one takes is known."""
         found = Sample(np.empty(0, dtype=np.int64), np.empty((0, 0)))
         while len(found) < samples:
-            piece = int(max(1, min(samples - len(found), 500_000, self._rate() * PIECE)))
+            piece = int(max(1, min(samples - len(found), 500_000, self.pace * PIECE)))
             begun = monotonic()
             sample = self.reader.read(self.door.draw(data, piece))
-            self.spent += monotonic() - begun
+            self._timed(piece, monotonic() - begun)
             self.calls += piece
             found = found + sample if len(found) else sample
         return found
 
-    def _rate(self) -> float:
-        """Calls a second, as far as is known."""
-        return self.calls / self.spent if self.spent > 0 else 50.0
+    def _probe(self) -> None:
+        """Learn how many calls a second there are, from draws that are not used: the first one loads and compiles."""
+        data = self.family.pairs[0].left
+        self.reader.read(self.door.draw(data, 1))
+        self.calls += 1
+        for calls in (1, 8, 64):
+            begun = monotonic()
+            self.reader.read(self.door.draw(data, calls))
+            self.calls += calls
+            taken = monotonic() - begun
+            self.pace = calls / max(taken, 1e-6)
+            if taken > PROBED:
+                return
+
+    def _timed(self, calls: int, taken: float) -> None:
+        """Follow the pace in draws that are long enough to show it."""
+        if taken > PROBED:
+            self.pace = (self.pace + calls / taken) / 2
 
     def _note(self, place: int, samples: int, events: list[Event]) -> None:
         name = self.family.pairs[place].name
@@ -224,7 +249,7 @@ class Search:
             if kept["key"] != self._key:
                 raise Refused("file", "it is of another audit: release, family, claim or confidence differ")
             self.ranking = [int(place) for place in kept["ranking"]]
-            self.calls, self.spent, self.used = int(kept["report"]["calls"]), float(kept["spent"]), int(kept["used"])
+            self.calls, self.used = int(kept["report"]["calls"]), int(kept["used"])
             self.tried = {int(place): Tried(**each) for place, each in kept["tried"].items()}
             return Report.from_dict(kept["report"]), int(kept["done"])
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError):
@@ -234,12 +259,21 @@ class Search:
         if file is None:
             return
         kept = {
-            "key": self._key, "done": done, "used": self.used, "ranking": self.ranking, "spent": self.spent,
+            "key": self._key, "done": done, "used": self.used, "ranking": self.ranking,
             "tried": {place: vars(each) for place, each in self.tried.items()}, "report": report.to_dict(),
         }  # fmt: skip
         draft = file.with_name(f"{file.name}.draft")
         draft.write_text(json.dumps(kept), encoding="utf-8")
         draft.replace(file)
+
+
+def share_of(done: int) -> float:
+    """Share of the error chance of the round after so many; all that may follow have 1 together.
+
+    >>> [share_of(done) for done in range(4)]
+    [0.05, 0.15, 0.4, 0.2]
+    """
+    return SHARES[done] if done < len(SHARES) else (1 - sum(SHARES)) * 0.5 ** (done - len(SHARES) + 1)
 
 
 def shown(event: Event, left: Sample, right: Sample) -> Shown | None:
