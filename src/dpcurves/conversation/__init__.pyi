@@ -14,6 +14,7 @@ from .release import (
 )
 from .workload import (
     HALF,
+    Anywhere,
     Axes,
     Below,
     Brackets,
@@ -38,8 +39,8 @@ from .workload import (
 )
 
 __all__ = [
-    "ALL", "HALF", "MISSING_RULE", "OPEN", "AnsweredOtherwise", "Axes", "Below", "Brackets", "Cells", "Counted",
-    "Cuts", "EstimatedTable", "Evidence", "Grouped", "Groups", "Need", "Needs", "Plan", "Plans", "Prefixes",
+    "ALL", "HALF", "MISSING_RULE", "OPEN", "AnsweredOtherwise", "Anywhere", "Axes", "Below", "Brackets", "Cells",
+    "Counted", "Cuts", "EstimatedTable", "Evidence", "Grouped", "Groups", "Need", "Needs", "Plan", "Plans", "Prefixes",
     "PrivacyStatement", "Ranks", "Release", "Setting", "Shares", "Single", "Step", "Strategy", "Table",
     "TableEstimator", "UnsupportedQuery", "Way", "Workload", "needed",
 ]  # fmt: skip

@@ -44,6 +44,7 @@ from .u_statistic import (
     sample_variance,
     u_statistic,
 )  # fmt: skip
+from .unbounded import UnboundedCdfQuestion, UnboundedQuantilesQuestion
 from .verification import Verification, VerifyQuestion
 
 __all__ = [
@@ -55,7 +56,8 @@ __all__ = [
     "PrecisionRecall", "QuantileCuts", "QuantileQuantile", "Quantiles", "QuantilesQuestion", "Question", "Reading",
     "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "ScoreCalibration", "Scores", "ScoresByCategory",
     "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary", "SummaryByCategory",
-    "SummaryQuestion", "Survival", "SurvivalQuestion", "TwoSampleTest", "UStatistic", "VarianceQuestion",
+    "SummaryQuestion", "Survival", "SurvivalQuestion", "TwoSampleTest", "UStatistic",
+    "UnboundedCdfQuestion", "UnboundedQuantilesQuestion", "VarianceQuestion",
     "Verification", "VerifyQuestion", "area_between", "collision_probability", "energy_distance",
     "gini_coefficient", "gini_mean_difference", "kendall_tau_a", "kendall_tau_b", "ks_distance", "ks_test",
     "log_rank_test", "rank_sum_test", "renyi2_entropy", "sample_variance", "u_statistic", "wasserstein_distance",
