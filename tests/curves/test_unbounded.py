@@ -171,7 +171,7 @@ KINDS: dict[str, Law] = {
 
 
 def test_bands_hold_the_curve_of_the_records() -> None:
-    """Of 20 bands at 0.9 fewer than 15 hold with chance 0.01, if each holds with 0.9; the seeds are fixed."""
+    """Fewer than 15 of 20 bands at 0.9 hold with chance 0.01, if each holds with 0.9; the seeds are fixed."""
     held = []
     for number, law in enumerate(KINDS.values()):
         for seed in range(4):

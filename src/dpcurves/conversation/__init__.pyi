@@ -1,5 +1,6 @@
 from .release import (
     ALL,
+    ELSEWHERE,
     MISSING_RULE,
     OPEN,
     AnsweredOtherwise,
@@ -39,8 +40,8 @@ from .workload import (
 )
 
 __all__ = [
-    "ALL", "HALF", "MISSING_RULE", "OPEN", "AnsweredOtherwise", "Anywhere", "Axes", "Below", "Brackets", "Cells",
-    "Counted", "Cuts", "EstimatedTable", "Evidence", "Grouped", "Groups", "Need", "Needs", "Plan", "Plans", "Prefixes",
+    "ALL", "ELSEWHERE", "HALF", "MISSING_RULE", "OPEN", "AnsweredOtherwise", "Anywhere", "Axes", "Below", "Brackets",
+    "Cells", "Counted", "Cuts", "EstimatedTable", "Evidence", "Grouped", "Groups", "Need", "Needs", "Plan", "Plans", "Prefixes",
     "PrivacyStatement", "Ranks", "Release", "Setting", "Shares", "Single", "Step", "Strategy", "Table",
     "TableEstimator", "UnsupportedQuery", "Way", "Workload", "needed",
 ]  # fmt: skip

@@ -14,6 +14,7 @@ from .comparison import (
     wasserstein_distance,
 )
 from .contingency import Contingency, ContingencyQuestion, kendall_tau_a, kendall_tau_b
+from .from_counts import from_counts
 from .histogram import Histogram, Histogram2D, Histogram2DQuestion, HistogramQuestion
 from .pair_mean import UStatistic
 from .quantile_quantile import QuantileQuantile
@@ -59,6 +60,6 @@ __all__ = [
     "SummaryQuestion", "Survival", "SurvivalQuestion", "TwoSampleTest", "UStatistic",
     "UnboundedCdfQuestion", "UnboundedQuantilesQuestion", "VarianceQuestion",
     "Verification", "VerifyQuestion", "area_between", "collision_probability", "energy_distance",
-    "gini_coefficient", "gini_mean_difference", "kendall_tau_a", "kendall_tau_b", "ks_distance", "ks_test",
-    "log_rank_test", "rank_sum_test", "renyi2_entropy", "sample_variance", "u_statistic", "wasserstein_distance",
+    "from_counts", "gini_coefficient", "gini_mean_difference", "kendall_tau_a", "kendall_tau_b", "ks_distance",
+    "ks_test", "log_rank_test", "rank_sum_test", "renyi2_entropy", "sample_variance", "u_statistic", "wasserstein_distance",
 ]  # fmt: skip

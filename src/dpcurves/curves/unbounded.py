@@ -65,7 +65,7 @@ class UnboundedCdfQuestion:
         first = setting.loss * FIRST
         return (
             f"no range is given: {setting.loss} pays for 2 to {MOST_TURNS} turns together; the first, with {first}, "
-            "looks at all doubles, and noisy answers say how many more look closer and on which grid the last one counts",
+            "looks at all doubles, and noisy answers tell how many look closer and on which grid the last one counts",
         )
 
     def __str__(self) -> str:

@@ -83,7 +83,7 @@ class Looks:
     """Answers of all turns so far, on the cells of the finest one.
 
     Attributes:
-        edges: Of the grid.
+        edges: The edges of the grid.
         turns: Counts of these cells, turn by turn.
     """
 
@@ -96,7 +96,7 @@ class Looks:
         return Grid.from_edges(self.edges, outside=Outside.APART)
 
     def upon(self, edges: tuple[float, ...]) -> Looks:
-        """The same answers on finer cells, whose edges contain these."""
+        """Move the answers to finer cells, whose edges contain these."""
         starts = np.append(0, np.searchsorted(np.array(edges), np.array(self.edges)) + 1)
 
         def finer(turn: Evidence) -> Evidence:
@@ -157,7 +157,7 @@ class _Turns:
     Attributes:
         column: The column that is counted.
         looks: Answers.
-        releases: The same, as they came.
+        releases: Answers as they came.
         left: The part of the loss that is left.
     """
 
@@ -184,7 +184,7 @@ class _Turns:
         return (yield from self.asked((range(self.slots),), share))
 
     def finer(self, cells: float, total: int | None, *, singles: bool = False) -> _Turns:
-        """The same on about so many cells more, most of them where records seem to lie."""
+        """Go on with about so many cells more, most of them where records seem to lie."""
         edges = finer_edges(self.looks.edges, shares_of_cells(self.looks.believed(total)), cells, singles=singles)
         return replace(self, looks=self.looks.upon(edges))
 
