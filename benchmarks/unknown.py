@@ -66,7 +66,7 @@ def rank_errors(values: FloatArray, found: FloatArray) -> FloatArray:
     """By how many records each of the values `P` is off from the ranks that they are to have."""
     ordered, wanted = np.sort(values), np.array(P) * len(values)
     least, most = (np.searchsorted(ordered, found, side) for side in ("left", "right"))
-    return np.maximum(np.maximum(least - wanted, wanted - most), 0)
+    return np.asarray(np.maximum(np.maximum(least - wanted, wanted - most), 0))
 
 
 def grids(name: str, values: FloatArray) -> Iterator[dp.Grid]:

@@ -14,7 +14,7 @@ import dpcurves as dp
 EDGES = np.linspace(0, 100, 65)
 COUNTS = np.bincount(np.minimum((np.random.default_rng(1).beta(2, 5, 3000) * 64).astype(int), 63), minlength=64)
 BELOW = np.append(0, np.cumsum(COUNTS)) / 3000
-Draw = Callable[[np.random.Generator], NDArray[np.float64]]
+Draw = Callable[[np.random.Generator], NDArray[Any]]
 NOISES: dict[str, Draw] = {
     "laplace": lambda draw: draw.laplace(0, 1.5, 64),
     "discrete-laplace": lambda draw: (

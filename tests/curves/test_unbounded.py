@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 from typer.testing import CliRunner
@@ -61,7 +62,7 @@ def rank_errors(values: FloatArray, found: FloatArray) -> FloatArray:
     """By how many records each of the values `P` is off from the ranks that they are to have."""
     ordered, wanted = np.sort(values), np.array(P) * len(values)
     least, most = (np.searchsorted(ordered, found, side) for side in ("left", "right"))
-    return np.maximum(np.maximum(least - wanted, wanted - most), 0)
+    return np.asarray(np.maximum(np.maximum(least - wanted, wanted - most), 0))
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -91,6 +92,27 @@ def test_no_value_makes_it_fail(values: list[Any], loss: dict[str, Any]) -> None
         found = dp.cdf(values, adjacency=adjacency, randomness=dp.Randomness.from_seed(3), **loss)
         assert (np.diff(found.y) >= 0).all()
         assert np.isfinite(found.y).all()
+
+
+@pytest.mark.parametrize(
+    ("held", "per"),
+    [
+        (pa.date32(), 1), (pa.date64(), 86_400_000), (pa.timestamp("s"), 1), (pa.timestamp("ns", "UTC"), 10**9),
+        (pa.duration("ms"), 1000),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_dates_times_and_durations_are_read_as_their_schema_says(held: pa.DataType, per: int) -> None:
+    ticks = np.random.default_rng(3).integers(-8000, 12_000, 6000) * per
+    values = pa.array(ticks, pa.int32() if held.bit_width == 32 else pa.int64()).cast(held)
+    found = dp.quantiles(values, epsilon=2, adjacency=dp.ADD_REMOVE)
+    assert found.x == pytest.approx([-3000, 2000, 7000], abs=900)
+
+
+def test_a_grid_still_takes_numbers_alone() -> None:
+    days = np.arange(9000).astype("datetime64[D]")
+    with pytest.raises(ValueError, match="holds dates, times or durations"):
+        dp.cdf(days, grid=dp.Grid(0, 9000, cells=9), epsilon=1, adjacency=dp.ADD_REMOVE)
 
 
 def test_heaps_are_found_exactly() -> None:

@@ -41,7 +41,7 @@ from .workload import (
 
 __all__ = [
     "ALL", "ELSEWHERE", "HALF", "MISSING_RULE", "OPEN", "AnsweredOtherwise", "Anywhere", "Axes", "Below", "Brackets",
-    "Cells", "Counted", "Cuts", "EstimatedTable", "Evidence", "Grouped", "Groups", "Need", "Needs", "Plan", "Plans", "Prefixes",
-    "PrivacyStatement", "Ranks", "Release", "Setting", "Shares", "Single", "Step", "Strategy", "Table",
+    "Cells", "Counted", "Cuts", "EstimatedTable", "Evidence", "Grouped", "Groups", "Need", "Needs", "Plan", "Plans",
+    "Prefixes", "PrivacyStatement", "Ranks", "Release", "Setting", "Shares", "Single", "Step", "Strategy", "Table",
     "TableEstimator", "UnsupportedQuery", "Way", "Workload", "needed",
 ]  # fmt: skip

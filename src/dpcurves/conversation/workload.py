@@ -224,14 +224,14 @@ class Anywhere(Workload[Counted]):
     """Counts below edges of a column of which no range is known: where it is counted is part of what is asked.
 
     Attributes:
-        column: A column of numbers.
+        column: A column of numbers, dates, times or durations, as its schema declares.
     """
 
     column: str
 
     @property
     def axes(self) -> Axes:
-        """No cells are known before the first turn."""
+        """The sides of the table: none is known before the first turn."""
         return ()
 
 

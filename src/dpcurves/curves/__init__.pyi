@@ -61,5 +61,6 @@ __all__ = [
     "UnboundedCdfQuestion", "UnboundedQuantilesQuestion", "VarianceQuestion",
     "Verification", "VerifyQuestion", "area_between", "collision_probability", "energy_distance",
     "from_counts", "gini_coefficient", "gini_mean_difference", "kendall_tau_a", "kendall_tau_b", "ks_distance",
-    "ks_test", "log_rank_test", "rank_sum_test", "renyi2_entropy", "sample_variance", "u_statistic", "wasserstein_distance",
+    "ks_test", "log_rank_test", "rank_sum_test", "renyi2_entropy", "sample_variance", "u_statistic",
+    "wasserstein_distance",
 ]  # fmt: skip

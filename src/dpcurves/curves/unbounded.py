@@ -35,7 +35,8 @@ class UnboundedCdfQuestion:
     counts.
 
     Attributes:
-        column: A column of numbers.
+        column: A column of numbers, or of dates (counted in days since the beginning of 1970), times or durations
+            (in seconds).
         measured_in: The measuring unit of the column, for the axis.
 
     >>> import numpy as np

@@ -9,7 +9,8 @@ import numpy as np
 from .. import curves
 from ..arrays import FloatArray
 from . import true_readings as read
-from .expected_errors import PLACES, ForecastKind, Table
+from .expected_errors import ForecastKind, Table
+from .reference_laws import PLACES
 
 DECILES = np.linspace(0.1, 0.9, 9)
 SPREAD = 999.0

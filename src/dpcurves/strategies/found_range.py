@@ -30,7 +30,8 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..conversation import ALL, Anywhere, Counted, Evidence, Release, Setting, Step, Strategy, UnsupportedQuery
-from ..data import Axis, Grid, Outside
+from ..data import Grid, Outside
+from ..data.axis import TypedAxis
 from ..estimation.binary_tree import Layout
 from ..estimation.empirical_bayes import estimate
 from ..estimation.joint_estimate import JointEstimate, nested_in
@@ -173,7 +174,7 @@ class _Turns:
 
     def asked(self, tilings: Tilings, share: Fraction) -> Strategy[_Turns]:
         """Ask for one more turn. Its number makes it another question than those before, with noise of its own."""
-        query = PartitionQuery((Axis(self.column, self.looks.grid),), tilings, turn=len(self.releases))
+        query = PartitionQuery((TypedAxis(self.column, self.looks.grid),), tilings, turn=len(self.releases))
         release = yield Step(query, share)
         return replace(
             self, looks=self.looks.and_then(release), releases=(*self.releases, release), left=self.left - share
