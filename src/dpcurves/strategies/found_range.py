@@ -7,6 +7,9 @@ A conversation of two to six turns, each of which counts intervals of one column
 3. *Counting* on a grid that is fine where records seem to lie, with all that is left, as the later turns of
    `prefixes.refining` do, the first of which the looks stand for. All turns are read together, so looks are not lost.
 
+The constants were chosen on the laws of `benchmarks/unknown.py`, under add-remove; the kinds of data on which it counts
+how often bands hold chose nothing.
+
 No record is clamped: beyond the fine cells there are coarse ones up to `LARGEST`, and the two outermost cells have what
 is beyond, the infinities among it.
 
@@ -50,7 +53,7 @@ DECADES = (*(-edge for edge in reversed(MAGNITUDES)), 0.0, *MAGNITUDES)
 """Edges of the first look."""
 FIRST, AGAIN, GLANCE = Fraction(1, 10), Fraction(3, 20), Fraction(1, 10)
 """Parts of the loss: of the first look, of its repetition, and of a turn between the looks and the last one."""
-CLOSER, MOST_OF_LEFT = Fraction(1, 20), Fraction(1, 3)
+CLOSER, MOST_OF_LEFT = Fraction(1, 10), Fraction(1, 3)
 """The least part of the loss that a closer look has, and the largest part of what is left."""
 STANDING_OUT = 20.0
 """Deviations of the noise of a closer look that all records are, if its part of the loss allows."""
@@ -64,8 +67,8 @@ MOSTLY = 0.6
 """Part of the records in one interval from which on it is worth a closer look."""
 NEIGHBOURS = (0.25, 0.08, 0.03)
 """Cells that an interval is given for what those at a distance of 1, 2, 3 seem to hold, in parts of theirs."""
-LOOKED_AT = (32, 256)
-"""Cells of a closer look, at least and at most: four for each deviation of its noise that all records are."""
+LOOKS, LOOKED_AT = 0.15, (32, 256)
+"""Cells of a closer look for each deviation of its noise that all records are; at least and at most."""
 CELLS = (256, 4096)
 """Cells of the grid, at least and at most, about: half as many as records are deviations of the noise of one count."""
 SINGLES = 1024
@@ -201,7 +204,7 @@ def found(workload: Anywhere, setting: Setting) -> Strategy[Counted]:
         if turns.looks.believed(total).max() < MOSTLY * records:
             break
         share = min(max(Fraction(round(100 * STANDING_OUT * one / records), 100), CLOSER), MOST_OF_LEFT * turns.left)
-        cells = _within(LOOKED_AT, 4 * float(share) * records / one)
+        cells = _within(LOOKED_AT, LOOKS * float(share) * records / one)
         turns = yield from turns.finer(cells, total, singles=cells >= LOOKED_AT[1]).looked(share)
     cells = _within(CELLS, turns.looks.records / (2 * one))
     return (yield from _counted(turns.finer(cells, total, singles=cells >= SINGLES), setting))
