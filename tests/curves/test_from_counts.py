@@ -34,7 +34,7 @@ def test_exact_counts_are_read_exactly() -> None:
 
 @pytest.mark.parametrize("law", NOISES)
 def test_bands_hold_the_true_curve_about_as_often_as_they_say(law: str) -> None:
-    """Fewer than 38 of 60 bands at 0.8 hold by chance once in 1,000 runs, or all of them in 600,000; seeds are fixed."""
+    """Fewer than 38 of 60 bands at 0.8 hold by chance once in 1,000 runs, all once in 600,000; seeds are fixed."""
     held = 0
     for seed in range(60):
         noisy = COUNTS + NOISES[law](np.random.default_rng(seed))
