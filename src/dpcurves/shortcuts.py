@@ -54,6 +54,8 @@ EXACTLY = 10**9
 PLACES = {"adjacency": 1, "groups": 2, "bins": 2, "epsilon": 3, "rho": 3, "randomness": 5}
 """Places of arguments in a signature: 0 are those without a default, 4 all others."""
 
+NO_HINT = "without a grid noisy counts tell where records lie: leave it out, or give a grid"
+
 # What all questions in one call take: adjacency, loss and randomness, and tables that are made of columns.
 
 
@@ -85,7 +87,10 @@ def in_one_call(function: Call) -> Call:
     """Spell out in a function's signature the arguments of `asked`, each at its place, and refuse others."""
     own = (each for each in signature(function).parameters.values() if each.kind is not Parameter.VAR_KEYWORD)
     shared = (each for each in signature(asked).parameters.values() if each.kind is Parameter.KEYWORD_ONLY)
-    every = sorted([*own, *shared], key=lambda each: PLACES.get(each.name, 4 if each.default is not each.empty else 0))
+    usual = {True: 0, False: 4}
+    every = sorted(
+        [*own, *shared], key=lambda each: (each.kind, PLACES.get(each.name, usual[each.default is each.empty]))
+    )
     spelled = signature(function).replace(parameters=every)
 
     @wraps(function)
@@ -165,13 +170,21 @@ __all__ = [
 
 
 @in_one_call
-def cdf(values: Values, *, grid: Grid, label: str = "value", hint: Hint | None = None, **paid: Unpack[Paid]) -> CDF:
+def cdf(
+    values: Values,
+    *,
+    grid: Grid | None = None,
+    label: str = "value",
+    hint: Hint | None = None,
+    **paid: Unpack[Paid],
+) -> CDF:
     """The distribution function of `values`.
 
     Args:
         values: Numbers, of shape ``(n,)``. NaN and None are missing.
         grid: Public cells, which must not be chosen from the data. Values outside are clamped into the end cells; with
-            ``outside="apart"`` they are counted separately.
+            ``outside="apart"`` they are counted separately. None: a part of the loss looks for the range, see
+            `UnboundedCdfQuestion`.
         adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public.
         epsilon: The loss, under pure differential privacy.
         rho: The loss, under zero-concentrated differential privacy; instead of `epsilon`.
@@ -187,16 +200,21 @@ def cdf(values: Values, *, grid: Grid, label: str = "value", hint: Hint | None =
     >>> bool(abs(curve.cdf(6) - 2 / 3) < 0.05)
     True
     """
-    curve: CDF = asked(curves.CdfQuestion(label, grid, hint=hint), named(label, values), **paid)
+    question: Question[Any] = curves.UnboundedCdfQuestion(label)
+    if grid is not None:
+        question = curves.CdfQuestion(label, grid, hint=hint)
+    elif hint is not None:
+        raise Refused("hint", NO_HINT)
+    curve: CDF = asked(question, named(label, values), **paid)
     return curve
 
 
 @in_one_call
 def quantiles(
     values: Values,
-    p: Sequence[float],
+    p: Sequence[float] = (0.25, 0.5, 0.75),
     *,
-    grid: Grid,
+    grid: Grid | None = None,
     label: str = "value",
     hint: Hint | None = None,
     **paid: Unpack[Paid],
@@ -213,7 +231,13 @@ def quantiles(
     """
     from .curves.quantiles import shares
 
-    return asked(curves.QuantilesQuestion(label, grid, shares("p", p), hint=hint), named(label, values), **paid)
+    at = shares("p", p)
+    question: Question[Quantiles] = curves.UnboundedQuantilesQuestion(label, at)
+    if grid is not None:
+        question = curves.QuantilesQuestion(label, grid, at, hint=hint)
+    elif hint is not None:
+        raise Refused("hint", NO_HINT)
+    return asked(question, named(label, values), **paid)
 
 
 @in_one_call

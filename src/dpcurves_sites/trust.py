@@ -16,6 +16,7 @@ from dpcurves.arguments import Refused, make_whole
 from dpcurves.arrays import IntArray
 from dpcurves.conversation import (
     ALL,
+    Anywhere,
     Cells,
     Covering,
     Evidence,
@@ -201,7 +202,7 @@ class SecureSum:
             return counted(workload, setting)  # type: ignore[return-value]
         if isinstance(workload, Groups):
             return groups_from_a_look(workload, setting)  # type: ignore[return-value]
-        adaptive = isinstance(workload, Cells | Prefixes | Table)
+        adaptive = isinstance(workload, Anywhere | Cells | Prefixes | Table)
         return (adaptively if adaptive else at_once)(workload, setting)
 
     def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:

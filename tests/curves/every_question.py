@@ -35,6 +35,8 @@ QUESTIONS: tuple[Question[object], ...] = (
     dp.CdfQuestion("x", GRID, method=dp.QuantileCuts(6)),
     dp.CdfQuestion("x", GRID, method=dp.Bisection(3)),
     dp.QuantilesQuestion("x", GRID, (0.25, 0.5)),
+    dp.UnboundedCdfQuestion("r"),
+    dp.UnboundedQuantilesQuestion("x", (0.25, 0.5)),
     dp.HistogramQuestion("x", GRID),
     dp.Histogram2DQuestion("x", "r", GRID, dp.Grid(-3, 3, cells=8)),
     dp.CdfQuestion("x", GRID, at=(7, 50)),

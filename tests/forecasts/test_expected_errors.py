@@ -24,6 +24,8 @@ QUESTIONS = (
     dp.CdfQuestion("x", GRID),
     dp.QuantilesQuestion("x", GRID, (0.25, 0.5)),
     dp.HistogramQuestion("x", GRID),
+    dp.UnboundedCdfQuestion("x"),
+    dp.UnboundedQuantilesQuestion("x"),
     dp.RocQuestion("label", "score", pos_label="yes", neg_label="no"),
     dp.CalibrationQuestion("label", "score"),
     dp.BinnedResidualsQuestion("label", "score", dp.DISJOINT_RECORDS),

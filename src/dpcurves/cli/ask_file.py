@@ -102,6 +102,9 @@ class Terms:
         with opened_session(self, loss) as session, told_after_charge(self.payer):
             from ..ledger.verification import charged_under
 
+            if getattr(question, "is_told_before", False):
+                for note in session.plan(question, loss).notes:
+                    tell(note)
             with waiting("counting"), quietly():
                 curve = session.ask(question, loss, request)
             with charged_under(request), delivering() as part:

@@ -52,6 +52,27 @@ SIDE_BY_SIDE = 6
 QUARTILES = (0.25, 0.5, 0.75)
 
 
+def distribution(**said: Any) -> Any:
+    """The question for a distribution function along the grid that is given, or where none is, without a range."""
+    from ..curves import CdfQuestion, UnboundedCdfQuestion
+
+    if said["grid"] is not None:
+        return CdfQuestion(**said)
+    odd = next((name for name in ("by", "smooth", "method") if said.get(name) is not None), None)
+    if odd is not None:
+        raise Misuse(odd, "it needs a grid: give --grid lower:upper:cells (or --edges, or --values)")
+    return UnboundedCdfQuestion(said["column"], said["measured_in"])
+
+
+def quantiles_question(**said: Any) -> Any:
+    """The question for quantiles along the grid that is given, or where none is, without a range."""
+    from ..curves import QuantilesQuestion, UnboundedQuantilesQuestion
+
+    if said["grid"] is not None:
+        return QuantilesQuestion(**said)
+    return UnboundedQuantilesQuestion(said["column"], said["at"], said["measured_in"])
+
+
 class QuantilesView(ResultView):
     """Quantiles with their intervals."""
 

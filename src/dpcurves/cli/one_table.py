@@ -49,19 +49,21 @@ def survival(
 STATISTICS = columns.SummaryView, columns.SummariesView
 COMMANDS = (
     asks(
-        "cdf", "CdfQuestion", [of.SmoothColumn, of.SomeCells, of.Split], [ResultView, columns.QuartilesView],
+        "cdf", columns.distribution, [of.SmoothColumn, of.PerhapsCells, of.Split], [ResultView, columns.QuartilesView],
         title="The distribution function of a column.",
         example="flights.csv --column arr_delay --grid -100:1300:4096",
-        more="With --at or --points it is counted at a few edges only. Other edges, and quantiles along the same fine "
+        more="Without a grid a part of the loss looks for the range first. "
+        "With --at or --points it is counted at a few edges only. Other edges, and quantiles along the same fine "
         "grid, then cost nothing under the same --request-id.",
     ),
     asks(
-        "quantiles", "QuantilesQuestion", [of.ColumnOptions, of.HintedCells, of.SHARES], [columns.QuantilesView],
+        "quantiles", columns.quantiles_question, [of.ColumnOptions, of.PerhapsHinted, of.SHARES],
+        [columns.QuantilesView],
         title="Quantiles of a column.",
         example="flights.csv --column arr_delay --grid -100:1300:4096 --at 0.5,0.9",
         more="All are read from one distribution function, so more quantiles cost no more. On a grid with too many "
         "cells to be counted they are found by bisection, with intervals at --level.",
-        last=lambda question, view: question.searched_at(view.sure.level),
+        last=lambda question, view: getattr(question, "searched_at", lambda _: question)(view.sure.level),
     ),
     asks(
         "histogram", "HistogramQuestion", [of.ColumnOptions, of.CellOptions, of.Split],

@@ -667,6 +667,34 @@ class SomeCells(HintedCells):
 
 
 @dataclass(frozen=True)
+class PerhapsHinted(HintedCells):
+    """Options for a grid and a hint, which may be left out together."""
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        given = (self.grid, self.edges, self.values) != (None,) * 3
+        return HintedCells.told(self, usual) if given else _without_grid(self)
+
+
+@dataclass(frozen=True)
+class PerhapsCells(SomeCells):
+    """Options for a grid, a hint and a few edges, which may be left out together."""
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        given = (self.grid, self.edges, self.values) != (None,) * 3
+        return SomeCells.told(self, usual) if given else _without_grid(self)
+
+
+def _without_grid(cells: HintedCells) -> dict[str, Any]:
+    """Nothing said of a grid, and of what needs one."""
+    some = getattr(cells, "some", SomeEdges())
+    said = {"outside": cells.outside, "hint": cells.hint, "at": some.at, "points": some.points}
+    odd = next((name for name, value in said.items() if value is not None), None)
+    if odd is not None:
+        raise Misuse(odd, "it needs a grid: give --grid lower:upper:cells (or --edges, or --values)")
+    return {"grid": None}
+
+
+@dataclass(frozen=True)
 class Thresholded(CellOptions):
     """Options for a grid of scores, and for the thresholds of a ROC curve."""
 

@@ -1,5 +1,6 @@
 from .release import (
     ALL,
+    ELSEWHERE,
     MISSING_RULE,
     OPEN,
     AnsweredOtherwise,
@@ -14,6 +15,7 @@ from .release import (
 )
 from .workload import (
     HALF,
+    Anywhere,
     Axes,
     Below,
     Brackets,
@@ -40,8 +42,8 @@ from .workload import (
 )
 
 __all__ = [
-    "ALL", "HALF", "MISSING_RULE", "OPEN", "AnsweredOtherwise", "Axes", "Below", "Brackets", "Cells", "Counted",
-    "Covered", "Covering", "Cuts", "EstimatedTable", "Evidence", "Grouped", "Groups", "Need", "Needs", "Plan",
-    "Plans", "Prefixes", "PrivacyStatement", "Ranks", "Release", "Setting", "Shares", "Single", "Step", "Strategy",
-    "Table", "TableEstimator", "UnsupportedQuery", "Way", "Workload", "needed",
+    "ALL", "ELSEWHERE", "HALF", "MISSING_RULE", "OPEN", "AnsweredOtherwise", "Anywhere", "Axes", "Below", "Brackets",
+    "Cells", "Counted", "Covered", "Covering", "Cuts", "EstimatedTable", "Evidence", "Grouped", "Groups", "Need",
+    "Needs", "Plan", "Plans", "Prefixes", "PrivacyStatement", "Ranks", "Release", "Setting", "Shares", "Single", "Step",
+    "Strategy", "Table", "TableEstimator", "UnsupportedQuery", "Way", "Workload", "needed",
 ]  # fmt: skip

@@ -345,6 +345,8 @@ class Evidence:
 
 OPEN = "nobody: a public table, counted openly"
 """The trust model of what is not private at all."""
+ELSEWHERE = "another system: "
+"""What the trust model of counts begins with that another system released: see `curves.from_counts`."""
 MISSING_RULE = "missing, unreadable and undeclared values are counted in a private cell of their own and left out"
 
 
@@ -413,6 +415,8 @@ class PrivacyStatement:
     @property
     def loss(self) -> str:
         """The loss in words."""
+        if self.trust.startswith(ELSEWHERE):
+            return "the loss of another system"
         return f"rho {self.rho:g}" if self.epsilon is None else f"epsilon {self.epsilon:g}"
 
     @property

@@ -8,6 +8,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
+from ..arguments import WrongKind
 from ..arrays import FloatArray
 from ..data import Axis, Categories, Grid
 from ..queries import CoverageQuery, Hint, Query
@@ -65,16 +66,29 @@ class Counted:
         read: The counts that are read, in their order: of all turns, or of the last one alone, if the others chose
             what it counts.
         grid: The cells along the last axis that were counted: those that were needed, or coarser ones.
+        looks: So many of the counts that are read chose the cells: each cuts the intervals of those before.
     """
 
     releases: tuple[Release, ...]
     read: tuple[Evidence, ...]
     grid: Grid | None = None
+    looks: int = 0
 
     @classmethod
     def last_of(cls, releases: Sequence[Release], grid: Grid | None = None) -> Counted:
         """Counts of which the last release alone is read."""
         return cls(tuple(releases), (Evidence.of(releases[-1]),), grid)
+
+    @property
+    def cells_counted(self) -> Grid:
+        """The cells along the last axis, where the strategy chose them.
+
+        Raises:
+            TypeError: it names none.
+        """
+        if self.grid is None:
+            raise WrongKind("grid", "this strategy chooses no cells")
+        return self.grid
 
     @property
     def is_paid(self) -> bool:
@@ -219,6 +233,22 @@ class Brackets(Workload[Counted]):
     axis: Axis
     shares: tuple[float, ...]
     level: float
+
+
+@dataclass(frozen=True, slots=True)
+class Anywhere(Workload[Counted]):
+    """Counts below edges of a column of which no range is known: where it is counted is part of what is asked.
+
+    Attributes:
+        column: A column of numbers, dates, times or durations, as its schema declares.
+    """
+
+    column: str
+
+    @property
+    def axes(self) -> Axes:
+        """The sides of the table: none is known before the first turn."""
+        return ()
 
 
 class Cuts(Enum):

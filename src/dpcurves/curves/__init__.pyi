@@ -15,6 +15,7 @@ from .comparison import (
 )
 from .competing_risks import CompetingRisks, CompetingRisksQuestion
 from .contingency import Contingency, ContingencyQuestion, kendall_tau_a, kendall_tau_b
+from .from_counts import from_counts
 from .histogram import Histogram, Histogram2D, Histogram2DQuestion, HistogramQuestion
 from .interval_censoring import IntervalCensored, IntervalCensoredQuestion
 from .pair_mean import UStatistic
@@ -62,6 +63,7 @@ from .u_statistic import (
     sample_variance,
     u_statistic,
 )  # fmt: skip
+from .unbounded import UnboundedCdfQuestion, UnboundedQuantilesQuestion
 from .verification import Verification, VerifyQuestion
 
 __all__ = [
@@ -70,16 +72,16 @@ __all__ = [
     "CompetingRisksQuestion", "Confusion", "Contingency", "ContingencyQuestion", "Continued", "CountQuestion",
     "CumulativeGain", "CumulativeHazard", "CurveWarning", "Cuts", "DecisionCurve", "DelayedEntry",
     "DelayedEntryQuestion", "Estimate", "GrownPartition", "Histogram", "Histogram2D", "Histogram2DQuestion",
-    "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "IntervalCensored",
-    "IntervalCensoredQuestion", "MeanQuestion", "Midpoint", "OnCells", "PlaneBounds", "PlaneBoundsQuestion",
-    "PrecisionRecall", "QuantileCuts", "QuantileQuantile", "Quantiles", "QuantilesQuestion", "Question",
-    "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "ScoreCalibration", "Scores",
-    "ScoresByCategory", "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary",
-    "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalModel", "SurvivalModelQuestion",
-    "SurvivalNumbers", "SurvivalQuestion", "TwoSampleTest", "UStatistic", "VarianceQuestion", "Verification",
-    "VerifyQuestion", "area_between", "collision_probability", "energy_distance", "gini_coefficient",
-    "gini_mean_difference", "hazard_at", "hazard_ratio", "kendall_tau_a", "kendall_tau_b", "ks_distance",
-    "ks_test", "log_rank_test", "number_needed", "rank_sum_test", "renyi2_entropy", "restricted_mean",
+    "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "IntervalCensored", "IntervalCensoredQuestion",
+    "MeanQuestion", "Midpoint", "OnCells", "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall", "QuantileCuts",
+    "QuantileQuantile", "Quantiles", "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion",
+    "RocQuestion", "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion",
+    "SumQuestion", "Summary", "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalModel",
+    "SurvivalModelQuestion", "SurvivalNumbers", "SurvivalQuestion", "TwoSampleTest", "UStatistic",
+    "UnboundedCdfQuestion", "UnboundedQuantilesQuestion", "VarianceQuestion", "Verification", "VerifyQuestion",
+    "area_between", "collision_probability", "energy_distance", "from_counts", "gini_coefficient",
+    "gini_mean_difference", "hazard_at", "hazard_ratio", "kendall_tau_a", "kendall_tau_b", "ks_distance", "ks_test",
+    "log_rank_test", "number_needed", "rank_sum_test", "renyi2_entropy", "restricted_mean",
     "restricted_mean_difference", "sample_variance", "share_at", "share_difference", "survival_figure",
     "survival_numbers", "u_statistic", "wasserstein_distance",
 ]  # fmt: skip

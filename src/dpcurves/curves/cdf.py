@@ -36,6 +36,7 @@ Several = Sequence[float] | NDArray[Any]
 
 ROUNDING = 1e-6  # of the width of a cell
 MOST_NAMED = 10
+WHOLE = slice(None)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,7 +85,7 @@ class Bins(Covered):
             ValueError: there is no bin, or edges do not rise, lie outside of the grid, or have one nearest edge.
         """
         grid = prefixes.grid
-        at, notes = bin_edges(bins, grid)
+        at, notes = bin_edges(bins, grid, prefixes.shown)
         share = np.diff(prefixes.shares[at])
         return cls(grid.edges[at], share, prefixes.total, label, privacy.noted(*notes), prefixes)
 
@@ -159,17 +160,21 @@ class Bins(Covered):
         return {"left": self.x[:-1], "right": self.x[1:], "share": self.share, "count": self.count}
 
     def _question(self) -> dict[str, object]:
-        return {"label": self.label, **written_grid(self.prefixes.grid)}
+        return {"label": self.label, **written_grid(self.prefixes.grid), **self.prefixes.facts}
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Bins:
-        question = opened.evidence["question"]
-        prefixes = PrefixShares.from_json(opened.evidence["releases"], read_grid(question))
+        question, releases = opened.evidence["question"], opened.evidence["releases"]
+        prefixes = PrefixShares.from_json(releases, read_grid(question), question.get("looks", 0))
         return cls.along(prefixes, opened.arrays["x"], question["label"], opened.privacy)
 
 
-def bin_edges(bins: SupportsIndex | ArrayLike, grid: Grid) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def bin_edges(
+    bins: SupportsIndex | ArrayLike, grid: Grid, shown: slice = WHOLE
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """The numbers of the edges of so many bins of about one width, or of those nearest to given edges, and a note.
+
+    A number of bins is meant of the edges that are `shown`.
 
     Raises:
         ValueError: there is no bin, or edges do not rise, lie outside of those of the grid, or have one nearest edge.
@@ -182,7 +187,9 @@ def bin_edges(bins: SupportsIndex | ArrayLike, grid: Grid) -> tuple[NDArray[np.i
     if isinstance(bins, SupportsIndex) and not isinstance(bins, np.ndarray):
         if not 1 <= index(bins) <= grid.cells:
             raise Refused("bins", f"from one to {grid.cells} are needed, as many as there are cells, got {index(bins)}")
-        return grid.nearest_edge(np.linspace(grid.lower, grid.upper, index(bins) + 1)), ()
+        if shown == WHOLE:
+            return grid.nearest_edge(np.linspace(grid.lower, grid.upper, index(bins) + 1)), ()
+        return np.unique(grid.nearest_edge(np.linspace(*grid.edges[shown][[0, -1]], index(bins) + 1))), ()
     edges = np.asarray(bins, dtype=np.float64)
     if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
         raise Refused("bins", "a number of bins is needed, or at least two edges, each above the one before")
@@ -386,7 +393,10 @@ class CDF(Covered):
         """
         levels = numbers("p", p)
         cells = self.quantile_cell(levels)
-        return inside(cells, inverse_at(self.x, self.y, levels) if self.values is None else cells[..., 0])[()]
+        found = inside(cells, inverse_at(self.x, self.y, levels) if self.values is None else cells[..., 0])
+        if self.prefixes.looks:  # some cells have a single double, and their upper edge lies in the next one
+            found = np.minimum(found, np.maximum(np.nextafter(cells[..., 1], -np.inf), cells[..., 0]))
+        return found[()]
 
     def quantile_cell(self, p: ArrayLike) -> FloatArray:
         """The edges of the cell that the quantile `p` lies in, shape ``(..., 2)``: inside the cell nothing was counted.
@@ -506,20 +516,22 @@ class CDF(Covered):
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         draw, (x, y) = display.draw_cdf if self.values is None else display.draw_cdf_of_values, self._columns().values()
-        return draw(x, y, label=self.label, shades=shades, **how)
+        at = self.prefixes.shown
+        parts = [shade._replace(lower=shade.lower[at], upper=shade.upper[at]) for shade in shades]
+        return draw(x[at], y[at], label=self.label, shades=parts, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
         return {"x": self.x, "y": self.y} if self.values is None else {"x": self.values, "y": self.y[1:]}
 
     def _question(self) -> dict[str, object]:
         how = {} if self.smoothing is None else {"smoothed": {"p": self.smoothing.p, "at": self.smoothing.at}}
-        return {"label": self.label, **written_cells(self.prefixes.grid), **how}
+        return {"label": self.label, **written_cells(self.prefixes.grid), **self.prefixes.facts, **how}
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> CDF:
-        question = opened.evidence["question"]
-        grid = read_cells(question, opened.arrays["x"])
-        curve = cls.along(PrefixShares.from_json(opened.evidence["releases"], grid), question["label"], opened.privacy)
+        question, releases = opened.evidence["question"], opened.evidence["releases"]
+        grid, looks = read_cells(question, opened.arrays["x"]), question.get("looks", 0)
+        curve = cls.along(PrefixShares.from_json(releases, grid, looks), question["label"], opened.privacy)
         how = question.get("smoothed")
         return curve if how is None else curve.smoothed(how["p"], how["at"])
 

@@ -48,6 +48,8 @@ def all_edges(axis: Axis, classes: Categories | None = None) -> PrefixQuery:
     return PrefixQuery((axis,) if classes is None else (classes, axis), at=())
 
 
+SHOWN = 0.998
+"""Part of the records that a picture shows, where the grid has no ends that anybody named."""
 MOST_KEPT = 2**22
 """Numbers of simulated noise that are kept for other curves of the same law: 32 MB."""
 
@@ -69,14 +71,16 @@ class PrefixShares:
         evidence: Counts of one row of cells: of the last turn, if there were several.
         grid: Where the cells lie.
         earlier: Counts of the same cells in the turns before.
+        looks: So many of these chose the cells: see `together`.
     """
 
     evidence: Evidence
     grid: Grid
     earlier: tuple[Evidence, ...] = ()
+    looks: int = 0
 
     @classmethod
-    def from_json(cls, releases: Sequence[Mapping[str, Any]], grid: Grid) -> PrefixShares:
+    def from_json(cls, releases: Sequence[Mapping[str, Any]], grid: Grid, looks: int = 0) -> PrefixShares:
         """From the releases of a curve, turn by turn.
 
         Raises:
@@ -85,7 +89,25 @@ class PrefixShares:
         if not releases:
             raise Refused("evidence", "a curve without releases cannot be read")
         *earlier, last = (Evidence.from_json(release).in_cells() for release in releases)
-        return cls(last, grid, tuple(earlier))
+        return cls(last, grid, tuple(earlier), looks)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """How many of the releases chose the cells, among other facts of a question; nothing if none did."""
+        return {"looks": self.looks} if self.looks else {}
+
+    @cached_property
+    def shown(self) -> slice:
+        """The edges that pictures show: all; where noisy counts chose the cells, those around `SHOWN` of the records.
+
+        There the grid goes on to the largest doubles.
+        """
+        if not self.looks:
+            return slice(None)
+        first = int(np.searchsorted(self.shares, (1 - SHOWN) / 2, side="right")) - 1
+        first = min(max(first, 0), self.grid.cells - 1)
+        last = int(np.searchsorted(self.shares, (1 + SHOWN) / 2))
+        return slice(first, min(max(last, first + 1), self.grid.cells) + 1)
 
     @cached_property
     def boundaries(self) -> FloatArray:
@@ -196,7 +218,7 @@ class PrefixShares:
 
     @cached_property
     def _joint(self) -> JointEstimate | ConvolvedEstimate:
-        return together(self.turns)
+        return together(self.turns, self.looks)
 
     @property
     def _best(self) -> FloatArray:

@@ -99,14 +99,16 @@ class Quantiles(Covered):
     def _question(self) -> dict[str, object]:
         if isinstance(self.curve, Searched):
             return self.curve.question()
-        return {"label": self.curve.label, **written_grid(self.curve.prefixes.grid)}
+        prefixes = self.curve.prefixes
+        return {"label": self.curve.label, **written_grid(prefixes.grid), **prefixes.facts}
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Quantiles:
         question, p = opened.evidence["question"], np.array(shares("p", opened.arrays["p"]))
         if "grid" in question:
             return cls(p, Searched.from_json(opened.evidence, opened.privacy))
-        prefixes = PrefixShares.from_json(opened.evidence["releases"], read_grid(question))
+        looks = question.get("looks", 0)
+        prefixes = PrefixShares.from_json(opened.evidence["releases"], read_grid(question), looks)
         return cls(p, CDF.along(prefixes, question["label"], opened.privacy))
 
     def _summary(self) -> list[tuple[str, str]]:

@@ -170,6 +170,14 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
+class TypedAxis(Axis):
+    """A column of numbers, dates, times or durations, as its schema declares, on a grid.
+
+    Dates are counted in days since the beginning of 1970; moments, times of day and durations in seconds.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class Categories:
     """A column of categories that were declared in public, in this order. Any other value is missing.
 

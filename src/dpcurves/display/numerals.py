@@ -79,6 +79,10 @@ def standing(value: float, lower: float, upper: float, *, known_to: float = 0.0)
     return f"below {numeral(upper)}" if isfinite(upper) else "not known"
 
 
+LEAST_ROUNDED = 1e-290
+"""Below it no power of ten turns a number into a whole one."""
+
+
 def span(lower: float, upper: float, known_to: float = 0.0) -> str:
     """An interval as text: its ends are rounded outward, with enough digits to tell them apart; one may be infinite.
 
@@ -93,6 +97,8 @@ def span(lower: float, upper: float, known_to: float = 0.0) -> str:
         return {
             (True, False): f"{numeral(lower)} or more", (False, True): f"less than {numeral(upper)}",
         }.get((isfinite(lower), isfinite(upper)), "not known")  # fmt: skip
+    if 0 < max(abs(lower), abs(upper)) < LEAST_ROUNDED:
+        return f"{lower:.{FIGURES}g} to {upper:.{FIGURES}g}"
     digits = _decimals(np.array([lower, upper]), max(abs(lower), abs(upper)))
     if known_to > 0:
         digits = min(digits, max(1 - floor(log10(known_to) + 1e-9), 0))

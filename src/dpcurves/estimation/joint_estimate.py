@@ -211,11 +211,22 @@ class ConvolvedEstimate:
                 yield 0, law.cells, turn.total - turn.values[-1], law.missing.variance
 
 
-def together(turns: tuple[Evidence, ...]) -> JointEstimate | ConvolvedEstimate:
-    """The joint estimate of all turns, of the kind that the last one needs."""
+def together(turns: tuple[Evidence, ...], looks: int = 0) -> JointEstimate | ConvolvedEstimate:
+    """The joint estimate of all turns, of the kind that the last one needs.
+
+    Args:
+        turns: Counts of the same cells.
+        looks: So many of the first ones chose the cells: their intervals say how these are halved. 0: as intervals
+            along one axis are.
+    """
     if turns[-1].sums.is_convolved:
         return ConvolvedEstimate(turns[:-1], turns[-1])
-    return JointEstimate(turns)
+    return JointEstimate(turns, nested_in(turns[:looks]) if looks else None)
+
+
+def nested_in(looks: Sequence[Evidence]) -> Layout:
+    """The tree over cells that has all intervals of these counts, of which each one cuts those before."""
+    return Layout.nested([level.bounds(turn.measured.cells) for turn in looks for level in turn.measured.levels])
 
 
 def _of_intervals(law: IntervalSums, values: tuple[int, ...]) -> Iterator[Told]:

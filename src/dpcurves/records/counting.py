@@ -4,6 +4,7 @@ them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import singledispatch
 from threading import Lock
 from typing import Any, Protocol, TypeVar
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..arguments import Refused, shown
 from ..arrays import BoolArray, FloatArray, IntArray, compiled
-from ..data.axis import Axis, Categories, Predictor
+from ..data.axis import Axis, Categories, Predictor, TypedAxis
 from ..data.grid import Grid
 from ..queries.query import PrefixQuery, Query, SquareQuery, SubsetQuery, SumQuery
 from .engines.engine import (
@@ -323,7 +324,16 @@ class Records:
     def _bound(self, axes: Axes) -> list[BoundAxis]:
         columns = self._engine.columns
         places = [place_of(axis.column, columns) for axis in axes]
-        return [BoundAxis(axis, columns[place], place) for axis, place in zip(axes, places, strict=True)]
+        return [
+            BoundAxis(axis, _as_typed(axis, columns[place]), place) for axis, place in zip(axes, places, strict=True)
+        ]
+
+
+def _as_typed(axis: Axis | Categories, column: Column) -> Column:
+    """The column as the axis reads it: of a type of time as numbers, where the axis takes what the schema declares."""
+    if isinstance(axis, TypedAxis) and column.elapsed is not None:
+        return replace(column, kind=Kind.NUMBERS, number=column.elapsed)
+    return column
 
 
 def tabulate(records: CountSource, query: Query) -> NDArray[Any]:

@@ -64,6 +64,7 @@ class Column:
         text: SQL of its value as text.
         unit: SQL of the unit that it names; NULL: missing.
         moment: SQL of its moment in microseconds since 1970, where the type says what it counts in.
+        elapsed: SQL of days (of dates) or seconds as a double, where the type is one of time: see `TypedAxis`.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Column:
     text: str = TEXT
     unit: str = "{0}"
     moment: str | None = None
+    elapsed: str | None = None
 
 
 def wide_numbers(name: str) -> Column:
@@ -279,7 +281,7 @@ def column_of(name: str, declared: ArrowSchemaExportable) -> Column:
         return wide_numbers(name)
     kind = _kind(held)
     if kind not in {Kind.NUMBERS, Kind.UNTYPED}:
-        return Column(name, kind, NUMBER_IN_TEXT, moment=_moment(held))
+        return Column(name, kind, NUMBER_IN_TEXT, moment=_moment(held), elapsed=_elapsed(held))
     unit = "CASE WHEN NOT isnan({0}) THEN {0} END" if DataType.is_floating(held) else "{0}"
     return Column(name, kind, NUMBER, unit=unit)
 
@@ -376,6 +378,21 @@ def _moment(held: DataType) -> str | None:
         return _MOMENTS[str(held.time_unit)]
     if DataType.is_date(held):
         return _DAYS if held.bit_width == 32 else _MOMENTS["ms"]
+    return None
+
+
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_MS_PER_DAY = 86_400_000
+
+
+def _elapsed(held: DataType) -> str | None:
+    """SQL for days or seconds, from the integers of `plain_array`; None of what is no time, or has several parts."""
+    if DataType.is_date32(held):
+        return NUMBER
+    if DataType.is_date64(held):
+        return f"{NUMBER} / {_MS_PER_DAY}"
+    if DataType.is_timestamp(held) or DataType.is_time(held) or DataType.is_duration(held):
+        return f"{NUMBER} / {_PER_SECOND[str(held.time_unit)]}"
     return None
 
 

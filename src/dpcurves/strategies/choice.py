@@ -11,6 +11,7 @@ import numpy as np
 from ..arguments import WrongKind
 from ..conversation import (
     ALL,
+    Anywhere,
     Below,
     Brackets,
     Cells,
@@ -32,7 +33,7 @@ from ..conversation import (
 from ..histograms import RefinedGridEstimator
 from ..histograms.table_estimator import Extent
 from ..queries import CountQuery, Read
-from . import covers, prefixes, ranks
+from . import covers, found_range, prefixes, ranks
 
 
 def cell_by_cell(workload: Table, setting: Setting) -> Strategy[EstimatedTable]:
@@ -106,9 +107,11 @@ def _single(workload: Single, setting: Setting) -> Strategy[Release]:
 AT_ONCE: Mapping[type[Workload[Any]], Made] = MappingProxyType({
     Cells: _cells, Prefixes: prefixes.one_table, Below: prefixes.below, Brackets: prefixes.brackets, Ranks: ranks.fixed,
     Groups: ranks.all_cells, Table: cell_by_cell, Covering: covers.compared, Single: _single,
+    Anywhere: found_range.refused,
 })  # fmt: skip
 ADAPTIVELY: Mapping[type[Workload[Any]], Made] = MappingProxyType({
     **AT_ONCE, Prefixes: prefixes.refined, Ranks: ranks.found, Groups: ranks.cut_and_measured, Table: grown,
+    Anywhere: found_range.found,
 })  # fmt: skip
 FORMERLY: Mapping[type[Workload[Any]], Made] = MappingProxyType({
     **ADAPTIVELY, Prefixes: prefixes.formerly, Ranks: ranks.formerly,

@@ -1,0 +1,142 @@
+"""Distribution functions from counts that another system released: its loss is its own, and nothing is spent here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import isfinite
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arguments import Exact, Refused, exact, require_kind, shown, whole
+from ..arrays import FloatArray
+from ..conversation import ELSEWHERE, Evidence, PrivacyStatement
+from ..data import Grid, Outside
+from ..laws import Family, IntervalSums, Noise, Tier
+from ..privacy import Neighbours
+from .cdf import CDF
+
+EXACT = "exact"
+LAWS: Mapping[str, tuple[Family, bool]] = MappingProxyType({
+    "laplace": (Family.LAPLACE, False), "discrete-laplace": (Family.LAPLACE, True),
+    "gaussian": (Family.GAUSSIAN, False), "discrete-gaussian": (Family.GAUSSIAN, True),
+})  # fmt: skip
+"""Families of noise by the name of a law, and whether it adds whole numbers."""
+NEXT_TO_NOTHING = Fraction(1, 10**9)
+"""The scale of a Laplace law that adds 0."""
+LEAST_CONTINUOUS = 1
+"""The least scale of continuous noise: rounded counts then have nearly the discrete law."""
+LARGEST_COUNT = 2.0**53
+
+
+def from_counts(
+    edges: ArrayLike,
+    noisy: ArrayLike,
+    law: str = EXACT,
+    scale: Exact | None = None,
+    *,
+    total: int | None = None,
+    outside: bool = False,
+    source: str = "another system",
+    adjacency: Neighbours = Neighbours.ADD_REMOVE,
+    rows_per_unit: int = 1,
+    label: str = "value",
+) -> CDF:
+    """The distribution function of counts that another system released, with its bands, quantiles, bins and tests.
+
+    The counts may be exact, as those of a census table, or have independent noise of one law, as a noisy histogram of
+    any library has. They are taken as released: counts that were cut off at zero, rounded to tens or suppressed do not
+    have the law that is named, and bands would not hold.
+
+    Counts with continuous noise are rounded to whole numbers, and read as if they had discrete noise of the same
+    variance, rounding included. *Why*: rounded Laplace noise of scale b is k other than 0 with probability proportional
+    to ``exp(-|k| / b)``, as discrete Laplace noise is, and rounding adds about 1/12 to its variance of ``2 * b**2``;
+    the discrete law of scale b has about 1/6 less than that, so a scale of ``b + 1 / (16 * b)`` is taken.
+
+    Formal guarantees: none are added. What was released protects as the other system says; to read it again loses
+    nothing (Dwork and Roth 2014, Proposition 2.1).
+
+    Args:
+        edges: Rising edges of the cells, of shape ``(cells + 1,)``: public.
+        noisy: The counts, of shape ``(cells,)``; with `outside` also one of values below the first edge, and behind
+            all others one of values above the last, ``(cells + 2,)``.
+        law: ``exact``, ``laplace``, ``discrete-laplace``, ``gaussian`` or ``discrete-gaussian``.
+        scale: The scale b of a Laplace law, or the standard deviation of a Gaussian one, in records.
+        total: The number of records in all cells together, where that is public.
+        outside: Whether counts of values outside the edges are given.
+        source: What the system is called, for the privacy statement.
+        adjacency: The neighbouring relation that the other system says.
+        rows_per_unit: How many records of one unit were counted at most; for the population 1 is needed.
+        label: What the x axis shows.
+
+    Returns:
+        The curve. Its statement says that the loss is that of the other system.
+
+    Raises:
+        ValueError: edges do not rise, counts are of another number, not finite or above 2**53; the law is unknown; a
+            scale is missing, is given of exact counts, or is below 1 for continuous noise; counts of a discrete law are
+            no whole numbers.
+        TypeError: an argument is of another kind.
+
+    >>> curve = from_counts([0, 10, 20, 50], [300, 512, 188])
+    >>> curve.y.tolist(), float(curve.quantile(0.3))
+    ([0.0, 0.3, 0.812, 1.0], 10.0)
+    >>> noisy = from_counts([0, 10, 20, 50], [303.2, 507.9, 190.4], "laplace", 4)
+    >>> noisy.privacy.loss, noisy.privacy.mechanism
+    ('the loss of another system', 'counts with laplace noise of scale 4')
+    """
+    require_kind("source", source, str, "a text")
+    require_kind("adjacency", adjacency, Neighbours, "ADD_REMOVE or REPLACE_ONE")
+    grid = Grid.from_edges(np.asarray(edges, dtype=np.float64).tolist(), outside=_treated(outside))
+    noise, words = _noise(law, scale)
+    values = _counts(noisy, grid.slots, whole_only=law == EXACT or LAWS[law][1])
+    found = IntervalSums(1, grid.slots, (Tier(range(grid.slots), noise),), missing=None)
+    privacy = PrivacyStatement(
+        epsilon=None, rho=0.0, adjacency=adjacency.value, unit="", rows_per_unit=whole("rows_per_unit", rows_per_unit),
+        units=None, trust=f"{ELSEWHERE}{source}", mechanism=words, seeded=False, grant="",
+        notes=(f"these counts were released by {source}: their privacy loss is its own, and nothing was spent here",),
+    )  # fmt: skip
+    evidence = Evidence(found, values, None if total is None else whole("total", total))
+    return CDF.read(evidence, grid, label, privacy)
+
+
+def _treated(outside: bool) -> Outside:
+    return Outside.APART if outside else Outside.CLAMPED
+
+
+def _noise(law: str, scale: Exact | None) -> tuple[Noise, str]:
+    """The noise of each count, and its law in words."""
+    if law not in (EXACT, *LAWS):
+        raise Refused("law", f"one of {EXACT}, {', '.join(LAWS)} is needed, got {shown(law)}")
+    if law == EXACT:
+        if scale is not None:
+            raise Refused("scale", "exact counts have no noise: leave it out, or name a law")
+        return Noise(Family.LAPLACE, NEXT_TO_NOTHING), "exact counts"
+    if scale is None:
+        raise Refused("scale", "say how large the noise is: the scale of a Laplace law, or a standard deviation")
+    (family, discrete), size = LAWS[law], exact("scale", scale)
+    if size <= 0 or (size < LEAST_CONTINUOUS and not discrete):
+        raise Refused("scale", "a number above zero is needed, of continuous noise at least 1")
+    words = "scale" if family is Family.LAPLACE else "standard deviation"
+    rounding = Fraction(0) if discrete else Fraction(1, 16) / size if family is Family.LAPLACE else Fraction(1, 12)
+    parameter = (size if family is Family.LAPLACE else size**2) + rounding
+    return Noise(family, parameter), f"counts with {law} noise of {words} {float(size):g}"
+
+
+def _counts(noisy: Any, slots: int, *, whole_only: bool) -> tuple[int, ...]:
+    """The counts as whole numbers."""
+    try:
+        counts: FloatArray = np.asarray(noisy, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise Refused("noisy", "a list of numbers is needed") from None
+    if counts.shape != (slots,):
+        raise Refused("noisy", f"one count for each of {slots} cells is needed, got {counts.shape}")
+    if not all(isfinite(each) and abs(each) <= LARGEST_COUNT for each in counts.tolist()):
+        raise Refused("noisy", "finite numbers up to 2**53 are needed")
+    rounded = np.rint(counts)
+    if whole_only and not np.array_equal(rounded, counts):
+        raise Refused("noisy", "counts that are exact, or have discrete noise, are whole numbers")
+    return tuple(int(each) for each in rounded.tolist())

@@ -1,0 +1,146 @@
+"""Distribution functions and quantiles of a column of which no range is known: one question, one loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..conversation import ALL, Anywhere, Counted, Needs, PrivacyStatement, Setting, needed
+from ..display import numeral
+from ..strategies.found_range import FIRST, MOST_TURNS
+from .by_category import axis_label, in_words
+from .cdf import CDF
+from .prefixes import PrefixShares
+from .quantiles import Quantiles, shares
+from .question import statement_of
+
+QUARTILES = (0.25, 0.5, 0.75)
+WIDE = 3
+"""Cells from which on an interval of the first look was cut: zero has a cell of its own in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnboundedCdfQuestion:
+    """The distribution function of a column of numbers of which no range is known, by two to six turns for one loss.
+
+    A part of the loss looks for the range among all doubles, and closer where most records seem to lie; the rest counts
+    on a grid whose cells are fine there, with edges at round numbers, and coarse elsewhere. Values are not clamped: a
+    note says how many lie in coarse cells. The curve is computed from all turns, its band from the last one alone.
+
+    Where a range is known in public, a `CdfQuestion` on a grid of it is more exact, above all for few records.
+
+    Formal guarantees: the loss that was granted, pure or zero-concentrated, under either adjacency: see
+    `strategies.found_range`. The type of the column comes from its schema; no value decides anything but through noisy
+    counts.
+
+    Attributes:
+        column: A column of numbers, or of dates (counted in days since the beginning of 1970), times or durations
+            (in seconds).
+        measured_in: The measuring unit of the column, for the axis.
+
+    >>> import numpy as np
+    >>> import dpcurves as dp
+    >>> table = {"wage": np.exp(np.random.default_rng(1).normal(10, 0.5, 20_000))}
+    >>> session = dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
+    >>> curve = session.ask(dp.UnboundedCdfQuestion("wage"), dp.PrivacyLoss.pure(1))
+    >>> bool(abs(curve.cdf(np.exp(10)) - 0.5) < 0.05)
+    True
+    """
+
+    column: str
+    measured_in: str = ""
+
+    def steps(self, setting: Setting) -> Needs[CDF]:
+        """Looks, and counts on a grid that they chose."""
+        found = yield from needed(Anywhere(self.column), ALL)
+        return read_along(found, axis_label(self.column, self.measured_in))
+
+    @property
+    def is_told_before(self) -> bool:
+        """Tell that its plan is shown before it is charged: which turns there will be is not known before."""
+        return True
+
+    def plan_notes(self, setting: Setting) -> tuple[str, ...]:
+        """The price, and what it is spent on."""
+        first = setting.loss * FIRST
+        return (
+            f"no range is given: {setting.loss} pays for 2 to {MOST_TURNS} turns together; the first, with {first}, "
+            "looks at all doubles, and noisy answers tell how many look closer and on which grid the last one counts",
+        )
+
+    def __str__(self) -> str:
+        return in_words("distribution function", self.column, None) + ", no range given"
+
+
+@dataclass(frozen=True, slots=True)
+class UnboundedQuantilesQuestion:
+    """Quantiles of a column of numbers of which no range is known; for the price of an `UnboundedCdfQuestion`.
+
+    Formal guarantees: those of `UnboundedCdfQuestion`, whose answer they are read from.
+
+    Attributes:
+        column: A column of numbers.
+        at: Shares between 0 and 1.
+        measured_in: The measuring unit of the column, for the axis.
+
+    Raises:
+        ValueError: a share is not between 0 and 1, or there is none.
+        TypeError: `at` is a single number, or holds something that is not a number.
+    """
+
+    column: str
+    at: tuple[float, ...] = QUARTILES
+    measured_in: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "at", shares("at", self.at))
+
+    def steps(self, setting: Setting) -> Needs[Quantiles]:
+        """A distribution function, read at the shares."""
+        curve = yield from self._curve.steps(setting)
+        return Quantiles(np.array(self.at), curve)
+
+    @property
+    def is_told_before(self) -> bool:
+        """See `UnboundedCdfQuestion`."""
+        return True
+
+    def plan_notes(self, setting: Setting) -> tuple[str, ...]:
+        """The price, and what it is spent on."""
+        return self._curve.plan_notes(setting)
+
+    @property
+    def _curve(self) -> UnboundedCdfQuestion:
+        return UnboundedCdfQuestion(self.column, self.measured_in)
+
+    def __str__(self) -> str:
+        return in_words("quantiles", self.column, None) + ", no range given"
+
+
+def read_along(found: Counted, label: str) -> CDF:
+    """The curve along the cells that were chosen, with a note on the range."""
+    privacy: PrivacyStatement = statement_of(found.releases)
+    prefixes = PrefixShares(found.counts, found.cells_counted, found.read[:-1], found.looks)
+    if not found.is_paid:
+        return CDF.rehearsed(prefixes, label, privacy)
+    curve = CDF.along(prefixes, label, privacy)
+    return replace(curve, privacy=curve.privacy.noted(note_on_range(curve)))
+
+
+def note_on_range(curve: CDF) -> str:
+    """The range of the fine cells, and about how many records lie below and above: from released numbers.
+
+    These stand in coarse cells, not in none: where nothing was cut the whole grid is coarse.
+    """
+    grid, first = curve.prefixes.grid, curve.prefixes.earlier[0].measured.levels[0]
+    bounds = first.bounds(grid.slots)
+    fine = np.flatnonzero(np.diff(bounds) >= WIDE)
+    if not len(fine):
+        return "no range stood out of the noise: all cells are coarse"
+    low, high = (int(each) - 1 for each in (bounds[fine[0]], bounds[fine[-1] + 1]))
+    low, high = max(low, 0), min(high, grid.cells)
+    ends = " to ".join(numeral(float(edge)) for edge in grid.edge(np.array([low, high])))
+    below, above = curve.count * curve.y[low], curve.count * (1 - curve.y[high])
+    sides = f"about {numeral(round(below))} records lie below and {numeral(round(above))} above"
+    return f"the range, {ends}, was chosen by noisy counts; {sides}, in cells as wide as decades or wider"

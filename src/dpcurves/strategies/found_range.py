@@ -1,0 +1,323 @@
+"""Counts of a column of which no range is known: looks over all doubles, then a grid that fits what was seen.
+
+A conversation of two to six turns, each of which counts intervals of one column:
+
+1. *First look*: decades of both signs, coarser ones far from 1, and zero (`DECADES`); once more where noise hides all.
+2. *Closer looks*, `MOST_CLOSER` at most: where one interval seems to hold most records, it is cut at round numbers.
+3. *Counting* on a grid that is fine where records seem to lie, with all that is left, as the later turns of
+   `prefixes.refining` do, the first of which the looks stand for. All turns are read together, so looks are not lost.
+
+The constants were chosen on the laws of `benchmarks/unknown.py`, under add-remove; the kinds of data on which it counts
+how often bands hold chose nothing.
+
+No record is clamped: beyond the fine cells there are coarse ones up to `LARGEST`, and the two outermost cells have what
+is beyond, the infinities among it.
+
+Formal guarantees: each turn is a `PartitionQuery`, priced as one whatever its intervals are: a record lies in one
+interval of each tiling. Intervals, grids, the number of turns and their shares of the loss are functions of public
+facts and of earlier answers. *Proof that all turns lose together what was granted, by induction from the last one*:
+whatever was answered before, what is left is spent in one turn, or in a turn of a share that is fixed before it, and
+then all that it leaves. So the conversation is at each turn the adaptive composition of two mechanisms, the second of
+which is one of several that all lose what is left: pure losses and rho add up to what was granted (Dwork and Roth 2014,
+section 3.5; Bun and Steinke 2016, Lemma 2.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil, floor, inf, log, log10, nextafter, sqrt
+
+import numpy as np
+
+from ..arrays import FloatArray
+from ..conversation import ALL, Anywhere, Counted, Evidence, Release, Setting, Step, Strategy, UnsupportedQuery
+from ..data import Grid, Outside
+from ..data.axis import TypedAxis
+from ..estimation.binary_tree import Layout
+from ..estimation.empirical_bayes import estimate
+from ..estimation.joint_estimate import JointEstimate, nested_in
+from ..laws import Family, Tier
+from ..laws.law import LEAST_VARIANCE
+from ..queries import PartitionQuery
+from .prefixes import CLEAR, Tilings, has_atoms, is_glance, last_refinement, overall_look, refinement
+
+LARGEST = 1e300
+"""The last edge: values beyond are counted in cells of their own, with the infinities."""
+MAGNITUDES = (
+    1e-300, 1e-9, 1e-6, *(float(f"1e{power}") for power in range(-3, 13)), 1e15, 1e18, 1e21, LARGEST,
+)  # fmt: skip
+"""Edges above zero of the first look: decades from a thousandth to 10**12, and fewer beyond."""
+DECADES = (*(-edge for edge in reversed(MAGNITUDES)), 0.0, *MAGNITUDES)
+"""Edges of the first look."""
+FIRST, AGAIN, GLANCE = Fraction(1, 10), Fraction(3, 20), Fraction(1, 10)
+"""Parts of the loss: of the first look, of its repetition, and of a turn between the looks and the last one."""
+CLOSER, MOST_OF_LEFT = Fraction(1, 10), Fraction(1, 3)
+"""The least part of the loss that a closer look has, and the largest part of what is left."""
+STANDING_OUT = 20.0
+"""Deviations of the noise of a closer look that all records are, if its part of the loss allows."""
+MOST_CLOSER = 2
+MOST_TURNS = 4 + MOST_CLOSER
+FAINT = 8.0
+"""Deviations of its noise that the largest count of the first look has at least, or it is repeated."""
+SEEN, DOUBT = 2.0, 1.0
+"""Deviations of its noise from which on a count stands for records, and so many that are taken off an estimate."""
+MOSTLY = 0.6
+"""Part of the records in one interval from which on it is worth a closer look."""
+NEIGHBOURS = (0.25, 0.08, 0.03)
+"""Cells that an interval is given for what those at a distance of 1, 2, 3 seem to hold, in parts of theirs."""
+LOOKS, LOOKED_AT = 0.15, (32, 256)
+"""Cells of a closer look for each deviation of its noise that all records are; at least and at most."""
+CELLS = (256, 4096)
+"""Cells of the grid, at least and at most, about: half as many as records are deviations of the noise of one count."""
+SINGLES = 1024
+"""Cells of the grid from which on numbers of two digits, on which values are heaped, have cells of their own."""
+TENTHS = (1, 2, 5)
+CLOSE = 2.6
+"""Ratio of numbers up to which they are cut evenly, and not by logarithms."""
+SMALLEST = 1e-290
+"""Width from which on cells are cut: below it powers of ten are no longer exact enough."""
+FEWEST = 1.5
+"""Cells from which on an interval is cut."""
+
+
+@dataclass(frozen=True, eq=False)
+class Looks:
+    """Answers of all turns so far, on the cells of the finest one.
+
+    Attributes:
+        edges: The edges of the grid.
+        turns: Counts of these cells, turn by turn.
+    """
+
+    edges: tuple[float, ...]
+    turns: tuple[Evidence, ...] = ()
+
+    @property
+    def grid(self) -> Grid:
+        """The cells, with values beyond counted apart."""
+        return Grid.from_edges(self.edges, outside=Outside.APART)
+
+    def upon(self, edges: tuple[float, ...]) -> Looks:
+        """Move the answers to finer cells, whose edges contain these."""
+        starts = np.append(0, np.searchsorted(np.array(edges), np.array(self.edges)) + 1)
+
+        def finer(turn: Evidence) -> Evidence:
+            (tier,) = turn.measured.levels
+            moved = Tier(tuple(starts[tier.first].tolist()), tier.noise)
+            return replace(turn, law=replace(turn.measured, cells=len(edges) + 1, levels=(moved,)))
+
+        return Looks(edges, tuple(map(finer, self.turns)))
+
+    def and_then(self, release: Release) -> Looks:
+        """These and one more, on the same cells."""
+        return Looks(self.edges, (*self.turns, Evidence.of(release)))
+
+    @property
+    def counts(self) -> FloatArray:
+        """The count of each cell without bias, from the looks that counted these cells; those beyond are left out."""
+        counted = [turn.values[1:-2] for turn in self._own]
+        return np.asarray(np.average(counted, axis=0, weights=self._weights), dtype=np.float64)
+
+    @property
+    def noise(self) -> float:
+        """The standard deviation of the noise of `counts`."""
+        return 1 / sqrt(sum(self._weights))
+
+    @property
+    def records(self) -> float:
+        """The number of records, roughly: the sum of the counts that stand out of the noise."""
+        return float(max(self.counts[self.counts > SEEN * self.noise].sum(), self.noise))
+
+    @property
+    def _own(self) -> list[Evidence]:
+        return [turn for turn in self.turns if len(turn.measured.levels[0].starts) == len(self.edges) + 1]
+
+    @property
+    def _weights(self) -> list[float]:
+        return [1 / max(turn.measured.levels[0].noise.variance, LEAST_VARIANCE) for turn in self._own]
+
+    def believed(self, total: int | None) -> FloatArray:
+        """The number of records that each cell seems to hold, from all looks, by empirical Bayes; 0 if that is unclear.
+
+        Args:
+            total: The public number of records; None where it is private.
+        """
+        joint = JointEstimate(self.turns, self.halved)
+        splits = estimate(joint.known, self.records if total is None else joint.total)
+        return np.maximum(splits.cells[1:-1] - DOUBT * self.noise, 0.0)
+
+    @property
+    def halved(self) -> Layout:
+        """The tree with the intervals of all these looks, down to single cells."""
+        return nested_in(self.turns)
+
+
+@dataclass(frozen=True, eq=False)
+class _Turns:
+    """Everything asked so far.
+
+    Attributes:
+        column: The column that is counted.
+        looks: Answers.
+        releases: Answers as they came.
+        left: The part of the loss that is left.
+    """
+
+    column: str
+    looks: Looks
+    releases: tuple[Release, ...] = ()
+    left: Fraction = ALL
+
+    @property
+    def slots(self) -> int:
+        """The number of counted cells."""
+        return len(self.looks.edges) + 1
+
+    def asked(self, tilings: Tilings, share: Fraction) -> Strategy[_Turns]:
+        """Ask for one more turn. Its number makes it another question than those before, with noise of its own."""
+        query = PartitionQuery((TypedAxis(self.column, self.looks.grid),), tilings, turn=len(self.releases))
+        release = yield Step(query, share)
+        return replace(
+            self, looks=self.looks.and_then(release), releases=(*self.releases, release), left=self.left - share
+        )
+
+    def looked(self, share: Fraction) -> Strategy[_Turns]:
+        """Ask for a count of every cell."""
+        return (yield from self.asked((range(self.slots),), share))
+
+    def finer(self, cells: float, total: int | None, *, singles: bool = False) -> _Turns:
+        """Go on with about so many cells more, most of them where records seem to lie."""
+        edges = finer_edges(self.looks.edges, shares_of_cells(self.looks.believed(total)), cells, singles=singles)
+        return replace(self, looks=self.looks.upon(edges))
+
+
+def found(workload: Anywhere, setting: Setting) -> Strategy[Counted]:
+    """Look, look closer, and count: see above."""
+    turns = yield from _Turns(workload.column, Looks(DECADES)).looked(FIRST)
+    if turns.looks.counts.max() < FAINT * turns.looks.noise:
+        turns = yield from turns.looked(AGAIN)
+    one, total = max(sqrt(setting.noise().variance), LEAST_VARIANCE), setting.adjacency.total
+    for _ in range(MOST_CLOSER):
+        records = turns.looks.records
+        if turns.looks.believed(total).max() < MOSTLY * records:
+            break
+        share = min(max(Fraction(round(100 * STANDING_OUT * one / records), 100), CLOSER), MOST_OF_LEFT * turns.left)
+        cells = _within(LOOKED_AT, LOOKS * float(share) * records / one)
+        turns = yield from turns.finer(cells, total, singles=cells >= LOOKED_AT[1]).looked(share)
+    cells = _within(CELLS, turns.looks.records / (2 * one))
+    return (yield from _counted(turns.finer(cells, total, singles=cells >= SINGLES), setting))
+
+
+def _within(ends: tuple[int, int], cells: float) -> float:
+    return min(max(cells, ends[0]), ends[1])
+
+
+def _counted(turns: _Turns, setting: Setting) -> Strategy[Counted]:
+    """Count on the cells that were chosen: at once, or with a glance before, if that is worth its price."""
+    halved, known, looks = turns.looks.halved, JointEstimate(turns.looks.turns, turns.looks.halved), turns.looks
+    splits, family = known.splits, Family.of(setting.loss)
+    last = last_refinement(splits, setting.noise(turns.left))
+    glance = refinement(splits, setting.noise(GLANCE))
+    glanced = is_glance(glance, last, splits, family)
+    if not glanced and splits.even <= CLEAR and has_atoms(splits):
+        glanced, glance = True, overall_look(splits, setting.noise(GLANCE))
+    if glanced:
+        turns = yield from turns.asked(_or_all(glance, turns.slots), GLANCE)
+        splits = JointEstimate(turns.looks.turns, halved).splits
+        last = last_refinement(splits, setting.noise(turns.left))
+    turns = yield from turns.asked(_or_all(last, turns.slots), turns.left)
+    return Counted(turns.releases, turns.looks.turns, looks.grid, looks=len(looks.turns))
+
+
+def _or_all(tilings: Tilings, slots: int) -> Tilings:
+    """These tilings; all cells, if nothing stands out."""
+    return tilings if len(tilings[-1]) > 1 else (range(slots),)
+
+
+def refused(workload: Anywhere, setting: Setting) -> Strategy[Counted]:
+    """Refuse to look for a range, where records are counted only once.
+
+    Raises:
+        UnsupportedQuery: always.
+    """
+    raise UnsupportedQuery(
+        "grid", "this trust model counts once, so it cannot look for a range first: give a grid of public cells"
+    )
+
+
+# The next cells, from released numbers: many where records seem to lie, with edges at numbers as people write them.
+
+
+def shares_of_cells(counts: FloatArray) -> FloatArray:
+    """The part of all cells that each interval is given: as records seem to lie in it, or near it.
+
+    >>> shares_of_cells(np.array([0.0, 0.0, 10.0, 0.0, 0.0])).round(2).tolist()
+    [0.05, 0.15, 0.6, 0.15, 0.05]
+    """
+    own = counts if counts.any() else np.ones_like(counts)
+    shares = own.copy()
+    for distance, part in enumerate(NEIGHBOURS, start=1):
+        shares[distance:] = np.maximum(shares[distance:], part * own[:-distance])
+        shares[:-distance] = np.maximum(shares[:-distance], part * own[distance:])
+    return np.asarray(shares / shares.sum())
+
+
+def finer_edges(
+    edges: tuple[float, ...], shares: FloatArray, cells: float, *, singles: bool = False
+) -> tuple[float, ...]:
+    """Edges of about so many cells more, at round numbers.
+
+    Args:
+        edges: The edges of intervals.
+        shares: The part of all cells that each of these gets.
+        cells: About how many there will be.
+        singles: Whether numbers of two digits, on which values are heaped, have cells of their own. Zero always has.
+    """
+    found = set(edges)
+    for (low, high), part in zip(pairwise(edges), shares.tolist(), strict=True):
+        found.update(round_between(low, high, part * cells))
+    heaped = [edge for edge in found if edge == 0 or (singles and edge == float(f"{edge:.1e}"))]
+    return tuple(sorted(found.union(nextafter(edge, inf) for edge in heaped if edges[0] < edge < edges[-1])))
+
+
+def round_between(low: float, high: float, cells: float) -> list[float]:
+    """Round numbers strictly between two numbers, which cut them in about so many cells.
+
+    Cells are about as wide as each other if the numbers are close, else in their logarithm, with edges at 1, 2 and 5
+    times powers of ten. Edges are the doubles nearest to decimals, so values that are written so are on edges.
+
+    >>> round_between(1.0, 2.0, 4), round_between(-100.0, -80.0, 2), round_between(1.0, 1000.0, 6)
+    ([1.2, 1.4, 1.6, 1.8], [-90.0], [2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0])
+    """
+    if high <= 0:
+        return [-edge for edge in reversed(round_between(-high, -low, cells))]
+    if cells < FEWEST or low <= 0:
+        return []
+    if high <= CLOSE * low:
+        return _multiples(low, high, cells)
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    marks = [edge for edge in (float(f"{digit}e{power}") for power in powers for digit in TENTHS) if low < edge < high]
+    if 2 * cells < len(marks):
+        step = ceil(len(marks) / cells)
+        return marks[step // 2 :: step]
+    dense = cells / log(high / low)
+    inner = (_multiples(*ends, dense * log(ends[1] / ends[0])) for ends in pairwise([low, *marks, high]))
+    return sorted({*marks, *(edge for part in inner for edge in part)})
+
+
+def _multiples(low: float, high: float, cells: float) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten, strictly between, which make at least so many cells."""
+    if cells < FEWEST:
+        return []
+    width = (high - low) / cells
+    if not width >= SMALLEST:
+        return []
+    power = floor(log10(width))
+    digit = max(digit for digit in TENTHS if digit == 1 or digit * 10.0**power <= width)
+    first, last = floor(low / (digit * 10.0**power)), ceil(high / (digit * 10.0**power))
+    if max(abs(first), abs(last)) >= 2**53:
+        return []
+    edges = (float(f"{each * digit}e{power}") for each in range(first, last + 1))
+    return [edge for edge in edges if low < edge < high]

@@ -1,0 +1,70 @@
+"""A search for a range and the counts after it: whatever is answered, tiny neighbours lose what was paid at most."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from test_refining_loss import LARGE, LOSSES, answers, worst_loss
+from tiny_tables import ADJACENCIES, data_sets, neighbours
+
+from dpcurves.conversation import Anywhere, Counted, Plan, Release, Setting, Step
+from dpcurves.laws import IntervalSums
+from dpcurves.mechanisms import AUTO
+from dpcurves.privacy import Adjacency, PrivacyLoss
+from dpcurves.queries import PartitionQuery
+from dpcurves.session import converse
+from dpcurves.strategies import found_range
+
+
+def conversed(loss: PrivacyLoss, adjacency: Adjacency, way: int) -> tuple[Counted, list[Plan], Fraction]:
+    plans: list[Plan] = []
+    shares: list[Fraction] = []
+
+    def reply(step: Step) -> Release:
+        assert isinstance(step.query, PartitionQuery)
+        plans.append(AUTO.plan(step.query, loss * step.share, adjacency))
+        shares.append(step.share)
+        law = plans[-1].law
+        assert isinstance(law, IntervalSums)
+        values = answers(law.size, len(plans), way)
+        return Release(plans[-1], tuple(values.tolist()), allotment=None, seeded=True)
+
+    found = converse(found_range.found(Anywhere("x"), Setting(loss, adjacency)), reply)
+    return found, plans, sum(shares, start=Fraction(0))
+
+
+@pytest.mark.parametrize("loss", (LOSSES | LARGE).values(), ids=list(LOSSES | LARGE))
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+def test_all_turns_together_lose_what_was_granted(
+    adjacency: Adjacency, loss: PrivacyLoss, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(found_range, "DECADES", (1.0, 4.0))
+    for name in ("CELLS", "LOOKED_AT"):
+        monkeypatch.setattr(found_range, name, (2, 3))
+    granted = loss.epsilon if loss.epsilon is not None else loss.rho
+    tight, turns = [], set()
+    for way in range(8):
+        found, plans, spent = conversed(loss, adjacency, way)
+        assert spent == 1
+        assert len({plan.query for plan in plans}) == len(plans)  # each is paid, and has noise of its own
+        laws = [turn.measured for turn in found.read]  # of all turns, on the cells of the last one
+        assert [law.levels[0].noise for law in laws] == [plan.law.levels[0].noise for plan in plans]  # type: ignore[attr-defined]
+        sets = data_sets(laws[-1].cells + 1, 3)
+        worst = worst_loss(list(laws), sets, neighbours(sets, adjacency))
+        assert worst <= granted
+        tight.append(worst == granted)
+        turns.add(len(plans))
+    assert any(tight)
+    assert len(turns) > 1
+
+
+@pytest.mark.parametrize("way", range(12))
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=list(LOSSES))
+def test_over_all_doubles_shares_add_up_to_one_whatever_is_answered(way: int, loss: PrivacyLoss) -> None:
+    for adjacency in ADJACENCIES[::2]:
+        found, plans, spent = conversed(loss, adjacency, way)
+        assert spent == 1
+        assert 2 <= len(plans) <= found_range.MOST_TURNS
+        assert found.cells_counted.ends == (-found_range.LARGEST, found_range.LARGEST)
+        assert len({plan.query for plan in plans}) == len(plans)
