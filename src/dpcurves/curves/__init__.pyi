@@ -14,6 +14,7 @@ from .comparison import (
     wasserstein_distance,
 )
 from .contingency import Contingency, ContingencyQuestion, kendall_tau_a, kendall_tau_b
+from .group_rates import CurvesAtOnce, GroupRates, group_curves, group_rates
 from .histogram import Histogram, Histogram2D, Histogram2DQuestion, HistogramQuestion
 from .pair_mean import UStatistic
 from .quantile_quantile import QuantileQuantile
@@ -49,14 +50,15 @@ from .verification import Verification, VerifyQuestion
 __all__ = [
     "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "Bisection", "Bounds", "BoundsQuestion",
     "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Comparison", "Confusion", "Contingency",
-    "ContingencyQuestion", "Continued", "CountQuestion", "CumulativeGain", "CurveWarning", "Cuts", "DecisionCurve",
-    "GrownPartition", "Histogram", "Histogram2D", "Histogram2DQuestion", "HistogramQuestion", "HosmerLemeshow",
-    "HosmerLemeshowQuestion", "MeanQuestion", "Midpoint", "OnCells", "PlaneBounds", "PlaneBoundsQuestion",
-    "PrecisionRecall", "QuantileCuts", "QuantileQuantile", "Quantiles", "QuantilesQuestion", "Question", "Reading",
-    "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "ScoreCalibration", "Scores", "ScoresByCategory",
-    "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary", "SummaryByCategory",
-    "SummaryQuestion", "Survival", "SurvivalQuestion", "TwoSampleTest", "UStatistic", "VarianceQuestion",
-    "Verification", "VerifyQuestion", "area_between", "collision_probability", "energy_distance",
-    "gini_coefficient", "gini_mean_difference", "kendall_tau_a", "kendall_tau_b", "ks_distance", "ks_test",
-    "log_rank_test", "rank_sum_test", "renyi2_entropy", "sample_variance", "u_statistic", "wasserstein_distance",
+    "ContingencyQuestion", "Continued", "CountQuestion", "CumulativeGain", "CurveWarning", "CurvesAtOnce", "Cuts",
+    "DecisionCurve", "GroupRates", "GrownPartition", "Histogram", "Histogram2D", "Histogram2DQuestion",
+    "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "MeanQuestion", "Midpoint", "OnCells",
+    "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall", "QuantileCuts", "QuantileQuantile", "Quantiles",
+    "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion",
+    "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion",
+    "SumQuestion", "Summary", "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalQuestion",
+    "TwoSampleTest", "UStatistic", "VarianceQuestion", "Verification", "VerifyQuestion", "area_between",
+    "collision_probability", "energy_distance", "gini_coefficient", "gini_mean_difference", "group_curves",
+    "group_rates", "kendall_tau_a", "kendall_tau_b", "ks_distance", "ks_test", "log_rank_test", "rank_sum_test",
+    "renyi2_entropy", "sample_variance", "u_statistic", "wasserstein_distance",
 ]  # fmt: skip
