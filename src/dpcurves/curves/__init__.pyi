@@ -14,8 +14,15 @@ from .comparison import (
     wasserstein_distance,
 )
 from .contingency import Contingency, ContingencyQuestion, kendall_tau_a, kendall_tau_b
+from .forecasts_of_numbers import (
+    PredictedObserved,
+    PredictedObservedQuestion,
+    QuantileForecasts,
+    QuantileForecastsQuestion,
+)
 from .group_rates import CurvesAtOnce, GroupRates, group_curves, group_rates
 from .histogram import Histogram, Histogram2D, Histogram2DQuestion, HistogramQuestion
+from .model_pairs import ModelPair, ModelPairQuestion, difference_of_models
 from .pair_mean import UStatistic
 from .quantile_quantile import QuantileQuantile
 from .quantiles import Quantiles, QuantilesQuestion
@@ -24,6 +31,7 @@ from .residuals import BinnedResiduals, BinnedResidualsQuestion, ResidualPlot, R
 from .result import CurveWarning
 from .roc import ROC, Cuts, RocQuestion, SmoothAuc, SmoothAucQuestion
 from .scores import Scores, ScoresByCategory, ScoresQuestion
+from .several_classes import OrderedClasses, OrderedClassesQuestion, SeveralClasses, SeveralClassesQuestion
 from .summary import (
     CountQuestion,
     MeanQuestion,
@@ -45,6 +53,7 @@ from .u_statistic import (
     sample_variance,
     u_statistic,
 )  # fmt: skip
+from .uplift import Uplift, UpliftQuestion
 from .verification import Verification, VerifyQuestion
 
 __all__ = [
@@ -52,13 +61,16 @@ __all__ = [
     "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Comparison", "Confusion", "Contingency",
     "ContingencyQuestion", "Continued", "CountQuestion", "CumulativeGain", "CurveWarning", "CurvesAtOnce", "Cuts",
     "DecisionCurve", "GroupRates", "GrownPartition", "Histogram", "Histogram2D", "Histogram2DQuestion",
-    "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "MeanQuestion", "Midpoint", "OnCells",
-    "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall", "QuantileCuts", "QuantileQuantile", "Quantiles",
-    "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion",
-    "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion",
-    "SumQuestion", "Summary", "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalQuestion",
-    "TwoSampleTest", "UStatistic", "VarianceQuestion", "Verification", "VerifyQuestion", "area_between",
-    "collision_probability", "energy_distance", "gini_coefficient", "gini_mean_difference", "group_curves",
-    "group_rates", "kendall_tau_a", "kendall_tau_b", "ks_distance", "ks_test", "log_rank_test", "rank_sum_test",
-    "renyi2_entropy", "sample_variance", "u_statistic", "wasserstein_distance",
+    "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "MeanQuestion", "Midpoint", "ModelPair",
+    "ModelPairQuestion", "OnCells", "OrderedClasses", "OrderedClassesQuestion", "PlaneBounds",
+    "PlaneBoundsQuestion", "PrecisionRecall", "PredictedObserved", "PredictedObservedQuestion", "QuantileCuts",
+    "QuantileForecasts", "QuantileForecastsQuestion", "QuantileQuantile", "Quantiles", "QuantilesQuestion",
+    "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "ScoreCalibration", "Scores",
+    "ScoresByCategory", "ScoresQuestion", "SeveralClasses", "SeveralClassesQuestion", "SmoothAuc",
+    "SmoothAucQuestion", "SumQuestion", "Summary", "SummaryByCategory", "SummaryQuestion", "Survival",
+    "SurvivalQuestion", "TwoSampleTest", "UStatistic", "Uplift", "UpliftQuestion", "VarianceQuestion",
+    "Verification", "VerifyQuestion", "area_between", "collision_probability", "difference_of_models",
+    "energy_distance", "gini_coefficient", "gini_mean_difference", "group_curves", "group_rates", "kendall_tau_a",
+    "kendall_tau_b", "ks_distance", "ks_test", "log_rank_test", "rank_sum_test", "renyi2_entropy",
+    "sample_variance", "u_statistic", "wasserstein_distance",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Pictures of judged models: forest plots of numbers and of gaps, and curves with their bands."""
+"""Pictures of judged models: forest plots of numbers and of gaps, and curves by their names."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
-from .canvas import GREY, LANDSCAPE, Picture, Shaded, canvas
+from .canvas import GREY, LANDSCAPE, SQUARE, UNIT, Picture, Shaded, canvas
 from .numerals import lettering
 from .scores import draw_numbers
 
@@ -46,29 +46,28 @@ def draw_forest(
     return ax
 
 
-def draw_banded(
-    x: ArrayLike,
-    y: ArrayLike,
+def draw_curves(
+    curves: Mapping[str, tuple[FloatArray, FloatArray]],
     privacy: PrivacyStatement,
     *,
     labels: tuple[str, str],
-    beside: tuple[ArrayLike, ArrayLike, str] | None = None,
-    **on: Unpack[Shaded],
+    ax: Axes | None = None,
+    share: bool = True,
 ) -> Axes:
-    """Draw points of a curve that are joined by lines, with their intervals, beside a line of reference.
+    """Draw curves by their names on common axes.
 
     Args:
-        x: Where the points are.
-        y: Their heights.
+        curves: Places and heights of each.
         labels: What both axes show.
-        beside: A line of reference, and its name; None: none.
+        ax: Where; None: on a new figure.
+        share: Whether both axes are from 0 to 1, with a line from one end to the other.
     """
-    picture = Picture(LANDSCAPE, privacy, **on)
-    if beside is not None and picture.is_first:
-        picture.ax.plot(beside[0], beside[1], color=GREY, linestyle=(0, (1, 2)), linewidth=1.2, label=beside[2])
-    for shade, width in picture.nested():
-        picture.ax.vlines(
-            x, shade.lower, shade.upper, color=picture.style.color, alpha=0.3, linewidth=width, label=shade.words
-        )
-    picture.plot(x, y, "o-", markersize=3.5, linewidth=1.4, label=picture.entry())
+    for name, (x, y) in curves.items():
+        picture = Picture(SQUARE if share else LANDSCAPE, privacy, ax=ax, name=name)
+        ax = picture.ax
+        picture.line(x, y, picture.entry())
+    if share:
+        ax.set(xlim=UNIT, ylim=UNIT, aspect="equal")
+        ax.plot(UNIT, UNIT, color=GREY, linestyle=(0, (1, 2)), linewidth=1.2)
+    picture.name = None
     return picture.explain(*labels).signed()
