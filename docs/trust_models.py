@@ -18,6 +18,12 @@ from dpcurves_local.trust import Local
 from dpcurves_parties.shares.function_shares import FunctionShares, Owners
 from dpcurves_sites.trust import SecureSum
 
+OWN: dict[str, dict[str, Any]] = {
+    "OrderedClassesQuestion": {"label": dp.Categories("y", (0, 1, 2))},
+    "QuantileForecastsQuestion": {"grid": dp.Grid(-1, 1, cells=64)},
+    "SeveralClassesQuestion": {"label": dp.Categories("y", (0, 1, 2))},
+}
+"""What some kinds need otherwise."""
 PAGE = Path(__file__).parent / "trust_models.md"
 MODELS = {
     "one curator": Central(), "two servers": FunctionShares(), "two servers that check": FunctionShares(Owners.CHECKED),
@@ -28,8 +34,10 @@ GIVEN: dict[str, Any] = {
     "column": "x", "label": "y", "score": "x", "grid": dp.Grid(0, 1, cells=64), "at": (0.5,), "pieces": 4,
     "unit": 0.25, "coverage": "0.9", "predicted": "x", "residual": "r", "unit_predicted": 0.25, "unit_residual": 0.25,
     "model": dp.PUBLIC_MODEL, "lower": 0, "upper": 1, "across": dp.BoundsQuestion("x", 0.25, "0.9"), "upwards": ERRORS,
-    "time": "x", "event": "y", "entry": "r", "last": "r", "first": "x", "causes": (1, 2),
-    "times": dp.Grid(0, 1, cells=4), "x": "x", "y": "r",
+    "first": "x", "second": "r", "scores": ("x", "r", "w"), "errors": ("x",), "quantiles": (0.5,),
+    "outcome": "y", "treatment": "w", "observed": "r", "observed_grid": dp.Grid(0, 1, cells=8),
+    "time": "x", "event": "y", "entry": "r", "last": "r", "causes": (1, 2), "times": dp.Grid(0, 1, cells=4),
+    "x": "x", "y": "r",
     "rows": dp.Categories("y", (0, 1)), "columns": dp.Categories("x", (1, 2)),
     "x_grid": dp.Grid(0, 1, cells=8), "y_grid": dp.Grid(0, 1, cells=8),
 }  # fmt: skip
@@ -72,7 +80,8 @@ def questions() -> dict[str, Any]:
 
 def _made(name: str, kind: Any) -> Any:
     needed = {field.name for field in fields(kind) if _is_needed(field)}
-    return kind(**{each: GIVEN[each] for each in needed}) if needed <= GIVEN.keys() else None
+    given = {**GIVEN, **OWN.get(name, {})}
+    return kind(**{each: given[each] for each in needed}) if needed <= given.keys() else None
 
 
 def _is_needed(field: Field[Any]) -> bool:

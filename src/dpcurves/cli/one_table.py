@@ -9,6 +9,7 @@ from . import columns
 from . import options as of
 from . import scores as models
 from .ask_file import Terms, asks, question_of
+from .judging import JUDGING_COMMANDS
 from .options import Command
 from .output import BinnedResidualsView, HosmerLemeshowView, Output, ResultView, RocView
 from .studies import study
@@ -159,6 +160,7 @@ COMMANDS = (
         more="Units are put into disjoint subsets, in each a regression is fitted, and those that confirm the claim "
         "are counted.",
     ),
+    *JUDGING_COMMANDS,
     study,
 )  # fmt: skip
 QUESTIONS: Mapping[str, Command] = MappingProxyType({each.__name__: each for each in COMMANDS})

@@ -48,6 +48,8 @@ READ: Mapping[str, Callable[[Scores, float], Any]] = MappingProxyType(
     }
 )
 """Readings of released scores that ``--show`` offers."""
+GAPS = "gaps"
+"""The one that is read of all groups together."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +57,20 @@ class Showing:
     """Options for the reading that is shown and drawn; every reading comes from the same release."""
 
     split: Split
-    show: str = option("|".join(READ), "The curve that is shown and drawn; all others are paid for with it.", NUMBERS)
+    show: str = option(
+        "|".join((*READ, GAPS)), "The curve that is shown and drawn; all others are paid for with it.", NUMBERS
+    )
     threshold: str = option("S", "For the confusion matrix: scores at or above it are called positive.", "0.5")
 
     def view(self, sure: Covering, grid: Grid) -> ScoresView:
         """View of scores on this grid. Refused where a reading needs probabilities and the grid has others."""
-        reading = chosen("show", self.show, READ)
+        if self.show == GAPS and self.split.by is None:
+            raise Misuse("show", "gaps are between groups: say which, by --by and --categories")
+        reading = chosen("show", self.show, {**READ, GAPS: READ["confusion"]})
         if self.show in OF_PROBABILITIES and (grid.lower < 0 or grid.upper > 1):
             raise Misuse("show", f"{self.show} is of probabilities, in [0, 1]; the grid has other scores")
         at = one_number("threshold", self.threshold)
-        return ScoresView(sure, show=self.show, read=lambda scores: reading(scores, at))
+        return ScoresView(sure, show=self.show, read=lambda scores: reading(scores, at), threshold=at)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +79,7 @@ class ScoresView(ResultView):
 
     show: str
     read: Callable[[Scores], Any]
+    threshold: float = 0.5
 
     def tables(self, curve: Scores) -> list[Shown]:
         from ..curves.result import EACH
@@ -107,15 +114,46 @@ class GroupedScoresView:
     one: ScoresView
 
     def tables(self, curves: ScoresByCategory) -> list[Shown]:
+        if self.one.show == GAPS:
+            return self._gaps(curves)
         found = [(name, shown) for name, scores in curves.items() for shown in self.one.tables(scores)]
         return [shown._replace(headline=f"{curves.named(name)}: {shown.headline}") for name, shown in found]
 
     def draw(self, curves: ScoresByCategory) -> Axes:
         """The reading of each category."""
-        from ..curves import ByCategory
+        from ..curves import ByCategory, GroupRates, group_rates
+        from ..display import headless_axes
 
+        if self.one.show == GAPS:
+            sure, ax = self.one.sure, headless_axes(GroupRates.SIZE)
+            return group_rates(curves, self.one.threshold).plot(ax, level=sure.level, population=sure.population)
         found = {name: self.one.read(scores) for name, scores in curves.items()}
         return self.one.drawn(ByCategory(curves.columns, found), like=next(iter(found.values())))
+
+    def _gaps(self, curves: ScoresByCategory) -> list[Shown]:
+        """Rates and numbers of all groups, and the largest gap of each."""
+        from ..curves import group_rates
+        from ..display import span
+
+        rates, sure = group_rates(curves, self.one.threshold), self.one.sure
+        gaps: dict[str, Any] = {"number": list(rates.numbers)}
+        columns = {"number": [number for number in rates.numbers for _ in rates], **rates.parts()}
+        columns = {
+            name: each if len(each) > len(rates) else each * len(rates.numbers) for name, each in columns.items()
+        }
+        for name, whom in self.one.whom(curves.privacy).items():
+            told = name.split()[-1]
+            frame = rates.to_frame(level=sure.level, population=whom)
+            ends = zip(frame["lower"].to_list(), frame["upper"].to_list(), strict=True)
+            columns |= {"value": frame["value"].to_list(), told: [span(*each) for each in ends]}
+            found = [rates.largest_gap(number, sure.level, population=whom) for number in rates.numbers]
+            gaps |= {"largest gap": [each.value for each in found], told: [span(*each[1:3]) for each in found]}
+        called = f"a score of {rates.threshold:g} or more is called positive"
+        head = f"{called}; {sure.level:.0%} intervals of all groups at once"
+        return [
+            Shown(head, columns, len(columns["number"])),
+            Shown("the largest gap of two groups, with its interval", gaps),
+        ]
 
 
 # Residual plots.

@@ -15,9 +15,17 @@ from .comparison import (
 )
 from .competing_risks import CompetingRisks, CompetingRisksQuestion
 from .contingency import Contingency, ContingencyQuestion, kendall_tau_a, kendall_tau_b
+from .forecasts_of_numbers import (
+    PredictedObserved,
+    PredictedObservedQuestion,
+    QuantileForecasts,
+    QuantileForecastsQuestion,
+)
 from .from_counts import from_counts
+from .group_rates import CurvesAtOnce, GroupRates, group_curves, group_rates
 from .histogram import Histogram, Histogram2D, Histogram2DQuestion, HistogramQuestion
 from .interval_censoring import IntervalCensored, IntervalCensoredQuestion
+from .model_pairs import ModelPair, ModelPairQuestion, difference_of_models
 from .pair_mean import UStatistic
 from .quantile_quantile import QuantileQuantile
 from .quantiles import Quantiles, QuantilesQuestion
@@ -26,6 +34,7 @@ from .residuals import BinnedResiduals, BinnedResidualsQuestion, ResidualPlot, R
 from .result import CurveWarning
 from .roc import ROC, Cuts, RocQuestion, SmoothAuc, SmoothAucQuestion
 from .scores import Scores, ScoresByCategory, ScoresQuestion
+from .several_classes import OrderedClasses, OrderedClassesQuestion, SeveralClasses, SeveralClassesQuestion
 from .summary import (
     CountQuestion,
     MeanQuestion,
@@ -64,24 +73,28 @@ from .u_statistic import (
     u_statistic,
 )  # fmt: skip
 from .unbounded import UnboundedCdfQuestion, UnboundedQuantilesQuestion
+from .uplift import Uplift, UpliftQuestion
 from .verification import Verification, VerifyQuestion
 
 __all__ = [
     "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "Bisection", "Bounds", "BoundsQuestion",
     "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Comparison", "CompetingRisks",
     "CompetingRisksQuestion", "Confusion", "Contingency", "ContingencyQuestion", "Continued", "CountQuestion",
-    "CumulativeGain", "CumulativeHazard", "CurveWarning", "Cuts", "DecisionCurve", "DelayedEntry",
-    "DelayedEntryQuestion", "Estimate", "GrownPartition", "Histogram", "Histogram2D", "Histogram2DQuestion",
-    "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "IntervalCensored", "IntervalCensoredQuestion",
-    "MeanQuestion", "Midpoint", "OnCells", "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall", "QuantileCuts",
+    "CumulativeGain", "CumulativeHazard", "CurveWarning", "CurvesAtOnce", "Cuts", "DecisionCurve", "DelayedEntry",
+    "DelayedEntryQuestion", "Estimate", "GroupRates", "GrownPartition", "Histogram", "Histogram2D",
+    "Histogram2DQuestion", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "IntervalCensored",
+    "IntervalCensoredQuestion", "MeanQuestion", "Midpoint", "ModelPair", "ModelPairQuestion", "OnCells",
+    "OrderedClasses", "OrderedClassesQuestion", "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall",
+    "PredictedObserved", "PredictedObservedQuestion", "QuantileCuts", "QuantileForecasts", "QuantileForecastsQuestion",
     "QuantileQuantile", "Quantiles", "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion",
-    "RocQuestion", "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion",
-    "SumQuestion", "Summary", "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalModel",
-    "SurvivalModelQuestion", "SurvivalNumbers", "SurvivalQuestion", "TwoSampleTest", "UStatistic",
-    "UnboundedCdfQuestion", "UnboundedQuantilesQuestion", "VarianceQuestion", "Verification", "VerifyQuestion",
-    "area_between", "collision_probability", "energy_distance", "from_counts", "gini_coefficient",
-    "gini_mean_difference", "hazard_at", "hazard_ratio", "kendall_tau_a", "kendall_tau_b", "ks_distance", "ks_test",
-    "log_rank_test", "number_needed", "rank_sum_test", "renyi2_entropy", "restricted_mean",
+    "RocQuestion", "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion", "SeveralClasses",
+    "SeveralClassesQuestion", "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary", "SummaryByCategory",
+    "SummaryQuestion", "Survival", "SurvivalModel", "SurvivalModelQuestion", "SurvivalNumbers", "SurvivalQuestion",
+    "TwoSampleTest", "UStatistic", "UnboundedCdfQuestion", "UnboundedQuantilesQuestion", "Uplift", "UpliftQuestion",
+    "VarianceQuestion", "Verification", "VerifyQuestion", "area_between", "collision_probability",
+    "difference_of_models", "energy_distance", "from_counts", "gini_coefficient", "gini_mean_difference",
+    "group_curves", "group_rates", "hazard_at", "hazard_ratio", "kendall_tau_a", "kendall_tau_b", "ks_distance",
+    "ks_test", "log_rank_test", "number_needed", "rank_sum_test", "renyi2_entropy", "restricted_mean",
     "restricted_mean_difference", "sample_variance", "share_at", "share_difference", "survival_figure",
     "survival_numbers", "u_statistic", "wasserstein_distance",
 ]  # fmt: skip
