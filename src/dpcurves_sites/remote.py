@@ -235,7 +235,8 @@ def told_outside(error: Named) -> tuple[str, str]:
     """A refusal as it is told in the house, and outside: which columns a site has, and of which kind, stays in it."""
     if error.argument != "column":
         return str(error), str(error)
-    return str(error), f"column: {error.given or 'one'!r} can not be counted at this site"
+    column = "one of them" if error.given is None else repr(error.given)
+    return str(error), f"column: {column} can not be counted at this site"
 
 
 class TurnOver(ProtocolAborted):

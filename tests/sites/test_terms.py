@@ -20,7 +20,10 @@ from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss, Unit
 from dpcurves_parties.serving.identity import Server
 from dpcurves_parties.serving.task_document import Role
 from dpcurves_sites.approval import Approved, ApprovedList, fingerprint_of
+from dpcurves_sites.cli import AtHome
 from dpcurves_sites.columns import Holds, schema_of
+from dpcurves_sites.remote import TurnOver, _Line
+from dpcurves_sites.secure_sum import KEYS
 from dpcurves_sites.site import Federation, Site
 from dpcurves_sites.task import FederationTask, Member
 from dpcurves_sites.trust import SecureSum
@@ -218,3 +221,37 @@ def test_the_same_request_in_another_task_is_paid_for_again() -> None:
     assert left(one) == ["epsilon 2"] * 3
     assert Federation.here(terms, sites).ask(question, ONE, "r").count.tolist() == second.count.tolist()
     assert left(one) == ["epsilon 2"] * 3
+
+
+def test_an_officer_says_yes_or_has_not_said_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    question = dp.HistogramQuestion("age", AGE)
+    plan = made(SecureSum(3, 1)).terms.rehearsed(question, ONE)[0]
+    asked = Approved(str(question), ONE, "r", plan, fingerprint_of(question))
+    said: list[str] = ["yes", " YES ", "no", ""]
+
+    def answered(prompt: str) -> str:
+        if not said:
+            raise EOFError
+        return said.pop(0)
+
+    monkeypatch.setattr("builtins.input", answered)
+    home = AtHome(key="a", ticket="t", ledger="l", approve="ask")
+    assert [home.approval()(asked) for _ in range(5)] == [True, True, False, False, False]
+    assert replace(home, approve="all").approval()(asked)
+    for wrong in (replace(home, approve="list"), replace(home, approved="file"), replace(home, approve="perhaps")):
+        with pytest.raises(ValueError, match="approve"):
+            wrong.approval()
+    assert replace(home, column=["age=years", "a=b=c"]).names() == {"age": "years", "a": "b=c"}
+    for twice in (["age"], ["=a"], ["age="], ["age=a", "age=b"]):
+        with pytest.raises(ValueError, match="column: each once"):
+            replace(home, column=twice).names()
+
+
+def test_a_site_waits_in_a_turn_as_long_as_it_has_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = iter([0.0, 20.0, 40.0, 61.0])
+    monkeypatch.setattr("dpcurves_sites.remote.monotonic", lambda: next(moments))
+    line = object.__new__(_Line)
+    line._turn = 60
+    monkeypatch.setattr(_Line, "post", lambda self, path, body: b"")
+    with pytest.raises(TurnOver, match="keys of others did not come within 60 seconds"):
+        line.collect("name", KEYS)
