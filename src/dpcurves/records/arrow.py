@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from ctypes import (
-    CFUNCTYPE,
-    PYFUNCTYPE,
-    Structure,
-    addressof,
-    c_char_p,
-    c_int,
-    c_int64,
-    c_void_p,
-    cast,
-    create_string_buffer,
-    memmove,
-    py_object,
-    pythonapi,
-    sizeof,
-)
 from errno import EIO
 from itertools import count
 from typing import Any
@@ -94,44 +79,47 @@ def _doubles(column: Any) -> FloatArray:
 # SENSITIVE. Batches that an engine takes, by Arrow's C stream interface.
 
 
-class _Schema(Structure):
+_POINTER, _NUMBER, _OBJECT = ctypes.c_void_p, ctypes.c_int64, ctypes.py_object
+
+
+def _fields(kind: type[Any], names: str) -> list[tuple[str, type[Any]]]:
+    return [(name, kind) for name in names.split()]
+
+
+class _Schema(ctypes.Structure):
     """A schema as C has it. (https://arrow.apache.org/docs/format/CDataInterface.html)"""
 
     _fields_ = (
-        ("format", c_char_p), ("name", c_char_p), ("metadata", c_char_p), ("flags", c_int64), ("n_children", c_int64),
-        ("children", c_void_p), ("dictionary", c_void_p), ("release", c_void_p), ("private_data", c_void_p),
+        *_fields(_POINTER, "format name metadata"), *_fields(_NUMBER, "flags n_children"),
+        *_fields(_POINTER, "children dictionary release private_data"),
     )  # fmt: skip
 
 
-class _Array(Structure):
+class _Array(ctypes.Structure):
     """An array as C has it."""
 
     _fields_ = (
-        ("length", c_int64), ("null_count", c_int64), ("offset", c_int64), ("n_buffers", c_int64),
-        ("n_children", c_int64), ("buffers", c_void_p), ("children", c_void_p), ("dictionary", c_void_p),
-        ("release", c_void_p), ("private_data", c_void_p),
-    )  # fmt: skip
+        *_fields(_NUMBER, "length null_count offset n_buffers n_children"),
+        *_fields(_POINTER, "buffers children dictionary release private_data"),
+    )
 
 
-class _Stream(Structure):
+class _Stream(ctypes.Structure):
     """A stream as C has it: four functions, and a number that says which of ours it is."""
 
-    _fields_ = (
-        ("get_schema", c_void_p), ("get_next", c_void_p), ("get_last_error", c_void_p), ("release", c_void_p),
-        ("private_data", c_void_p),
-    )  # fmt: skip
+    _fields_ = (*_fields(_POINTER, "get_schema get_next get_last_error release private_data"),)
 
 
 _SCHEMA, _ARRAY, _STREAM = b"arrow_schema", b"arrow_array", b"arrow_array_stream"
-_TAKE = CFUNCTYPE(c_int, c_void_p, c_void_p)
-_LAST_ERROR = CFUNCTYPE(c_void_p, c_void_p)
-_RELEASE = CFUNCTYPE(None, c_void_p)
-_new_capsule = PYFUNCTYPE(py_object, c_void_p, c_char_p, c_void_p)(("PyCapsule_New", pythonapi))
-_held_by = PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", pythonapi))
+_TAKE = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, _POINTER)
+_LAST_ERROR = ctypes.CFUNCTYPE(_POINTER, _POINTER)
+_RELEASE = ctypes.CFUNCTYPE(None, _POINTER)
+_new_capsule = ctypes.PYFUNCTYPE(_OBJECT, _POINTER, ctypes.c_char_p, _POINTER)(("PyCapsule_New", ctypes.pythonapi))
+_held_by = ctypes.PYFUNCTYPE(_POINTER, _OBJECT, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
 _open: dict[int, tuple[Schema, Iterator[RecordBatch], _Stream]] = {}
 _numbers = count(1)
-_failure = create_string_buffer(b"a batch could not be read")
+_failure = ctypes.create_string_buffer(b"a batch could not be read")
 
 
 class Stream:
@@ -152,15 +140,15 @@ class Stream:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         number = next(_numbers)
-        stream = _Stream(*(cast(each, c_void_p).value for each in _FUNCTIONS), number)
+        stream = _Stream(*(ctypes.cast(each, _POINTER).value for each in _FUNCTIONS), number)
         _open[number] = (self._schema, self._read(), stream)
-        return _new_capsule(addressof(stream), _STREAM, None)
+        return _new_capsule(ctypes.addressof(stream), _STREAM, None)
 
 
 def _move(capsule: Any, name: bytes, kind: type[_Schema | _Array], to: int) -> None:
     """Give away what a capsule holds, which lets go of it."""
     held = kind.from_address(_held_by(capsule, name))
-    memmove(to, addressof(held), sizeof(kind))
+    ctypes.memmove(to, ctypes.addressof(held), ctypes.sizeof(kind))
     held.release = None
 
 
@@ -187,14 +175,15 @@ def _give_next(stream: int, to: int) -> int:
 
 
 def _say_last_error(_: int) -> int:
-    return addressof(_failure)
+    return ctypes.addressof(_failure)
 
 
 def _release(stream: int) -> None:
     with suppress(BaseException):
         opened = _Stream.from_address(stream)
-        _open.pop(opened.private_data, None)
+        kept = _open.pop(opened.private_data, None)  # what is released may lie in it
         opened.release = None
+        del kept
 
 
 _FUNCTIONS: list[Any] = [_TAKE(_give_schema), _TAKE(_give_next), _LAST_ERROR(_say_last_error), _RELEASE(_release)]
