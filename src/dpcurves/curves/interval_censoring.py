@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, chance
+from ..arguments import Refused, chance, require_kind
 from ..arrays import FloatArray
 from ..conversation import ALL, Cells, Evidence, Needs, PrivacyStatement, Setting, needed
 from ..data import Axis, Grid, Outside
@@ -157,6 +157,8 @@ class IntervalCensoredQuestion:
         grid = Axis(self.last, self.grid).grid
         axis_label(self.first, self.measured_in)
         keys_of(self.by)
+        for name, column in (("last", self.last), ("first", self.first)):
+            require_kind(name, column, str, "a column")
         if self.first == self.last:
             raise Refused("first", "another column than that of the last look without the event is needed")
         if grid.cells > MOST_CELLS:

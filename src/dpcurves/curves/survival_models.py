@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, chance, require_kind
+from ..arguments import Refused, WrongKind, chance, require_kind
 from ..arrays import FloatArray, IntArray
 from ..conversation import ALL, Evidence, Needs, Prefixes, PrivacyStatement, Setting, needed
 from ..data import Axis, Grid, Outside
@@ -275,6 +275,9 @@ class SurvivalModelQuestion:
         if 2 * (times.cells + 2) * self.scores.cells > MOST_COUNTS:
             raise Refused("times, scores", f"at most {MOST_COUNTS} counts are made; take fewer cells of time")
         if self.watched is not None:
+            plain = isinstance(self.watched, (tuple, list)) and all(type(each) in (int, float) for each in self.watched)
+            if not plain:
+                raise WrongKind("watched", "numbers are needed, in a tuple, or none")
             object.__setattr__(self, "watched", tuple(self.watched))
             shares = np.asarray(self.watched, dtype=np.float64)
             falls = shares.shape == (times.cells + 1,) and bool((np.diff(shares) <= 0).all())

@@ -10,7 +10,8 @@ from .. import curves
 from ..arrays import FloatArray
 from ..curves.competing_risks import table_of
 from ..data import Categories, Grid, Outside
-from .expected_errors import OF_SLOW, TIMES, ForecastKind, _quarter, along
+from .expected_errors import OF_SLOW, ForecastKind, _quarter
+from .reference_laws import TIMES, along
 from .true_readings import Columns, half_of_each
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from .. import curves
 from ..inference.turnbull import collapsed, turnbull
 from .competing_risks import counted
-from .expected_errors import OF_SLOW, TIMES, ForecastKind, _quarter, along
+from .expected_errors import OF_SLOW, ForecastKind, _quarter
+from .reference_laws import TIMES, along
 from .true_readings import Columns, half_of_each
 
 

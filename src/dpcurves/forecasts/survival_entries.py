@@ -11,7 +11,8 @@ from ..curves.survival_entries import leaving_of
 from ..data import Categories
 from ..inference.survival import survival
 from .competing_risks import counted
-from .expected_errors import OF_SLOW, TIMES, ForecastKind, _quarter, _times
+from .expected_errors import OF_SLOW, ForecastKind, _quarter, _times
+from .reference_laws import TIMES
 from .true_readings import Columns, half_of_each
 
 

@@ -11,7 +11,8 @@ from ..curves.question import labels
 from ..data import Categories
 from ..inference.horizons import AtHorizon
 from .competing_risks import counted
-from .expected_errors import AREA, CLASSES, OF_ONE_AREA, ForecastKind, _named, _quarter, along
+from .expected_errors import AREA, OF_ONE_AREA, ForecastKind, _named, _quarter
+from .reference_laws import CLASSES, along
 from .true_readings import LEVEL, Columns
 
 
