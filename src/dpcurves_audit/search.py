@@ -70,11 +70,11 @@ class Search:
 
     def run(self, seconds: float, file: Path | None = None) -> Report:
         """Search for so many seconds, from where the file has an earlier search; write it after each round."""
-        begun = monotonic()
         self.ranking = list(range(len(self.family.pairs)))
         report, done = self._resumed(file)
         before = report.seconds
         self._probe()
+        begun = monotonic()  # what is loaded once takes no time of the search
         while not report.flagged and self.used < self.most:
             left = seconds - (monotonic() - begun)
             if left <= 0:
