@@ -22,6 +22,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "processes"))  # where
 import numpy as np
 from free_ports import free_port
 
+from dpcurves.curves import CdfQuestion
 from dpcurves.data import Grid
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves_parties.serving.identity import Identity
@@ -296,3 +297,14 @@ class Federated:
 
     def signed(self) -> list[str]:
         return list(standing(self.task)["signed"])
+
+    def seconds_by_itself(self) -> float:
+        """Clock seconds of a turn once sites connect by themselves, for who compares that with what others carry."""
+        for number in range(self.model.sites):
+            self.kill(f"s{number}")
+            self.site(number)
+        with self.analyst() as analyst:
+            for _ in range(2):  # records are opened in the first
+                start = time.monotonic()
+                analyst.ask(CdfQuestion("age", AGE), PrivacyLoss.pure(4))
+        return time.monotonic() - start
