@@ -82,7 +82,7 @@ def test_categories_are_planned_for_together(run: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "argument"),
     [
-        (("--epsilon", "1", "--adjacency", "replace-one", "--units", "5"), "grid"),
+        (("--hint", "peaked", "--epsilon", "1", "--adjacency", "replace-one", "--units", "5"), "grid"),
         ((*GRID, "--adjacency", "replace-one", "--units", "5"), "epsilon"),
         ((*GRID, "--epsilon", "1", "--units", "5"), "adjacency"),
         ((*GRID, *TERMS, "--rho", "1"), "epsilon, rho"),

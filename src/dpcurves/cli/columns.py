@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .ask_file import distributions_compared, survival_compared
 from .options import (
     A_COLUMN,
+    NEEDS_GRID,
     Asked,
     ColumnOptions,
     categories,
@@ -60,7 +61,7 @@ def distribution(**said: Any) -> Any:
         return CdfQuestion(**said)
     odd = next((name for name in ("by", "smooth", "method") if said.get(name) is not None), None)
     if odd is not None:
-        raise Misuse(odd, "it needs a grid: give --grid lower:upper:cells (or --edges, or --values)")
+        raise Misuse("grid", NEEDS_GRID.format(odd))
     return UnboundedCdfQuestion(said["column"], said["measured_in"])
 
 

@@ -290,6 +290,7 @@ ACCOUNT = "The account in the ledger; needed if there are several."
 A_COLUMN = "A column of numbers."
 SIGN = "@"
 """The prefix of a file name of a model, in the place of a column of scores."""
+NEEDS_GRID = "give --grid lower:upper:cells (or --edges, or --values): --{} needs one"
 NO_GRID = "give --grid lower:upper:cells (or --edges, or --values); bounds are declared, never read off data"
 MOST_POINTS = 4000
 IN_NO_GROUP = "scores outside of the grid are counted apart here and lie in no group; leave --outside out"
@@ -690,7 +691,7 @@ def _without_grid(cells: HintedCells) -> dict[str, Any]:
     said = {"outside": cells.outside, "hint": cells.hint, "at": some.at, "points": some.points}
     odd = next((name for name, value in said.items() if value is not None), None)
     if odd is not None:
-        raise Misuse(odd, "it needs a grid: give --grid lower:upper:cells (or --edges, or --values)")
+        raise Misuse("grid", NEEDS_GRID.format(odd))
     return {"grid": None}
 
 

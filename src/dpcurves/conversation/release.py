@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arguments import Named, Refused
 from ..arrays import FloatArray
-from ..laws import IntervalSums, Law, Noise, NoisySums, PathSums, law_from_json, read_in_cells
+from ..laws import IntervalSums, Law, Noise, NoisySums, PathSums, Tier, law_from_json, read_in_cells
 from ..ledger import Allotment
 from ..privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import Query
@@ -282,6 +282,11 @@ class Evidence:
         """The evidence of one release. Sums over records do not add up to a number of records, public or not."""
         law = release.plan.law
         return cls(law, release.values, None if law.missing is None else release.plan.adjacency.total)
+
+    @classmethod
+    def of_cells(cls, values: tuple[int, ...], noise: Noise, total: int | None) -> Evidence:
+        """The evidence of counts of cells of one row, each with such noise; missing records were not counted."""
+        return cls(IntervalSums(1, len(values), (Tier(range(len(values)), noise),), missing=None), values, total)
 
     @property
     def sums(self) -> NoisySums:

@@ -189,7 +189,8 @@ def bin_edges(
             raise Refused("bins", f"from one to {grid.cells} are needed, as many as there are cells, got {index(bins)}")
         if shown == WHOLE:
             return grid.nearest_edge(np.linspace(grid.lower, grid.upper, index(bins) + 1)), ()
-        return np.unique(grid.nearest_edge(np.linspace(*grid.edges[shown][[0, -1]], index(bins) + 1))), ()
+        first, last = grid.edges[shown][[0, -1]].tolist()
+        return np.unique(grid.nearest_edge(np.linspace(first, last, index(bins) + 1))), ()
     edges = np.asarray(bins, dtype=np.float64)
     if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
         raise Refused("bins", "a number of bins is needed, or at least two edges, each above the one before")

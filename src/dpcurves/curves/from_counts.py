@@ -15,7 +15,7 @@ from ..arguments import Exact, Refused, exact, require_kind, shown, whole
 from ..arrays import FloatArray
 from ..conversation import ELSEWHERE, Evidence, PrivacyStatement
 from ..data import Grid, Outside
-from ..laws import Family, IntervalSums, Noise, Tier
+from ..laws.law import Family, Noise
 from ..privacy import Neighbours
 from .cdf import CDF
 
@@ -93,13 +93,12 @@ def from_counts(
     grid = Grid.from_edges(np.asarray(edges, dtype=np.float64).tolist(), outside=_treated(outside))
     noise, words = _noise(law, scale)
     values = _counts(noisy, grid.slots, whole_only=law == EXACT or LAWS[law][1])
-    found = IntervalSums(1, grid.slots, (Tier(range(grid.slots), noise),), missing=None)
     privacy = PrivacyStatement(
         epsilon=None, rho=0.0, adjacency=adjacency.value, unit="", rows_per_unit=whole("rows_per_unit", rows_per_unit),
         units=None, trust=f"{ELSEWHERE}{source}", mechanism=words, seeded=False, grant="",
         notes=(f"these counts were released by {source}: their privacy loss is its own, and nothing was spent here",),
     )  # fmt: skip
-    evidence = Evidence(found, values, None if total is None else whole("total", total))
+    evidence = Evidence.of_cells(values, noise, None if total is None else whole("total", total))
     return CDF.read(evidence, grid, label, privacy)
 
 
