@@ -14,6 +14,7 @@ from .comparison import (
     wasserstein_distance,
 )
 from .contingency import Contingency, ContingencyQuestion, kendall_tau_a, kendall_tau_b
+from .drift import Drift, Shift, drift
 from .forecasts_of_numbers import (
     PredictedObserved,
     PredictedObservedQuestion,
@@ -22,6 +23,7 @@ from .forecasts_of_numbers import (
 )
 from .group_rates import CurvesAtOnce, GroupRates, group_curves, group_rates
 from .histogram import Histogram, Histogram2D, Histogram2DQuestion, HistogramQuestion
+from .model_card import model_card
 from .model_pairs import ModelPair, ModelPairQuestion, difference_of_models
 from .pair_mean import UStatistic
 from .quantile_quantile import QuantileQuantile
@@ -60,17 +62,17 @@ __all__ = [
     "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "Bisection", "Bounds", "BoundsQuestion",
     "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Comparison", "Confusion", "Contingency",
     "ContingencyQuestion", "Continued", "CountQuestion", "CumulativeGain", "CurveWarning", "CurvesAtOnce", "Cuts",
-    "DecisionCurve", "GroupRates", "GrownPartition", "Histogram", "Histogram2D", "Histogram2DQuestion",
+    "DecisionCurve", "Drift", "GroupRates", "GrownPartition", "Histogram", "Histogram2D", "Histogram2DQuestion",
     "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "MeanQuestion", "Midpoint", "ModelPair",
     "ModelPairQuestion", "OnCells", "OrderedClasses", "OrderedClassesQuestion", "PlaneBounds",
     "PlaneBoundsQuestion", "PrecisionRecall", "PredictedObserved", "PredictedObservedQuestion", "QuantileCuts",
     "QuantileForecasts", "QuantileForecastsQuestion", "QuantileQuantile", "Quantiles", "QuantilesQuestion",
     "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "ScoreCalibration", "Scores",
-    "ScoresByCategory", "ScoresQuestion", "SeveralClasses", "SeveralClassesQuestion", "SmoothAuc",
+    "ScoresByCategory", "ScoresQuestion", "SeveralClasses", "SeveralClassesQuestion", "Shift", "SmoothAuc",
     "SmoothAucQuestion", "SumQuestion", "Summary", "SummaryByCategory", "SummaryQuestion", "Survival",
     "SurvivalQuestion", "TwoSampleTest", "UStatistic", "Uplift", "UpliftQuestion", "VarianceQuestion",
-    "Verification", "VerifyQuestion", "area_between", "collision_probability", "difference_of_models",
+    "Verification", "VerifyQuestion", "area_between", "collision_probability", "difference_of_models", "drift",
     "energy_distance", "gini_coefficient", "gini_mean_difference", "group_curves", "group_rates", "kendall_tau_a",
-    "kendall_tau_b", "ks_distance", "ks_test", "log_rank_test", "rank_sum_test", "renyi2_entropy",
+    "kendall_tau_b", "ks_distance", "ks_test", "log_rank_test", "model_card", "rank_sum_test", "renyi2_entropy",
     "sample_variance", "u_statistic", "wasserstein_distance",
 ]  # fmt: skip
