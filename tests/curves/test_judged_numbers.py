@@ -198,11 +198,11 @@ def test_intervals_hold_the_numbers_of_records_and_of_the_population(name: str) 
 @pytest.mark.parametrize("name", CASES)
 def test_results_go_to_json_and_back_and_are_drawn(name: str) -> None:
     case = CASES[name]
-    found = answer(case.question, case.make(300, 1), PrivacyLoss.pure(1), both(300)[0], seed=1)
-    read = curve_from_json(found.to_json())
+    found: Any = answer(case.question, case.make(300, 1), PrivacyLoss.pure(1), both(300)[0], seed=1)
+    read: Any = curve_from_json(found.to_json())
     assert type(read) is type(found)
     assert read.to_json() == found.to_json()
-    assert read.intervals(0.9).tolist() == found.intervals(0.9).tolist()  # type: ignore[attr-defined]
+    assert read.intervals(0.9).tolist() == found.intervals(0.9).tolist()
     assert len(found.to_frame(level=0.9)) == len(found.names)
     assert found.plot(population=False).get_xlabel()
 
@@ -233,7 +233,7 @@ def test_cells_are_joined_where_noise_is_large_and_two_releases_are_wider() -> N
         answer(dp.ScoresQuestion("y", each), given, PrivacyLoss.pure("0.5"), both(2000)[1], seed)
         for seed, each in enumerate("ab")
     ]
-    wide = dp.difference_of_models(*apart, "brier", 0.9, population=True)
+    wide = dp.difference_of_models(apart[0], apart[1], "brier", 0.9, population=True)
     low, high = together.interval("brier score difference", 0.9, population=True)
     assert wide.upper - wide.lower > high - low
 
@@ -244,7 +244,10 @@ def test_cells_are_joined_where_noise_is_large_and_two_releases_are_wider() -> N
         (lambda: dp.ModelPairQuestion("y", "a", "a"), "second: another score"),
         (lambda: dp.ModelPairQuestion("y", "a", "b", at=(1.0,)), "at: threshold"),
         (lambda: dp.ModelPairQuestion("y", "a", "b", cells=1), "cells: at least 2"),
-        (lambda: dp.ModelPairQuestion("y", "a", "b", dp.Grid(0, 1, cells=9, outside="apart")), "grid: values outside"),
+        (
+            lambda: dp.ModelPairQuestion("y", "a", "b", dp.Grid(0, 1, cells=9, outside=dp.Outside.APART)),
+            "grid: values outside",
+        ),
         (lambda: dp.SeveralClassesQuestion(dp.Categories("k", (0, 1)), ("a", "b")), "label: 3 to 30"),
         (lambda: dp.SeveralClassesQuestion(STAGES, ("a", "b")), "scores: 3 columns"),
         (lambda: dp.SeveralClassesQuestion(STAGES, SCORES, confidence="c"), "predicted: top-1"),

@@ -11,12 +11,12 @@ from typer import Argument, Option
 
 from ..arguments import Refused
 from .ask_file import deliver, delivering
-from .options import Command, numbers
+from .options import Command, chance, numbers
 from .output import InputFile, Output, ResultView, Shown, object_of, text_of
 from .terminal import Misuse, say, terminal
 
 if TYPE_CHECKING:
-    from ..curves import CDF, QuantileQuantile
+    from ..curves import CDF, Drift, QuantileQuantile
 
 SHOWN = "0.01,0.05,0.1,0.25,0.5,0.75,0.9,0.95,0.99"
 
@@ -126,6 +126,39 @@ def qq(
     _say_written(output, written)
 
 
+class DriftView(ResultView):
+    """View of the statistics of each window beside their thresholds."""
+
+    def tables(self, curve: Drift) -> list[Shown]:
+        words = f"a threshold is passed in {curve.alarms:.3%} of unchanged windows, noise and sampling included"
+        return [Shown(words, curve._columns(), len(curve.shifts))]
+
+
+def drift(
+    *,
+    reference: Annotated[str, Argument(metavar="REFERENCE", help="A released cdf or histogram, as --json wrote it.")],
+    windows: Annotated[list[str], Argument(metavar="WINDOW...", help="Later ones on the same cells, in their order.")],
+    alarms: Annotated[str, Option(help="The chance of a false alarm of each window and statistic.")] = "0.05",
+    output: Output,
+) -> None:
+    """How far a column has moved since a reference: stability index, KS, Wasserstein and area, with alarms.
+
+    Released curves are read from files, and no data are opened, so there is no privacy loss.
+
+    Example: dpcurves drift january.json may.json june.json --plot drift.svg
+    """
+    from ..curves import drift as drifted
+    from ..curves.result import curve_from_json
+
+    _require_free(output, reference, *windows)
+    first, *later = (curve_from_json(text_of("reference", name)) for name in (reference, *windows))
+    named = {Path(name).stem: each for name, each in zip(windows, later, strict=True)}
+    found = drifted(first, named, alarms=chance("alarms", alarms))  # type: ignore[arg-type]
+    with delivering() as part:
+        written = deliver(part, f"drift since {reference}", found, DriftView.of(output), output)
+    _say_written(output, written)
+
+
 def _require_free(output: Output, *read: str) -> None:
     output.require_apart(*(InputFile("what is read", Path(name)) for name in read))
     output.require_writable()
@@ -136,4 +169,6 @@ def _say_written(output: Output, files: Sequence[str]) -> None:
         say(output.terminal(), f"written: {name}")
 
 
-RELEASED_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"compare": compare, "qq": qq})
+RELEASED_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({
+    "compare": compare, "qq": qq, "drift": drift,
+})  # fmt: skip

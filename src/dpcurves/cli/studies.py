@@ -184,6 +184,7 @@ def study(
     out: Annotated[str, Option(help="The folder for curves, pictures and the page of all of them.", metavar="DIR")] = (
         "study"
     ),
+    card: Annotated[bool, Option("--card", help="Write a model card: curves and gaps read from scores, too.")] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Show prices and errors; open no data, spend nothing.")] = False,
 ) -> None:
     """Many questions under one budget, from a file.
@@ -217,31 +218,33 @@ def study(
     for output in outputs:
         output.require_writable()
     with opened_session(terms, asked.loss) as session, told_after_charge(terms.payer):
-        summaries = _answered(asked, session, outputs)
-        _write_page(folder, summaries, session)
+        summaries = _answered(asked, session, outputs, card=card)
+        _write_page(folder, summaries, session, "Model card" if card else "Study")
     say(terminal(), f"written: {len(asked.asked)} curves, their pictures and index.html in {out!r}")
     if ledger is None:
         tell(FORGETFUL)
 
 
-def _answered(asked: Study, session: Session, outputs: Sequence[Output]) -> list[str]:
+def _answered(asked: Study, session: Session, outputs: Sequence[Output], *, card: bool) -> list[str]:
+    from ..curves.model_card import readings_of_card
+
     summaries: list[str] = []
     with filling("questions", len(outputs)) as fill, quietly():
         for output, (each, curve) in zip(outputs, asked.ask(session), strict=True):
             output.write_json(curve.to_json)
             output.write_plot(partial(drawn, curve))
             say(terminal(), f"{each.name}: {curve!r}", *(f"  note: {note}" for note in curve.notes))
-            summaries.append(curve._repr_html_())
-            fill(len(summaries))
+            summaries += [read._repr_html_() for read in (readings_of_card(curve) if card else (curve,))]
+            fill(outputs.index(output) + 1)
     return summaries
 
 
-def _write_page(out: Path, summaries: Sequence[str], session: Session) -> None:
+def _write_page(out: Path, summaries: Sequence[str], session: Session, title: str) -> None:
     from .. import display
 
     balance = display.BalanceReport.of(session.statement)
     introduction = "Every curve below was read from noisy counts; no number of a single record is shown."
-    page = display.report("Study", introduction, summaries, [balance])
+    page = display.report(title, introduction, summaries, [balance])
     try:
         (out / "index.html").write_text(page, encoding="utf-8")
     except OSError as error:

@@ -15,6 +15,7 @@ from .comparison import (
 )
 from .competing_risks import CompetingRisks, CompetingRisksQuestion
 from .contingency import Contingency, ContingencyQuestion, kendall_tau_a, kendall_tau_b
+from .drift import Drift, Shift, drift
 from .forecasts_of_numbers import (
     PredictedObserved,
     PredictedObservedQuestion,
@@ -25,6 +26,7 @@ from .from_counts import from_counts
 from .group_rates import CurvesAtOnce, GroupRates, group_curves, group_rates
 from .histogram import Histogram, Histogram2D, Histogram2DQuestion, HistogramQuestion
 from .interval_censoring import IntervalCensored, IntervalCensoredQuestion
+from .model_card import model_card
 from .model_pairs import ModelPair, ModelPairQuestion, difference_of_models
 from .pair_mean import UStatistic
 from .quantile_quantile import QuantileQuantile
@@ -81,20 +83,20 @@ __all__ = [
     "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Comparison", "CompetingRisks",
     "CompetingRisksQuestion", "Confusion", "Contingency", "ContingencyQuestion", "Continued", "CountQuestion",
     "CumulativeGain", "CumulativeHazard", "CurveWarning", "CurvesAtOnce", "Cuts", "DecisionCurve", "DelayedEntry",
-    "DelayedEntryQuestion", "Estimate", "GroupRates", "GrownPartition", "Histogram", "Histogram2D",
+    "DelayedEntryQuestion", "Drift", "Estimate", "GroupRates", "GrownPartition", "Histogram", "Histogram2D",
     "Histogram2DQuestion", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "IntervalCensored",
     "IntervalCensoredQuestion", "MeanQuestion", "Midpoint", "ModelPair", "ModelPairQuestion", "OnCells",
     "OrderedClasses", "OrderedClassesQuestion", "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall",
     "PredictedObserved", "PredictedObservedQuestion", "QuantileCuts", "QuantileForecasts", "QuantileForecastsQuestion",
     "QuantileQuantile", "Quantiles", "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion",
     "RocQuestion", "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion", "SeveralClasses",
-    "SeveralClassesQuestion", "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary", "SummaryByCategory",
+    "SeveralClassesQuestion", "Shift", "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary", "SummaryByCategory",
     "SummaryQuestion", "Survival", "SurvivalModel", "SurvivalModelQuestion", "SurvivalNumbers", "SurvivalQuestion",
     "TwoSampleTest", "UStatistic", "UnboundedCdfQuestion", "UnboundedQuantilesQuestion", "Uplift", "UpliftQuestion",
     "VarianceQuestion", "Verification", "VerifyQuestion", "area_between", "collision_probability",
-    "difference_of_models", "energy_distance", "from_counts", "gini_coefficient", "gini_mean_difference",
+    "difference_of_models", "drift", "energy_distance", "from_counts", "gini_coefficient", "gini_mean_difference",
     "group_curves", "group_rates", "hazard_at", "hazard_ratio", "kendall_tau_a", "kendall_tau_b", "ks_distance",
-    "ks_test", "log_rank_test", "number_needed", "rank_sum_test", "renyi2_entropy", "restricted_mean",
+    "ks_test", "log_rank_test", "model_card", "number_needed", "rank_sum_test", "renyi2_entropy", "restricted_mean",
     "restricted_mean_difference", "sample_variance", "share_at", "share_difference", "survival_figure",
     "survival_numbers", "u_statistic", "wasserstein_distance",
 ]  # fmt: skip

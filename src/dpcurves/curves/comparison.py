@@ -320,12 +320,13 @@ def _of_histograms(private: Histogram, counted: Histogram) -> Judged:
     if not np.array_equal(private.x, counted.x):
         raise Refused("question", "histograms on the same cells are compared")
     chance = public_generator(None)
-    one, other = (_sample(each, chance) for each in (private, counted))
+    one, other = (sample_of_histogram(each, chance) for each in (private, counted))
     found = kolmogorov_smirnov(one, other, alike(one, other, chance))
     return found.statistic, None, found.pvalue
 
 
-def _sample(histogram: Histogram, chance: np.random.Generator) -> ReleasedSample:
+def sample_of_histogram(histogram: Histogram, chance: np.random.Generator) -> ReleasedSample:
+    """Counts of the cells of a histogram, with simulated noise."""
     law, total = histogram.evidence.sums, histogram.evidence.total
     cells: FloatArray = histogram.evidence.unbiased[0]
     noise = noise_of(law, total, min(MOST_DRAWS, draws_for(law.cells)), chance)

@@ -25,7 +25,7 @@ from .result import EACH, Covered, Drawing
 
 PLACE = 40
 """Streams of simulation beside those of other statistics: two for each table."""
-MOST_DRAWS, VALUES, MOST_COUNTS = 1000, 2**23, 2**15
+MOST_DRAWS, VALUES, MOST_COUNTS = 4000, 2**21, 2**15
 Tables = Sequence[FloatArray]
 
 
@@ -150,7 +150,7 @@ class CountedNumbers(Covered):
     @cached_property
     def _draws(self) -> int:
         size = max(each.size for each in self._unbiased)
-        return max(200, min(MOST_DRAWS, draws_for(size), VALUES // size))
+        return max(400, min(MOST_DRAWS, draws_for(size), VALUES // size))
 
     @cached_property
     def _noise(self) -> Tables:
@@ -204,7 +204,7 @@ class CountedNumbers(Covered):
 def ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
     """A quotient of counts; NaN where there are none to speak of."""
     one, other = np.broadcast_arrays(np.asarray(part, float), np.asarray(whole, float))
-    return np.divide(one, other, out=np.full(one.shape, np.nan), where=other >= LEAST_MASS)
+    return np.asarray(np.divide(one, other, out=np.full(one.shape, np.nan), where=other >= LEAST_MASS))
 
 
 def area(negative: FloatArray, positive: FloatArray) -> FloatArray:
@@ -216,7 +216,7 @@ def area(negative: FloatArray, positive: FloatArray) -> FloatArray:
     below = np.cumsum(negative, axis=-1) - negative / 2
     false, true = negative.sum(axis=-1), positive.sum(axis=-1)
     share = ratio((positive * below).sum(axis=-1), np.where(false >= LEAST_MASS, false, 0.0) * true)
-    return np.where(true >= LEAST_MASS, share, np.nan)
+    return np.asarray(np.where(true >= LEAST_MASS, share, np.nan))
 
 
 def middles_of(grid: Grid) -> FloatArray:

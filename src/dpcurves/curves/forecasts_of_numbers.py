@@ -13,8 +13,8 @@ import numpy as np
 
 from .. import display
 from ..arguments import Refused
-from ..arrays import FloatArray
-from ..conversation import ALL, Cells, Needs, Prefixes, Setting, needed
+from ..arrays import BoolArray, FloatArray
+from ..conversation import ALL, Cells, Evidence, Needs, Prefixes, Release, Setting, needed
 from ..data import Axis, Grid
 from ..data.axis import Predictor
 from .by_category import by_words, parted, rows_of
@@ -112,7 +112,7 @@ class QuantileForecastsQuestion:
 
     def steps(self, setting: Setting) -> Needs[QuantileForecasts]:
         """Ask for one row of counts after the other."""
-        share, read, releases = Fraction(1, len(self.errors)), [], []
+        share, read, releases = Fraction(1, len(self.errors)), list[Evidence](), list[Release]()
         for column in self.errors:
             found = yield from needed(Prefixes((Axis(column, self.grid),)), share)
             read.append(found.counts)
@@ -123,11 +123,11 @@ class QuantileForecastsQuestion:
         return f"{len(self.quantiles)} forecast quantiles"
 
 
-def _below(tables: Tables, at: int, under: FloatArray) -> FloatArray:
+def _below(tables: Tables, at: int, under: BoolArray) -> FloatArray:
     return ratio(tables[at][..., under].sum(axis=-1), tables[at].sum(axis=-1))
 
 
-def _within(tables: Tables, low: int, high: int, under: FloatArray) -> FloatArray:
+def _within(tables: Tables, low: int, high: int, under: BoolArray) -> FloatArray:
     return _below(tables, high, under) - _below(tables, low, under)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arguments import Refused, require_kind
 from ..arrays import FloatArray
-from ..conversation import ALL, Cells, Needs, Prefixes, Setting, needed
+from ..conversation import ALL, Cells, Evidence, Needs, Prefixes, Release, Setting, needed
 from ..data import Axis, Categories, Grid
 from ..display.judging import draw_curves
 from .by_category import by_words, parted, rows_of
@@ -144,7 +144,7 @@ class SeveralClassesQuestion:
 
     def steps(self, setting: Setting) -> Needs[SeveralClasses]:
         """Ask for one table after the other."""
-        share, read, releases = Fraction(1, len(self.shapes())), [], []
+        share, read, releases = Fraction(1, len(self.shapes())), list[Evidence](), list[Release]()
         for score in self.scores:
             found = yield from needed(Prefixes((self.label, Axis(score, self.grid))), share)
             read.append(found.counts)

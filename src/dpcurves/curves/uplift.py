@@ -149,7 +149,8 @@ def _uplift(above: FloatArray) -> FloatArray:
 
 def _qini(above: FloatArray) -> FloatArray:
     untreated, treated = np.moveaxis(above, -3, 0)
-    return treated[..., 1, :] - untreated[..., 1, :] * _share(treated.sum(axis=-2), untreated.sum(axis=-2))
+    gained = treated[..., 1, :] - untreated[..., 1, :] * _share(treated.sum(axis=-2), untreated.sum(axis=-2))
+    return np.asarray(gained)
 
 
 def _effect(totals: FloatArray) -> FloatArray:

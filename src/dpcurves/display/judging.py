@@ -67,7 +67,7 @@ def draw_curves(
         ax = picture.ax
         picture.line(x, y, picture.entry())
     if share:
-        ax.set(xlim=UNIT, ylim=UNIT, aspect="equal")
-        ax.plot(UNIT, UNIT, color=GREY, linestyle=(0, (1, 2)), linewidth=1.2)
+        picture.ax.set(xlim=UNIT, ylim=UNIT, aspect="equal")
+        picture.ax.plot(UNIT, UNIT, color=GREY, linestyle=(0, (1, 2)), linewidth=1.2)
     picture.name = None
     return picture.explain(*labels).signed()

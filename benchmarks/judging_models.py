@@ -1,0 +1,141 @@
+"""Errors and coverage where models are judged: pairs of models, groups, drift.
+
+`python benchmarks/judging_models.py [pairs|ways|groups|drift ...] [--releases N]` prints, at 2,000 records and epsilon
+1 under replace-one: how often the interval of a difference of two areas held at 0.9, and its error beside that of
+sampling and of noise alone; the noise of the difference by other ways (two releases of half the loss as scores or as
+ROC curves, planes of even cells); the error of the selection rate of five groups of one release over that of each
+alone; and false alarms of drift with its power, beside that of the exact test of Kolmogorov and Smirnov.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import ks_2samp
+from sklearn.metrics import roc_auc_score
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "curves"))
+
+from by_hand import answer, both
+
+import dpcurves as dp
+from dpcurves.privacy import PrivacyLoss
+
+RECORDS, ONE, HALF, HUGE = 2000, PrivacyLoss.pure(1), PrivacyLoss.pure("0.5"), PrivacyLoss.pure(10**9)
+GROUPS = tuple(range(5))
+
+
+def models(records: int, seed: int) -> dict[str, Any]:
+    """Two scores of one hidden number, of which the second is off by more."""
+    draw = np.random.default_rng(seed)
+    hidden = draw.normal(size=records)
+    first, second = (1 / (1 + np.exp(-(1.2 * hidden + draw.normal(0, off, records)))) for off in (0.7, 1.0))
+    return {"y": (draw.random(records) < 1 / (1 + np.exp(-1.5 * hidden))).astype(int), "a": first, "b": second}
+
+
+def root(errors: list[float]) -> float:
+    """The root mean square."""
+    return float(np.sqrt(np.mean(np.square(errors))))
+
+
+def exact(given: dict[str, Any]) -> float:
+    """The difference of the areas of exact scores."""
+    return float(roc_auc_score(given["y"], given["a"]) - roc_auc_score(given["y"], given["b"]))
+
+
+def pairs(releases: int) -> None:
+    """Coverage of rounded and of exact differences, and errors."""
+    cells = answer(dp.ModelPairQuestion("y", "a", "b"), models(RECORDS, 0), ONE, both(RECORDS)[1], 0).question.cells
+    question = dp.ModelPairQuestion("y", "a", "b", cells=cells)
+    crowd = models(400_000, 10**6)
+    of_all, rounded = exact(crowd), answer(question, crowd, HUGE, both(400_000)[1], 1).difference
+    held, sampled, noise, whole = np.zeros(3), list[float](), list[float](), list[float]()
+    for seed in range(releases):
+        given = models(RECORDS, seed)
+        found = answer(question, given, ONE, both(RECORDS)[1], seed)
+        here = answer(question, given, HUGE, both(RECORDS)[1], seed).difference
+        low, high = found.interval("auc difference", 0.9, population=True)
+        inner = found.interval("auc difference", 0.9)
+        held += [low <= rounded <= high, low <= of_all <= high, inner[0] <= here <= inner[1]]
+        sampled.append(exact(given) - of_all)
+        noise.append(found.difference - here)
+        whole.append(found.difference - of_all)
+    print(f"pairs: {cells} cells; held at 0.9: population {held[0] / releases:.3f}, of exact scores", end=" ")
+    print(f"{held[1] / releases:.3f}, these records {held[2] / releases:.3f} of {releases}")
+    mark = root(whole) / (root(sampled) + root(noise))
+    print(
+        f"  error {root(whole):.4f}; sampling {root(sampled):.4f}, noise {root(noise):.4f}; over their sum {mark:.2f}"
+    )
+
+
+def ways(releases: int) -> None:
+    """Noise of the difference of areas, by way."""
+    found: dict[str, list[float]] = {}
+    for seed in range(releases):
+        given, all_units = models(RECORDS, seed), both(RECORDS)[1]
+        true = exact(given)
+        apart = [
+            (answer(dp.ScoresQuestion("y", each), given, HALF, all_units, 2 * seed + at),
+             answer(dp.RocQuestion("y", each), given, HALF, all_units, 2 * seed + at))
+            for at, each in enumerate("ab")
+        ]  # fmt: skip
+        found.setdefault("two scores", []).append(apart[0][0].value("auc") - apart[1][0].value("auc") - true)
+        found.setdefault("two ROC curves", []).append(apart[0][1].auc - apart[1][1].auc - true)
+        for cells in (None, 4, 8, 16):
+            pair = answer(dp.ModelPairQuestion("y", "a", "b", cells=cells), given, ONE, all_units, seed)
+            found.setdefault(f"plane of {cells or 'forecast'} cells", []).append(pair.difference - true)
+    for name, errors in found.items():
+        print(f"ways: {name}: noise and rounding {root(errors):.4f}")
+
+
+def groups(releases: int) -> None:
+    """Five groups of one release, over each alone at the same loss."""
+    grid, together, alone = dp.Values(np.arange(1, 10) / 10), list[float](), list[float]()
+    for seed in range(releases):
+        draw = np.random.default_rng(seed)
+        place, score = np.arange(RECORDS) % 5, np.ceil(draw.random(RECORDS) * 9) / 10
+        given = {"y": (draw.random(RECORDS) < score).astype(int), "s": score, "g": place}
+        question = dp.ScoresQuestion("y", "s", grid, by=dp.Categories("g", GROUPS))
+        parts = answer(question, given, ONE, both(RECORDS)[1], seed)
+        for group in GROUPS:
+            own = {name: each[place == group] for name, each in given.items()}
+            true = float((own["s"] >= 0.5).mean())
+            single = answer(dp.ScoresQuestion("y", "s", grid), own, ONE, both(RECORDS // 5)[1], seed)
+            together.append(parts[group].confusion(0.5).rates["flagged"] - true)
+            alone.append(single.confusion(0.5).rates["flagged"] - true)
+    print(f"groups: error of one release over each alone {root(together) / root(alone):.2f}")
+
+
+def drift(releases: int) -> None:
+    """False alarms at 0.05, and power of the largest difference, of 3,000 records and windows of 1,000."""
+    grid, alarms, moved, known = dp.Grid(0, 1, cells=20), np.zeros(4), np.zeros(4), 0
+    for seed in range(releases):
+        draw, units = np.random.default_rng(seed), (both(3000)[1], both(1000)[1])
+        values = draw.beta(2, 3, 3000), draw.beta(2, 3, 1000), draw.beta(2, 2.7, 1000)
+        reference, same, later = (
+            answer(dp.HistogramQuestion("x", grid), {"x": each}, ONE, units[at > 0], 3 * seed + at)
+            for at, each in enumerate(values)
+        )
+        shifts = dp.drift(reference, {"same": same, "later": later}).shifts
+        alarms += [shifts["same", word].alarm for word in dp.Drift.STATISTICS]
+        moved += [shifts["later", word].alarm for word in dp.Drift.STATISTICS]
+        known += ks_2samp(values[0], values[2]).pvalue < 0.05
+    for place, word in enumerate(dp.Drift.STATISTICS):
+        print(f"drift: {word}: false alarms {alarms[place] / releases:.3f}, power {moved[place] / releases:.2f}")
+    print(f"drift: power of the exact test of Kolmogorov and Smirnov {known / releases:.2f}")
+
+
+if __name__ == "__main__":
+    PARTS = {"pairs": pairs, "ways": ways, "groups": groups, "drift": drift}
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
+    asked.add_argument("--releases", type=int, default=200)
+    given = asked.parse_args()
+    warnings.simplefilter("ignore")
+    for part in given.parts or PARTS:
+        PARTS[part](given.releases)

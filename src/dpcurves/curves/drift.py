@@ -1,0 +1,283 @@
+"""Drift of a column between a reference and later windows: stability index, distances and areas, with alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from itertools import pairwise
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import display
+from ..arguments import Refused, chance
+from ..arrays import FloatArray, IntArray
+from ..conversation import PrivacyStatement
+from ..data import Grid, Outside
+from ..display import numeral
+from ..display.judging import draw_curves
+from ..inference.bands import upper_quantile
+from ..inference.simulation import chance_of_as_much, draws_for, numbered_generator
+from ..inference.two_samples import Null, ReleasedSample, alike, chance_of_less, largest_difference
+from ..summaries.two_classes import even_groups
+from .cdf import CDF
+from .comparison import MOST_CELLS, MOST_DRAWS, require_comparable, sample_of, sample_of_histogram
+from .counted_numbers import middles_of
+from .histogram import Histogram
+from .question import require_independent
+from .result import Joined
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+GROUPS, LEAST = 10, 0.5
+"""Bins of the stability index, about even in the reference; and the records that an empty bin is taken to have."""
+PLACE = 60
+Curve = CDF | Histogram
+
+
+class Shift(NamedTuple):
+    """One statistic of one window.
+
+    Attributes:
+        value: From released counts.
+        threshold: It is above this in windows of an unchanged column as often as alarms may be false.
+        pvalue: The chance of at least this value if nothing changed, noise and sampling included.
+    """
+
+    value: float
+    threshold: float
+    pvalue: float
+
+    @property
+    def alarm(self) -> bool:
+        """Tell whether the value is above its threshold."""
+        return self.value > self.threshold
+
+
+class _Cells(NamedTuple):
+    """Two samples on the same cells, how far apart neighbouring cells are, and the first cells of ten groups."""
+
+    first: ReleasedSample
+    second: ReleasedSample
+    steps: FloatArray
+    groups: IntArray
+
+    def null(self, generator: np.random.Generator) -> Null:
+        return alike(self.first, self.second, generator)
+
+
+class Drift(Joined):
+    """How far a column has moved since a reference, window by window, beside thresholds of few false alarms.
+
+    Statistics are the population stability index (PSI) over ten bins that are about even in the reference, the largest
+    difference of distribution functions (``ks``), the area between these (``wasserstein``, in units of the column), and
+    how far the area under the ROC curve that tells both apart is from one half (``auc``). Their thresholds are
+    simulated: windows of as many records, drawn from what both together seem to be, with the noise of both releases.
+
+    Attributes:
+        reference: The released curve of the reference.
+        windows: The released curves of later windows by name, on the same cells.
+        alarms: The chance of a false alarm, for each window and statistic.
+
+    Formal guarantees: all is read from released curves, at no further loss. Losses of windows are those of their
+    curves: they add up where one person is in several.
+
+    Data frame: a row for each window and statistic.
+    """
+
+    TITLE = "Drift since the reference"
+    STATISTICS = "psi", "ks", "wasserstein", "auc"
+
+    def __init__(self, reference: Curve, windows: Mapping[str, Curve], alarms: float = 0.05) -> None:
+        self.reference, self.windows, self.alarms = reference, dict(windows), chance("alarms", alarms)
+        if not self.windows:
+            raise Refused("windows", "at least one curve is needed")
+        if "reference" in self.windows:
+            raise Refused("windows", "a window is called otherwise than the reference")
+        for window in self.windows.values():
+            _require_alike(reference, window)
+
+    @cached_property
+    def shifts(self) -> Mapping[tuple[str, str], Shift]:
+        """By window and statistic."""
+        found = {}
+        for place, (name, window) in enumerate(self.windows.items()):
+            cells = _cells_of(self.reference, window, numbered_generator(PLACE + 2 * place))
+            null = cells.null(numbered_generator(PLACE + 1 + 2 * place))
+            for word, read in READ.items():
+                value, drawn = float(read(cells.first.cells, cells.second.cells, cells)), read(*null, cells)
+                threshold = upper_quantile(drawn, 1 - self.alarms)
+                found[name, word] = Shift(value, threshold, chance_of_as_much(value, drawn))
+        return MappingProxyType(found)
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The privacy statement of the first window; the reference had a loss of its own."""
+        own = next(iter(self.windows.values())).privacy
+        return own.noted(
+            f"each window and the reference have a loss of their own; the reference {self.reference.privacy.loss}"
+        )
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        level: float | None = None,
+        population: bool = True,
+        name: str | None = None,
+    ) -> Axes:
+        """Draw each statistic, over its threshold, window by window: what lies above 1 is an alarm."""
+        names, at = list(self.windows), np.arange(len(self.windows), dtype=np.float64)
+        curves = {
+            word: (
+                at,
+                np.array(
+                    [
+                        self.shifts[window, word].value / max(self.shifts[window, word].threshold, 1e-12)
+                        for window in names
+                    ]
+                ),
+            )
+            for word in self.STATISTICS
+        }
+        curves["threshold"] = (at, np.ones(len(at)))
+        words = "window", f"statistic over its threshold ({self.alarms:.1%} false alarms)"
+        found = draw_curves(curves, self.privacy, labels=words, ax=ax, share=False)
+        found.set_xticks(at, names)
+        return found
+
+    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
+        """A row for each window and statistic: value, threshold, p-value, alarm."""
+        return display.to_frame(self._columns())
+
+    def _columns(self) -> Mapping[str, Any]:
+        keys, found = list(self.shifts), list(self.shifts.values())
+        return {
+            "window": [window for window, _ in keys], "statistic": [word for _, word in keys],
+            "value": [each.value for each in found], "threshold": [each.threshold for each in found],
+            "p_value": [each.pvalue for each in found], "alarm": [each.alarm for each in found],
+        }  # fmt: skip
+
+    def _drawn(self, shades: Any, /, **how: Any) -> Any:
+        return self.plot(how["ax"])
+
+    def _members(self) -> Mapping[str, Any]:
+        return {"reference": self.reference, **self.windows}
+
+    def _question(self) -> Mapping[str, object]:
+        return {"alarms": self.alarms}
+
+    @classmethod
+    def wrote(cls, stored: Mapping[str, Any]) -> bool:
+        """Tell whether a document of curves has the chance of alarms."""
+        return "alarms" in stored["evidence"]["question"]
+
+    @classmethod
+    def _opened(cls, opened: display.Opened) -> Drift:
+        members = cls.read_members(opened)
+        return cls(members.pop("reference"), members, float(opened.evidence["question"]["alarms"]))
+
+    def _in_short(self) -> tuple[str, ...]:
+        return f"{len(self.windows)} windows", f"{sum(each.alarm for each in self.shifts.values())} alarms"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [
+            (f"{window}, {word}", f"{numeral(each.value)} (threshold {numeral(each.threshold)})")
+            for (window, word), each in self.shifts.items()
+        ]
+
+
+def drift(reference: Curve, windows: Curve | Mapping[str, Curve], *, alarms: float = 0.05) -> Drift:
+    """How far a column has moved since a reference: PSI, Kolmogorov-Smirnov, Wasserstein and area, with alarms.
+
+    Args:
+        reference: A released `CDF` or `Histogram`.
+        windows: A later one on the same cells, or several by name.
+        alarms: The chance of a false alarm, for each window and statistic. For several windows in a year of which one
+            may raise a false alarm with chance p, ``1 - (1 - p) ** (1 / windows)``.
+
+    Returns:
+        Values, thresholds, p-values and alarms.
+
+    Formal guarantees: spends nothing.
+
+    Raises:
+        TypeError: these are no distribution functions, and no histograms.
+        ValueError: they are of different kinds or on different cells; values outside were counted apart; a unit has
+            several records; or `alarms` is not between 0 and 1, or needs more draws.
+
+    >>> import dpcurves as dp
+    >>> grid, spent = dp.Grid(0, 10, cells=32), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
+    >>> before, later = (dp.cdf([start, start + 4] * 1000, grid=grid, **spent) for start in (0, 2))
+    >>> drift(before, {"May": later}).shifts["May", "ks"].alarm
+    True
+    """
+    return Drift(reference, windows if isinstance(windows, Mapping) else {"now": windows}, alarms)
+
+
+def _require_alike(reference: Any, window: Any) -> None:
+    if isinstance(reference, Histogram) and isinstance(window, Histogram):
+        if not np.array_equal(reference.x, window.x):
+            raise Refused("windows", "histograms on the same cells are needed")
+        for each in (reference, window):
+            require_independent(each.privacy)
+    else:
+        require_comparable(reference, window)
+    if _grid_of(reference).outside is Outside.APART:
+        raise Refused("reference", "values outside were counted apart, and how far they lie is not known")
+
+
+def _grid_of(curve: Any) -> Grid:
+    found: Grid = curve.grid if isinstance(curve, Histogram) else curve.prefixes.grid
+    return found
+
+
+def _cells_of(reference: Any, window: Any, generator: np.random.Generator) -> _Cells:
+    middles = middles_of(_grid_of(reference))
+    bounds: IntArray = np.arange(len(middles) + 1)
+    if isinstance(reference, Histogram):
+        first, second = (sample_of_histogram(each, generator) for each in (reference, window))
+    else:
+        laws = [each.prefixes.evidence.sums for each in (reference, window)]
+        bounds = np.intersect1d(laws[0].bounds, laws[1].bounds)
+        if len(bounds) > MOST_CELLS + 1:
+            bounds = bounds[np.linspace(0, len(bounds) - 1, MOST_CELLS + 1).round().astype(np.int64)]
+        draws = min(MOST_DRAWS, draws_for(max(len(law.bounds) for law in laws)))
+        first, second = (
+            sample_of(
+                each.prefixes, bounds,
+                np.concatenate(list(law.simulated_prefixes(each.prefixes.evidence.total, draws, generator))),
+            )
+            for each, law in zip((reference, window), laws, strict=True)
+        )  # fmt: skip
+    places = np.array([middles[one:other].mean() for one, other in pairwise(bounds.tolist())])
+    return _Cells(first, second, np.diff(places), even_groups(first.likely, GROUPS))
+
+
+def _shares(cells: FloatArray) -> FloatArray:
+    kept = np.maximum(cells, LEAST)
+    return np.asarray(kept / kept.sum(axis=-1, keepdims=True))
+
+
+def _stability(first: FloatArray, second: FloatArray, cells: _Cells) -> FloatArray:
+    """The sum over bins of the difference of shares times the log of their ratio."""
+    one, other = (_shares(np.add.reduceat(each, cells.groups, axis=-1)) for each in (first, second))
+    return np.asarray(((one - other) * np.log(one / other)).sum(axis=-1))
+
+
+def _between(first: FloatArray, second: FloatArray, cells: _Cells) -> FloatArray:
+    """The area between both distribution functions."""
+    one, other = (
+        np.cumsum(each, axis=-1) / np.maximum(each.sum(axis=-1, keepdims=True), 1.0) for each in (first, second)
+    )
+    return np.asarray(np.abs(one - other)[..., :-1] @ cells.steps)
+
+
+READ: Mapping[str, Callable[[FloatArray, FloatArray, _Cells], FloatArray]] = MappingProxyType({
+    "psi": _stability,
+    "ks": lambda first, second, cells: largest_difference(first, second),
+    "wasserstein": _between,
+    "auc": lambda first, second, cells: np.abs(chance_of_less(first, second) - 0.5),
+})  # fmt: skip

@@ -1,0 +1,89 @@
+"""Drift since a reference: statistics of the textbook, alarms as rare as is said, cards of models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from by_hand import answer, both
+from scipy.stats import ks_2samp, mannwhitneyu, wasserstein_distance
+from typer.testing import CliRunner
+
+import dpcurves as dp
+from dpcurves.cli.app import build
+from dpcurves.curves.result import curve_from_json
+from dpcurves.privacy import PrivacyLoss
+
+HUGE, TENTHS = PrivacyLoss.pure(10**9), dp.Values(np.arange(11) / 10)
+
+
+def window(records: int, seed: int, high: float = 3.0) -> Any:
+    return np.round(np.random.default_rng([seed, records]).beta(2, high, records), 1)
+
+
+def curve(values: Any, loss: PrivacyLoss, seed: int, kind: Any = dp.HistogramQuestion) -> Any:
+    return answer(kind("x", TENTHS), {"x": values}, loss, both(len(values))[1], seed)
+
+
+@pytest.mark.parametrize("kind", [dp.CdfQuestion, dp.HistogramQuestion])
+def test_at_a_huge_epsilon_statistics_are_those_of_scipy(kind: Any) -> None:
+    before, now = window(4000, 1), window(3000, 2, 2.2)
+    found = dp.drift(*(curve(each, HUGE, 1, kind) for each in (before, now))).shifts
+    assert found["now", "ks"].value == pytest.approx(ks_2samp(before, now).statistic, abs=1e-9)
+    assert found["now", "wasserstein"].value == pytest.approx(wasserstein_distance(before, now), abs=1e-9)
+    area = mannwhitneyu(now, before).statistic / (4000 * 3000)
+    assert found["now", "auc"].value == pytest.approx(abs(area - 0.5), abs=1e-9)
+    places = [np.searchsorted(TENTHS.values, each) for each in (before, now)]
+    counts = [np.bincount(each, minlength=11) for each in places]
+    below = np.cumsum(counts[0])
+    ends = np.unique([np.abs(below[:-1] - 4000 * share / 10).argmin() + 1 for share in range(1, 10)])
+    one, other = (np.add.reduceat(each, np.append(0, ends)) / each.sum() for each in counts)
+    assert found["now", "psi"].value == pytest.approx(((one - other) * np.log(one / other)).sum(), abs=1e-9)
+
+
+def test_alarms_are_as_rare_as_is_said_and_a_moved_column_raises_them() -> None:
+    """Of 60 unchanged windows at a chance of 0.1 at most 15 alarm, but for one run in 1000; all of 10 moved ones."""
+    alarms, loss = np.zeros(4), PrivacyLoss.pure(1)
+    for seed in range(60):
+        reference, now = curve(window(2000, seed), loss, seed), curve(window(1000, seed), loss, seed + 1000)
+        alarms += [each.alarm for each in dp.drift(reference, now, alarms=0.1).shifts.values()]
+    assert alarms.max() <= 15
+    assert alarms.min() >= 1
+    moved = [curve(window(1000, seed, 2.2), loss, seed + 1000) for seed in range(10)]
+    found = dp.drift(curve(window(2000, 1), loss, 1), {str(place): each for place, each in enumerate(moved)})
+    assert sum(each.alarm for (_, word), each in found.shifts.items() if word == "ks") == 10
+
+
+def test_windows_go_to_json_and_are_drawn_and_asked_of_files(tmp_path: Path) -> None:
+    loss = PrivacyLoss.pure(1)
+    curves = {name: curve(window(900, place), loss, place) for place, name in enumerate(("jan", "feb", "mar"))}
+    found = dp.drift(curves["jan"], {name: curves[name] for name in ("feb", "mar")})
+    read = curve_from_json(found.to_json())
+    assert isinstance(read, dp.Drift)
+    assert read.to_json() == found.to_json()
+    assert [each.get_text() for each in found.plot().get_xticklabels()] == ["feb", "mar"]
+    for name, each in curves.items():
+        (tmp_path / f"{name}.json").write_text(each.to_json())
+    files = [str(tmp_path / f"{name}.json") for name in curves]
+    done = CliRunner().invoke(build(), ["drift", *files, "--json", str(tmp_path / "d.json")])
+    assert done.exit_code == 0, done.output
+    assert json.loads((tmp_path / "d.json").read_text())["kind"] == "curves"
+    for windows, line in (({}, "windows: at least"), ({"reference": curves["feb"]}, "windows: a window")):
+        with pytest.raises(ValueError, match=line):
+            dp.drift(curves["jan"], windows)
+
+
+def test_a_card_has_all_readings_of_scores_and_of_groups() -> None:
+    given = {"y": window(900, 1) > 0.4, "s": window(900, 1), "g": np.arange(900) % 2}
+    given["y"] = given["y"].astype(int)
+    loss = PrivacyLoss.pure(5)
+    plain = answer(dp.ScoresQuestion("y", "s", TENTHS), given, loss, both(900)[1], seed=1)
+    split = dp.ScoresQuestion("y", "s", TENTHS, by=dp.Categories("g", (0, 1)))
+    page = dp.model_card({"scores": plain, "groups": answer(split, given, loss, both(900)[1], seed=1)})
+    for title in ("ROC curve", "Calibration curve", "Decision curve", "Rates by g", "epsilon 5"):
+        assert title in page
+    with pytest.raises(ValueError, match="^results: at least one"):
+        dp.model_card({})
