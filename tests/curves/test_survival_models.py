@@ -68,8 +68,8 @@ def test_at_a_huge_epsilon_numbers_are_those_of_the_textbook(adjacency: Any) -> 
 
 
 def test_intervals_hold_numbers_of_records_and_of_the_population() -> None:
-    """24 releases at 0.9: within 4 sigma, and together in 2 of 90 %."""
-    releases, level, held = 24, 0.9, dict[str, int]()
+    """16 releases at 0.9: within 4 sigma, and together in 2 of 90 %."""
+    releases, level, held = 16, 0.9, dict[str, int]()
     population = textbook(columns(8000, 555))  # off by half of the error of a sample of 1,500 at most
     for seed in range(releases):
         given, loss = columns(1500, seed), PrivacyLoss.pure(("1", "4")[seed % 2])

@@ -115,25 +115,25 @@ def test_at_a_huge_epsilon_tests_with_strata_and_weights_are_those_of_the_textbo
 
 
 def test_weighted_tests_find_alike_groups_different_as_rarely_as_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    """60 pairs of two strata: shares of small p-values are within 4 sigma of their level."""
+    """40 pairs of two strata: shares of small p-values are within 4 sigma of their level."""
     monkeypatch.setattr(leaving, "draws_for", lambda _: 400)
     monkeypatch.setattr(leaving, "hazards_of_few", lambda *_: None)  # the test is of the counts alone
     found = []
-    for seed in range(60):
+    for seed in range(40):
         arms = [
             answer(QUARTERS, given_two(800, seed * 2 + more), PrivacyLoss.pure(1), both(800)[seed % 2], seed)
             for more in (0, 1)
         ]
         found.append(dp.log_rank_test([each[0] for each in arms], [each[1] for each in arms], gamma=1.0).pvalue)
     for level in (0.1, 0.3):
-        assert abs(np.mean(np.array(found) <= level) - level) <= 4 * sqrt(level * (1 - level) / 60)
+        assert abs(np.mean(np.array(found) <= level) - level) <= 4 * sqrt(level * (1 - level) / 40)
 
 
 def test_intervals_hold_numbers_of_records_and_of_the_population(monkeypatch: pytest.MonkeyPatch) -> None:
-    """48 releases at 0.9 of declared times, where no order is open: within 4 sigma on both sides, and together in 2."""
+    """32 releases at 0.9 of declared times, where no order is open: within 4 sigma on both sides, and together in 2."""
     monkeypatch.setattr(leaving, "draws_for", lambda _: 400)
     monkeypatch.setattr(leaving, "hazards_of_few", lambda *_: None)  # intervals come from the counts alone
-    releases, level, held = 48, 0.9, dict[str, int]()
+    releases, level, held = 32, 0.9, dict[str, int]()
     whole = _exact(200_000, 77, whole=True)
     for seed in range(releases):
         given, loss = _exact(2500, seed, whole=True), PrivacyLoss.pure(("0.5", "2")[seed % 2])

@@ -64,6 +64,8 @@ AXES = MappingProxyType({
 })  # fmt: skip
 NOTHING = MappingProxyType({"ratio": 1.0, "difference of shares": 0.0, "difference of times": 0.0})
 """Where there is no difference."""
+RATIOS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10), (*np.arange(2, 10) / 10, *np.arange(10, 20) / 10, 2, 2.5, 3)
+"""Ticks of ratios; and more, where these are few."""
 THIN, THICK, WITHIN, LONGEST = 1.1, 5.0, 0.4, 64
 
 
@@ -113,7 +115,8 @@ def _panel(
     ax.set(ylim=(-0.6, len(rows) - 0.4), xlim=limits)
     if scale == "ratio":
         ax.set_xscale("log")
-        ticks = [each for each in (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10) if limits[0] <= each <= limits[1]]
+        coarse, fine = ([each for each in ticks if limits[0] <= each <= limits[1]] for ticks in RATIOS)
+        ticks = coarse if len(coarse) > 2 else fine
         ax.set_xticks(ticks, [f"{each:g}" for each in ticks])
         ax.minorticks_off()
     write_plainly(ax)
@@ -181,9 +184,11 @@ def draw_figure(
         theme: light, dark or print.
         ax: Where; None: on a new figure.
     """
+    from .artists import WARNING
+
     if theme not in THEMES:
         raise Refused("theme", f"one of {', '.join(THEMES)} is needed")
-    look = THEMES[theme]
+    look = THEMES[theme]._replace(grey=WARNING) if privacy.seeded else THEMES[theme]
     axes = canvas(ax, SIZE)
     axes.figure.set_facecolor(look.ground)
     axes.set_facecolor(look.ground)
