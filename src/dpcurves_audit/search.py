@@ -84,7 +84,7 @@ class Search:
             target = self.most - self.used if enough else target
             late = file is None and left * self.pace < (4 if done else 8) * target
             if late:
-                target = min(self.most - self.used, max(target, int(left * self.pace / 4)))
+                target = self.most - self.used
             last = late or (enough and self.most < MOST)
             share = 1 - sum(map(share_of, range(done))) if last else share_of(done)
             found = self._round(done, target, (1 - self.confidence) * share, left * (1.0 if done or late else 0.2))
@@ -97,13 +97,14 @@ class Search:
     # One round.
 
     def _round(self, done: int, target: int, error: float, seconds: float) -> Report:
-        calls = max(8.0, seconds * self.pace)
+        calls, ends = max(8.0, seconds * self.pace), monotonic() + seconds
         first = PAIRS[done] if done < len(PAIRS) and not self._is_last(target) else len(self.ranking)
         pairs = self._screened(self.ranking[:first], target, 0.25 * calls)
         looked = self._looked(pairs, target, 0.25 * calls)
         if not looked:
             return self._report(error)
-        samples = int(max(4, min(CONFIRM * target, 0.5 * calls / (2 * len(looked)))))
+        draws = 2 * len(looked) * (1.5 if self.again else 1.0)
+        samples = int(max(4, min(CONFIRM * target, (ends - monotonic()) * self.pace / draws)))
         best: Report | None = None
         for place, event, samples_seen in looked:
             found = self._confirmed(self.family.pairs[place], event, samples, error / len(looked), samples_seen)
