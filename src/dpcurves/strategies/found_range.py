@@ -53,10 +53,11 @@ DECADES = (*(-edge for edge in reversed(MAGNITUDES)), 0.0, *MAGNITUDES)
 """Edges of the first look."""
 FIRST, AGAIN, GLANCE = Fraction(1, 10), Fraction(3, 20), Fraction(1, 10)
 """Parts of the loss: of the first look, of its repetition, and of a turn between the looks and the last one."""
-CLOSER, MOST_OF_LEFT = Fraction(1, 10), Fraction(1, 3)
+CLOSER, MOST_OF_LEFT = Fraction(1, 20), Fraction(1, 3)
 """The least part of the loss that a closer look has, and the largest part of what is left."""
-STANDING_OUT = 20.0
-"""Deviations of the noise of a closer look that all records are, if its part of the loss allows."""
+STANDING_OUT, IN_CELLS, TENTH = 20.0, 700.0, 0.1
+"""Deviations of the noise of a closer look that all records are, if its part of the loss allows; so many are aimed at
+with up to a tenth of the loss."""
 MOST_CLOSER = 2
 MOST_TURNS = 4 + MOST_CLOSER
 FAINT = 8.0
@@ -203,7 +204,8 @@ def found(workload: Anywhere, setting: Setting) -> Strategy[Counted]:
         records = turns.looks.records
         if turns.looks.believed(total).max() < MOSTLY * records:
             break
-        share = min(max(Fraction(round(100 * STANDING_OUT * one / records), 100), CLOSER), MOST_OF_LEFT * turns.left)
+        wanted = max(STANDING_OUT * one / records, min(IN_CELLS * one / records, TENTH))
+        share = min(max(Fraction(round(100 * wanted), 100), CLOSER), MOST_OF_LEFT * turns.left)
         cells = _within(LOOKED_AT, LOOKS * float(share) * records / one)
         turns = yield from turns.finer(cells, total, singles=cells >= LOOKED_AT[1]).looked(share)
     cells = _within(CELLS, turns.looks.records / (2 * one))
