@@ -378,7 +378,7 @@ def search(console: Console, sites: Sites, question: Any, epsilon: str) -> None:
     small = int(np.sum((masked < WORD) | (masked > -WORD % 2**64)))
     released = sum(b'"answers": [[' in octets for kind, octets in log if kind == ASKED)
     console.print(
-        f"The coordinator of the {sites.name} wrote down {len(log)} messages, {len(whole) / 1e6:.1f} MB: exact counts "
+        f"The coordinator of the {sites.name} wrote down {len(log)} messages, {len(whole) / 1e3:,.0f} kB: exact counts "
         f"of {counts} of {len(exact) + 1} tables are in them, noisy sums of {seen} of {len(vectors)} that sites made, "
         f"and {small} of {len(masked):,} masked words are small; it read the total's noisy sums {released} times."
     )
