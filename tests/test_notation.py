@@ -14,7 +14,7 @@ DOCS = ROOT / "docs"
 sys.path.insert(0, str(DOCS))
 nouns = import_module("nouns")
 symbols = import_module("symbols")
-OWN_WORDS = re.compile(r"(?<![A-Za-z])(?:card|desk|ink|purse)s?(?![A-Za-z])", re.IGNORECASE)
+OWN_WORDS = re.compile(r"(?<![A-Za-z])(?<!model[ _-])(?:card|desk|ink|purse)s?(?![A-Za-z])", re.IGNORECASE)
 """Words of our own, for which the field has one: key bundle, HTML summary, to manage, text, remaining budget."""
 SIGNED = 'b"dpcurves card 1\\n"'
 """What keys are signed under begins with it: it stays, for signatures do."""

@@ -181,7 +181,7 @@ def test_forecasts_lose_what_scikit_learn_says() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_hold_the_numbers_of_records_and_of_the_population(name: str) -> None:
-    """24 releases at 0.9: within 4 sigma, and not all of them, so they are not too wide by far."""
+    """16 releases at 0.9: within 4 sigma, and not all of them, so they are not too wide by far."""
     case, releases, level, held = CASES[name], 24, 0.9, dict[str, int]()
     population = exact(case, records=200_000, seed=7)[1]
     for seed in range(releases):

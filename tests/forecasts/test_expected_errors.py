@@ -47,6 +47,12 @@ QUESTIONS = (
     BOUNDS,
     dp.PlaneBoundsQuestion(BOUNDS, dp.BoundsQuestion("y", 2, "0.8")),
     dp.SmoothAucQuestion("label", "score"),
+    dp.ModelPairQuestion("label", "score", "other", cells=10),
+    dp.SeveralClassesQuestion(dp.Categories("k", (0, 1, 2)), ("a", "b", "c")),
+    dp.OrderedClassesQuestion(dp.Categories("k", (0, 1, 2)), "score"),
+    dp.UpliftQuestion("good", "treated", "score", dp.Grid(0, 1, cells=20)),
+    dp.QuantileForecastsQuestion(("e",), (0.5,), dp.Grid(-1, 1, cells=20)),
+    dp.PredictedObservedQuestion("p", "y", dp.Grid(0, 1, cells=4), dp.Grid(0, 1, cells=20)),
     dp.VerifyQuestion(dp.Categories("y", ("no", "yes")), (YEARS, dp.Categories("c", ("a", "b"))), "c", "b", above=0),
 )
 

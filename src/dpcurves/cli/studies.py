@@ -184,7 +184,9 @@ def study(
     out: Annotated[str, Option(help="The folder for curves, pictures and the page of all of them.", metavar="DIR")] = (
         "study"
     ),
-    card: Annotated[bool, Option("--card", help="Write a model card: curves and gaps read from scores, too.")] = False,
+    model_card: Annotated[
+        bool, Option("--model-card", help="Write a model card: with curves and gaps that are read from scores.")
+    ] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Show prices and errors; open no data, spend nothing.")] = False,
 ) -> None:
     """Many questions under one budget, from a file.
@@ -218,15 +220,15 @@ def study(
     for output in outputs:
         output.require_writable()
     with opened_session(terms, asked.loss) as session, told_after_charge(terms.payer):
-        summaries = _answered(asked, session, outputs, card=card)
-        _write_page(folder, summaries, session, "Model card" if card else "Study")
+        summaries = _answered(asked, session, outputs, model_card=model_card)
+        _write_page(folder, summaries, session, "Model card" if model_card else "Study")
     say(terminal(), f"written: {len(asked.asked)} curves, their pictures and index.html in {out!r}")
     if ledger is None:
         tell(FORGETFUL)
 
 
-def _answered(asked: Study, session: Session, outputs: Sequence[Output], *, card: bool) -> list[str]:
-    from ..curves.model_card import readings_of_card
+def _answered(asked: Study, session: Session, outputs: Sequence[Output], *, model_card: bool) -> list[str]:
+    from ..curves.model_card import with_readings
 
     summaries: list[str] = []
     with filling("questions", len(outputs)) as fill, quietly():
@@ -234,7 +236,7 @@ def _answered(asked: Study, session: Session, outputs: Sequence[Output], *, card
             output.write_json(curve.to_json)
             output.write_plot(partial(drawn, curve))
             say(terminal(), f"{each.name}: {curve!r}", *(f"  note: {note}" for note in curve.notes))
-            summaries += [read._repr_html_() for read in (readings_of_card(curve) if card else (curve,))]
+            summaries += [read._repr_html_() for read in (with_readings(curve) if model_card else (curve,))]
             fill(outputs.index(output) + 1)
     return summaries
 

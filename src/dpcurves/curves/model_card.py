@@ -16,7 +16,7 @@ INTRODUCTION = """All numbers and curves below were read from noisy counts; no n
 Readings of one release stand below each other, and cost what that release cost once."""
 
 
-def readings_of_card(found: Any) -> Iterator[Any]:
+def with_readings(found: Any) -> Iterator[Any]:
     """A result, and what else is read from it for nothing: curves of scores, rates and gaps of groups."""
     if isinstance(found, ScoresByCategory):
         yield group_rates(found)
@@ -26,8 +26,7 @@ def readings_of_card(found: Any) -> Iterator[Any]:
         return
     yield found
     if isinstance(found, Scores):
-        yield found.roc()
-        yield found.precision_recall()
+        yield from (getattr(found, word)() for word in ("roc", "precision_recall"))
         if found.table.are_probabilities:
             yield found.calibration()
             yield found.decision_curve()
@@ -59,6 +58,6 @@ def model_card(results: Mapping[str, Any], statement: Statement | None = None, *
         raise Refused("results", "at least one is needed")
     for each in results.values():
         require_kind("results", each, Released, "results, as dp.scores gives one,")
-    shown = [reading._repr_html_() for each in results.values() for reading in readings_of_card(each)]
+    shown = [reading._repr_html_() for each in results.values() for reading in with_readings(each)]
     balances = [] if statement is None else [display.BalanceReport.of(statement)]
     return display.report(title, INTRODUCTION, shown, balances)

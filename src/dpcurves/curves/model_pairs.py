@@ -165,7 +165,7 @@ class ModelPairQuestion:
 
 
 def forecast_cells(question: ModelPairQuestion, setting: Setting) -> int:
-    """As many cells as make noise and rounding least, by public facts: the noise of a count, and records."""
+    """The number of cells that makes noise and rounding least, by public facts: the noise of a count, and records."""
     records = setting.adjacency.total or USUAL
     noise = SPREAD * sqrt(float(setting.noise().variance)) / max(records, 1)
     tried = np.arange(LEAST_CELLS, max(question.grid.cells, question.other.cells, LEAST_CELLS) + 1)
@@ -200,7 +200,7 @@ def _readings(grids: tuple[Grid, Grid], at: tuple[float, ...]) -> dict[str, Call
 
 
 def _benefit(cells: FloatArray, side: int, *, threshold: float, firsts: list[FloatArray]) -> FloatArray:
-    """Of acting from the cell on that begins nearest to the threshold; with declared values, from the first above."""
+    """Net benefit of acting from the first cell on that begins at the threshold or above."""
     first = firsts[side]
     start = int(np.searchsorted(first, threshold - 1e-12)) if len(first) else 0
     called = cells[..., start:].sum(axis=-1)
