@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray
 from dpcurves.laws import IntervalSums
-from dpcurves.laws.interval_sums import Estimate, Layer, TreeReading, grow, over_cells, read
+from dpcurves.laws.interval_sums import Layer, LeastSquares, TreeReading, grow, over_cells, read
 from dpcurves.laws.law import LEAST_VARIANCE
 
 ROUNDING = 1e-12  # of the largest count: less than nothing by so much is nothing
@@ -24,7 +24,7 @@ class Weighed(NamedTuple):
     variance: FloatArray
 
 
-def weighted_isotonic(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> Estimate:
+def weighted_isotonic(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> LeastSquares:
     """The counts of at least 0 that are closest to the released values, in squares over their variances.
 
     Cumulated, they are the isotonic regression of the least squares prefixes, weighted with their covariance. Least
@@ -62,7 +62,7 @@ def weighted_isotonic(law: IntervalSums, values: Sequence[int] | NDArray[np.int6
         counts, rest = _least_squares(readings, layers, apart, held, total)
         negative = (counts < -rounding) & ~held[0], (rest < -rounding) & ~held[1]
         if not (negative[0].any() or negative[1].any()):
-            return Estimate(over_cells(np.maximum(counts, 0), layers[-1].width), float(np.maximum(rest, 0)[0]))
+            return LeastSquares(over_cells(np.maximum(counts, 0), layers[-1].width), float(np.maximum(rest, 0)[0]))
         held = held[0] | negative[0], held[1] | negative[1]
 
 

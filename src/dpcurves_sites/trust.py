@@ -18,8 +18,8 @@ from dpcurves.conversation import (
     ALL,
     Anywhere,
     Cells,
-    Covering,
     Evidence,
+    FirstInterval,
     Grouped,
     Groups,
     Plan,
@@ -198,7 +198,7 @@ class SecureSum:
         Cuts and comparisons are not: groups follow a noisy look, and bounds the noisy counts of doubled units.
         """
         setting = Setting(loss, adjacency)
-        if isinstance(workload, Covering):
+        if isinstance(workload, FirstInterval):
             return counted(workload, setting)  # type: ignore[return-value]
         if isinstance(workload, Groups):
             return groups_from_a_look(workload, setting)  # type: ignore[return-value]

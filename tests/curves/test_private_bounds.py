@@ -11,7 +11,7 @@ import pytest
 from by_hand import answer, both
 
 from dpcurves import ADD_REMOVE
-from dpcurves.conversation import ALL, Covered, Needs, Plan, Release, Setting
+from dpcurves.conversation import ALL, IntervalFound, Needs, Plan, Release, Setting
 from dpcurves.curves.bounds import Bounds, BoundsQuestion, bound_query, bounded
 from dpcurves.laws import Selection
 from dpcurves.privacy import PrivacyLoss
@@ -110,7 +110,7 @@ def test_who_only_chose_has_no_alpha() -> None:
     talk = bounded(query, ALL)
     next(talk)
     with pytest.raises(StopIteration) as end:
-        talk.send(Covered(Release.rehearsed(plan), 0, plan.law.alpha))
+        talk.send(IntervalFound(Release.rehearsed(plan), 0, plan.law.alpha))
     bounds: Bounds = end.value.value[0]
     assert isnan(bounds.alpha)
     assert isnan(Bounds.from_json(bounds.to_json()).alpha)

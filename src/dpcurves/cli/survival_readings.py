@@ -142,14 +142,14 @@ class Causes(Asked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entered(Observed):
+class LateEntry(Observed):
     """Options for the columns of entries, of exits and of event indicators."""
 
     entry: str = option("NAME", "A column of times from which on records are observed, on the axis of --time.")
 
 
 @dataclass(frozen=True)
-class Looks(Asked):
+class BetweenLooks(Asked):
     """Options for the columns of both looks between which an event lies."""
 
     last: str = option("NAME", "A column of times: the last look without the event.")
@@ -214,13 +214,13 @@ TIME_COMMANDS = (
         more="Cumulative incidence (Aalen and Johansen) and cumulative hazard of each cause.",
     ),
     asks(
-        "delayed-entry", "DelayedEntryQuestion", [Entered, CellOptions, Split], [SurvivalView, SurvivalsView],
+        "delayed-entry", "DelayedEntryQuestion", [LateEntry, CellOptions, Split], [SurvivalView, SurvivalsView],
         title="The time until an event, of records that come under observation later (left truncation).",
         example="people.csv --entry age_in --time age_out --event died --grid 60:90:30",
         more="The grid begins where enough have entered; the curve is of those that have had no event by then.",
     ),
     asks(
-        "between-looks", "IntervalCensoredQuestion", [Looks, CellOptions, Split], VIEWS,
+        "between-looks", "IntervalCensoredQuestion", [BetweenLooks, CellOptions, Split], VIEWS,
         title="The time until an event that is only known to lie between two looks (interval censoring).",
         example="visits.csv --last seen_without --first seen_with --grid 0:24:12",
         more="Turnbull's estimate, from counts of pairs of cells.",

@@ -119,7 +119,7 @@ class Grouped:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Covered:
+class IntervalFound:
     """The first of the intervals around the middle of a grid that seems to cover a share of the records.
 
     Attributes:
@@ -337,7 +337,7 @@ class Table(Workload[EstimatedTable]):
 
 
 @dataclass(frozen=True, slots=True)
-class Covering(Workload[Covered]):
+class FirstInterval(Workload[IntervalFound]):
     """The first interval around the middle of a grid that covers a share of the records.
 
     Attributes:

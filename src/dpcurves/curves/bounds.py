@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .. import display
 from ..arguments import Exact, Refused, exact, require_kind
 from ..arrays import FloatArray
-from ..conversation import ALL, Covered, Covering, Evidence, Needs, PrivacyStatement, Setting, needed
+from ..conversation import ALL, Evidence, FirstInterval, IntervalFound, Needs, PrivacyStatement, Setting, needed
 from ..data import Axis, doubling_grid
 from ..data.axis import Predictor
 from ..data.grid import DOUBLINGS
@@ -176,9 +176,9 @@ def bound_query(
     return CoverageQuery((axis,), exact("coverage", coverage), spare)
 
 
-def bounded(query: CoverageQuery, share: Fraction) -> Needs[tuple[Bounds, Covered]]:
+def bounded(query: CoverageQuery, share: Fraction) -> Needs[tuple[Bounds, IntervalFound]]:
     """Ask for one interval, for `share` of the loss; two columns are asked one after the other, each with its share."""
-    found = yield from needed(Covering(query), share)
+    found = yield from needed(FirstInterval(query), share)
     middle = query.grid.cells // 2
     bounds = Bounds(
         bound=-float(query.grid.edge(np.array(middle - found.interval))), capped=found.interval == middle,

@@ -17,9 +17,9 @@ from ..arrays import FloatArray
 from ..conversation import (
     ALL,
     Cells,
-    Covered,
     Evidence,
     Groups,
+    IntervalFound,
     Needs,
     PrivacyStatement,
     Release,
@@ -399,7 +399,7 @@ class ResidualPlotQuestion:
         return Axis(column, Grid(-bound, bound, cells=self.cells, outside=Outside.APART))
 
 
-def missed(bound: Covered, spare: int) -> float:
+def missed(bound: IntervalFound, spare: int) -> float:
     """The number of records that one bound may miss beyond those asked, but for half of the chance that either does."""
     return bound.alpha((1 - PROMISED) / 2) + spare
 

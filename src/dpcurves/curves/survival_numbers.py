@@ -15,7 +15,7 @@ from ..arrays import BoolArray, FloatArray
 from ..conversation import PrivacyStatement
 from ..display import numeral
 from ..display.canvas import covering
-from ..display.time_to_event import Group, draw_figure, draw_forest, draw_steps
+from ..display.time_to_event import FigureGroup, draw_figure, draw_forest, draw_steps
 from ..inference.risk_tables import Curves, RiskTable, band_between, interval_between, log_hazard_ratio, ratio_of
 from ..inference.simulation import numbered_generator
 from ..inference.survival import FEWEST_AT_RISK, hazards_of
@@ -526,7 +526,7 @@ def survival_figure(
         require_kind("curves", curve, Survival, A_CURVE)
         error = np.diff(curve.at_risk_intervals(level), axis=1)[1:, 0] / 2
         risk = display.AtRiskRow(curve.x, curve.at_risk[1:], error)
-        groups.append(Group(named(key), curve.y, curve.band(level, population=population), risk))
+        groups.append(FigureGroup(named(key), curve.y, curve.band(level, population=population), risk))
     test = ""
     if len(each) == 2 and one.privacy.rows_per_unit == 1:
         found = log_rank_test(*each, rho=weights[0], gamma=weights[1])

@@ -150,7 +150,7 @@ THEMES = MappingProxyType({
 SIZE, LETTERS, LINE, TICKS, MOST_LETTERS = (6.4, 4.6), 8.0, 11.0, 6, 100
 
 
-class Group(NamedTuple):
+class FigureGroup(NamedTuple):
     """Steps of a group, the ends of its band at each edge, and its numbers at risk."""
 
     name: str
@@ -161,7 +161,7 @@ class Group(NamedTuple):
 
 def draw_figure(
     x: FloatArray,
-    groups: Sequence[Group],
+    groups: Sequence[FigureGroup],
     privacy: PrivacyStatement,
     *,
     label: str,
@@ -213,7 +213,7 @@ def draw_figure(
     return axes
 
 
-def _below(axes: Axes, groups: Sequence[Group], look: Theme, lines: Sequence[str]) -> None:
+def _below(axes: Axes, groups: Sequence[FigureGroup], look: Theme, lines: Sequence[str]) -> None:
     """Numbers at risk, and what the picture claims."""
     from textwrap import wrap
 

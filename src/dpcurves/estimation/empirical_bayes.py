@@ -507,7 +507,7 @@ def estimate(known: Measurements, total: float, law: PriorLaw | None = None) -> 
 
 
 def reestimate(known: Measurements, total: float, before: Splits) -> Splits:
-    """Estimate once more, with what the first estimate has found: a second pass upwards, and one downwards.
+    """LeastSquares once more, with what the first estimate has found: a second pass upwards, and one downwards.
 
     Least squares add up the counts of two halves, and their noises. If one half has nothing, its count is noise alone:
     then the other half tells better what both have. So halves are weighed here by how the first estimate splits their

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray
 from ..conversation import Evidence, Release
-from ..laws import Estimate, IntervalSums, Noise, NoisySums, ToeplitzSums, least_squares
+from ..laws import IntervalSums, LeastSquares, Noise, NoisySums, ToeplitzSums, least_squares
 from ..laws.interval_sums import in_parts
 from ..laws.law import LEAST_VARIANCE
 from ..laws.toeplitz_sums import causal_product
@@ -22,7 +22,7 @@ from .smooth_density import BINS, best_cells
 # Reconstruction of counts for all laws of noisy sums: unbiased, and shrunk towards even counts.
 
 
-def unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> Estimate:
+def unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> LeastSquares:
     """The best linear unbiased counts, from all values of a release together.
 
     Args:
@@ -34,7 +34,7 @@ def unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: i
         ValueError: the values do not fit the law.
     """
     cells, missing = law.reconstruct(np.asarray(values, dtype=np.float64), total)
-    return Estimate(cells, float(missing))
+    return LeastSquares(cells, float(missing))
 
 
 def smoothed(law: IntervalSums, values: Values, total: int | None, *, along: bool = False) -> FloatArray:

@@ -254,7 +254,7 @@ def _moments(
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class LeastSquares:
     """Unbiased counts; some may be negative.
 
     Attributes:
@@ -296,7 +296,7 @@ class Ascent(NamedTuple):
 
 def least_squares(
     law: NestedSums, values: Sequence[int] | NDArray[np.int64] | FloatArray, total: int | None
-) -> Estimate:
+) -> LeastSquares:
     """The best linear unbiased counts, from all values together, each weighed by its noise.
 
     Exact in two passes over the tree. Upwards: inverse-variance means of an interval's own value and of the sum of
@@ -319,7 +319,7 @@ def least_squares(
     array([[6., 1., 2.]])
     """
     cells, missing = least_squares_batch(law, np.asarray(values, dtype=np.float64), total)
-    return Estimate(cells, float(missing))
+    return LeastSquares(cells, float(missing))
 
 
 def least_squares_batch(law: NestedSums, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:

@@ -16,9 +16,9 @@ from ..conversation import (
     Brackets,
     Cells,
     Counted,
-    Covering,
     EstimatedTable,
     Evidence,
+    FirstInterval,
     Groups,
     Prefixes,
     Ranks,
@@ -106,7 +106,7 @@ def _single(workload: Single, setting: Setting) -> Strategy[Release]:
 
 AT_ONCE: Mapping[type[Workload[Any]], Made] = MappingProxyType({
     Cells: _cells, Prefixes: prefixes.one_table, Below: prefixes.below, Brackets: prefixes.brackets, Ranks: ranks.fixed,
-    Groups: ranks.all_cells, Table: cell_by_cell, Covering: covers.compared, Single: _single,
+    Groups: ranks.all_cells, Table: cell_by_cell, FirstInterval: covers.compared, Single: _single,
     Anywhere: found_range.refused,
 })  # fmt: skip
 ADAPTIVELY: Mapping[type[Workload[Any]], Made] = MappingProxyType({

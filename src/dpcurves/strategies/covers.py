@@ -6,19 +6,19 @@ import numpy as np
 
 from ..arguments import Refused
 from ..arrays import BoolArray, FloatArray
-from ..conversation import ALL, Covered, Covering, Evidence, Release, Setting, Step, Strategy
+from ..conversation import ALL, Evidence, FirstInterval, IntervalFound, Release, Setting, Step, Strategy
 from ..laws.law import printed
 from ..queries import CountQuery, CoverageQuery, Read
 
 
-def compared(workload: Covering, setting: Setting) -> Strategy[Covered]:
+def compared(workload: FirstInterval, setting: Setting) -> Strategy[IntervalFound]:
     """Ask for the interval itself, which is found by noisy comparisons."""
     release = yield Step(workload.query, ALL)
     (interval,) = release.values
-    return Covered(release, interval, release.plan.law.alpha)
+    return IntervalFound(release, interval, release.plan.law.alpha)
 
 
-def counted(workload: Covering, setting: Setting) -> Strategy[Covered]:
+def counted(workload: FirstInterval, setting: Setting) -> Strategy[IntervalFound]:
     """Count the cells, and take the first interval whose unbiased count seems to cover the share.
 
     For who can add up, but not compare in private.
@@ -33,7 +33,7 @@ def counted(workload: Covering, setting: Setting) -> Strategy[Covered]:
     def alpha(beta: float) -> float:
         return error_of(release, query, beta)
 
-    return Covered(release, reaches.index(True), alpha)
+    return IntervalFound(release, reaches.index(True), alpha)
 
 
 def inside(query: CoverageQuery) -> BoolArray:
