@@ -10,7 +10,8 @@ from ..arrays import FloatArray
 from ..curves.counted_numbers import CountedNumbers
 from ..curves.question import labels
 from ..privacy import Neighbours, PrivacyLoss
-from .expected_errors import CLASSES, OF_SLOW, ForecastKind, _named, along
+from .expected_errors import OF_SLOW, ForecastKind, _named
+from .reference_laws import CLASSES, along
 from .true_readings import LEVEL, Columns, answers
 
 EXACT = PrivacyLoss.pure(10**9)
