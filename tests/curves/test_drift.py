@@ -45,7 +45,7 @@ def test_at_a_huge_epsilon_statistics_are_those_of_scipy(kind: Any) -> None:
 
 
 def test_alarms_are_as_rare_as_is_said_and_a_moved_column_raises_them() -> None:
-    """Of 60 unchanged windows at a chance of 0.1 at most 15 alarm, but for one run in 1000; all of 10 moved ones."""
+    """At a chance of 0.1 at most 15 of 60 unchanged windows alarm, but for one run in 1000; all of 10 moved ones do."""
     alarms, loss = np.zeros(4), PrivacyLoss.pure(1)
     for seed in range(60):
         reference, now = curve(window(2000, seed), loss, seed), curve(window(1000, seed), loss, seed + 1000)

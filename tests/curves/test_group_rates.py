@@ -52,7 +52,7 @@ def truth(given: dict[str, Any], number: str, group: str) -> float:
 
 
 def test_at_a_huge_epsilon_all_numbers_and_gaps_are_those_of_scikit_learn() -> None:
-    """As `fairlearn.metrics.MetricFrame`: by group, and the largest difference between groups."""
+    """Those of `fairlearn.metrics.MetricFrame`: by group, and the largest difference between groups."""
     given, found = people(900, 1), asked(900, 1, HUGE)
     for number in ("flagged", "recall", "false_positive_rate", "accuracy", "auc", "brier"):
         exact = [truth(given, number, group) for group in GROUPS]

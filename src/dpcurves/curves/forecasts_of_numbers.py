@@ -12,7 +12,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from .. import display
-from ..arguments import Refused
+from ..arguments import Refused, number, several
 from ..arrays import BoolArray, FloatArray
 from ..conversation import ALL, Cells, Evidence, Needs, Prefixes, Release, Setting, needed
 from ..data import Axis, Grid
@@ -82,13 +82,17 @@ class QuantileForecastsQuestion:
 
     def __post_init__(self) -> None:
         require_clamped("grid", self.grid)
-        object.__setattr__(self, "errors", tuple(self.errors))
-        object.__setattr__(self, "quantiles", tuple(map(float, self.quantiles)))
+        object.__setattr__(self, "errors", several("errors", self.errors, "columns, as in ('e10', 'e90')"))
+        shares = several("quantiles", self.quantiles, "shares, as in (0.1, 0.9)")
+        object.__setattr__(self, "quantiles", tuple(number("quantiles", each) for each in shares))
+        for column in self.errors:
+            Axis(column, self.grid)
         ends = (0.0, *self.quantiles, 1.0)
         if not all(one < other for one, other in pairwise(ends)) or not 1 <= len(self.quantiles) <= MOST_QUANTILES:
             raise Refused("quantiles", f"1 to {MOST_QUANTILES} rising shares between 0 and 1 are needed, as in 0.1,0.9")
         if len(self.errors) != len(self.quantiles):
             raise Refused("errors", f"{len(self.quantiles)} columns are needed, one for each quantile")
+        require_few(self.shapes(), "grid")
         if self.grid.values is None and 0.0 not in self.grid.edges:
             raise Refused("grid", "an edge at 0 is needed: it parts outcomes below the forecast from those above")
 
@@ -190,8 +194,9 @@ class PredictedObservedQuestion:
     model: str = "the model is taken as public"
 
     def __post_init__(self) -> None:
-        for name, grid in (("grid", self.grid), ("observed_grid", self.observed_grid)):
-            require_clamped(name, grid)
+        sides = ("grid", self.grid, self.predicted), ("observed_grid", self.observed_grid, self.observed)
+        for name, grid, column in sides:
+            Axis(column, require_clamped(name, grid))
         keys_of(self.by)
         if self.predicted == self.observed:
             raise Refused("observed", "another column than that of predictions is needed")

@@ -269,7 +269,7 @@ def group_curves(scores: ScoresByCategory, reading: str = "roc") -> CurvesAtOnce
 
     Args:
         scores: The scores of several categories.
-        reading: The name of a method of `Scores`: roc, precision_recall, cumulative_gain, decision_curve, calibration.
+        reading: The name of a method of `Scores`: roc, cumulative_gain, decision_curve, calibration.
 
     Formal guarantees: spends nothing.
 
@@ -277,7 +277,7 @@ def group_curves(scores: ScoresByCategory, reading: str = "roc") -> CurvesAtOnce
         TypeError: `scores` are not of several categories.
         ValueError: there is no such curve, or it needs probabilities.
     """
-    known = "roc", "precision_recall", "cumulative_gain", "decision_curve", "calibration"
+    known = "roc", "cumulative_gain", "decision_curve", "calibration"
     if reading not in known:
         raise Refused("reading", f"one of {', '.join(known)} is needed")
     found = _of_groups(scores)

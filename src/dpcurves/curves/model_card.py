@@ -26,7 +26,7 @@ def with_readings(found: Any) -> Iterator[Any]:
         return
     yield found
     if isinstance(found, Scores):
-        yield from (getattr(found, word)() for word in ("roc", "precision_recall"))
+        yield from (getattr(found, word)() for word in ("roc", "cumulative_gain"))
         if found.table.are_probabilities:
             yield found.calibration()
             yield found.decision_curve()

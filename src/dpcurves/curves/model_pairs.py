@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import Refused, chosen, require_kind, whole
+from ..arguments import Refused, chosen, number, require_kind, several, whole
 from ..arrays import FloatArray
 from ..conversation import ALL, Cells, Needs, Setting, needed
 from ..data import Axis, Grid, Values
@@ -24,7 +24,7 @@ from .question import By, axes_of, keys_of, labels, statement_of
 from .scores import Scores
 
 UNIT = Grid(0, 1, cells=100)
-LEAST_CELLS = 4
+LEAST_CELLS, MOST_CELLS = 4, 128
 ROUNDED, SPREAD, USUAL = 0.2, 1.155, 5000
 """How far rounding to c even cells moves a difference of areas, times the square of c, as measured; the noise of the
 difference, in units of cells times that of a count over records; records that are taken where their number is private.
@@ -102,17 +102,20 @@ class ModelPairQuestion:
     model: str = "the models are taken as public"
 
     def __post_init__(self) -> None:
-        for name, each in (("grid", self.grid), ("second_grid", self.other)):
-            require_clamped(name, each)
+        for name, each, score in (("grid", self.grid, self.first), ("second_grid", self.other, self.second)):
+            Axis(score, require_clamped(name, each))
         keys_of(self.by)
-        labels(self.label, self.pos_label, self.neg_label)
+        negative, positive = labels(self.label, self.pos_label, self.neg_label).values
+        object.__setattr__(self, "pos_label", positive)
+        object.__setattr__(self, "neg_label", negative if self.neg_label is not None else None)
         if str(self.first) == str(self.second):
             raise Refused("second", "another score than the first is needed")
         if self.cells is not None:
             object.__setattr__(self, "cells", whole("cells", self.cells))
             if self.cells < 2:
                 raise Refused("cells", "at least 2 are needed")
-        object.__setattr__(self, "at", tuple(self.at))
+        given = several("at", self.at, "threshold probabilities, as in (0.2,)")
+        object.__setattr__(self, "at", tuple(number("at", each) for each in given))
         if not all(0 < each < 1 for each in self.at):
             raise Refused("at", "threshold probabilities between 0 and 1 are needed, as in 0.2")
         if self.cells is not None or isinstance(self.grid, Values):
@@ -121,7 +124,7 @@ class ModelPairQuestion:
     @property
     def other(self) -> Grid:
         """The cells of the second score."""
-        return self.second_grid or self.grid
+        return self.grid if self.second_grid is None else self.second_grid
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """Classes, and cells of both scores."""
@@ -168,8 +171,8 @@ def forecast_cells(question: ModelPairQuestion, setting: Setting) -> int:
     """The number of cells that makes noise and rounding least, by public facts: the noise of a count, and records."""
     records = setting.adjacency.total or USUAL
     noise = SPREAD * sqrt(float(setting.noise().variance)) / max(records, 1)
-    tried = np.arange(LEAST_CELLS, max(question.grid.cells, question.other.cells, LEAST_CELLS) + 1)
-    tried = tried[: int(sqrt(2**14)) - LEAST_CELLS + 1]
+    most = min(max(question.grid.cells, question.other.cells, LEAST_CELLS), MOST_CELLS)
+    tried = np.arange(LEAST_CELLS, most + 1)
     return int(tried[np.argmin(np.hypot(noise * tried, ROUNDED / tried**2))])
 
 
@@ -177,7 +180,8 @@ def joined(grid: Grid, cells: int | None) -> Grid:
     """Neighbouring cells of a grid joined evenly; declared values stay apart."""
     if cells is None or isinstance(grid, Values) or cells >= grid.cells:
         return grid
-    return Grid.from_edges(grid.edges[np.linspace(0, grid.cells, cells + 1).round().astype(int)].tolist())
+    at = np.linspace(0, grid.cells, cells + 1).round().astype(np.int64)
+    return Grid.from_edges(np.asarray(grid.edge(at)).tolist())
 
 
 def _sides(table: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -234,12 +238,12 @@ def difference_of_models(
     >>> dp.difference_of_models(one, other, "auc", 0.9).upper > 0
     True
     """
-    number, drift = chosen("reading", reading, Reading), list[tuple[Measured, float, float]]()
+    told, drift = chosen("reading", reading, Reading), list[tuple[Measured, float, float]]()
     for name, each in (("first", first), ("second", second)):
         require_kind(name, each, Scores, "scores, as dp.scores gives them,")
-        value, open_ = each.value(number), left_open(each.table, number)
-        own = Measured(value, *each.interval(number, level), *open_)
-        of_all = Measured(value, *each.interval(number, level, population=True), *open_) if population else own
+        value, open_ = each.value(told), left_open(each.table, told)
+        own = Measured(value, *each.interval(told, level), *open_)
+        of_all = Measured(value, *each.interval(told, level, population=True), *open_) if population else own
         drift.append((own, sqrt(max(of_all.down**2 - own.down**2, 0.0)), sqrt(max(of_all.up**2 - own.up**2, 0.0))))
     (one, one_down, one_up), (other, other_down, other_up) = drift
     value, below, above = one.value - other.value, one.below + other.above, one.above + other.below

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import Refused, require_kind
+from ..arguments import Refused, require_kind, several
 from ..arrays import FloatArray
 from ..conversation import ALL, Cells, Evidence, Needs, Prefixes, Release, Setting, needed
 from ..data import Axis, Categories, Grid
@@ -103,15 +103,21 @@ class SeveralClassesQuestion:
 
     def __post_init__(self) -> None:
         require_kind("label", self.label, Categories, CATEGORIES)
-        object.__setattr__(self, "scores", tuple(self.scores))
+        object.__setattr__(self, "scores", several("scores", self.scores, "columns, as in ('p_a', 'p_b', 'p_c')"))
+        for name, grid in (("grid", self.grid), ("groups", self.groups)):
+            require_clamped(name, grid)
+        for column in self.scores:
+            Axis(column, self.grid)
+        if self.confidence is not None:
+            Axis(self.confidence, self.groups)
+        if self.predicted is not None:
+            Categories(self.predicted, self.label.values)
         if not 3 <= self.label.slots <= MOST_CLASSES:
             raise Refused("label", f"3 to {MOST_CLASSES} classes are needed; of two, see ScoresQuestion")
         if len(self.scores) != self.label.slots or len(set(self.scores)) < len(self.scores):
             raise Refused("scores", f"{self.label.slots} columns are needed, one for each class")
         if self.confidence is not None and self.predicted is None:
             raise Refused("predicted", "top-1 calibration needs the column of predicted classes")
-        for name, grid in (("grid", self.grid), ("groups", self.groups)):
-            require_clamped(name, grid)
         require_few(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -246,7 +252,7 @@ class OrderedClassesQuestion:
     def __post_init__(self) -> None:
         require_kind("label", self.label, Categories, CATEGORIES)
         keys_of(self.by)
-        require_clamped("grid", self.grid)
+        Axis(self.score, require_clamped("grid", self.grid))
         if self.label.slots != 3:
             raise Refused("label", "three classes are needed, in their order")
         require_few(self.shapes(), "grid")

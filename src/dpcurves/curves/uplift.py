@@ -97,10 +97,15 @@ class UpliftQuestion:
     model: str = "the model is taken as public"
 
     def __post_init__(self) -> None:
-        require_clamped("grid", self.grid)
+        Axis(self.score, require_clamped("grid", self.grid))
         keys_of(self.by)
-        labels(self.outcome, self.good, self.bad, ("bad", "good"))
-        labels(self.treatment, self.treated, self.untreated, ("untreated", "treated"))
+        outcomes = labels(self.outcome, self.good, self.bad, ("bad", "good")).values
+        treatments = labels(self.treatment, self.treated, self.untreated, ("untreated", "treated")).values
+        for (no, yes), (lower, upper) in zip(
+            (outcomes, treatments), (("bad", "good"), ("untreated", "treated")), strict=True
+        ):
+            object.__setattr__(self, upper, yes)
+            object.__setattr__(self, lower, no if getattr(self, lower) is not None else None)
         if self.outcome == self.treatment:
             raise Refused("treatment", "another column than that of outcomes is needed")
         require_few(self.shapes(), "grid")
