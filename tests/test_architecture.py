@@ -74,7 +74,12 @@ TRUST = (
 
 @pytest.mark.parametrize(
     ("name", "rooms"),
-    [("Grant", ("ledger/",)), ("Allotment", ("ledger/account.py",)), ("Release", TRUST), ("tabulate", TRUST)],
+    [
+        ("Grant", ("ledger/",)),
+        ("Allotment", ("ledger/account.py",)),
+        ("Release", TRUST),
+        ("tabulate", (*TRUST, "dpcurves_audit/faces.py")),
+    ],
 )
 def test_what_opens_data_or_proves_a_charge_is_made_in_one_place(name: str, rooms: tuple[str, ...]) -> None:
     makers = callers(name)
@@ -176,6 +181,7 @@ def test_a_question_goes_to_its_curve_through_at_most_forty_files() -> None:
                 "cli/one_table.py",
                 "cli/columns.py",
                 "forecasts/expected_errors.py",
+                "dpcurves_audit/faces.py",
             },
         ),
     ],

@@ -24,6 +24,7 @@ DOORS = (
     "dpcurves_streams.mechanisms.choice", "dpcurves_streams.readings",
 )  # fmt: skip
 BY_HAND = {
+    "dpcurves.forecasts.competing_risks.counted": "counts made-up records, in forecasts that are found by their names",
     "dpcurves.mechanisms.wavelets.Haar": "may be named: Central(mechanism=Haar())",
     "dpcurves.privacy.loss.delta_of_zcdp": "for who reports what a rho means",
     "dpcurves.privacy.loss.rho_for": "for who was promised an epsilon and a delta",

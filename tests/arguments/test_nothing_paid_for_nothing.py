@@ -63,6 +63,8 @@ VALID: dict[str, dict[str, Any]] = {
     "MeanQuestion": {"column": "x", "lower": 0, "upper": 1},
     "VarianceQuestion": {"column": "x", "lower": 0, "upper": 1},
     "SummaryQuestion": {"column": "x", "lower": 0, "upper": 1},
+    "UnboundedCdfQuestion": {"column": "x"},
+    "UnboundedQuantilesQuestion": {"column": "x", "at": (0.5,)},
     "VerifyQuestion": {
         "outcome": dp.Categories("y", (0, 1)), "columns": (dp.Ranged("z", -20, 20),), "coefficient": "z", "above": 0,
     },

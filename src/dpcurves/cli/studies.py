@@ -228,7 +228,7 @@ def study(
 
 
 def _answered(asked: Study, session: Session, outputs: Sequence[Output], *, model_card: bool) -> list[str]:
-    from ..curves.model_card import with_readings
+    from ..curves.model_report import with_readings
 
     summaries: list[str] = []
     with filling("questions", len(outputs)) as fill, quietly():

@@ -351,7 +351,7 @@ class Evidence:
 OPEN = "nobody: a public table, counted openly"
 """The trust model of what is not private at all."""
 ELSEWHERE = "another system: "
-"""What the trust model of counts begins with that another system released: see `curves.from_counts`."""
+"""What the trust model of counts begins with that another system released: see `curves.counts_elsewhere`."""
 MISSING_RULE = "missing, unreadable and undeclared values are counted in a private cell of their own and left out"
 
 

@@ -4,6 +4,7 @@ from .calibration import Calibration, CalibrationQuestion, HosmerLemeshow, Hosme
 from .cdf import CDF, Bins, Bisection, CdfQuestion, GrownPartition, QuantileCuts
 from .class_curves import Confusion, CumulativeGain, DecisionCurve, PrecisionRecall, ScoreCalibration
 from .class_table import Reading
+from .column_drift import Drift, Shift, drift
 from .comparison import (
     Comparison,
     TwoSampleTest,
@@ -15,23 +16,22 @@ from .comparison import (
 )
 from .competing_risks import CompetingRisks, CompetingRisksQuestion
 from .contingency import Contingency, ContingencyQuestion, kendall_tau_a, kendall_tau_b
-from .drift import Drift, Shift, drift
+from .counts_elsewhere import from_counts
 from .forecasts_of_numbers import (
     PredictedObserved,
     PredictedObservedQuestion,
     QuantileForecasts,
     QuantileForecastsQuestion,
 )
-from .from_counts import from_counts
-from .group_rates import CurvesAtOnce, GroupRates, group_curves, group_rates
 from .histogram import Histogram, Histogram2D, Histogram2DQuestion, HistogramQuestion
 from .interval_censoring import IntervalCensored, IntervalCensoredQuestion
-from .model_card import model_card
 from .model_pairs import ModelPair, ModelPairQuestion, difference_of_models
+from .model_report import model_card
 from .pair_mean import UStatistic
 from .quantile_quantile import QuantileQuantile
 from .quantiles import Quantiles, QuantilesQuestion
 from .question import Continued, Question
+from .rates_by_group import CurvesAtOnce, GroupRates, group_curves, group_rates
 from .residuals import BinnedResiduals, BinnedResidualsQuestion, ResidualPlot, ResidualPlotQuestion
 from .result import CurveWarning
 from .roc import ROC, Cuts, RocQuestion, SmoothAuc, SmoothAucQuestion
@@ -49,7 +49,7 @@ from .summary import (
 from .survival import Survival, SurvivalQuestion, log_rank_test
 from .survival_entries import DelayedEntry, DelayedEntryQuestion
 from .survival_models import SurvivalModel, SurvivalModelQuestion
-from .survival_numbers import (
+from .survival_readings import (
     CumulativeHazard,
     Estimate,
     SurvivalNumbers,

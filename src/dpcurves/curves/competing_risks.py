@@ -27,7 +27,7 @@ from .by_category import axis_label, in_words, parted, rows_of
 from .question import By, axes_of, declared_values, keys_of, read_cells, require_independent, statement_of
 from .result import Covered, Drawing, notes_on_dependence
 from .survival import MOST_CELLS
-from .survival_numbers import PLACE, RATIO, SHARE, TIME, Drawn, Estimate, Of, edge_of, estimate
+from .survival_readings import PLACE, RATIO, SHARE, TIME, Drawn, Estimate, Of, edge_of, estimate
 
 MOST_CAUSES = 32
 ANY = "all causes together"

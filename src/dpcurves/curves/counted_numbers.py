@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, Unpack
+from typing import Any, ClassVar, NamedTuple, Self, Unpack
 
 import numpy as np
 
@@ -42,18 +42,6 @@ class Statistic(NamedTuple):
     least: float = 0.0
     most: float = 1.0
     aim: float | None = None
-
-
-class Counting(Protocol):
-    """A question whose result is read as numbers from tables of counts."""
-
-    def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """The shape of each table."""
-        ...
-
-    def statistics(self) -> Mapping[str, Statistic]:
-        """The numbers by name."""
-        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)

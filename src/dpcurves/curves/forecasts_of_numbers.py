@@ -73,6 +73,13 @@ class QuantileForecastsQuestion:
         ValueError: there are not as many columns as shares, shares do not rise from above 0 to below 1, or no cell
             begins at 0.
         TypeError: the grid is none.
+
+    >>> import dpcurves as dp
+    >>> question = dp.QuantileForecastsQuestion(("e50",), (0.5,), dp.Grid(-4, 4, cells=8))
+    >>> with dp.Session({"e50": [-1, 1] * 500}, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    ...     found = session.ask(question, dp.PrivacyLoss.pure(1))
+    >>> type(found).__name__
+    'QuantileForecasts'
     """
 
     errors: tuple[str, ...]

@@ -31,7 +31,7 @@ from .question import (
     statement_of,
 )
 from .result import EACH, Covered, Drawing, notes_on_dependence
-from .survival_numbers import SHARE, Estimate
+from .survival_readings import SHARE, Estimate
 
 MOST_COUNTS = 2**14
 FIFTIETHS = Grid(0, 1, cells=50)

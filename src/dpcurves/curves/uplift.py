@@ -83,6 +83,14 @@ class UpliftQuestion:
     Raises:
         ValueError: a value stands twice, or there are too many cells.
         TypeError: the grid is none.
+
+    >>> import dpcurves as dp
+    >>> table = {"bought": [1, 0, 0, 0] * 500, "mailed": [1, 0, 1, 0] * 500, "gain": [0.4, 0.4, -0.4, -0.4] * 500}
+    >>> question = dp.UpliftQuestion("bought", "mailed", "gain", dp.Grid(-1, 1, cells=2))
+    >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    ...     found = session.ask(question, dp.PrivacyLoss.pure(1))
+    >>> found.value("qini area") > 0
+    True
     """
 
     outcome: str

@@ -8,7 +8,7 @@ from typing import Any
 from .. import display
 from ..arguments import Refused, require_kind
 from ..ledger import Statement
-from .group_rates import group_curves, group_rates
+from .rates_by_group import group_curves, group_rates
 from .result import Released
 from .scores import Scores, ScoresByCategory
 
