@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 GROUPS, LEAST, SAFE = 10, 0.5, 0.75
 """Bins of the stability index, about even in the reference; and the records that an empty bin is taken to have.
 Thresholds are those of this part of the chance of an alarm: the law that they are simulated from is read from noisy
-counts itself, which at a chance of 0.05 made 0.058 to 0.064 of 700 windows alarm."""
+counts itself. At a chance of 0.05 0.038 to 0.043 of 1,000 unchanged windows alarm (`benchmarks/judging_models.py`)."""
 PLACE = 60
 Curve = CDF | Histogram
 
