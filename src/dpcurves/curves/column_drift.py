@@ -145,7 +145,7 @@ class Drift(Joined):
             for word in self.STATISTICS
         }
         curves["threshold"] = (at, np.ones(len(at)))
-        words = "window", f"statistic over its threshold ({self.alarms:.1%} false alarms)"
+        words = "window", f"over the threshold of {self.alarms:.1%} false alarms"
         found = draw_curves(curves, self.privacy, labels=words, ax=ax, share=False)
         found.set_xticks(at, names)
         return found

@@ -218,7 +218,10 @@ class CurvesAtOnce(ByCategory[Covered]):
         """Draw the curves in one picture, with bands that hold for all at once."""
         found = super().plot(ax, level=self._each(level), population=population, name=name)
         if level is not None:
-            found.set_title(f"bands of all {len(self)} groups hold at once with chance {level:g}", fontsize=9)
+            legend, words = found.get_legend(), f"bands of all {len(self)} groups hold at once with chance {level:g}"
+            if legend is not None:
+                legend.set_title(words)
+                legend.get_title().set_fontsize(8)
         return found
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:

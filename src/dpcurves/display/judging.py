@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
-from .canvas import GREY, LANDSCAPE, SQUARE, UNIT, Picture, Shaded, canvas
+from .canvas import DASHES, GREY, LANDSCAPE, PALETTE, SQUARE, UNIT, LineStyle, Picture, Shaded, canvas, explain
 from .numerals import lettering
 from .scores import draw_numbers
 
@@ -41,6 +41,7 @@ def draw_forest(
     room = ROOM * (high - low) or ROOM
     ax.set_xlim(low - room, high + room)
     ax.set_xlabel(lettering(label), parse_math=False)
+    explain(ax, "above", 8)
     if nothing is not None:
         ax.axvline(nothing, color=GREY, linewidth=0.9, linestyle=":", zorder=0)
     return ax
@@ -62,12 +63,13 @@ def draw_curves(
         ax: Where; None: on a new figure.
         share: Whether both axes are from 0 to 1, with a line from one end to the other.
     """
-    for name, (x, y) in curves.items():
+    for place, (name, (x, y)) in enumerate(curves.items()):
         picture = Picture(SQUARE if share else LANDSCAPE, privacy, ax=ax, name=name)
-        ax = picture.ax
+        ax, at = picture.ax, picture.before + place
+        picture.style = LineStyle(PALETTE[at % len(PALETTE)], DASHES[at % len(DASHES)])
         picture.line(x, y, picture.entry())
     if share:
         picture.ax.set(xlim=UNIT, ylim=UNIT, aspect="equal")
         picture.ax.plot(UNIT, UNIT, color=GREY, linestyle=(0, (1, 2)), linewidth=1.2)
     picture.name = None
-    return picture.explain(*labels).signed()
+    return picture.explain(*labels, place="above").signed()
