@@ -25,3 +25,12 @@ curve.plot()
 for share in (0.5, 0.9):
     low, high = curve.quantile_interval(share, 0.95)
     print(f"{share:.0%} of these patients left after {curve.quantile(share):.1f} days (95%: {low:g} to {high:g})")
+
+# %% [markdown]
+# Without a grid, a part of the loss looks for the range first.
+
+# %%
+with dp.Session({"days": days}, budget=dp.PrivacyLoss.pure(2), adjacency=dp.REPLACE_ONE) as session:
+    found = session.ask(dp.UnboundedCdfQuestion("days"), dp.PrivacyLoss.pure(1))
+    median = session.ask(dp.UnboundedQuantilesQuestion("days", (0.5,)), dp.PrivacyLoss.pure(1))
+print(f"half left after {found.quantile(0.5):.1f} days; asked alone, {median.values[0]:.1f}")

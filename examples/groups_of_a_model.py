@@ -1,8 +1,7 @@
 # %% [markdown]
 # # A model judged by group
-# Selection, true and false positive rates of each group with intervals of all groups at once, and how far groups are
-# apart. A record lies in one group at most, so all groups together have the privacy loss of one. Group D has 60 people:
-# its rates are hidden by the noise, and the others are as well known as without it.
+# Selection, true and false positive rates of each group, and how far groups are apart, with intervals that hold at
+# once, for the privacy loss of one group. Group D has 60 people: noise hides its rates, and no other's.
 
 # %%
 import numpy as np

@@ -34,7 +34,6 @@ USAGE = [
     ((*DELAY, "--epsilon", "1/0"), "epsilon: a finite number above zero is needed, got 1/0"),
     ((*DELAY, "--epsilon", "much"), "epsilon: a number above zero is needed, got 'much'"),
     ((*DELAY, "--rho", "-inf"), "rho: a finite number above zero is needed, got -inf"),
-    (("--column", "delay", *ONE), "grid: give --grid lower:upper:cells (or --edges, or --values); bounds are declared"),
     (("--column", "delay", "--grid", "300:-100:64", *ONE), "grid: finite bounds are needed, the lower below the upper"),
     (("--column", "delay", "--grid", "0:0:64", *ONE), "grid: finite bounds are needed, the lower below the upper"),
     (("--column", "delay", "--grid", "0:inf:64", *ONE), "grid: finite bounds are needed"),

@@ -20,13 +20,14 @@ SMALL = dp.Grid(0, 1, cells=8)
 BOUNDS = dp.BoundsQuestion("x", 1, "0.9")
 AGE = Term(0.1, (Power("years"),))
 YEARS = dp.Ranged("years", 8, 20)
+ROC = dp.RocQuestion("label", "score", pos_label="yes", neg_label="no")
 QUESTIONS = (
     dp.CdfQuestion("x", GRID),
     dp.QuantilesQuestion("x", GRID, (0.25, 0.5)),
     dp.HistogramQuestion("x", GRID),
     dp.UnboundedCdfQuestion("x"),
     dp.UnboundedQuantilesQuestion("x"),
-    dp.RocQuestion("label", "score", pos_label="yes", neg_label="no"),
+    ROC,
     dp.CalibrationQuestion("label", "score"),
     dp.BinnedResidualsQuestion("label", "score", dp.DISJOINT_RECORDS),
     dp.Histogram2DQuestion("x", "y", SMALL, SMALL),
@@ -219,8 +220,7 @@ RELEASED = (
     (dp.MeanQuestion("x", 0, 1), dp.HistogramQuestion("x", dp.Grid(0, 1, cells=64))),
     (dp.CalibrationQuestion("label", "score"), dp.ScoresQuestion("label", "score")),
     (dp.SurvivalQuestion("t", "e", dp.Grid(0, 40, cells=40)), dp.SurvivalQuestion("t", "e", dp.Grid(0, 40, cells=40))),
-    (QUESTIONS[16], QUESTIONS[16]),
-    (QUESTIONS[6], QUESTIONS[6]),
+    *((each, each) for each in QUESTIONS if isinstance(each, dp.ContingencyQuestion | dp.Histogram2DQuestion)),
 )
 
 
@@ -237,9 +237,9 @@ def test_values_that_were_declared_are_drawn_as_they_are() -> None:
 def test_a_curve_of_other_columns_is_refused() -> None:
     curve = dp.cdf([0.1] * 50, grid=GRID, epsilon=1, adjacency=dp.ADD_REMOVE)
     with pytest.raises(ValueError, match="^like: a CDF does not say how the records of a RocQuestion lie"):
-        dp.forecast(QUESTIONS[3], LOSS, dp.ADD_REMOVE, like=curve)
+        dp.forecast(ROC, LOSS, dp.ADD_REMOVE, like=curve)
     with pytest.raises(TypeError, match="^like: columns of public records, a released curve, or a function"):
-        dp.forecast(QUESTIONS[3], LOSS, dp.ADD_REMOVE, like=3)
+        dp.forecast(ROC, LOSS, dp.ADD_REMOVE, like=3)
 
 
 def test_it_tells_how_far_it_is() -> None:

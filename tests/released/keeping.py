@@ -43,6 +43,19 @@ QUESTIONS: dict[str, dp.Question[Released]] = {
     "residuals": dp.ResidualPlotQuestion("x", "z", 0.25, 0.25, "0.9", cells=8, model=dp.PUBLIC_MODEL),
     "verification": dp.VerifyQuestion(BY, (dp.Ranged("x", 0, 1),), "x", above=-1e6, subsets=20),
 }  # fmt: skip
+LATER: tuple[dp.Question[Released], ...] = (
+    dp.CompetingRisksQuestion("x", "w", GRID, (1, 2)),
+    dp.DelayedEntryQuestion("e", "x", "y", GRID),
+    dp.IntervalCensoredQuestion("e", "x", GRID),
+    dp.SurvivalModelQuestion("e", "x", "y", dp.Grid(0, 1, cells=2), GRID, groups=4),
+    dp.ModelPairQuestion("y", "x", "e", cells=8),
+    dp.SeveralClassesQuestion(THIRDS, ("x", "e", "z")),
+    dp.OrderedClassesQuestion(THIRDS, "x"),
+    dp.UpliftQuestion("y", "w", "x", GRID),
+    dp.QuantileForecastsQuestion(("z",), (0.5,), dp.Grid(-3, 3, cells=8)),
+    dp.PredictedObservedQuestion("x", "e", GRID, GRID),
+)
+"""Of kinds that came after the ledger was kept: their results alone are."""
 CAP = dp.PrivacyLoss.pure(len(QUESTIONS) + 1)
 
 
@@ -62,7 +75,7 @@ def keep(out: Path) -> None:
         with closing(sqlite3.connect(folder / "budget.db")) as opened:
             (out / "ledger.sql").write_text("\n".join(opened.iterdump()) + "\n", encoding="utf-8")
         (out / "key.txt").write_bytes((folder / "budget.db.key").read_bytes())
-    written = [*told.values(), *read_from(told)]
+    written = [*told.values(), *read_from(told), *later()]
     (out / "curves.jsonl").write_text("".join(f"{each.to_json()}\n" for each in written), encoding="utf-8")
 
 
@@ -75,6 +88,14 @@ def read_from(told: dict[str, Any]) -> Iterator[Released]:
         told["cdf"].histogram([0, 0.5, 1]),
         groups[0].quantile_quantile(groups[1], [0.25, 0.5]),
     )
+
+
+def later() -> Iterator[Released]:
+    """Results of kinds that the kept ledger has not."""
+    table = {**TABLE, "e": [number / 2 for number in NUMBERS]}
+    with dp.Session(table, budget=dp.PrivacyLoss.pure(len(LATER) + 1), adjacency=dp.REPLACE_ONE) as asked:
+        yield from (asked.ask(question, LOSS) for question in LATER)
+        yield dp.CumulativeHazard(asked.ask(dp.SurvivalQuestion("x", "y", GRID), LOSS))
 
 
 if __name__ == "__main__":
