@@ -50,17 +50,17 @@ types: $(READY)
 contracts: $(READY)
 	$(BIN)/lint-imports
 
-# Runs each example as a notebook in a fresh process, and holds its picture against the kept one.
+# Runs each example as a notebook, and holds its picture against the kept one. Processes are copies of one that has imported
+# libraries; tests hold that these do what fresh ones do.
 examples: $(READY)
-	$(BIN)/python docs/examples.py
+	$(BIN)/python docs/examples.py --copies
 
 # Not --quiet: what is not said is not counted either, and no warning would be an error.
 docs: $(READY)
 	$(BIN)/python docs/site_pages.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file build/pages/mkdocs.yml --site-dir ../../site
 
-# The whole site, with what examples drew just now, in site/. Their processes are copies of one that has imported libraries:
-# each has one of its own, and pictures are held as ever. CI starts each afresh (`make examples`).
+# The whole site, with what examples drew just now, in site/.
 site: $(READY)
 	$(BIN)/python docs/examples.py --copies
 	$(MAKE) docs

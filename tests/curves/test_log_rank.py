@@ -64,9 +64,9 @@ def test_at_a_huge_epsilon_it_is_the_test_of_the_textbook() -> None:
 def test_groups_that_survive_alike_are_told_apart_as_rarely_as_it_says_and_others_are_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """120 pairs of groups that are censored differently: shares of small p-values are within 4 sigma of their level."""
+    """60 pairs of groups that are censored differently: shares of small p-values are within 4 sigma of their level."""
     monkeypatch.setattr(leaving, "draws_for", lambda _: 400)  # enough for these levels, at a tenth of the time
-    pairs, found, intervals = 120, [], 0
+    pairs, found, intervals = 60, [], 0
     for seed in range(pairs):
         given, adjacency = given_two(1000, seed), both(1000)[seed % 2]
         curves = answer(QUESTION, given, PrivacyLoss.pure(("0.3", "1")[seed // 2 % 2]), adjacency, seed)

@@ -68,9 +68,9 @@ def test_events_that_come_last_are_those_of_the_bound() -> None:
 def test_notes_are_given_where_times_are_finer_than_cells_and_not_where_nobody_is_censored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In each of 12 releases; and in none of 60, of which each may speak by chance at 4 standard deviations."""
+    """In each of 6 releases; and in none of 30, of which each may speak by chance at 4 standard deviations."""
     monkeypatch.setattr(leaving, "draws_for", lambda _: 400)
-    for seed in range(12):
+    for seed in range(6):
         found = released(given(20_000, seed), 6, "1", seed)
         assert all(
             re.match(r"about \d+% of the records may seem to survive", curve.notes[0]) for curve in found.values()
@@ -80,7 +80,7 @@ def test_notes_are_given_where_times_are_finer_than_cells_and_not_where_nobody_i
         assert not dp.log_rank_test(*released(given(2000, seed), 96, "1", seed).values()).notes
         alike = released(given(20_000, seed, until=(30.0, 30.0)), 6, "1", seed)
         assert not dp.log_rank_test(alike[0], alike[1]).notes
-    for seed in range(60):
+    for seed in range(30):
         columns = given(1000, seed)
         columns["e"][:] = 1
         found = released(columns, (3, 6, 48)[seed % 3], ("0.3", "1")[seed // 3 % 2], seed)

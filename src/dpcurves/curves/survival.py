@@ -168,7 +168,9 @@ class Survival(Covered):
         known, told, noises = read._known, read._told, read._noises
         noted = privacy.noted(*notes_on_wide_cells(told.taken(known), noises.taken((..., known))))
         lower, upper = read.band(LEVEL)
-        return replace(read, privacy=noted.noted(*notes_on_width((upper - lower)[1:], EVERYWHERE)))
+        done = replace(read, privacy=noted.noted(*notes_on_width((upper - lower)[1:], EVERYWHERE)))
+        done.__dict__["_few"] = read._few  # of the same counts, and slow to find
+        return done
 
     @cached_property
     def x(self) -> FloatArray:
@@ -180,7 +182,7 @@ class Survival(Covered):
         """The share without an event before each edge: 1 at the first, and non-increasing; of the shape of `x`.
 
         Where noise is large beside the counts, hazards are shrunk to smooth or constant ones, as far as released
-        counts tell no more; see `postprocess.estimation.hazards`. Bands and intervals come from the counts alone.
+        counts tell no more; see `estimation.hazards`. Bands and intervals come from the counts alone.
         """
         share = survival(self._told.at_risk, self._known) if self._few is None else self._few.share
         return np.append(1.0, share)
