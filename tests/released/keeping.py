@@ -55,7 +55,7 @@ LATER: tuple[dp.Question[Released], ...] = (
     dp.QuantileForecastsQuestion(("z",), (0.5,), dp.Grid(-3, 3, cells=8)),
     dp.PredictedObservedQuestion("x", "e", GRID, GRID),
 )
-"""Of kinds that came after the ledger was kept: their results alone are."""
+"""Questions of kinds that came after the ledger was kept: their results alone are."""
 CAP = dp.PrivacyLoss.pure(len(QUESTIONS) + 1)
 
 
