@@ -215,7 +215,7 @@ def test_a_released_curve_says_what_records_are_like() -> None:
             assert alike.population == pytest.approx(exact.population, rel=0.2)
 
 
-RELEASED = (
+RELEASED: tuple[tuple[Any, Any], ...] = (
     (dp.QuantilesQuestion("x", GRID, (0.25, 0.5)), dp.CdfQuestion("x", GRID)),
     (dp.MeanQuestion("x", 0, 1), dp.HistogramQuestion("x", dp.Grid(0, 1, cells=64))),
     (dp.CalibrationQuestion("label", "score"), dp.ScoresQuestion("label", "score")),
