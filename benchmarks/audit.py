@@ -99,7 +99,7 @@ def table(rows: list[Found]) -> str:
 
 
 def plain(case: Case, most_calls: int = 1_500_000) -> tuple[bool, int]:
-    """Whether a plain histogram tester finds it, and how many calls it needs.
+    """Run a plain histogram tester: does it find the loss, and with how many calls?
 
     Half of the samples choose the interval of a histogram, the other half test it, by limits of both chances. The error
     is divided among pairs and rounds.

@@ -147,7 +147,7 @@ def show_noise() -> None:
 
 
 def exactly_a_curators(model: SecureSum, cells: int) -> bool:
-    """Whether sites that add no noise make what one curator counts of all records."""
+    """Compare the sum of sites that add no noise with one curator's counts of all records."""
     chance = np.random.default_rng(5)
     query = CountQuery((Axis("x", Grid(0, 1, cells=cells)),), Read.CELLS)
     plan = model.turn(query, ONE, AddRemove(EACH_RECORD))
@@ -190,7 +190,7 @@ def show_processes() -> None:
 
 
 def federated(model: SecureSum) -> Federated:
-    """All sites, once they have signed. Ages are whole years, so that a curve is looked at three times."""
+    """Start all sites, and wait for their signatures. Ages are whole years: a curve of them takes three turns."""
     chance = np.random.default_rng(7)
     tables = {
         number: "age\n" + "\n".join(map(str, np.clip(chance.normal(45, 15, 3000), 0, 99).astype(int))) + "\n"

@@ -14,7 +14,7 @@ from dpcurves_sites.relay import LENGTH, Board, unpacked
 from dpcurves_sites.secure_sum import STAGES
 
 ASKED, TAKEN = 0, tuple(STAGES)
-"""What a piece of the log is: a question, or a message of a stage."""
+"""Kinds of pieces of the log: a question, or a message of a stage."""
 
 
 def kept(log: Path) -> list[tuple[int, bytes]]:

@@ -154,7 +154,7 @@ class Sites:
 
     @property
     def log(self) -> Path:
-        """All that the coordinator saw."""
+        """The log of the coordinator: each message that passed through it."""
         return self.folder / "coordinator.seen"
 
     @cached_property
@@ -207,7 +207,7 @@ class Sites:
         waited(lambda: self._signed() == len(self.tables), f"the {self.name} did not come up")
 
     def answered(self, number: int) -> int:
-        """How many turns a site has answered, as it says."""
+        """The number of turns that a site says it has answered."""
         return (self.folder / f"site-{number + 1}.log").read_text(encoding="utf-8").count("answered:")
 
     def wait_for_answer(self, number: int, before: int) -> None:
@@ -405,7 +405,7 @@ def exact_counts(sites: Sites, number: int, question: Any, epsilon: str) -> NDAr
 
 
 def has_run(log: bytes, vector: NDArray[np.uint64]) -> bool:
-    """Whether some numbers that stand side by side in a vector stand so in a log: as words, or in decimals."""
+    """Search a log for numbers that stand side by side in a vector: as words, or in decimals."""
     for start in range(0, len(vector) - RUN + 1, RUN):
         run = vector[start : start + RUN]
         if np.unique(run).size == RUN:  # equal ones, such as zeros of empty cells, tell nothing

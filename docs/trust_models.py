@@ -23,7 +23,7 @@ OWN: dict[str, dict[str, Any]] = {
     "QuantileForecastsQuestion": {"grid": dp.Grid(-1, 1, cells=64)},
     "SeveralClassesQuestion": {"label": dp.Categories("y", (0, 1, 2))},
 }
-"""What some kinds need otherwise."""
+"""Arguments of some kinds that differ from those of the others."""
 PAGE = Path(__file__).parent / "trust_models.md"
 MODELS = {
     "one curator": Central(), "two servers": FunctionShares(), "two servers that check": FunctionShares(Owners.CHECKED),

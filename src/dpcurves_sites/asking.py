@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from dpcurves.cli.ask_file import Terms, deliver, delivering, quietly
+from dpcurves.cli.ask_file import deliver, delivering, quietly
 from dpcurves.cli.columns import ALPHA
-from dpcurves.cli.one_table import QUESTIONS
-from dpcurves.cli.options import Command, Price, groups_of, whole
+from dpcurves.cli.options import Price, whole
 from dpcurves.cli.output import InputFile, Output, View
 from dpcurves.cli.studies import CHANCE, show_plans
 from dpcurves.cli.terminal import PerhapsKept, say, tell, terminal, waiting
@@ -89,8 +88,6 @@ class AskTerms:
                 )  # fmt: skip
             for note in curve.notes:
                 tell(note)
-            if federation.left_out:
-                tell(f"left out, for they did not send what they counted in time: {', '.join(federation.left_out)}")
 
 
 @contextmanager
@@ -120,26 +117,6 @@ class PlanTerms:
             if not isnan(alpha):
                 say(terminal(), f"{ALPHA}: {alpha:.4g}")
         say(terminal(), f"question: {fingerprint_of(question)}", f"trust: {task.model}")
-
-
-def through(terms: type[AskTerms | PlanTerms]) -> dict[str, Command]:
-    """Commands for all questions to one table, with terms of a federation."""
-    return {
-        name: _on(command, terms) for name, command in QUESTIONS.items() if groups_of(command).get("terms") is Terms
-    }
-
-
-def _on(command: Command, kind: type[AskTerms | PlanTerms]) -> Command:
-    plans = kind is PlanTerms
-    asked = {name: group for name, group in groups_of(command).items() if group is not Terms}
-    asked = {name: group for name, group in asked.items() if not (plans and group is Output)}
-
-    def on(terms: Any, **groups: Any) -> None:
-        command(**groups, terms=terms, **({"output": Output()} if plans else {}))
-
-    on.__name__, on.__doc__ = command.__name__, (command.__doc__ or "").partition("\n\n    Example:")[0]
-    on.__annotations__ = {**asked, "terms": kind}
-    return on
 
 
 def assumed(task: FederationTask) -> tuple[str, ...]:

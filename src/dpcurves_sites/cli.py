@@ -11,10 +11,11 @@ from typer import Argument, Option
 
 from dpcurves.cli.accounts import require_lasting
 from dpcurves.cli.app import Group, Provided
+from dpcurves.cli.one_table import through
 from dpcurves.cli.options import Price, Promise, SourceOptions, chosen, whole
 from dpcurves.cli.terminal import Misuse, say, terminal
 
-from .asking import AskTerms, FederationFile, PlanTerms, statement, through
+from .asking import AskTerms, FederationFile, PlanTerms, statement
 from .carrying import carry
 
 if TYPE_CHECKING:
@@ -268,7 +269,7 @@ PROVIDED = Provided(
             COMMANDS,
             groups={
                 "ask": Group("Questions that all sites of a task answer together.", through(AskTerms)),
-                "plan": Group("What a question would cost every site, and its errors.", through(PlanTerms)),
+                "plan": Group("What a question would cost every site, and its errors.", through(PlanTerms, plans=True)),
             },
         )
     }

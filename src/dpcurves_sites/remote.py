@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from time import monotonic, sleep
 from typing import Any, Protocol, TypeVar
@@ -37,6 +37,7 @@ PAUSE, LONGEST_PAUSE = 0.1, 2.0
 """Seconds between two tries to reach a coordinator."""
 AT_HOME = 600.0
 """Seconds that a site waits in a turn for the others."""
+LEFT_OUT = "left out, for they did not send what they counted in time: "
 GONE = frozenset({404, 409, 410})
 """Answers of a coordinator of a turn that is over, or goes on without this site, or that it does not know any more."""
 RETRIED = frozenset({500, 502, 503, 504})
@@ -327,18 +328,12 @@ class RemoteFederation:
         self, task: FederationTask, ticket: Ticket, key: Ed25519PrivateKey, patience: float = PATIENCE
     ) -> None:
         self._task, self._key, self._line = task, key, _Line(task, ticket, patience)
-        self._left_out: dict[str, None] = {}
 
     def __enter__(self) -> RemoteFederation:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._line.close()
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """Names of the sites whose records are not in every sum of the last answer: they did not send their vectors."""
-        return tuple(self._left_out)
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss) -> Plans:
         """The plan of a question without any data."""
@@ -358,7 +353,6 @@ class RemoteFederation:
         terms, loss = self._task.terms, loss.of_one_release()
         name = request if request is not None else secrets.token_hex(16)
         answers: list[tuple[int, ...]] = []
-        self._left_out = {}
 
         def reply(step: Step, allotment: Allotment) -> Release:
             plan = terms.turn(step.query, allotment.loss)
@@ -368,10 +362,9 @@ class RemoteFederation:
             place = turn_of(terms.roster, plan, allotment)
             release = told(plan, place, Messages(*sent), allotment)
             there = {read(place, MASKED, receipt_of(place, octets)).site for octets in sent[MASKED - KEYS]}
-            members = enumerate(self._task.members)
-            self._left_out |= {member.name: None for number, member in members if number not in there}
+            absent = [member.name for number, member in enumerate(self._task.members) if number not in there]
             answers.append(release.values)
-            return release
+            return replace(release, notes=(LEFT_OUT + ", ".join(absent),)) if absent else release
 
         budget = QuestionBudget.told(name, loss)
         curve = pay_and_converse(question, terms.adjacency, terms.model, budget, reply)

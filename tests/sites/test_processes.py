@@ -19,6 +19,7 @@ from dpcurves.arguments import ProtocolAborted
 from dpcurves.ledger import Ledger
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_sites.kept_turns import STEPS, VECTORS
+from dpcurves_sites.remote import LEFT_OUT
 from dpcurves_sites.secure_sum import KEYS, MASKED, OPENED, SHARE, SHARES, SIGNED
 from dpcurves_sites.trust import SecureSum
 
@@ -218,14 +219,16 @@ def test_a_site_that_stays_away_is_left_out_and_comes_back_for_the_next_question
     with five.analyst() as analyst:
         curve = analyst.ask(BINS, ONE)
         assert abs(curve.count.sum() - 1200) < 100
-        assert analyst.left_out == ("airline 4",)
+        assert curve.notes == (f"{LEFT_OUT}airline 4",)
+        assert curve.notes[0] in curve.to_json()
         below = analyst.ask(at_edges(2**19), ONE, "edges")
         five.kill("s3")
         with pytest.raises(ProtocolAborted, match=r"site 'airline 3' did not answer within 8 seconds"):
             analyst.ask(BINS, ONE)
         five.again(3, 4)
-        assert abs(in_the_end(lambda: analyst.ask(BINS, ONE, "all are back")).count.sum() - 1500) < 100
-        assert not analyst.left_out
+        whole = in_the_end(lambda: analyst.ask(BINS, ONE, "all are back"))
+        assert abs(whole.count.sum() - 1500) < 100
+        assert not whole.notes
         before = spent(five)
         more = analyst.ask(at_edges(2**18, 2**19), ONE, "edges")
         assert more.turns[-1].values[1:] == below.turns[-1].values  # without site 4, with the same noise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from . import columns
 from . import options as of
@@ -164,3 +165,29 @@ COMMANDS = (
     study,
 )  # fmt: skip
 QUESTIONS: Mapping[str, Command] = MappingProxyType({each.__name__: each for each in COMMANDS})
+
+
+def through(terms: type[Any], *, plans: bool = False) -> dict[str, Command]:
+    """Commands for all questions to one table, with terms of another deployment in place of a file's.
+
+    Args:
+        terms: A class of options with a method ``answer(question, view, output)``.
+        plans: Whether nothing is answered, so that there are no options for output.
+    """
+    return {
+        name: _on(command, terms, plans)
+        for name, command in QUESTIONS.items()
+        if of.groups_of(command).get("terms") is Terms
+    }
+
+
+def _on(command: Command, kind: type[Any], plans: bool) -> Command:
+    without = (Terms, Output) if plans else (Terms,)
+    asked = {name: group for name, group in of.groups_of(command).items() if group not in without}
+
+    def on(terms: Any, **groups: Any) -> None:
+        command(**groups, terms=terms, **({"output": Output()} if plans else {}))
+
+    on.__name__, on.__doc__ = command.__name__, (command.__doc__ or "").partition("\n\n    Example:")[0]
+    on.__annotations__ = {**asked, "terms": kind}
+    return on

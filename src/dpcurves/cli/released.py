@@ -141,7 +141,7 @@ def drift(
     alarms: Annotated[str, Option(help="The chance of a false alarm of each window and statistic.")] = "0.05",
     output: Output,
 ) -> None:
-    """How far a column has moved since a reference: stability index, KS, Wasserstein and area, with alarms.
+    """Drift of a column since a reference: stability index, KS, Wasserstein and area, with alarms.
 
     Released curves are read from files, and no data are opened, so there is no privacy loss.
 

@@ -233,12 +233,14 @@ class Release:
         values: The noisy integers of the mechanism, in the order of the law.
         allotment: What paid for it. None: a rehearsal, no data was touched.
         seeded: True if the noise was seeded and can be subtracted: then the release is not private.
+        notes: Public facts on how it was answered that every curve from it has to say.
     """
 
     plan: Plan
     values: tuple[int, ...]
     allotment: Allotment | None
     seeded: bool
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def rehearsed(cls, plan: Plan) -> Release:
@@ -351,7 +353,7 @@ class Evidence:
 OPEN = "nobody: a public table, counted openly"
 """The trust model of what is not private at all."""
 ELSEWHERE = "another system: "
-"""What the trust model of counts begins with that another system released: see `curves.counts_elsewhere`."""
+"""The beginning of the trust model's words where another system released the counts: see `curves.counts_elsewhere`."""
 MISSING_RULE = "missing, unreadable and undeclared values are counted in a private cell of their own and left out"
 
 

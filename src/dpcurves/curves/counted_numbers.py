@@ -16,7 +16,7 @@ from ..arrays import FloatArray
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Grid, Outside
 from ..display import numeral
-from ..display.judging import draw_forest
+from ..display.judging import draw_intervals
 from ..inference.simulation import draws_for, noise_of, numbered_generator
 from ..summaries.two_classes import LEAST_MASS, on_simplex
 from .pair_mean import UNSEEN, ends_about
@@ -169,7 +169,7 @@ class CountedNumbers(Covered):
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         aims = {each.aim for each in self._read.values()}
         values = {name: self.value(name) for name in self._read}
-        return draw_forest(
+        return draw_intervals(
             values, label=self.LABEL, nothing=aims.pop() if len(aims) == 1 else None, shades=shades, **how
         )
 

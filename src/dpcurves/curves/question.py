@@ -78,7 +78,7 @@ def statement_of(releases: Sequence[Release], model: str = "") -> PrivacyStateme
         loss, plans[0].adjacency, trust=trust, mechanism="; ".join(mechanisms),
         seeded=any(release.seeded for release in releases),
         grant="" if allotment is None else allotment.request, model=model,
-    ).noted(*notes_on_missing(releases))  # fmt: skip
+    ).noted(*notes_on_missing(releases), *(note for release in releases for note in release.notes))  # fmt: skip
 
 
 def require_independent(privacy: PrivacyStatement) -> None:

@@ -12,7 +12,7 @@ from .. import display
 from ..arguments import Refused, chance, chosen, require_kind
 from ..arrays import FloatArray
 from ..display.canvas import Shade, covering
-from ..display.judging import draw_forest
+from ..display.judging import draw_intervals
 from ..inference.gaps import largest_gap, level_of_each, level_of_pairs, pairs_of
 from ..inference.moments import Measured
 from .by_category import ByCategory
@@ -120,7 +120,7 @@ class GroupRates(ScoresByCategory):
             ends = np.array([[each.lower, each.upper] for each in (*found.values(), most)])
             shades.append(Shade(ends[:, 0], ends[:, 1], covering(chance("level", level), GAPS, who)))
         label = f"difference of {number.replace('_', ' ')} at {self.threshold:g}"
-        return draw_forest(rows, privacy, label=label, nothing=0.0, shades=shades[::-1], ax=ax, name=name)
+        return draw_intervals(rows, privacy, label=label, nothing=0.0, shades=shades[::-1], ax=ax, name=name)
 
     def plot(
         self,
@@ -139,7 +139,7 @@ class GroupRates(ScoresByCategory):
                 ends = np.concatenate([self.intervals_of(each, level, population=asked) for each in DRAWN])
                 shades.append(Shade(ends[:, 0], ends[:, 1], covering(chance("level", level), AT_ONCE, who)))
         label = f"share; a score of {self.threshold:g} or more is called positive"
-        return draw_forest(rows, privacy, label=label, nothing=None, shades=shades[::-1], ax=ax, name=name)
+        return draw_intervals(rows, privacy, label=label, nothing=None, shades=shades[::-1], ax=ax, name=name)
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """A row for each group and number; with a `level`, ends that hold for all groups at once."""

@@ -21,7 +21,7 @@ HEAD, ROW = 1.7, 0.26
 LONGEST = 48
 
 
-def draw_forest(
+def draw_intervals(
     values: Mapping[str, float], privacy: PrivacyStatement, *, label: str, nothing: float | None, **on: Unpack[Shaded]
 ) -> Axes:
     """Draw each number in a row with its intervals, and a line where there is no difference.

@@ -1,9 +1,10 @@
 """Commands of the verification server, and of those who ask it."""
 
 from dpcurves.cli.app import Group, Provided
+from dpcurves.cli.one_table import through
 
 from .commands import SERVE_COMMANDS, SERVER_STORE_COMMANDS
-from .remotes import REMOTE_COMMANDS, Gated, PlanTerms, through
+from .remotes import REMOTE_COMMANDS, Gated, PlanTerms
 
 PROVIDED = Provided(
     commands=SERVE_COMMANDS,
@@ -14,7 +15,7 @@ PROVIDED = Provided(
             REMOTE_COMMANDS,
             groups={
                 "ask": Group("Questions that the server charges and answers.", through(Gated)),
-                "plan": Group("What a question would cost there, and its errors.", through(PlanTerms)),
+                "plan": Group("What a question would cost there, and its errors.", through(PlanTerms, plans=True)),
             },
         ),
     },

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from dpcurves.cli.ask_file import Terms, deliver, delivering
-from dpcurves.cli.one_table import QUESTIONS
-from dpcurves.cli.options import Command, Price, groups_of
+from dpcurves.cli.ask_file import deliver, delivering
+from dpcurves.cli.options import Command, Price
 from dpcurves.cli.output import Output, View
 from dpcurves.cli.terminal import Misuse, say, tell, terminal, waiting
 
@@ -191,26 +190,6 @@ def export(release: OneRelease, asking: OneProject) -> None:
     except OSError as error:
         raise Misuse("out", f"{release.out!r} cannot be written ({error.strerror})") from None
     say(terminal(), f"written: {path}")
-
-
-def through(terms: type[Gated | PlanTerms]) -> dict[str, Command]:
-    """Commands for all questions to one table, with terms of a server in place of a file's."""
-    return {
-        name: _on(command, terms) for name, command in QUESTIONS.items() if groups_of(command).get("terms") is Terms
-    }
-
-
-def _on(command: Command, kind: type[Gated | PlanTerms]) -> Command:
-    plans = kind is PlanTerms
-    asked = {name: group for name, group in groups_of(command).items() if group is not Terms}
-    asked = {name: group for name, group in asked.items() if not (plans and group is Output)}
-
-    def on(terms: Any, **groups: Any) -> None:
-        command(**groups, terms=terms, **({"output": Output()} if plans else {}))
-
-    on.__name__, on.__doc__ = command.__name__, (command.__doc__ or "").partition("\n\n    Example:")[0]
-    on.__annotations__ = {**asked, "terms": kind}
-    return on
 
 
 def _token() -> str:
