@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
 SAID = frozenset({
     "column", "measured_in", "grid", "edges", "values", "outside", "hint", "by", "categories", "label", "score",
-    "pos_label", "neg_label", "cuts", "time", "event", "came", "censored",
+    "pos_label", "neg_label", "cuts", "time", "event", "came", "censored", "causes",
 })  # fmt: skip
 """Options of the questions that are left out here: the task document sets them."""
+SECOND = frozenset({"entry", "last"})
+"""Options for a second column of numbers: a task counts along one."""
 OPTION = re.compile(r"--([a-z-]+) (\S+)")
 ADDRESS = "--task task.json --ticket tickets/analyst-1"
 
@@ -91,7 +93,8 @@ def asks_of(questions: Mapping[str, Command]) -> dict[str, Command]:
 
 def _is_along_a_grid(command: Command) -> bool:
     groups = groups_of(command)
-    return groups.get("terms") is Terms and any(issubclass(group, CellOptions) for group in groups.values())
+    along = groups.get("terms") is Terms and any(issubclass(group, CellOptions) for group in groups.values())
+    return along and not names_of(groups.values()) & SECOND
 
 
 def _ask_of(name: str, command: Command) -> Command:
@@ -143,6 +146,11 @@ def _words_of_grid(grid: Grid) -> dict[str, str | None]:
 
 
 def _words_of_label(label: Categories | None, names: frozenset[str]) -> dict[str, Any]:
+    if "causes" in names:
+        if label is None:
+            raise Misuse("task", "it counts no kinds of events; such a curve needs a task with --categories")
+        censored, *causes = map(typed, label.values)
+        return {"event": label.column, "censored": censored, "causes": ",".join(causes), "by": None, "categories": None}
     if names & {"label", "event"}:
         if label is None or len(label.values) != 2:
             raise Misuse("task", "it counts values without two classes; such a curve needs a task with --label")
