@@ -25,6 +25,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -379,6 +380,90 @@ def restricted_mean_of(known: FloatArray, share: FloatArray, until: float) -> fl
     return float((came * known[known < until]).sum() + until * (1 - came.sum()))
 
 
+def without_range(release: Release) -> Iterator[Told]:
+    """The band and three quantiles of a distribution function that was asked for without a grid."""
+    values, _ = population(release.case.data)
+    sample = release.draw.choice(values, release.case.records)
+    curve = release.answer(dp.UnboundedCdfQuestion("x"), {"x": sample})
+    shares = [np.searchsorted(np.sort(each), curve.x, side="left") / len(each) for each in (sample, values)]
+    yield from release.intervals("cdf band, no range", curve.y, stacked(curve.band), shares)
+    three = release.answer(dp.UnboundedQuantilesQuestion("x", P), {"x": sample})
+    exact = [np.quantile(each, P, method="inverted_cdf") for each in (sample, values)]
+    yield from release.intervals("three quantiles, no range", three.x, three.intervals, exact)
+
+
+def judged(release: Release) -> Iterator[Told]:
+    """Numbers of judged models, of scores rounded to cells: truths are the same numbers without noise."""
+    whole, draw = judged_people(release.case.data), release.draw
+    drawn = draw.integers(SIZE, size=release.case.records)
+    columns = {name: each[drawn] for name, each in whole.items()}
+    for word, (question, names) in JUDGED.items():
+        found = release.answer(question, columns)
+        exact = [without_noise(question, columns), whole_answer(word, release.case.data)]
+        for name in names:
+            truths = [each.value(name) for each in exact]
+            yield from release.intervals(f"{word}: {name}", found.value(name), of_name(found, name), truths)
+    rates = [dp.group_rates(release.answer(BY_GROUP, columns)), dp.group_rates(without_noise(BY_GROUP, columns))]
+    rates.append(dp.group_rates(whole_answer("groups", release.case.data)))
+    for rate in ("flagged", "recall"):
+        ends = of_rate(rates[0], rate)
+        values = [each.values_of(rate) for each in rates]
+        yield from release.intervals(f"{rate} of three groups, at once", values[0], ends, values[1:])
+
+
+@lru_cache
+def judged_people(data: str) -> dict[str, Any]:
+    """Columns of a population whose scores are those of `people`."""
+    score, likely = people(data)
+    draw = np.random.default_rng(2028)
+    near = np.clip(score + draw.normal(0, 0.15, SIZE), 0, 1)
+    near = np.clip(near, score.min(), score.max()) if data == "clamped" else near
+    label, treated = (draw.random(SIZE) < likely).astype(int), draw.integers(0, 2, SIZE)
+    return {
+        "y": label, "s": score, "near": near.round(1) if data in {"tied", "heaped"} else near,
+        "k": label + (draw.random(SIZE) < likely), "t": treated, "g": draw.choice(3, SIZE, p=(0.6, 0.3, 0.1)),
+        "o": (draw.random(SIZE) < likely * (0.5 + 0.4 * treated)).astype(int),
+    }  # fmt: skip
+
+
+def without_noise(question: Any, columns: Mapping[str, ArrayLike]) -> Any:
+    """The answer of next to no noise."""
+    size = len(np.asarray(columns["y"]))
+    with warnings.catch_warnings(action="ignore"):
+        return answer(question, columns, PrivacyLoss.pure(10**9), both(size)[1], 0)
+
+
+@lru_cache
+def whole_answer(word: str, data: str) -> Any:
+    """The answer of the population."""
+    return without_noise(BY_GROUP if word == "groups" else JUDGED[word][0], judged_people(data))
+
+
+def of_name(found: Any, name: str) -> Callable[..., FloatArray]:
+    """The interval of a number of this name."""
+    return lambda level, *, population: np.asarray(found.interval(name, level, population=population))
+
+
+def of_rate(found: Any, rate: str) -> Callable[..., FloatArray]:
+    """The intervals of a rate of all groups."""
+    return lambda level, *, population: np.asarray(found.intervals_of(rate, level, population=population))
+
+
+TENTHS = dp.Grid(0, 1, cells=10)
+BY_GROUP = ScoresQuestion("y", "s", by=Categories("g", (0, 1, 2)))
+JUDGED: Mapping[str, tuple[Any, tuple[str, ...]]] = MappingProxyType({
+    "two models": (
+        dp.ModelPairQuestion("y", "s", "near", cells=8),
+        ("auc difference", "average precision difference", "brier score difference"),
+    ),
+    "ordered classes": (
+        dp.OrderedClassesQuestion(Categories("k", (0, 1, 2)), "s", TENTHS), ("volume under the surface",),
+    ),
+    "uplift": (dp.UpliftQuestion("o", "t", "s", TENTHS), ("uplift area", "qini area")),
+    "predicted against observed": (dp.PredictedObservedQuestion("s", "near", TENTHS, TENTHS), ("mean squared error",)),
+})  # fmt: skip
+
+
 # Readings of a score and a label.
 
 
@@ -719,6 +804,8 @@ FAMILIES: Mapping[str, Callable[[Release], Iterator[Told]]] = {
     "moments": moments,
     "survival": survival,
     "survival-numbers": survival_numbers,
+    "no-range": without_range,
+    "judged": judged,
     "scores": scores,
     "score-curves": score_curves,
     "groups": groups,

@@ -228,6 +228,17 @@ def test_bounds_are_read_off_noisy_counts_of_powers_of_two(neighbours: Neighbour
     assert {str(ledger.balance("flights").spent) for ledger in of.ledgers} == {"epsilon 7"}
 
 
+@pytest.mark.parametrize("neighbours", Neighbours)
+def test_a_range_is_looked_for_turn_by_turn(neighbours: Neighbours) -> None:
+    of = made(SecureSum(3, 1), neighbours)
+    curve = of.federation.ask(dp.UnboundedCdfQuestion("age"), TEN * Fraction(1, 4))
+    ages = pooled(of.tables)["age"]
+    assert len(curve.turns) > 1
+    assert curve.privacy.trust == str(SecureSum(3, 1))
+    for age in (25, 45, 65):
+        assert abs(curve.cdf(age) - (ages <= age).mean()) < 0.05
+
+
 @pytest.mark.parametrize("family", Family)
 def test_combined_noise_exceeds_its_bound_as_rarely_as_promised(family: Family) -> None:
     noises = [Noise(family, Fraction(9)).by(Fraction(5, 3)), Noise(family, Fraction(4)).by(Fraction(5, 3))]
