@@ -11,7 +11,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between three workers, for some wait.
 PYTEST  := $(BIN)/pytest -n 3 --dist loadfile
 
-.PHONY: demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check flower nvflare screenshots house versions package release tag pictures bench bench-accuracy expected-errors audit crash papers format constraints clean
+.PHONY: checked demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check flower nvflare screenshots house versions package release tag pictures bench bench-accuracy expected-errors audit crash papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -37,8 +37,17 @@ demo-sites: $(READY)
 demo-warehouse: $(READY)
 	$(BIN)/python demo/warehouse.py
 
-# Quick checks first; the test run prints its verdict last.
-test: lint types contracts examples docs unit
+# What uses one core goes beside the tests, which are longer and print their verdict last.
+test: $(READY)
+	$(MAKE) --no-print-directory -j2 unit checked
+
+# Style, types, contracts of imports, then each example, then the pages that show what it drew.
+checked: $(READY)
+	$(MAKE) --no-print-directory lint
+	$(MAKE) --no-print-directory types
+	$(MAKE) --no-print-directory contracts
+	$(MAKE) --no-print-directory examples
+	$(MAKE) --no-print-directory docs
 
 lint: $(READY)
 	$(BIN)/ruff check .

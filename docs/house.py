@@ -283,7 +283,9 @@ def installed_size() -> Row:
         for each in map(Requirement, needed):
             if each.marker is None or each.marker.evaluate({"extra": ""}):
                 todo.append(each.name.lower().replace("_", "-"))
-    octets = sum(each.stat().st_size for each in SOURCE.rglob("*") if each.is_file() and each.parent.name != "__pycache__")
+    octets = sum(
+        each.stat().st_size for each in SOURCE.rglob("*") if each.is_file() and each.parent.name != "__pycache__"
+    )
     for name in seen - {CORE}:
         octets += sum(
             place.stat().st_size

@@ -77,7 +77,8 @@ def test_every_command_has_a_page_with_all_of_its_options() -> None:
         options = [name for each in command.params for name in each.opts if name.startswith("--")]
         if not getattr(command, "commands", {}):
             assert [name for name in options if not re.search(rf"^\| <code>.*{name}\b", section, re.MULTILINE)] == []
-    assert all(f"({name}.md)" in command_pages.contents() for name in texts)
+    contents = command_pages.contents()
+    assert all(f"({name}.md)" in contents for name in texts)
 
 
 @pytest.mark.parametrize(

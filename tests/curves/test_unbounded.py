@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 import dpcurves as dp
-from dpcurves.checks import check_question
 from dpcurves.cli.app import build
 from dpcurves.strategies import found_range
 from dpcurves.strategies.found_range import round_between
@@ -120,12 +119,6 @@ def test_heaps_are_found_exactly() -> None:
     values = np.append(np.full(50_000, 30_000.0), np.exp(np.random.default_rng(2).normal(10.3, 0.8, 50_000)))
     found = dp.quantiles(values, (0.4, 0.5), epsilon=1, adjacency=dp.REPLACE_ONE)
     assert found.x == pytest.approx([30_000, 30_000], rel=1e-9)
-
-
-def test_it_keeps_what_every_question_promises() -> None:
-    table = {"wage": np.exp(np.random.default_rng(5).normal(3, 1, 2000))}
-    check_question(dp.UnboundedCdfQuestion("wage"), table)
-    check_question(dp.UnboundedQuantilesQuestion("wage", P), table)
 
 
 def test_what_was_released_is_read_again_and_a_request_is_free() -> None:

@@ -17,7 +17,7 @@ from ..data import Axis, Grid, Outside
 from ..display import numeral
 from ..display.groups import draw_survival
 from ..inference.simulation import noise_of, numbered_generator
-from ..inference.turnbull import Masses, collapsed
+from ..inference.turnbull import Masses, collapsed, likely_of, survivors
 from .by_category import axis_label, in_words, parted, rows_of
 from .question import By, axes_of, declared_values, keys_of, read_cells, require_independent, statement_of
 from .result import Covered, Drawing, notes_on_dependence
@@ -66,7 +66,7 @@ class IntervalCensored(Covered):
     @cached_property
     def y(self) -> FloatArray:
         """The share without an event before each edge, of the shape of `x`."""
-        return np.append(1.0, self._masses(population=False, early=False).left)
+        return np.append(1.0, survivors(likely_of(self._collapsed(early=False))))
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Ends of a band that holds the whole curve with chance `level`, of shape ``(cells + 1, 2)``.
@@ -89,16 +89,22 @@ class IntervalCensored(Covered):
 
     def _masses(self, *, population: bool, early: bool) -> Masses:
         def make() -> Masses:
-            slots = self.grid.with_outside(Outside.APART).slots
-            counts = self.evidence.unbiased.reshape(slots, slots)
+            counts = self._collapsed(early=early)
             noise = noise_of(self.evidence.sums, self.evidence.total, DRAWS, numbered_generator(PLACE))
             sampled = numbered_generator(PLACE + 1) if population else None
-            shape = len(noise), slots, slots
-            return Masses.simulated(
-                collapsed(counts, early=early), collapsed(noise.reshape(shape), early=early), sampled
-            )  # fmt: skip
+            shape = len(noise), *self._table.shape
+            return Masses.simulated(counts, collapsed(noise.reshape(shape), early=early), sampled)
 
         return self._once((population, early), None, make)
+
+    def _collapsed(self, *, early: bool) -> FloatArray:
+        return collapsed(self._table, early=early)
+
+    @property
+    def _table(self) -> FloatArray:
+        """Counts of pairs of cells, those outside the grid among them."""
+        slots = self.grid.with_outside(Outside.APART).slots
+        return self.evidence.unbiased.reshape(slots, slots)
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return draw_survival(self.x, self.y, label=self.label, shades=shades, **how)

@@ -81,6 +81,11 @@ def turnbull(counts: FloatArray, start: FloatArray | None = None, steps: int = S
     return mass
 
 
+def survivors(likely: FloatArray) -> FloatArray:
+    """The share without an event past each cell, from counts of `likely_of`: (cells,)."""
+    return 1 - np.cumsum(turnbull(likely))[:-1]
+
+
 class Masses(NamedTuple):
     """The share without an event past each cell, and errors of it that noise, or sampling too, makes by simulation.
 
