@@ -3,6 +3,7 @@ import dpcurves.queries
 from .area_of_bits import First, Road, area_roads
 from .collection import Collection, aggregate
 from .device import Kept, Rounding
+from .invitations import Inviter
 from .reported_tree import Coins
 from .second_round import SecondRound, TwoRoundArea, publish, read_task
 from .task import Task, grid_for
@@ -11,6 +12,6 @@ from .trust import Local
 Read = dpcurves.queries.Read
 
 __all__ = [
-    "Coins", "Collection", "First", "Kept", "Local", "Read", "Road", "Rounding", "SecondRound", "Task",
+    "Coins", "Collection", "First", "Inviter", "Kept", "Local", "Read", "Road", "Rounding", "SecondRound", "Task",
     "TwoRoundArea", "aggregate", "area_roads", "grid_for", "publish", "read_task",
 ]  # fmt: skip

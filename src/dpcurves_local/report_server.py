@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from errno import EIO
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -20,10 +21,11 @@ from dpcurves.arguments import Refused
 from dpcurves.arrays import BoolArray
 from dpcurves_parties.serving.channel import Channel
 from dpcurves_parties.serving.messages import ProtocolAborted, Trouble, facts_of
-from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, proving_alone, serve
-from dpcurves_parties.serving.task_app import body_of, refused, told
+from dpcurves_parties.serving.server import USUAL, Address, Admission, Limits, network_of, proving_alone, serve
+from dpcurves_parties.serving.task_app import Rate, body_of, refused, tell_operator, told
 
 from .collection import Seen
+from .invitations import invited
 from .report_file import Form, Octets, octets_of
 from .task import Task
 from .trust import Tables
@@ -34,6 +36,8 @@ except ImportError:  # where there is no such lock
     fcntl = None  # type: ignore[assignment]
 
 ROWS = 2**16
+ROOM, LEAST_ROOM = 10, 100_000
+"""A store takes so many times the people of the task, and so many reports at least, unless a number is named."""
 OTHER = "there is a file of this name that holds something else than reports of this task; it is not written to"
 
 
@@ -61,15 +65,19 @@ class ReportStore:
     power. Of a name that comes again the first report stays, and nothing is written. Those who wait for the disk share
     one sync. What a crash left half written at the end, which nobody was told of, is cut off.
 
+    Attributes:
+        most: So many reports are kept at most.
+
     Raises:
         ValueError: the file can not be had, holds something else, or belongs to a server that runs.
     """
 
-    def __init__(self, path: str | Path, task: Task) -> None:
+    def __init__(self, path: str | Path, task: Task, most: int | None = None) -> None:
+        self.most = max(LEAST_ROOM, ROOM * task.people) if most is None else most
         self._path, self._form, self._seen, self._end = Path(path), task.form, Seen(), 0
         self._stride = len(self._form.alone) + self._form.record
         self._waiting: list[Offer] = []
-        self._broken = False
+        self._broken = self._full = False
         self._lock, self._writing = Lock(), Lock()
         try:
             self._file = _opened(self._path)
@@ -86,7 +94,8 @@ class ReportStore:
         """Keep reports, each of a name that is not known yet. How many were new: these are on disk now.
 
         Raises:
-            Trouble: the disk does not take them; none of them is promised to be kept.
+            Trouble: the disk does not take them, or they are more than there is room for; none of them is promised to
+                be kept.
         """
         offer = Offer(names, messages)
         with self._lock:
@@ -94,6 +103,8 @@ class ReportStore:
         with self._writing:  # who comes first writes for all who wait
             if offer.new is None and offer.trouble is None:
                 self._write_waiting()
+        if isinstance(offer.trouble, ProtocolAborted):
+            raise offer.trouble
         if offer.new is None:
             reason = getattr(offer.trouble, "strerror", None) or "no reason given"
             raise Trouble("store", f"it takes no more reports now ({reason})", f"store: {self._path}: {reason}")
@@ -126,9 +137,22 @@ class ReportStore:
         names = np.concatenate([offer.names for offer in offers])
         messages = np.concatenate([offer.messages for offer in offers])
         fresh, run = self._seen.looked_up(names)
+        if self.reports + len(run) > self.most:
+            return self._while_there_is_room(offers)
         self._append(self._form.written_singly(names[fresh], messages[fresh]))
         self._seen.keep(run)
         return fresh
+
+    def _while_there_is_room(self, offers: Sequence[Offer]) -> BoolArray:
+        """One after another, as far as all of an offer fits."""
+        if len(offers) > 1:
+            return np.concatenate([self._written([offer]) for offer in offers])
+        rule = f"it holds {self.reports} of at most {self.most} reports, and these do not fit"
+        offers[0].trouble = ProtocolAborted("store", rule, 507)
+        if not self._full:
+            tell_operator(f"store: {rule}; --most allows more")
+        self._full = True
+        return np.zeros(len(offers[0].names), dtype=np.bool_)
 
     def _append(self, parts: bytes) -> None:
         """At the end of what is whole: what an earlier attempt left behind it is written over."""
@@ -196,7 +220,10 @@ class Sent(NamedTuple):
     refused: int = 0
 
 
-def send(reports: bytes | memoryview, server: Channel, progress: Callable[[int], object] = lambda gone: None) -> Sent:
+def send(
+    reports: bytes | memoryview, server: Channel, progress: Callable[[int], object] = lambda gone: None,
+    invitation: str = "",
+) -> Sent:  # fmt: skip
     """Send reports of one task. Those that the server has acknowledged are on its disk.
 
     Nothing is drawn here: sent again, after whatever went wrong, the same reports arrive, and each name counts once.
@@ -205,6 +232,7 @@ def send(reports: bytes | memoryview, server: Channel, progress: Callable[[int],
         reports: What `Task.randomize` gave, one or many behind another.
         server: Where to.
         progress: Hears how many octets of them have gone.
+        invitation: That of the person whose report this is, where the task asks for one.
 
     Raises:
         ValueError: these are no reports; or the server can not be reached, or refuses.
@@ -216,7 +244,7 @@ def send(reports: bytes | memoryview, server: Channel, progress: Callable[[int],
     for message, damaged in _messages(form, reports):
         sent = Sent(sent.new, sent.known, sent.refused + damaged)
         if message:
-            facts = facts_of(server.post(path, message), "server", new=int, known=int, refused=int)
+            facts = facts_of(server.post(path, message, invitation), "server", new=int, known=int, refused=int)
             sent = Sent(*(before + facts[name] for name, before in sent._asdict().items()))
         progress(sum(sent) * form.record)
     if not sent.new + sent.known:
@@ -234,6 +262,34 @@ def _messages(form: Form, reports: bytes | memoryview) -> Iterator[tuple[bytes, 
             yield form.written_all(records.names[rows], records.messages[rows]), 0
 
 
+@dataclass(frozen=True)
+class Quota:
+    """How many reports are taken in a minute, of one network address and of all; None: any number.
+
+    Attributes:
+        of_one: Of one IPv4 address, or of one IPv6 network of 64 bits.
+        of_all: Of all together.
+    """
+
+    of_one: int | None = None
+    of_all: int | None = None
+
+    @cached_property
+    def _rates(self) -> list[tuple[Rate, bool]]:
+        limits = ((self.of_one, True, "of one address"), (self.of_all, False, "of all"))
+        return [
+            (Rate(most, "reports", "wait a minute, or send fewer at a time", f"taken {whose}"), alone)
+            for most, alone, whose in limits
+            if most is not None
+        ]
+
+    def count(self, sender: str, reports: int) -> None:
+        """Count reports of a sender. Raises `ProtocolAborted`: they are too many in this minute."""
+        for rate, alone in self._rates:
+            rate.count(sender if alone else "", reports)
+
+
+NO_QUOTA = Quota()
 THREADS = 64
 """The most reports that wait for the disk together: they share one sync."""
 
@@ -247,8 +303,9 @@ class Reception:
         repeated: How many since the start were of names whose report is kept.
     """
 
-    def __init__(self, task: Task, store: ReportStore) -> None:
+    def __init__(self, task: Task, store: ReportStore, quota: Quota = NO_QUOTA) -> None:
         self.task, self.refused, self.repeated = task, 0, 0
+        self._quota = quota
         self._store, self._tables, self._lock = store, Tables(task.plan), Lock()
 
     @property
@@ -263,29 +320,51 @@ class Reception:
 
     def standing(self) -> bytes:
         """The number of stored reports, those of people of an earlier round among them: public."""
-        facts = {"task": self.name, "reports": self._store.reports}
+        facts = {"task": self.name, "reports": self._store.reports, "most": self._store.most}
         return json.dumps({**facts, "repeated": self.repeated, "refused": self.refused}).encode()
 
-    def receive(self, message: bytes) -> bytes:
+    def named_in(self, request: Request) -> bytes | None:
+        """The name that the invitation of a request is for; None where the task asks for no invitations.
+
+        Raises:
+            ProtocolAborted: there is no invitation to this task.
+        """
+        if self.task.invitations is None:
+            return None
+        _, _, token = request.headers.get("authorization", "").partition(" ")
+        try:
+            return invited(self.task, token)
+        except ValueError:
+            raise ProtocolAborted("invitation", "a report to this task needs one", 403) from None
+
+    def receive(self, message: bytes, sender: str = "", name: bytes | None = None) -> bytes:
         """Keep the good reports of a message. Once this has returned they are on disk.
+
+        Args:
+            message: Reports, as they were sent.
+            sender: The network address that they came from; empty: not known.
+            name: Whose report alone is taken; None: those of all names.
 
         A report of somebody who reported in an earlier round is refused, and kept too: the server has seen both, so
         whoever aggregates leaves it out, and states the loss of a person who reported in both.
 
         Raises:
-            ProtocolAborted: there is no good one; or the disk does not take them.
+            ProtocolAborted: there is no good one; or they are too many in a minute; or the disk does not take them.
         """
         good: list[tuple[Octets, Octets]] = []
         again: list[tuple[Octets, Octets]] = []
         wrong = 0
         for records in self.task.form.read(message):
             readable = self._tables.are_messages(self.task.heard(records))
+            if name is not None:
+                readable &= (records.names == np.frombuffer(name, dtype=np.uint8)).all(axis=1)
             before = self.task.reported_before(records.names)
             for part, which in ((good, readable & ~before), (again, readable & before)):
                 part.append((records.names[which], records.messages[which]))
             wrong += records.damaged + len(readable) - len(good[-1][0])
         found, met = (sum(len(names) for names, _ in each) for each in (good, again))
         self._count(wrong, 0)
+        self._quota.count(sender, found + met)
         if met:
             self._keep(again)
         if not found:
@@ -325,8 +404,10 @@ def create_app(reception: Reception) -> FastAPI:
 
     async def reports(task: str, request: Request) -> Response:
         require(task)
+        name = reception.named_in(request)
         message = await body_of(request, reception.largest)
-        return await told(lambda: reception.receive(message), threads)
+        sender = network_of(request.client.host if request.client else "")
+        return await told(lambda: reception.receive(message, sender, name), threads)
 
     app.get("/task", response_class=Response)(document)
     app.get("/tasks/{task}", response_class=Response)(standing)
@@ -345,6 +426,8 @@ class ReportServer:
         certificate: The file with what proves the server.
         key: The file with the private key of that.
         limits: What strangers may take up.
+        most: How many reports are kept at most; None: ten times the people of the task, and 100,000 at least.
+        quota: How many reports are taken in a minute.
     """
 
     task: Task
@@ -352,6 +435,8 @@ class ReportServer:
     certificate: Path
     key: Path
     limits: Limits = USUAL
+    most: int | None = None
+    quota: Quota = NO_QUOTA
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
         """Take reports until the process is told to stop. `ready` is called once it listens.
@@ -360,8 +445,8 @@ class ReportServer:
             ValueError: the certificate is none, or has expired; or the store or the address can not be had.
         """
         context = proving_alone(self.certificate, self.key)
-        kept = ReportStore(self.store, self.task)
+        kept = ReportStore(self.store, self.task, self.most)
         try:
-            serve(create_app(Reception(self.task, kept)), address, Door(self.limits), context, ready)
+            serve(create_app(Reception(self.task, kept, self.quota)), address, Admission(self.limits), context, ready)
         finally:
             kept.close()

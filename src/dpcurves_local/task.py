@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -150,6 +151,7 @@ class PublicCoins:
 
 VERSION = 1
 MOST_PEOPLE = 2**31
+KEY = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,8 @@ class Task(Document):
             and the person's name. `Coins.OWN`: the person draws and sends them; other randomisers may err less.
         rounding: `Rounding.CHANCE`: the device rounds a number to the middle of a cell before or behind it, so that it
             is kept on average: for means over pairs that are read from a histogram. See `ByChance`.
+        invitations: The public key whose signature of a name a server of the task asks for, in 64 hexadecimal digits:
+            `Inviter.public`. None: anybody may report, under any name.
 
     Raises:
         UnsupportedQuery: the question asks several times, or for something that people can not report; or an area is
@@ -189,6 +193,7 @@ class Task(Document):
     aim: Read | None = field(default=None, kw_only=True)
     coins: Coins = field(default=Coins.OWN, kw_only=True)
     rounding: Rounding = field(default=Rounding.SIMPLE, kw_only=True)
+    invitations: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         require_kind("loss", self.loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(1),")
@@ -199,6 +204,8 @@ class Task(Document):
         require_kind("rounding", self.rounding, Rounding, "Rounding.SIMPLE or Rounding.CHANCE")
         if not 1 <= self.people <= MOST_PEOPLE:
             raise Refused("people", f"from 1 to {MOST_PEOPLE} report, got {self.people}")
+        if self.invitations is not None and not (isinstance(self.invitations, str) and KEY.fullmatch(self.invitations)):
+            raise Refused("invitations", "a public key in 64 hexadecimal digits is needed, or none")
         _ = self.plan, self._by_chance
 
     @cached_property
@@ -392,7 +399,10 @@ class Task(Document):
         asked, aim = question_from_json(stored.get("question", {})), _aim_of(stored.get("aim"))
         coins = chosen("coins", stored.get("coins", Coins.OWN), Coins)
         rounding = chosen("rounding", stored.get("rounding", Rounding.SIMPLE), Rounding)
-        return cls(asked, _LOSSES[currency](amount), stored["people"], aim=aim, coins=coins, rounding=rounding)
+        return cls(
+            asked, _LOSSES[currency](amount), stored["people"], aim=aim, coins=coins, rounding=rounding,
+            invitations=stored.get("invitations"),
+        )  # fmt: skip
 
     def to_json(self) -> str:
         """The document: its octets decide its hash."""
@@ -402,7 +412,8 @@ class Task(Document):
         aim = {} if self.aim is None else {"aim": self.aim.name.lower()}
         coins = {} if self.coins is Coins.OWN else {"coins": str(self.coins)}
         rounding = {} if self.rounding is Rounding.SIMPLE else {"rounding": str(self.rounding)}
-        return json.dumps({**told, **aim, **coins, **rounding}, sort_keys=True)
+        invitations = {} if self.invitations is None else {"invitations": self.invitations}
+        return json.dumps({**told, **aim, **coins, **rounding, **invitations}, sort_keys=True)
 
 
 def _aim_of(word: object) -> Read | None:
@@ -411,5 +422,5 @@ def _aim_of(word: object) -> Read | None:
     return None if word is None else Read.AREA
 
 
-_FIELDS = "local_task", "people", "loss", "question", "aim", "coins", "rounding"
+_FIELDS = "local_task", "people", "loss", "question", "aim", "coins", "rounding", "invitations"
 _LOSSES = {"epsilon": PrivacyLoss.pure, "rho": PrivacyLoss.zcdp}

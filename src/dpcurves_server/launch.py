@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dpcurves.arguments import Refused
-from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, proving_alone, serve
+from dpcurves_parties.serving.server import USUAL, Address, Admission, Limits, proving_alone, serve
 
 from .app import create_app
 from .forms import Form
@@ -77,7 +77,7 @@ class VerificationServer:
             serve(
                 create_app(front, routes(Site(front, self.forms, self.issuer))),
                 address,
-                Door(self.limits),
+                Admission(self.limits),
                 context,
                 ready,
             )

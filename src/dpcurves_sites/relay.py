@@ -14,7 +14,7 @@ from fastapi import FastAPI, Request, Response
 
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.messages import ProtocolAborted
-from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, proving, serve
+from dpcurves_parties.serving.server import USUAL, Address, Admission, Limits, proving, serve
 from dpcurves_parties.serving.task_app import Handler, bearer_of, body_of, task_app, told
 from dpcurves_parties.serving.task_document import Role
 
@@ -350,4 +350,4 @@ class Coordinator:
             raise ProtocolAborted("identity", f"task {self.task.name!r} names another coordinator")
         self.identity.require_valid()
         context = proving(self.identity.certificate, self.identity.proof, ())
-        serve(create_app(Board(self.task, self.patience)), address, Door(self.limits), context, ready)
+        serve(create_app(Board(self.task, self.patience)), address, Admission(self.limits), context, ready)

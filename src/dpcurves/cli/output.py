@@ -128,6 +128,7 @@ class Output:
         for argument, name in (("json", self.json if self.json != STANDARD_OUTPUT else None), ("plot", self.plot)):
             if name is None:
                 continue
+            _require_name(argument, Path(name))
             for what, path in taken:
                 if _is_same(Path(name), path):
                     raise Misuse(argument, f"{name!r} is {what}, which would be lost; name another file")
@@ -176,7 +177,17 @@ def _require_picture(name: str) -> None:
         raise Misuse("plot", NO_MATPLOTLIB) from None
 
 
+def _require_name(argument: str, path: Path) -> None:
+    """Refuse a name that no file can have. It is not printed: it may be endless."""
+    try:
+        path.exists()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no name of a file"
+        raise Misuse(argument, f"a file of this name cannot be written ({reason})") from None
+
+
 def _require_place(argument: str, path: Path) -> None:
+    _require_name(argument, path)
     if path.is_dir():
         raise Misuse(argument, f"{str(path)!r} is a folder; a file is needed")
     if not path.parent.is_dir():

@@ -34,6 +34,13 @@ class Receiving:
     ]
     connections: Annotated[str, Option(help="How many connections are kept open at a time.", metavar="N")] = "512"
     deadline: Annotated[str, Option(help="How long a connection may be silent at first.", metavar="SECONDS")] = "10"
+    most: Annotated[
+        str | None, Option(help="The most reports that are kept (10 times the people, if not said).", metavar="N")
+    ] = None
+    of_one: Annotated[
+        str | None, Option(help="The most reports a minute of one network address (any).", metavar="N")
+    ] = None
+    of_all: Annotated[str | None, Option(help="The most reports a minute of all (any).", metavar="N")] = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,9 @@ class Reporter:
     kept: Annotated[
         str | None, Option(help="The file that keeps the report: sent again, it is the same one.", metavar="FILE")
     ] = None
+    invitation: Annotated[
+        str | None, Option(help="The person's invitation, where the task asks for one.", metavar="WORD")
+    ] = None
 
     def report(self, source: SourceOptions) -> bytes:
         """The person's first report, from the file that keeps it.
@@ -115,7 +125,7 @@ def serve(document: Document, receiving: Receiving) -> None:
     from dpcurves_parties.serving.identity import Pair
     from dpcurves_parties.serving.server import Address, Limits
 
-    from ..report_server import ReportServer
+    from ..report_server import Quota, ReportServer
 
     asked, address = document.read(), Address.parse(receiving.listen)
     limits = Limits(whole("connections", receiving.connections), whole("deadline", receiving.deadline))
@@ -123,7 +133,11 @@ def serve(document: Document, receiving: Receiving) -> None:
     if Pair.made(address.host, certificate, key):
         say(terminal(), f"written: {certificate} (public: people send with --ca), and its key, which is secret")
     console = terminal()
-    server = ReportServer(asked, Path(receiving.store), certificate, key, limits)
+    most, of_one, of_all = (
+        None if told is None else whole(name, told)
+        for name, told in (("most", receiving.most), ("of_one", receiving.of_one), ("of_all", receiving.of_all))
+    )
+    server = ReportServer(asked, Path(receiving.store), certificate, key, limits, most, Quota(of_one, of_all))
     server.serve(address, lambda: say(console, f"task {asked.form.task.hex()} listens at {receiving.listen}"))
 
 
@@ -140,7 +154,7 @@ def send(source: SourceOptions, reporter: Reporter, way: Way) -> None:
     server = way.channel()
     reports = octets_of(source.data) if _are_reports(source) else reporter.report(source)
     with server, filling("octets of reports are sent", len(reports)) as progress:
-        sent = sending(reports, server, progress)
+        sent = sending(reports, server, progress, reporter.invitation or "")
     told = f"sent: {sent.new + sent.known} reports, {sent.new} of them new to the server"
     say(terminal(), f"{told}; {sent.refused} refused")
 

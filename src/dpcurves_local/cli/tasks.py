@@ -133,6 +133,13 @@ class Wanted(Pair):
             metavar="WORD",
         ),
     ] = "own"
+    inviting: Annotated[
+        str | None,
+        Option(
+            help="Reports need an invitation that this secret key signs: the file is made if it is not there.",
+            metavar="FILE",
+        ),
+    ] = None
 
     def question(self, column: ColumnOptions, cells: CellOptions) -> Any:
         """Question of the task. Raises `Misuse`: there is no such curve, or it does not go with labels."""
@@ -164,7 +171,7 @@ class Wanted(Pair):
         Raises:
             Misuse: there is no such curve, or the kernel is not read from it.
         """
-        from .. import Coins, Read, Rounding, Task
+        from .. import Coins, Inviter, Read, Rounding, Task
 
         question, area = self.question(column, cells), self.kernel == "auc"
         if not area:
@@ -175,6 +182,7 @@ class Wanted(Pair):
         return Task(
             question, loss, whole("people", self.people), aim=Read.AREA if area else None, coins=Coins(self.coins),
             rounding=Rounding(self.rounding),
+            invitations=None if self.inviting is None else Inviter.found(self.inviting).public,
         )  # fmt: skip
 
     def _of_two_columns(self, column: ColumnOptions, grid: Grid) -> Histogram2DQuestion:
@@ -285,6 +293,48 @@ def task(column: ColumnOptions, cells: CellOptions, wanted: Wanted, price: Price
     say(terminal(), f"{made.question}: {made.loss}, {plan.made_by}", error, *ASSUMED, f"written: {new.out}")
 
 
+@dataclass(frozen=True)
+class Invited:
+    """Options for the key that signs invitations, and for the file of names."""
+
+    inviting: Annotated[str, Option(help="The secret key that local task has made.", metavar="FILE")]
+    names: Annotated[str, Option(help="A text file with the name of a person in each line.", metavar="FILE")]
+
+    def people(self) -> list[str]:
+        """The names, each once. Raises `Misuse`: the file can not be read, or a name stands there twice."""
+        from ..report_file import folded
+
+        try:
+            lines = Path(self.names).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError):
+            raise Misuse("names", f"{self.names!r} can not be read as text in UTF-8") from None
+        people = [line.strip() for line in lines if line.strip()]
+        if not people or len({folded(person) for person in people}) < len(people):
+            raise Misuse("names", "at least one name is needed, and each once; case and spaces make no other name")
+        return people
+
+
+def invite(document: Document, invited: Invited, new: NewFile) -> None:
+    """Sign an invitation for each person: a server of the task takes one report of each, and no others.
+
+    The file that is written is secret: it has a line for each person, with the name and the invitation, as CSV.
+
+    Example: dpcurves local invite --task task.json --inviting key.pem --names people.txt --out invitations.csv
+    """
+    import csv
+    from io import StringIO
+
+    from .. import Inviter
+
+    asked, inviter, people = document.read(), Inviter.found(invited.inviting), invited.people()
+    lines = StringIO()
+    csv.writer(lines, lineterminator="\n").writerows(
+        [("person", "invitation"), *((person, inviter.invitation(asked, person)) for person in people)]
+    )
+    new.write(lines.getvalue().encode())
+    say(terminal(), f"written: {new.out} (secret), {len(people)} invitations")
+
+
 def randomize(source: SourceOptions, document: Document, device: Device, new: NewFile) -> None:
     """Randomise the value of one person, or of the people of a file, a row each. Nothing else has to leave the device.
 
@@ -380,5 +430,5 @@ def _view(asked: Task, output: Output) -> View[Any]:
 
 
 LOCAL_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
-    {"task": task, "randomize": randomize, "aggregate": aggregate, "publish": publish}
+    {"task": task, "invite": invite, "randomize": randomize, "aggregate": aggregate, "publish": publish}
 )

@@ -11,7 +11,7 @@ from dpcurves.ledger import Ledger
 
 from ..serving.identity import Identity
 from ..serving.messages import ProtocolAborted
-from ..serving.server import USUAL, Address, Door, Limits, proving, serve
+from ..serving.server import USUAL, Address, Admission, Limits, proving, serve
 from ..serving.task_app import Front, bearer_of, body_of, task_app, told
 from ..serving.task_document import Role
 from .relay import LARGEST_QUESTION, OF_PERSON, Relay, RelayStore
@@ -75,4 +75,4 @@ class RelayServer:
             ValueError: as `relays`; or the address can not be had.
         """
         relays, context = self.relays(), proving(self.identity.certificate, self.identity.proof, ())
-        serve(create_app(relays), address, Door(self.limits), context, ready)
+        serve(create_app(relays), address, Admission(self.limits), context, ready)

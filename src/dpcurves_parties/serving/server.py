@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import TimeoutError as TooLong
 from contextlib import suppress
 from dataclasses import dataclass
+from ipaddress import IPv6Address, IPv6Network, ip_address
 from pathlib import Path
 from threading import Thread
 from typing import Any, Protocol, TypeVar
@@ -99,7 +100,7 @@ class Line:
             raise ProtocolAborted("peer", "the connection was lost", 502) from None
 
 
-# Connection limits: a number of connections at a time, each with a time limit; the peer server is exempt.
+# Admission control: a number of connections at a time, shared by network addresses; the peer server is exempt.
 SECONDS = 10
 MOST_CONNECTIONS = 512
 
@@ -109,8 +110,8 @@ class Limits:
     """Limits of what unauthenticated clients may occupy.
 
     Attributes:
-        connections: At a time, the other server's not counted: half of them to come in and be silent, half to be
-            answered.
+        connections: At a time, the other server's not counted: half of them to come in and be silent, half to send the
+            body of a request and be answered.
         seconds: From the first byte to the head of a request, handshake included, and from an answer to the next head.
 
     Raises:
@@ -129,54 +130,113 @@ USUAL = Limits()
 
 
 class Visit(Protocol):
-    """A connection, from its first byte on."""
+    """A connection, from its first byte on.
+
+    Attributes:
+        network: The client's address, of IPv6 the network that one customer has (64 bits).
+    """
+
+    network: str
 
     def leave(self) -> None:
         """End it at once."""
         ...
 
 
-class Door:
-    """Keeps connections few. Whoever has been silent for longest makes room for who comes.
+class Pool:
+    """Connections of one state in the order in which they came, grouped by network address."""
 
-    So connections that say nothing keep nobody out: who comes is let in, and has to ask before as many others come as
-    there is room for. Who has asked and waits for an answer stays. The other server is one who comes until it has
-    proven itself; from then on it is not counted, and stays.
+    def __init__(self) -> None:
+        self._groups: dict[str, dict[Visit, None]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, visit: Visit) -> bool:
+        return visit in self._groups.get(visit.network, ())
+
+    def add(self, visit: Visit) -> None:
+        """Put it behind those that are here; nothing is done where it is one of them."""
+        if visit not in self:
+            self._groups.setdefault(visit.network, {})[visit] = None
+            self._count += 1
+
+    def discard(self, visit: Visit) -> None:
+        """Take it out, if it is here."""
+        if visit in self:
+            del self._groups[visit.network][visit]
+            self._count -= 1
+            if not self._groups[visit.network]:
+                del self._groups[visit.network]
+
+    def next_to_evict(self) -> Visit:
+        """The oldest connection of the address that has most."""
+        most: dict[Visit, None] = max(self._groups.values(), key=len)
+        return next(iter(most))
+
+
+class Admission:
+    """Admission control of connections, which are idle, receive the body of a request, or are answered.
+
+    A connection that comes, or that has sent the head of a request, is admitted: where there is no room, it evicts an
+    idle one, or one whose body is not complete, of the address that has most, the oldest first. So neither silent
+    connections nor bodies that come slowly keep anybody out, and an address that opens many competes with itself. A
+    request is refused only where all places are taken by requests that are complete and being answered. The other
+    server counts as a client until it has proven itself; from then on it is not counted, and stays.
     """
 
     def __init__(self, limits: Limits) -> None:
         self._limits, self._most = limits, limits.connections // 2
-        self._silent: dict[Visit, asyncio.TimerHandle] = {}
-        self._busy: set[Visit] = set()
+        self._idle, self._receiving, self._answered = Pool(), Pool(), Pool()
+        self._timers: dict[Visit, asyncio.TimerHandle] = {}
 
-    def waits_for(self, visit: Visit) -> None:
+    def idle(self, visit: Visit) -> None:
         """It has come, or was answered: it has so long to ask."""
-        if visit in self._silent:
+        if visit in self._idle:
             return
-        while len(self._silent) >= self._most:
-            self._send_away(next(iter(self._silent)))
-        self._busy.discard(visit)
-        loop = asyncio.get_running_loop()
-        self._silent[visit] = loop.call_later(self._limits.seconds, self._send_away, visit)
-
-    def has_room_for(self, visit: Visit) -> bool:
-        """Tell whether a request may be answered now."""
-        return visit in self._busy or len(self._busy) < self._most
-
-    def works_for(self, visit: Visit) -> None:
-        """It has asked."""
+        while len(self._idle) >= self._most:
+            self._evict(self._idle.next_to_evict())
         self.forget(visit)
-        self._busy.add(visit)
+        loop = asyncio.get_running_loop()
+        self._timers[visit] = loop.call_later(self._limits.seconds, self._evict, visit)
+        self._idle.add(visit)
+
+    def admits(self, visit: Visit, *, complete: bool) -> bool:
+        """Tell whether a request may be answered whose head has come, or which is complete."""
+        if visit not in self._answered and visit not in self._receiving:
+            if len(self._receiving) + len(self._answered) >= self._most:
+                if not self._receiving:
+                    return False
+                self._evict(self._receiving.next_to_evict())
+            self.forget(visit)
+            self._receiving.add(visit)
+        if complete:
+            self._receiving.discard(visit)
+            self._answered.add(visit)
+        return True
 
     def forget(self, visit: Visit) -> None:
         """It has gone, or is the other server's."""
-        self._busy.discard(visit)
-        if timer := self._silent.pop(visit, None):
+        for pool in (self._idle, self._receiving, self._answered):
+            pool.discard(visit)
+        if timer := self._timers.pop(visit, None):
             timer.cancel()
 
-    def _send_away(self, visit: Visit) -> None:
+    def _evict(self, visit: Visit) -> None:
         self.forget(visit)
         visit.leave()
+
+
+def network_of(address: str) -> str:
+    """The network of a client's address: of IPv4 the address itself, of IPv6 its first 64 bits; empty if it is none."""
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return ""
+    if isinstance(found, IPv6Address):
+        return str(found.ipv4_mapped or IPv6Network((int(found), 64), strict=False))
+    return str(found)
 
 
 Talks = Callable[[Line, bytes], object]
@@ -192,14 +252,17 @@ BUSY = JSONResponse({"error": "server: it answers as many as it can; ask again l
 class Guest(H11Protocol):
     """HTTP protocol of one connection. It tells the app which client certificate was proven by TLS."""
 
-    def __init__(self, door: Door, config: uvicorn.Config, state: Any, talks: Talks | None = None) -> None:
+    def __init__(self, admission: Admission, config: uvicorn.Config, state: Any, talks: Talks | None = None) -> None:
         super().__init__(config, state, {})
-        self._door, self._is_peer, self._talks = door, False, talks
+        self.network = ""
+        self._admission, self._is_peer, self._admitted, self._talks = admission, False, False, talks
         self._coming: asyncio.Task[None] | None = None
 
     def come(self, connection: socket.socket, context: ssl.SSLContext) -> None:
-        """Shake hands, in a while that the door gives."""
-        self._door.waits_for(self)
+        """Shake hands, within the time of an idle connection."""
+        with suppress(OSError):  # whoever came may have gone
+            self.network = network_of(str(connection.getpeername()[0]))
+        self._admission.idle(self)
         self._coming = self.loop.create_task(self._shaken(connection, context))
 
     async def _shaken(self, connection: socket.socket, context: ssl.SSLContext) -> None:
@@ -207,7 +270,7 @@ class Guest(H11Protocol):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a short answer waits for 40 ms
             await self.loop.connect_accepted_socket(lambda: self, connection, ssl=context)
         except OSError:  # whoever came has gone, or is not who may come
-            self._door.forget(self)
+            self._admission.forget(self)
 
     def leave(self) -> None:
         if self.transport is not None:
@@ -223,13 +286,21 @@ class Guest(H11Protocol):
             self._talk(transport, certificate)
             return
         super().connection_made(transport)
-        self._served = self.app = _with_peer(self.app, certificate)
-        self._is_peer = certificate is not None
+        self.app = self._where_admitted(self.app, certificate)
+        self._is_peer = self._admitted = certificate is not None
         if self._is_peer:
-            self._door.forget(self)
+            self._admission.forget(self)
+
+    def _where_admitted(self, app: Any, certificate: bytes | None) -> Any:
+        """The app with the peer's certificate in the scope; for a request that is not admitted, a refusal."""
+
+        async def served(scope: Mapping[str, Any], receive: Any, send: Any) -> None:
+            await (app if self._admitted else BUSY)({**scope, PEER: certificate}, receive, send)
+
+        return served
 
     def _talk(self, transport: Any, certificate: bytes | None) -> None:
-        self._door.forget(self)
+        self._admission.forget(self)
         if self._talks is None or certificate is None:
             transport.abort()
             return
@@ -239,26 +310,26 @@ class Guest(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """It has gone."""
         super().connection_lost(exc)
-        self._door.forget(self)
+        self._admission.forget(self)
 
     def data_received(self, data: bytes) -> None:
-        """Some of a request has come."""
-        self.app = self._served if self._is_peer or self._door.has_room_for(self) else BUSY
+        """Some of a request has come. The app is called after this, in a turn of the loop of its own."""
         super().data_received(data)
-        self._stay()
+        self._account()
 
     def on_response_complete(self) -> None:
         """It was answered."""
         super().on_response_complete()
-        self._stay()
+        self._account()
 
-    def _stay(self) -> None:
+    def _account(self) -> None:
+        """Tell admission control the state of the connection."""
         if self._is_peer or self.transport.is_closing():
             return
         if self.cycle is None or self.cycle.response_complete:
-            self._door.waits_for(self)
+            self._admission.idle(self)
         else:
-            self._door.works_for(self)
+            self._admitted = self._admission.admits(self, complete=not self.cycle.more_body)
 
 
 class Entrance:
@@ -333,13 +404,6 @@ def proving_alone(certificate: Path, key: Path) -> ssl.SSLContext:
     return context
 
 
-def _with_peer(app: Any, certificate: bytes | None) -> Any:
-    async def told(scope: Mapping[str, Any], receive: Any, send: Any) -> None:
-        await app({**scope, PEER: certificate}, receive, send)
-
-    return told
-
-
 IDLE = 75
 """Seconds after which a connection of the other server ends."""
 
@@ -364,7 +428,7 @@ class Address:
 
 
 def serve(  # noqa: PLR0917
-    app: Any, address: Address, door: Door, context: ssl.SSLContext, ready: Callable[[], object],
+    app: Any, address: Address, admission: Admission, context: ssl.SSLContext, ready: Callable[[], object],
     talks: Talks | None = None,
 ) -> None:  # fmt: skip
     """Serve an app until the process is told to stop. `ready` is called once it listens, `talks` for each talk.
@@ -379,17 +443,22 @@ def serve(  # noqa: PLR0917
     )  # fmt: skip
     config.load()
     leave_no_image()
-    asyncio.run(_Announced(config, door, context, ready, talks).serve())
+    asyncio.run(_Announced(config, admission, context, ready, talks).serve())
 
 
 class _Announced(uvicorn.Server):
-    """Lets in whom the door lets stay, and says when it listens."""
+    """A server whose connections admission control admits, and which says when it listens."""
 
     def __init__(
-        self, config: uvicorn.Config, door: Door, context: ssl.SSLContext, ready: Any, talks: Talks | None
+        self,
+        config: uvicorn.Config,
+        admission: Admission,
+        context: ssl.SSLContext,
+        ready: Any,
+        talks: Talks | None,
     ) -> None:
         super().__init__(config)
-        self._door, self._context, self._ready, self._talks = door, context, ready, talks
+        self._admission, self._context, self._ready, self._talks = admission, context, ready, talks
 
     async def startup(self, sockets: Any = None) -> None:
         await self.lifespan.startup()
@@ -403,4 +472,4 @@ class _Announced(uvicorn.Server):
         self._ready()
 
     def _welcome(self, connection: socket.socket) -> None:
-        Guest(self._door, self.config, self.server_state, self._talks).come(connection, self._context)
+        Guest(self._admission, self.config, self.server_state, self._talks).come(connection, self._context)

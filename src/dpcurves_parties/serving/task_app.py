@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -67,13 +68,30 @@ def tell_operator(line: str) -> None:
         print(f"dpcurves: {line}", file=sys.stderr, flush=True)
 
 
+MOST_OF_ONE = 16
+"""Bodies of one bearer token that are on their way at a time."""
+_on_their_way: Counter[str] = Counter()
+
+
 async def body_of(request: Request, most: int) -> bytes:
-    """The body of a request. Raises `ProtocolAborted`: it has more than `most` bytes, or comes too slowly."""
-    seconds = BEGIN + most / SLOWEST
+    """The body of a request.
+
+    Raises:
+        ProtocolAborted: it has more than `most` bytes, or comes too slowly; or others of the same bearer token are on
+            their way, as many as may be.
+    """
+    seconds, bearer = BEGIN + most / SLOWEST, request.headers.get("authorization", "")
+    if bearer and _on_their_way[bearer] >= MOST_OF_ONE:
+        raise ProtocolAborted("message", f"at most {MOST_OF_ONE} of one ticket are taken at a time; wait for one", 429)
+    _on_their_way[bearer] += 1
     try:
         return await asyncio.wait_for(_read(request, most), seconds)
     except TimeoutError:
         raise ProtocolAborted("message", f"it did not come within {seconds:.0f} seconds", 408) from None
+    finally:
+        _on_their_way[bearer] -= 1
+        if not _on_their_way[bearer]:
+            del _on_their_way[bearer]
 
 
 async def _read(request: Request, most: int) -> bytes:
@@ -98,25 +116,27 @@ class Rate:
         most: How many a minute.
         what: What is refused where there are more.
         remedy: What to do then.
+        done: What is done with them, as a participle.
     """
 
     most: int
     what: str = "requests"
     remedy: str = "wait a minute"
+    done: str = "answered"
     _minute: int = field(default=0, init=False)
     _asked: dict[Hashable, int] = field(default_factory=dict, init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
 
-    def count(self, who: Hashable) -> None:
-        """Count a request. Raises `ProtocolAborted`: there were too many in this minute."""
+    def count(self, who: Hashable, many: int = 1) -> None:
+        """Count requests. Raises `ProtocolAborted`: there were too many in this minute."""
         with self._lock:
             minute = int(time.monotonic() // MINUTE)
             if minute != self._minute or len(self._asked) > MOST_KEPT:
                 self._minute, self._asked = minute, {}
-            self._asked[who] = self._asked.get(who, 0) + 1
+            self._asked[who] = self._asked.get(who, 0) + many
             too_many = self._asked[who] > self.most
         if too_many:
-            raise ProtocolAborted(self.what, f"at most {self.most} a minute are answered; {self.remedy}", 429)
+            raise ProtocolAborted(self.what, f"at most {self.most} a minute are {self.done}; {self.remedy}", 429)
 
 
 Handler = Callable[..., Coroutine[Any, Any, Response]]

@@ -15,7 +15,7 @@ from dpcurves.ledger import Ledger
 from ..channel import PATIENCE
 from ..identity import Identity
 from ..messages import ProtocolAborted, opened
-from ..server import PEER, USUAL, Address, Door, Limits, Line, proving, serve
+from ..server import PEER, USUAL, Address, Admission, Limits, Line, proving, serve
 from ..task_app import Front as TaskFront
 from ..task_app import Handler, Rate, bearer_of, body_of, task_app, tell_of, told
 from ..task_document import Role
@@ -145,4 +145,4 @@ class Aggregator:
             service.warm()
         others = [task.servers[1 - self.party].certificate for task in self.tasks]
         context = proving(self.identity.certificate, self.identity.proof, others)
-        serve(create_app(services), address, Door(self.limits), context, ready, sessions_of(services))
+        serve(create_app(services), address, Admission(self.limits), context, ready, sessions_of(services))

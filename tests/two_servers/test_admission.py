@@ -1,0 +1,145 @@
+"""Admission control of connections: idle ones and slow bodies make room, and requests that are answered stay."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+from pathlib import Path
+
+import pytest
+import uvicorn
+from fastapi.responses import JSONResponse
+from uvicorn.server import ServerState
+
+from dpcurves_parties.serving.channel import trusting
+from dpcurves_parties.serving.identity import Identity
+from dpcurves_parties.serving.messages import leave_no_image
+from dpcurves_parties.serving.server import Admission, Entrance, Guest, Limits, listening_at, network_of, proving
+
+
+class Stranger:
+    """A connection that remembers that it was evicted."""
+
+    def __init__(self, name: str, gone: list[str], network: str = "192.0.2.1") -> None:
+        self.name, self.gone, self.network = name, gone, network
+
+    def leave(self) -> None:
+        self.gone.append(self.name)
+
+
+def test_the_oldest_idle_connection_is_evicted_and_one_that_is_answered_is_not() -> None:
+    async def come() -> list[str]:
+        admission, gone = Admission(Limits(connections=4, seconds=60)), list[str]()
+        first, second, third, fourth, peer = (Stranger(name, gone) for name in ("1", "2", "3", "4", "peer"))
+        for one in (first, second):
+            admission.idle(one)
+        assert admission.admits(first, complete=True)  # there is room for another idle one
+        admission.idle(third)
+        assert gone == []
+        admission.idle(third)  # more bytes of what is no request yet
+        admission.idle(fourth)
+        assert gone == ["2"]
+        assert admission.admits(third, complete=True)
+        assert not admission.admits(fourth, complete=False)
+        assert admission.admits(third, complete=True)
+        admission.idle(first)  # answered, and idle again: behind those who came before
+        admission.forget(third)
+        assert admission.admits(fourth, complete=True)
+        admission.idle(peer)
+        admission.forget(peer)
+        return gone
+
+    assert asyncio.run(come()) == ["2"]
+
+
+def test_a_body_that_comes_slowly_makes_room_and_an_address_that_opens_many_competes_with_itself() -> None:
+    async def come() -> list[str]:
+        admission, gone = Admission(Limits(connections=8, seconds=60)), list[str]()
+        honest = Stranger("honest", gone, "198.51.100.7")
+        assert admission.admits(honest, complete=False)
+        slow = [Stranger(str(number), gone) for number in range(40)]
+        for one in slow:
+            admission.idle(one)
+            assert admission.admits(one, complete=False)
+        assert admission.admits(honest, complete=True)
+        answered = [Stranger(f"answered {number}", gone, f"203.0.113.{number}") for number in range(3)]
+        assert [admission.admits(one, complete=True) for one in answered] == [True] * 3
+        assert not admission.admits(Stranger("late", gone), complete=True)
+        for one in [Stranger(f"idle {number}", gone) for number in range(9)]:
+            admission.idle(one)
+        return gone
+
+    gone = asyncio.run(come())
+    assert [name for name in gone if name.isdecimal()] == [str(number) for number in range(40)]
+    assert [name for name in gone if not name.isdecimal()] == [f"idle {number}" for number in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.9", "192.0.2.9"), ("::ffff:192.0.2.9", "192.0.2.9"), ("2001:db8:1:2:3::9", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"), ("", ""),
+    ],
+)  # fmt: skip
+def test_an_address_of_ipv6_counts_by_its_network(address: str, network: str) -> None:
+    assert network_of(address) == network
+
+
+def test_silence_ends_at_the_deadline_and_not_before_who_asked_in_time() -> None:
+    async def wait() -> list[str]:
+        admission, gone = Admission(Limits(connections=8, seconds=0.01)), list[str]()
+        silent, asking = Stranger("silent", gone), Stranger("asking", gone)
+        for one in (silent, asking):
+            admission.idle(one)
+        admission.admits(asking, complete=True)
+        while not gone:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        return gone
+
+    assert asyncio.run(wait()) == ["silent"]
+
+
+def test_limits_leave_room_and_time() -> None:
+    for connections, seconds in ((1, 10.0), (512, 0.0)):
+        with pytest.raises(ValueError, match=r"^connections, deadline: at least 2 connections and 1 second are needed"):
+            Limits(connections, seconds)
+
+
+def test_short_answers_are_sent_at_once_and_who_has_no_handshake_leaves_nothing_behind(tmp_path: Path) -> None:
+    identity = Identity.found(tmp_path / "a", "https://127.0.0.1:1")
+    config = uvicorn.Config(JSONResponse({"known": 7}), ws="none", lifespan="off", log_level="critical")
+    config.load()
+
+    async def ask() -> tuple[bytes, int, int]:
+        came, admission, (listening,) = list[socket.socket](), Admission(Limits(4, 60)), listening_at("127.0.0.1", 0)
+
+        def welcome(connection: socket.socket) -> None:
+            came.append(connection)
+            Guest(admission, config, ServerState()).come(connection, proving(identity.certificate, identity.proof, []))
+
+        entrance, port = Entrance([listening], welcome), listening.getsockname()[1]
+        _, rude = await asyncio.open_connection("127.0.0.1", port)
+        rude.write(b"GET / HTTP/1.1\r\n\r\n")
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting(identity.public.certificate))
+        writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        nodelay = came[1].getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        said = await reader.read()
+        for one in (rude, writer):
+            one.close()
+        entrance.close()
+        await entrance.wait_closed()
+        return said, nodelay, came[0].fileno()
+
+    said, nodelay, gone = asyncio.run(ask())
+    assert said.endswith(b'{"known":7}')
+    assert (nodelay != 0, gone) == (True, -1)
+
+
+def test_a_server_that_crashes_leaves_no_image_of_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_to: list[tuple[int, tuple[int, int]]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (7, 9))
+    monkeypatch.setattr(resource, "setrlimit", lambda which, limits: set_to.append((which, limits)))
+    leave_no_image()
+    assert set_to == [(resource.RLIMIT_CORE, (0, 9))]
