@@ -20,6 +20,7 @@ SCORES = ("--label", "late", "--score", "score")
 PLANE = ("--predicted", "score", "--residual", "delay", "--coverage", "0.9", "--model", "public")
 UNITS = ("--unit-predicted", "1", "--unit-residual", "1")
 
+LONG = "a" * 100_000
 USAGE = [
     ((*DELAY, "--adjacency", "replace-one"), "epsilon: give --epsilon (pure) or --rho (zCDP); there is no default"),
     ((*DELAY, *ONE, "--rho", "1"), "epsilon, rho: give --epsilon (pure) or --rho (zCDP), not both"),
@@ -70,7 +71,7 @@ USAGE = [
     ((*DELAY, *ONE, "--level", "0.9999"), "level: noise is simulated 1000 times, enough for up to 0.998, got 0.9999"),
     ((*DELAY, *ONE, "--plot", "a.jpg"), "plot: a file that ends in .svg, .png, .pdf is needed, got 'a.jpg'"),
     ((*DELAY, *ONE, "--plot", "none/a.svg"), "plot: the folder of 'none/a.svg' is not there"),
-    ((*DELAY, *ONE, "--plot", "a" * 100_000 + ".svg"), "plot: a file of this name cannot be written (File name too long)"),
+    ((*DELAY, *ONE, "--plot", f"{LONG}.svg"), "plot: a file of this name cannot be written (File name too long)"),
     ((*DELAY, *ONE, "--json", "none/a.json"), "json: the folder of 'none/a.json' is not there"),
     ((*DELAY, *ONE, "--request-id", "a\tb"), "request-id: 1 to 200 printable characters are needed"),
     ((*DELAY, *ONE, "--colum", "delay"), "--colum: there is no such option; did you mean --column?"),
