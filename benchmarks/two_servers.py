@@ -150,7 +150,7 @@ def spent_on_each(stored: int) -> tuple[float, float]:
         fill(task, f"sqlite:///{folder / 'a0' / 'reports.db'}", stored)
         contribution = Contribution.of(task, np.arange(SINGLE), folder / "tickets" / "owner-1")
         messages = one_by_one(task, next(contribution.batches())[0])
-        token = Ticket.read(folder / "tickets" / "owner-1", Role.OWNER).token
+        token = Ticket.read(folder / "tickets" / "owner-1", Role.OWNER).shown_to(0)
         path = f"/tasks/{task.hash}"
         with servers(folder, task) as clock:
             uploads = spent_by(clock.processes[0], [

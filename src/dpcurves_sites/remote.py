@@ -263,7 +263,7 @@ class _Line:
         self, task: FederationTask, ticket: Ticket, patience: float | None = None, turn: float | None = None
     ) -> None:
         self._channel: Sends = Channel.to(task.coordinator.url, task.coordinator.certificate, PATIENCE)
-        self._path, self._token, self._patience = f"/tasks/{task.hash}", ticket.token, patience
+        self._path, self._token, self._patience = f"/tasks/{task.hash}", ticket.shown_to(0), patience
         self._turn = turn
 
     def through(self, carried: Sends) -> None:

@@ -108,7 +108,7 @@ class FederationTask(TaskDocument):
     """
 
     KIND: ClassVar[str] = "federation"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     name: str
     model: SecureSum

@@ -90,7 +90,7 @@ def test_two_servers_are_two_different_ones(servers: tuple[Server, Server]) -> N
 def test_a_document_that_was_changed_is_refused(servers: tuple[Server, Server]) -> None:
     text = draft(servers).to_json()
     changes: dict[str, Any] = {
-        "name": 7, "kernel": {}, "version": 2, "dpcurves": "task", "unit": "one report", "more": 1, "noise": "none",
+        "name": 7, "kernel": {}, "version": 1, "dpcurves": "task", "unit": "one report", "more": 1, "noise": "none",
         "trust": "nobody", "loss": {}, "pairing": {"scheme": "permutations", "each": "2"}, "columns": [["a"]],
     }  # fmt: skip
     for name, value in changes.items():

@@ -192,8 +192,8 @@ def test_a_task_says_its_columns_and_its_cap_and_is_read_back() -> None:
     assert again == task
     assert (again.terms.columns, again.terms.most_rows) == (SCHEMA, 1000)
     assert FederationTask.from_json(replace(task, columns={}, most_rows=None).to_json()).hash != task.hash
-    with pytest.raises(ValueError, match=r"of version 2, this dpcurves speaks 1"):
-        FederationTask.from_json(task.to_json().replace('"version": 1', '"version": 2'))
+    with pytest.raises(ValueError, match=r"of version 1, this dpcurves speaks 2"):
+        FederationTask.from_json(task.to_json().replace('"version": 2', '"version": 1'))
     with pytest.raises(ValueError, match="most_rows"):
         replace(task, most_rows=0).terms  # noqa: B018
 

@@ -220,7 +220,8 @@ class Federation:
             halves = (flipped(share[party], place) for share in shares)
             reports = sealed_reports(task, party, CONTRIBUTION, zip(names, halves, strict=True))
             batch = packed(task.hash, party, Batch(CONTRIBUTION, Earlier.STAYS, reports))
-            self.channel(party).post(f"/tasks/{task.hash}/reports", batch, self.token(task, "owner-2", Role.OWNER))
+            token = self.token(task, "owner-2", Role.OWNER, party)
+            self.channel(party).post(f"/tasks/{task.hash}/reports", batch, token)
 
     def close(self, task: Task, party: int = 0) -> Closed:
         ticket = Ticket.read(self.file(task, "coordinator-1"), Role.COORDINATOR)
@@ -241,8 +242,8 @@ class Federation:
         while self.opened:
             self.opened.pop().close()
 
-    def token(self, task: Task, ticket: str, role: Role) -> str:
-        return Ticket.read(self.file(task, ticket), role).token
+    def token(self, task: Task, ticket: str, role: Role, party: int = 0) -> str:
+        return Ticket.read(self.file(task, ticket), role).shown_to(party)
 
 
 def counting(server: Aggregator, task: Task) -> TaskService:

@@ -66,7 +66,7 @@ def test_the_other_server_is_answered_while_all_threads_of_analysts_wait(monkeyp
         return b"half"
 
     monkeypatch.setattr(served, "PEM_cert_to_DER_cert", lambda text: CERTIFICATE)
-    monkeypatch.setattr(replies, "bearer_of", lambda task, request, role: 0)
+    monkeypatch.setattr(replies, "bearer_of", lambda task, request, role, party: 0)
     task = SimpleNamespace(servers=(SimpleNamespace(certificate=""),) * 2)
     service = cast(
         TaskService, SimpleNamespace(task=task, party=0, OF_PEER=TaskService.OF_PEER, answer=answer, half=half)

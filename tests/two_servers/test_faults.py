@@ -419,10 +419,10 @@ def test_a_server_that_is_killed_at_any_step_of_closing_leaves_the_task_open_or_
     batches = [unpacked(message, task.hash, party, one_size(task)) for party, message in enumerate((first, second))]
 
     def send(number: int) -> list[object]:
-        path, token = f"/tasks/{task.hash}/reports", pair.token(task, "owner-1", Role.OWNER)
+        path, tokens = f"/tasks/{task.hash}/reports", [pair.token(task, "owner-1", Role.OWNER, at) for at in (0, 1)]
         parts = [one._replace(reports=one.reports[25 * number : 25 * (number + 1)]) for one in batches]
         messages = [packed(task.hash, party, part) for party, part in enumerate(parts)]
-        return [json.loads(pair.channel(party).post(path, messages[party], token))["new"] for party in (0, 1)]
+        return [json.loads(pair.channel(party).post(path, messages[party], tokens[party]))["new"] for party in (0, 1)]
 
     def close_and_die(party: int, step: str) -> None:
         pair.let_die(party, step)
@@ -541,7 +541,7 @@ def test_a_server_that_has_lost_store_and_key_answers_nothing_though_all_owners_
     assert pair.stands(task)[party] == (0 if party == 1 else 200)
     if party == 1:  # of an owner who does not wait for server 0
         (_, second), *_ = pair.contribution(task, values()).batches()
-        sent = pair.channel(1).post(f"/tasks/{task.hash}/reports", second, pair.token(task, "owner-1", Role.OWNER))
+        sent = pair.channel(1).post(f"/tasks/{task.hash}/reports", second, pair.token(task, "owner-1", Role.OWNER, 1))
         assert json.loads(sent) == {"new": 200, "known": 0}
     for asked in (0, 1):
         with pytest.raises(ProtocolAborted, match=f"^noise: server {party} has lost the key"):
@@ -656,8 +656,8 @@ def test_nothing_of_a_share_a_secret_or_a_ticket_was_ever_printed(pair: Watched)
 def secrets(pair: Watched) -> Iterator[bytes]:
     for task in pair.tasks.values():
         yield from (
-            pair.token(task, "owner-1", Role.OWNER).encode(),
-            pair.token(task, "analyst-1", Role.ANALYST).encode(),
+            *(pair.token(task, "owner-1", Role.OWNER, party).encode() for party in (0, 1)),
+            *(pair.token(task, "analyst-1", Role.ANALYST, party).encode() for party in (0, 1)),
         )
         for party in (0, 1):
             kept: Sequence[KeptShare] = list(Store(pair.store(party)).shares(task.hash).values())

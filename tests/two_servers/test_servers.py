@@ -112,7 +112,7 @@ def is_near(found: CDF) -> bool:
 
 
 def post(pair: Federation, task: Task, message: bytes, ticket: str = "analyst-1", party: int = 0) -> bytes:
-    token = pair.token(task, ticket, Role(ticket.partition("-")[0]))
+    token = pair.token(task, ticket, Role(ticket.partition("-")[0]), party)
     path = "answers" if ticket.startswith("analyst") else "reports"
     return pair.channel(party).post(f"/tasks/{task.hash}/{path}", message, token)
 
@@ -373,6 +373,8 @@ def test_every_role_has_its_own_tickets(pair: Federation) -> None:
     ):  # fmt: skip
         with pytest.raises(ProtocolAborted, match=f"^ticket: that of an? {who} of this task is needed"):
             channel.post(f"/tasks/{task.hash}/{path}", asked, token)
+    with pytest.raises(ProtocolAborted, match=r"^ticket: that of an analyst of this task is needed"):
+        pair.channel(1).post(f"/tasks/{task.hash}/answers", asked, analyst)  # what was shown to the other server
     for name in ("half", "evaluate", "agree", "close", "prepare", "commit", "outcome"):
         with pytest.raises(ProtocolAborted, match=r"^peer: the other server of this task alone may ask this"):
             channel.post(f"/tasks/{task.hash}/peer/{name}", asked, analyst)
@@ -418,7 +420,7 @@ def proving(pair: Federation, who: int, whom: int) -> ssl.SSLContext:
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"version": 1}, "question: version 3 of the protocol is spoken here"),
+        ({"version": 1}, "question: version 4 of the protocol is spoken here"),
         ({"task": "0" * 64}, "question: it is of another task"),
         ({"at": []}, "at: a list of 1 to 4096 whole numbers"),
         ({"at": [1.5]}, "at: a list of 1 to 4096 whole numbers"),
@@ -511,7 +513,7 @@ def test_silent_connections_keep_nobody_out_and_end_at_the_deadline(pair: Federa
     pair.end(1)
     pair.start(1, "--connections", "8", "--deadline", "10")
     head = f"POST /tasks/{task.hash}/reports HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n".encode()
-    token = pair.token(task, "owner-1", Role.OWNER)
+    token = pair.token(task, "owner-1", Role.OWNER, 1)
     strangers: list[socket.socket] = []
 
     def crowd() -> None:

@@ -16,7 +16,7 @@ from dpcurves.data import Categories, Grid
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.identity import Identity, Pair, read_server
 from dpcurves_parties.serving.server import Address, proving, proving_alone
-from dpcurves_parties.serving.task_document import Role, Ticket, found, hash_of
+from dpcurves_parties.serving.task_document import Role, Ticket, found, hash_of, hash_of_shown
 from dpcurves_parties.serving.two_servers.report_set import common, named, packed, unpacked
 from dpcurves_parties.shares import ProtocolAborted, Server, Task
 from dpcurves_parties.shares.analyst import statement
@@ -61,8 +61,8 @@ def test_what_is_no_task_of_this_version_is_refused(tmp_path: Path) -> None:
     for text in ("", "[]", "{}", json.dumps({**document, "servers": []}), json.dumps({**document, "loss": {}})):
         with pytest.raises(ValueError, match=r"^task: this is no task document|^not enough values"):
             Task.from_json(text)
-    with pytest.raises(ProtocolAborted, match=r"^task: it is of version 2, this dpcurves speaks 3"):
-        Task.from_json(json.dumps({**document, "version": 2}))
+    with pytest.raises(ProtocolAborted, match=r"^task: it is of version 3, this dpcurves speaks 4"):
+        Task.from_json(json.dumps({**document, "version": 3}))
     with pytest.raises(ProtocolAborted, match=r"^task: .* cannot be read"):
         Task.read(tmp_path / "none")
     with pytest.raises(ValueError, match="reports_per_owner: at least 1"):
@@ -120,6 +120,13 @@ def test_tickets_are_secret_and_the_document_holds_their_hashes_alone(tmp_path: 
         assert [(role, hash_of(ticket.token)) in task.bearers for role in Role].count(True) == 1
         assert ticket.token not in (tmp_path / "task.json").read_text()
         assert ticket.token not in repr(ticket)
+        shown = [ticket.shown_to(party) for party in (0, 1)]
+        assert [hash_of_shown(each, party) for party, each in enumerate(shown)] == [hash_of(ticket.token)] * 2
+        own, other = (each.partition(".")[0] for each in shown)
+        assert other not in shown[0]
+        assert own not in shown[1]
+        wrong = [(shown[0], 1), (shown[1], 0), *((each, 0) for each in (ticket.token, own, f"{own}.{other}", ""))]
+        assert not [each for each, party in wrong if hash_of_shown(each, party) == hash_of(ticket.token)]
     with pytest.raises(ProtocolAborted, match=r"^ticket: that of an owner is needed, this one is of an analyst"):
         Ticket.read(tmp_path / "tickets" / "analyst-1", Role.OWNER)
     with pytest.raises(ProtocolAborted, match=r"^ticket: .* is no ticket"):

@@ -36,7 +36,7 @@ def ask_people(task: PairTask, ticket: Ticket, patience: float = PATIENCE) -> US
     require_task(ticket, task)
     (server,) = task.servers
     with Channel.to(server.url, server.certificate, patience) as channel:
-        message = channel.post(f"/tasks/{task.hash}/answers", json.dumps({}).encode(), ticket.token)
+        message = channel.post(f"/tasks/{task.hash}/answers", json.dumps({}).encode(), ticket.shown_to(0))
     answer = facts_of(message, "server", task=str, seed=str, came=str, values=list)
     if answer["task"] != task.hash or any(type(value) is not int for value in answer["values"]):
         raise ProtocolAborted("server", f"its answer {UNLIKE}", 502)
@@ -71,7 +71,8 @@ def ask_pairs(task: PairTask, ticket: Ticket, party: int = 0, patience: float = 
     with Channel.to(task.servers[party].url, task.servers[party].certificate, patience) as server:
         pairs = _closed(task, server.get(f"/tasks/{task.hash}"))
         asked = Asked.fresh(PairQuestions(task), ())
-        answer = asked.answer(server.post(f"/tasks/{task.hash}/answers", asked.to_json(), ticket.token), "server")
+        message = server.post(f"/tasks/{task.hash}/answers", asked.to_json(), ticket.shown_to(party))
+        answer = asked.answer(message, "server")
     if answer.reports != pairs.people:
         raise ProtocolAborted("server", "it answers from another set of reports than before", 502)
     allotment = QuestionBudget.told(task.hash, task.loss.of_one_release()).pay(task.query, ALL)

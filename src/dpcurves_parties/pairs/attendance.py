@@ -107,7 +107,7 @@ class Post:
         return b"".join([number.to_bytes(8, "little") for number in numbers])
 
     def _asked(self, what: str, message: bytes) -> bytes:
-        return self.channel.post(f"/tasks/{self.task.hash}/people/{what}", message, self.ticket.token)
+        return self.channel.post(f"/tasks/{self.task.hash}/people/{what}", message, self.ticket.shown_to(0))
 
 
 def show_seed(task: PairTask, ticket: Ticket, seed: bytes, patience: float = PATIENCE) -> int:
@@ -118,7 +118,8 @@ def show_seed(task: PairTask, ticket: Ticket, seed: bytes, patience: float = PAT
     """
     (server,) = task.servers
     with Channel.to(server.url, server.certificate, patience) as channel:
-        told = channel.post(f"/tasks/{task.hash}/close", json.dumps({"seed": seed.hex()}).encode(), ticket.token)
+        shown = json.dumps({"seed": seed.hex()}).encode()
+        told = channel.post(f"/tasks/{task.hash}/close", shown, ticket.shown_to(0))
     return int(facts_of(told, "server", entered=int)["entered"])
 
 

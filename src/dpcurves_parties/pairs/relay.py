@@ -195,6 +195,11 @@ class Relay:
     _answers: dict[int, int | None] = field(default_factory=dict, init=False)
     _agreed: Agreement | None = field(default=None, init=False)
 
+    @property
+    def party(self) -> int:
+        """The number of this server among those of the task."""
+        return 0
+
     def standing(self) -> bytes:
         """State of the task as JSON: public."""
         seed = self.store.seed(self.task.hash)

@@ -151,7 +151,7 @@ class PairTask(SharedTask):
     """
 
     KIND: ClassVar[str] = "pair task"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     name: str
     kernel_name: str

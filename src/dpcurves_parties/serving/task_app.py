@@ -18,7 +18,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 
 from .messages import ProtocolAborted, Trouble
-from .task_document import Role, TaskDocument, hash_of
+from .task_document import Role, TaskDocument, hash_of_shown
 
 # Request and response bodies: bounded sizes, and errors of one line.
 BEGIN, SLOWEST = 10, 2**16
@@ -148,6 +148,9 @@ class TaskHandler(Protocol):
     @property
     def task(self) -> TaskDocument: ...
 
+    @property
+    def party(self) -> int: ...
+
     def standing(self) -> bytes: ...
 
     def close(self, message: bytes, /) -> bytes: ...
@@ -186,14 +189,14 @@ class Front(Generic[Service]):
     async def close(self, task: str, request: Request) -> Response:
         """Close the task for the coordinator."""
         service = self.service(task)
-        bearer_of(service.task, request, Role.COORDINATOR)
+        bearer_of(service.task, request, Role.COORDINATOR, service.party)
         message = await body_of(request, self._largest)
         return await told(lambda: service.close(message))
 
     async def answers(self, task: str, request: Request) -> Response:
         """Respond to an analyst's question."""
         service = self.service(task)
-        self.count(task, bearer_of(service.task, request, Role.ANALYST))
+        self.count(task, bearer_of(service.task, request, Role.ANALYST, service.party))
         message = await body_of(request, self._largest)
         return await told(lambda: service.answer(message))
 
@@ -207,10 +210,14 @@ class Front(Generic[Service]):
         return self._services[task]
 
 
-def bearer_of(task: TaskDocument, request: Request, role: Role) -> int:
-    """The number of who holds a ticket of this role. Raises `ProtocolAborted`: the request has none."""
+def bearer_of(task: TaskDocument, request: Request, role: Role, party: int = 0) -> int:
+    """The number of who holds a ticket of this role, and shows it to the server of this number.
+
+    Raises:
+        ProtocolAborted: the request has none, or one that was shown to another server.
+    """
     kind, _, token = request.headers.get("authorization", "").partition(" ")
-    number = task.bearers.get((role, hash_of(token)))
+    number = task.bearers.get((role, hash_of_shown(token, party)))
     if kind != "Bearer" or number is None:
         raise ProtocolAborted("ticket", f"that of {role.bearer} of this task is needed", 403)
     return number

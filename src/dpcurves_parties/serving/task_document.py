@@ -37,17 +37,26 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ticket:
-    """SECRET. A token that lets its bearer in, at both servers. It has no repr.
+    """SECRET. A token from which what a bearer shows to each server is derived. It has no repr.
+
+    Formal guarantees: a server is shown one half of the token's two, and the hash of the other; the document names the
+    holder by a hash of both hashes (a hash tree of two leaves). Who has seen what one server is shown would have to
+    find a preimage of SHA-256, of 256 random bits, to be let in by the other one.
 
     Attributes:
         task: The hash of the task.
         role: What it is good for.
-        token: What the bearer shows.
+        token: 256 random bits, which nobody is shown.
     """
 
     task: str
     role: Role
     token: str
+
+    def shown_to(self, party: int) -> str:
+        """The bearer token for the server of this number; a task of one server has number 0."""
+        halves = _halves(self.token)
+        return f"{halves[party]}.{_named(halves[1 - party])}"
 
     def write(self, path: Path) -> None:
         """Into a new file that its owner alone may read.
@@ -78,8 +87,29 @@ class Ticket:
 
 
 def hash_of(token: str) -> str:
-    """The public hash of a token: tokens have 256 random bits, so nobody finds one from it."""
-    return sha256(b"dpcurves token\n" + token.encode()).hexdigest()
+    """The public hash of a token, by which a task document names its holder."""
+    first, second = _halves(token)
+    return _joined(_named(first), _named(second))
+
+
+def hash_of_shown(shown: str, party: int) -> str:
+    """The public hash of the token from which this was derived, as `Ticket.shown_to` does for this server."""
+    half, _, other = shown.partition(".")
+    first, second = (_named(half), other) if party == 0 else (other, _named(half))
+    return _joined(first, second)
+
+
+def _halves(token: str) -> tuple[str, str]:
+    first, second = (sha256(f"dpcurves half {party}\n{token}".encode()).hexdigest() for party in (0, 1))
+    return first, second
+
+
+def _named(half: str) -> str:
+    return sha256(b"dpcurves half\n" + half.encode()).hexdigest()
+
+
+def _joined(first: str, second: str) -> str:
+    return sha256(f"dpcurves token\n{first}\n{second}".encode()).hexdigest()
 
 
 class Document(ABC):

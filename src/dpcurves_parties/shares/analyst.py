@@ -119,7 +119,7 @@ class Analyst:
 
     def __init__(self, task: Task, ticket: Ticket, party: int = 0, patience: float = PATIENCE) -> None:
         require_task(ticket, task)
-        self._task, self._token = task, ticket.token
+        self._task, self._token = task, ticket.shown_to(party)
         self._server = Channel.to(task.servers[party].url, task.servers[party].certificate, patience)
         self._set: tuple[str, int] | None = None
         self._cells: tuple[int, ...] | None = None

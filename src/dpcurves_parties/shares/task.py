@@ -66,7 +66,7 @@ class Task(SharedTask):
     """
 
     KIND: ClassVar[str] = "task"
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
 
     name: str
     column: str

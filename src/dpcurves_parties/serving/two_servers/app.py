@@ -54,7 +54,8 @@ class ServerFront(TaskFront[AnyService]):
     async def reports(self, task: str, request: Request) -> Response:
         """Accept a batch from an owner."""
         service = self.service(task)
-        owner, message = bearer_of(service.task, request, Role.OWNER), await body_of(request, LARGEST_BATCH)
+        owner = bearer_of(service.task, request, Role.OWNER, service.party)
+        message = await body_of(request, LARGEST_BATCH)
         return await told(lambda: service.receive(owner, message))
 
     def count(self, task: str, analyst: int) -> None:

@@ -21,7 +21,7 @@ from ..identity import Server
 from ..messages import UNLIKE, ProtocolAborted, facts_of, opened
 from ..task_document import TaskDocument, kind_of, text_of
 
-VERSION = 3
+VERSION = 4
 """Version of the protocol of two servers."""
 LONGEST_ID = 64
 

@@ -114,15 +114,16 @@ class Contribution:
             ProtocolAborted: a server refuses or can not be reached. Sent again, nothing counts twice.
         """
         servers = [Channel.to(server.url, server.certificate, patience) for server in self.task.servers]
-        sent, way = Sent(0, 0), partial(_posted, f"/tasks/{self.task.hash}/reports", ticket.token)
+        sent, path = Sent(0, 0), f"/tasks/{self.task.hash}/reports"
+        ways = [partial(_posted, path, ticket.shown_to(party), server) for party, server in enumerate(servers)]
         try:
             with ThreadPoolExecutor(len(servers)) as beside:
                 coming: Future[Sent] | None = None
                 for batch in self.batches():
-                    taken = beside.submit(way, servers[0], batch[0])
+                    taken = beside.submit(ways[0], batch[0])
                     sent = sent.and_so(coming)
                     progress(sent.reports)
-                    coming = beside.submit(_once, taken, partial(way, servers[1], batch[1]))
+                    coming = beside.submit(_once, taken, partial(ways[1], batch[1]))
                 sent = sent.and_so(coming)
                 progress(sent.reports)
         finally:
@@ -175,6 +176,6 @@ def close(
     require_task(ticket, task)
     shown = b"" if seed is None else json.dumps({"seed": seed.hex()}).encode()
     with Channel.to(task.servers[party].url, task.servers[party].certificate, patience) as server:
-        told = server.post(f"/tasks/{task.hash}/close", shown, ticket.token)
+        told = server.post(f"/tasks/{task.hash}/close", shown, ticket.shown_to(party))
         agreed = facts_of(told, "server", set=str, reports=int, owners=int)
     return Closed(agreed["set"], agreed["reports"], agreed["owners"])
