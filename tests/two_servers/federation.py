@@ -246,6 +246,13 @@ class Federation:
         return Ticket.read(self.file(task, ticket), role).shown_to(party)
 
 
+def proving(pair: Federation, who: int, whom: int) -> ssl.SSLContext:
+    """What server `who` shows to server `whom`."""
+    context = trusting(pair.identities[whom].public.certificate)
+    context.load_cert_chain(pair.identities[who].certificate, pair.identities[who].proof)
+    return context
+
+
 def counting(server: Aggregator, task: Task) -> TaskService:
     """What a server that does not run would do for a task that counts."""
     service = server.services()[task.hash]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from federation import Federation, counting, mortal, values
+from federation import Federation, mortal, proving, values
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -17,8 +18,8 @@ import dpcurves as dp
 from dpcurves.cli.app import build
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.ledger import Ledger
-from dpcurves_parties.serving.two_servers.app import Aggregator
 from dpcurves_parties.serving.two_servers.kinds import Asked
+from dpcurves_parties.serving.two_servers.store import Store
 from dpcurves_parties.shares import ProtocolAborted, Task
 from dpcurves_parties.shares.function_shares import RING, Owners
 
@@ -41,6 +42,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     made.task("apart", LATE, cells=GRID.with_outside(dp.Outside.APART), loss=HUNDRED)
     made.task("kinds", dp.Categories("kind", (0, 1, 2)), cells=GRID.with_outside(dp.Outside.APART), loss=HUNDRED)
     made.task("checked", owners=Owners.CHECKED, cells=GRID, loss=HUNDRED)
+    made.task("attacked", owners=Owners.CHECKED, cells=GRID, loss=HUNDRED)
+    made.task("attacked thresholds", owners=Owners.CHECKED, loss=HUNDRED)
     try:
         for party in (0, 1):
             made.start(party)
@@ -188,19 +191,61 @@ def test_a_report_that_fails_anywhere_is_dropped_from_all_cells_and_counts_as_mi
     assert second.dropped == 7
 
 
-def test_a_half_of_all_cells_is_given_once_whatever_is_claimed_to_have_failed(pair: Federation) -> None:
-    """A server that could have an honest report dropped between two halves would see this one's share of it."""
-    task = pair.tasks["checked"]
-    service = counting(Aggregator(0, [task], pair.identities[0], pair.store(0)), task)
-    named = service.store.standing(task.hash).named
-    asked = Asked.fresh(task, ())
-    check = json.loads(service.evaluate(asked.to_json(**named)))["check"]
-    first = json.loads(service.half(asked.to_json(**named, check=check)))
-    claimed = {**check, "digests": "A" * len(check["digests"])}
-    assert len(first["numbers"]) == task.numbers(())
-    assert json.loads(service.half(asked.to_json(**named, check=claimed))) == first
-    assert json.loads(service.half(asked.to_json(**named))) == first
-    assert all(0 <= number < RING for number in first["numbers"])
+@pytest.mark.parametrize("name", ["attacked", "attacked thresholds"])
+def test_a_server_that_claims_failures_between_answers_gets_one_half_of_one_set_also_after_a_restart(
+    pair: Federation, name: str
+) -> None:
+    """It plays server 1 with its own identity, knows all shares of its own, and wants server 0's share of a report.
+
+    Two halves with one noise, of two sets that differ in a report, would differ by that share. So what it claims before
+    the first half is believed, and nothing that it claims later.
+    """
+    task, at = pair.tasks[name], () if name == "attacked" else (3, 500)
+    pair.contribute(task, {"x": X})
+    pair.close(task)
+    named = Store(pair.store(0)).standing(task.hash).named
+    size = -(-len(X) // 8)
+
+    def say(what: str, at: tuple[int, ...], **more: object) -> dict[str, Any]:
+        asked = Asked.fresh(task, at)
+        told = pair.channel(0, proving(pair, 1, 0)).post(
+            f"/tasks/{task.hash}/peer/{what}", asked.to_json(**named, **more)
+        )
+        return dict(asked.echoed(told, "peer"))
+
+    def claimed(check: str, *failed: int) -> str:
+        digests = bytearray(b64decode(check))
+        for report in failed:
+            digests[16 * report] ^= 1
+        return b64encode(digests).decode()
+
+    own = say("evaluate", task.checked_at)["check"]
+    with pytest.raises(ProtocolAborted, match="^peer: reports have to be checked before the first answer"):
+        say("half", at, check=own)
+    few = claimed(own, *range(len(X) // 2 + 1))
+    with pytest.raises(ProtocolAborted, match=r"^reports: \d+ of 200 pass the servers' check, and 1/2 of them have to"):
+        say("settle", task.checked_at, check=few)
+    marks = [say("settle", task.checked_at, check=claimed(own, *failed))["dropped"] for failed in ((5,), (6,), ())]
+    assert marks == [b64encode(np.packbits(np.arange(8 * size) == 5).tobytes()).decode()] * 3
+
+    def halves() -> list[list[int]]:
+        check = say("evaluate", at)["check"]
+        heard = [say("half", at, check=check)["numbers"], say("half", at, check=claimed(check, 5))["numbers"]]
+        if at:
+            with pytest.raises(ProtocolAborted, match="^at: 2 reports fail the check at these edges"):
+                say("half", at, check=claimed(check, 5, 6, 7))
+        else:
+            heard.append(say("half", at, check=claimed(check, 6, 7))["numbers"])
+        return heard
+
+    first = halves()
+    pair.close_connections()
+    pair.end(0)
+    pair.start(0)
+    again = halves()
+    assert first + again == [first[0]] * (len(first) + len(again))
+    assert len(first[0]) == task.numbers(at)
+    assert all(0 <= number < RING for number in first[0])
 
 
 @pytest.mark.parametrize("killed", [0, 1])

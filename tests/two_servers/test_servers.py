@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import sqlite3
-import ssl
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from federation import CONTRIBUTION, GRID, LONG, Federation, counting, flipped, until, values
+from federation import CONTRIBUTION, GRID, LONG, Federation, counting, flipped, proving, until, values
 from typer.testing import CliRunner
 
 from dpcurves.cli.app import build
@@ -408,13 +407,6 @@ def test_a_server_believes_the_other_ones_certificate_alone(pair: Federation) ->
 def of_set(pair: Federation, task: Task) -> dict[str, object]:
     """How a server names the reports that count, and the noise in what is told of them."""
     return Store(pair.store(0)).standing(task.hash).named
-
-
-def proving(pair: Federation, who: int, whom: int) -> ssl.SSLContext:
-    """What server `who` shows to server `whom`."""
-    context = trusting(pair.identities[whom].public.certificate)
-    context.load_cert_chain(pair.identities[who].certificate, pair.identities[who].proof)
-    return context
 
 
 @pytest.mark.parametrize(

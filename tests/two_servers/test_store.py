@@ -226,17 +226,18 @@ def test_owners_who_send_at_once_all_arrive_and_none_beyond_the_most(store: Stor
     assert (store.standing(TASK).reports, len(refused)) == (120, 8)
 
 
-def test_marks_of_reports_that_failed_stay_and_are_refused_once_they_were_damaged(store: Store) -> None:
-    assert [store.drop(TASK, bits) for bits in (b"\0\0", b"\1\0", b"\2\200")] == [b"\0\0", b"\1\0", b"\3\200"]
+def test_marks_of_reports_that_failed_are_written_once_and_refused_once_they_were_damaged(store: Store) -> None:
+    assert store.settled(TASK, 2) is None
+    assert [store.settle(TASK, bits) for bits in (b"\1\0", b"\0\0", b"\2\200")] == [b"\1\0"] * 3
     kept = marks(store)
     flips = [kept[:place] + bytes([kept[place] ^ 1]) + kept[place + 1 :] for place in range(len(kept))]
     for damaged in (*flips, kept[:-1], kept[1:], kept[:2], kept + b"\0", b""):
         marks(store, damaged)
         with pytest.raises(ProtocolAborted, match=r"^store: its marks of reports that failed were damaged") as refused:
-            store.drop(TASK, b"\0\0")
+            store.settle(TASK, b"\0\0")
         assert (refused.value.status, marks(store)) == (500, damaged)
     marks(store, kept)
-    assert store.drop(TASK, b"\0\0") == b"\3\200"
+    assert store.settled(TASK, 2) == store.settle(TASK, b"\0\0") == b"\1\0"
 
 
 def marks(store: Store, written: bytes | None = None) -> bytes:

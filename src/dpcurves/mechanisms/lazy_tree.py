@@ -34,8 +34,8 @@ class NoiseKey:
     """SECRET: what a party that holds a share of the counts draws its noise from. It has no repr.
 
     For who can not remember noisy sums, for it knows none. The same noise on other counts shows how they differ, so
-    what it is added to must not change by any record that is to be protected. Where two servers check reports, counts
-    do change, by reports that fail: if both follow the protocol, by those of dishonest owners alone.
+    what it is added to must not change by any record that is to be protected: where reports are dropped, those that are
+    left have a key of their own.
 
     Formal guarantees: noises of different blocks of a path, and all values under a law of sums, look like independent
     draws of one party's noise to whoever does not have the secret, and are the same whenever they are asked for (see

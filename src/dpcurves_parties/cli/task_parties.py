@@ -12,6 +12,8 @@ from dpcurves.cli.options import chosen, whole
 from dpcurves.cli.terminal import Misuse
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from ..serving.identity import Server
     from ..serving.task_document import TaskDocument
     from ..shares.function_shares import Owners
@@ -49,12 +51,24 @@ class Parties:
             metavar="WHOM",
         ),
     ] = "nobody"
+    least: Annotated[
+        str, Option(help="With --check owners: the share of the reports that have to pass.", metavar="SHARE")
+    ] = "0.5"
 
     def checked(self) -> Owners:
         """Choice of whether servers check owners' reports."""
         from ..shares.function_shares import Owners
 
         return chosen("check", self.check, {"owners": Owners.CHECKED, "nobody": Owners.UNCHECKED})
+
+    def passing(self) -> Fraction:
+        """The share of reports that have to pass the check. Raises `Misuse`: it is none."""
+        from fractions import Fraction
+
+        try:
+            return Fraction(self.least)
+        except (ValueError, ZeroDivisionError):
+            raise Misuse("least", f"a share from 0 to 1 is needed, got {self.least!r}") from None
 
     def known(self, number: int) -> tuple[Server, ...]:
         """Public descriptions of the servers, read from their files.

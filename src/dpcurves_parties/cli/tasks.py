@@ -166,6 +166,7 @@ def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) ->
     draft = Task(
         parties.name, counts.counted.named(), counts.cells.declared(), counts.classes.declared(), price.loss(),
         parties.reports(), (first, second), {}, counts.counted.measured_in, owners=parties.checked(),
+        least=parties.passing(),
     )  # fmt: skip
     say(terminal(), *statement(parties.found(draft)), f"written: {parties.out}, and tickets in {parties.tickets}")
 

@@ -116,7 +116,7 @@ def checked_values(
     parent's, and a node of weight 1 has one live child. Nodes of weight 1 are one path from the root. *End of proof.*
 
     What is not promised: that the cell is the owner's true one; that a key which passed now passes at thresholds that
-    are asked later (it is dropped then); anything against a server that does not follow the protocol.
+    are asked later; right counts where a server does not follow the protocol.
 
     Args:
         verification_key: 32 bytes that both servers draw together once no more keys are taken. SECRET from owners.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from types import MappingProxyType
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpcurves.conversation import Plan
 from dpcurves.ledger import Allotment
-from dpcurves.mechanisms.lazy_tree import noise_name
+from dpcurves.mechanisms.lazy_tree import NoiseKey, noise_name
 
 from ..crypto.checked import DIGEST_SIZE
 from ..serving.messages import ProtocolAborted, opened
@@ -30,37 +29,23 @@ from .shared_records import CheckedEncoding, CheckedReports, Evaluation, Reports
 from .task import Task
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """Digests that a server sends to the other, for all reports that count, in the order of their ids.
+def check_of(evaluation: Evaluation) -> str:
+    """Digests of all reports of the set, in the order of their ids, as text for the other server.
 
-    Attributes:
-        digests: 16 bytes for each; those of an honest owner are the same at both servers, and tell nothing.
-        dropped: A bit for each: reports that failed before.
+    They have 16 bytes each. Those of an honest owner are the same at both servers, and tell nothing.
     """
+    return b64encode(evaluation.digests.tobytes()).decode()
 
-    digests: bytes
-    dropped: bytes
 
-    def to_json(self) -> dict[str, str]:
-        """Plain objects for JSON."""
-        return {"digests": b64encode(self.digests).decode(), "dropped": b64encode(self.dropped).decode()}
-
-    @classmethod
-    def from_json(cls, stored: object, reports: int) -> Check:
-        """The inverse of `to_json`, for so many reports. Raises `ProtocolAborted`: it is none."""
-        try:
-            found: Mapping[str, Any] = stored if isinstance(stored, dict) else {}
-            check = cls(b64decode(found["digests"], validate=True), b64decode(found["dropped"], validate=True))
-        except (KeyError, TypeError, ValueError):
-            raise ProtocolAborted("peer", "it told nothing of what is to be checked", 502) from None
-        if len(check.digests) != DIGEST_SIZE * reports or len(check.dropped) != -(-reports // 8):
-            raise ProtocolAborted("peer", "what is to be checked is of another number of reports", 502)
-        return check
-
-    def array(self) -> NDArray[np.uint8]:
-        """The digests as rows."""
-        return np.frombuffer(self.digests, np.uint8).reshape(-1, DIGEST_SIZE)
+def digests_of(told: Mapping[str, Any], reports: int) -> NDArray[np.uint8]:
+    """The inverse of `check_of`, from a message about so many reports. Raises `ProtocolAborted`: there are none."""
+    try:
+        digests = b64decode(told["check"], validate=True)
+    except (KeyError, TypeError, ValueError):
+        raise ProtocolAborted("peer", "it told nothing of what is to be checked", 502) from None
+    if len(digests) != DIGEST_SIZE * reports:
+        raise ProtocolAborted("peer", "what is to be checked is of another number of reports", 502)
+    return np.frombuffer(digests, np.uint8).reshape(-1, DIGEST_SIZE)
 
 
 def bits_of(dropped: NDArray[np.bool_]) -> bytes:
@@ -85,13 +70,6 @@ class Halves(NamedTuple):
     dropped: int
 
 
-class Own(NamedTuple):
-    """SECRET: this server's half of the counts of all cells, which is worked out once, and what was dropped for it."""
-
-    half: tuple[int, ...]
-    dropped: int
-
-
 @dataclass(repr=False)
 class PlainCounting:
     """SECRET. All reports count; owners are believed.
@@ -106,7 +84,7 @@ class PlainCounting:
     allotment: Allotment
     standing: Standing
     _lock: Lock = field(default_factory=Lock, init=False)
-    _own: Own | None = field(default=None, init=False)
+    _own: tuple[int, ...] | None = field(default=None, init=False)
 
     def lead(self, own: Asked, plan: Plan, post: Post) -> Halves:
         """Both halves, when this server was asked."""
@@ -121,8 +99,8 @@ class PlainCounting:
             return masked(plan, self.reports, self.allotment)
         with self._lock:
             if self._own is None:
-                self._own = Own(masked(plan, self.reports, self.allotment), 0)
-            return self._own.half
+                self._own = masked(plan, self.reports, self.allotment)
+            return self._own
 
     def evaluate(self, asked: Asked, plan: Plan) -> bytes:
         """Refuse: reports of this task are not checked.
@@ -130,91 +108,178 @@ class PlainCounting:
         Raises:
             ProtocolAborted: always.
         """
-        raise ProtocolAborted("question", "reports of this task are not checked", 409)
+        raise ProtocolAborted("question", NOT_CHECKED, 409)
+
+    def settle(self, asked: Asked, message: bytes) -> bytes:
+        """Refuse: reports of this task are not checked.
+
+        Raises:
+            ProtocolAborted: always.
+        """
+        raise ProtocolAborted("question", NOT_CHECKED, 409)
 
     def follow(self, asked: Asked, message: bytes, plan: Plan) -> bytes:
         """This server's half, when the other one was asked."""
         return asked.answered(self._half(plan), self.standing.named)
 
 
+NOT_CHECKED = "reports of this task are not checked"
+OTHERS_DROPPED = "it dropped other reports than this server when they were checked; nothing is answered"
+
+
 @dataclass(repr=False)
 class CheckedCounting:
-    """SECRET. Reports count whose digests are the same at both servers, at these thresholds and all before.
+    """SECRET. Reports count that have passed the check before the first answer; from then on none is dropped.
 
-    Formal guarantees: as `FunctionShares`, if both servers follow the protocol; then honest owners' reports never fail.
-    A server that cheats may claim that one did, between two answers at the same threshold: their noise is the same, so
-    it sees this server's exact share of that report, and hence on which side of the threshold the record lies. Where
-    all cells are counted, the half of an answer is worked out once as long as a server runs, and given again as it is.
+    Reports are checked once: at all cells where these are counted, else at the public edges `Task.checked_at`. Each
+    server compares digests, writes down which reports have failed, and never changes that. Where thresholds are asked
+    one after the other, reports are compared at these, too; where one fails there the threshold is not answered.
+
+    Formal guarantees: one server with any behaviour, any owners and the analyst together learn from this server, of the
+    reports of honest owners, a function of ``A x + z``: one curator's release for these reports, with its full noise,
+    where x are the reports of honest owners that this server wrote down as passing. *Proof.* What this server says of
+    its shares are digests and halves. Digests of an honest owner's reports are functions of the other server's shares
+    and of the key that both know. A half is ``A s + z`` modulo 2**64, where s are this server's shares of all reports
+    that it wrote down as passing, a set that is fixed before the first half is worked out and is a function of digests;
+    z is drawn once for the closed set, from a key that nobody else has, as `NoisePath` or `Linear` has it, whatever is
+    asked and however often. Shares of dishonest owners' reports are known to the adversary, and shares of honest ones
+    are its own subtracted from ``A x``; both can be taken off. So a half tells ``A x + z`` at the thresholds asked, and
+    the same z with no other x. Whether a threshold is refused is a function of digests. *Not promised*: that counts are
+    right when a server lies: it can have reports dropped before the first answer, as many as `Task.least` allows, pass
+    malformed ones, and add anything to its own half.
 
     Attributes:
-        task: The hash of the task.
+        task: The task.
         reports: That may count.
+        noise: The key of this server's noise for the reports that are left: another set of them has other noise, so
+            that a store that was put back to a time before the check tells no difference of two sets.
         allotment: Allotment that was charged for the counts.
         standing: Set of reports.
         store: Storage of the reports that have failed.
     """
 
-    task: str
+    task: Task
     reports: CheckedReports
+    noise: Callable[[bytes], NoiseKey]
     allotment: Allotment
     standing: Standing
     store: Store
     _lock: Lock = field(default_factory=Lock, init=False)
     _last: tuple[tuple[int, ...], Evaluation] | None = field(default=None, init=False)
-    _own: Own | None = field(default=None, init=False)
+    _own: tuple[int, ...] | None = field(default=None, init=False)
 
     def lead(self, own: Asked, plan: Plan, post: Post) -> Halves:
-        """Both halves, when this server was asked: both evaluate all reports at once, then compare.
+        """Both halves, when this server was asked; before the first one, which reports count.
 
         Raises:
-            ProtocolAborted: the other server drops other reports.
+            ProtocolAborted: the other server dropped other reports, or too few pass, or some fail at these thresholds.
         """
-        if self._own is not None:
-            with suppress(ProtocolAborted):  # the other server runs anew: then both evaluate once more
-                theirs = own.answer(post("half", own.to_json(**self.standing.named)), "peer")
-                return self._agreed(self._own.half, theirs, self._own.dropped)
+        dropped = self._dropped or self._checked(post)
+        many = int(flags_of(dropped, self.standing.reports).sum())
+        if plan.query.is_laid_out:
+            with ThreadPoolExecutor(1) as beside:
+                coming = beside.submit(post, "half", own.to_json(**self.standing.named))
+                half = self._of_all_cells(plan, dropped)
+                return self._agreed(half, own.answer(coming.result(), "peer"), many)
         with ThreadPoolExecutor(1) as beside:
             coming = beside.submit(post, "evaluate", own.to_json(**self.standing.named))
             evaluation = self._evaluation(plan)
             told = own.echoed(coming.result(), "peer")
-        dropped = self._dropped(evaluation, Check.from_json(told.get("check"), self.standing.reports))
-        found = self._half(plan, evaluation, dropped)
-        check = self._check(evaluation, dropped).to_json()
-        theirs = own.answer(post("half", own.to_json(**self.standing.named, check=check)), "peer")
-        return self._agreed(found.half, theirs, found.dropped)
+        half = self._at_thresholds(plan, evaluation, dropped, told)
+        message = own.to_json(**self.standing.named, check=check_of(evaluation))
+        return self._agreed(half, own.answer(post("half", message), "peer"), many)
 
     def _agreed(self, half: tuple[int, ...], theirs: Answer, dropped: int) -> Halves:
         if theirs.dropped != dropped:
-            raise ProtocolAborted("peer", "it drops other reports than this server; ask again", 502)
+            raise ProtocolAborted("peer", OTHERS_DROPPED, 502)
         return Halves(half, theirs, dropped)
 
     def evaluate(self, asked: Asked, plan: Plan) -> bytes:
         """Response to the other server: the digests that it has to compare."""
-        evaluation = self._evaluation(plan)
-        before = flags_of(self.store.drop(self.task, bytes(-(-self.standing.reports // 8))), self.standing.reports)
-        return asked.answered((), self.standing.named, check=self._check(evaluation, before).to_json())
+        return asked.answered((), self.standing.named, check=check_of(self._evaluation(plan)))
 
     def follow(self, asked: Asked, message: bytes, plan: Plan) -> bytes:
-        """This server's half, among the reports that pass here as well.
+        """This server's half, when the other one was asked.
 
         Raises:
-            ProtocolAborted: the message does not say what is to be compared.
+            ProtocolAborted: reports were not checked, or the message does not say what is to be compared, or some
+                reports fail at these thresholds.
         """
-        found = self._own
-        if found is None:
-            theirs = Check.from_json(opened(message, "question").get("check"), self.standing.reports)
-            evaluation = self._evaluation(plan)
-            found = self._half(plan, evaluation, self._dropped(evaluation, theirs))
-        return asked.answered(found.half, self.standing.named, dropped=found.dropped)
+        dropped = self._dropped
+        if dropped is None:
+            raise ProtocolAborted("peer", "reports have to be checked before the first answer", 409)
+        if plan.query.is_laid_out:
+            half = self._of_all_cells(plan, dropped)
+        else:
+            half = self._at_thresholds(plan, self._evaluation(plan), dropped, opened(message, "question"))
+        many = int(flags_of(dropped, self.standing.reports).sum())
+        return asked.answered(half, self.standing.named, dropped=many)
 
-    def _half(self, plan: Plan, evaluation: Evaluation, dropped: NDArray[np.bool_]) -> Own:
-        """Keep the first evaluation at all cells."""
-        found = Own(masked(plan, evaluation.among(~dropped), self.allotment), int(dropped.sum()))
-        if not plan.query.is_laid_out:
-            return found
+    def settle(self, asked: Asked, message: bytes) -> bytes:
+        """Check all reports with the digests of the other server, unless that was done before, and say which failed.
+
+        Raises:
+            ProtocolAborted: the message does not say what is to be compared, or too few pass.
+        """
+        dropped = self._dropped or self._settled(self._evaluation(self._plan_of_check), opened(message, "question"))
+        return asked.answered((), self.standing.named, dropped=b64encode(dropped).decode())
+
+    # Once, before the first answer
+
+    @property
+    def _dropped(self) -> bytes | None:
+        """Marks of the reports that have failed; None before they are checked."""
+        return self.store.settled(self.task.hash, -(-self.standing.reports // 8))
+
+    @property
+    def _plan_of_check(self) -> Plan:
+        return self.task.plan(self.task.checked_at, self.standing.reports)
+
+    def _checked(self, post: Post) -> bytes:
+        """Let both servers check all reports; the marks of those that have failed."""
+        own = Asked.fresh(self.task, self.task.checked_at)
+        with ThreadPoolExecutor(1) as beside:
+            coming = beside.submit(post, "evaluate", own.to_json(**self.standing.named))
+            evaluation = self._evaluation(self._plan_of_check)
+            told = own.echoed(coming.result(), "peer")
+        dropped = self._settled(evaluation, told)
+        message = own.to_json(**self.standing.named, check=check_of(evaluation))
+        if own.echoed(post("settle", message), "peer").get("dropped") != b64encode(dropped).decode():
+            raise ProtocolAborted("peer", OTHERS_DROPPED, 502)
+        return dropped
+
+    def _settled(self, evaluation: Evaluation, told: Mapping[str, Any]) -> bytes:
+        """Write down which reports have failed, unless it stands already."""
+        passed = evaluation.accepted(digests_of(told, self.standing.reports))
+        if passed.sum() < self.task.least * self.standing.reports:
+            rule = (
+                f"{int(passed.sum())} of {len(passed)} pass the servers' check, and {self.task.least} of them have to"
+            )
+            raise ProtocolAborted("reports", rule, 409)
+        return self.store.settle(self.task.hash, bits_of(~passed))
+
+    # Halves
+
+    def _of_all_cells(self, plan: Plan, dropped: bytes) -> tuple[int, ...]:
         with self._lock:
-            self._own = self._own or found
-            return self._own
+            own = self._own
+        if own is None:
+            counts = ~flags_of(dropped, self.standing.reports)
+            counted = self._evaluation(plan).among(counts, self.noise(dropped))
+            own = masked(plan, counted, self.allotment)
+            with self._lock:
+                self._own = own
+        return own
+
+    def _at_thresholds(
+        self, plan: Plan, evaluation: Evaluation, dropped: bytes, told: Mapping[str, Any]
+    ) -> tuple[int, ...]:
+        counts = ~flags_of(dropped, self.standing.reports)
+        failed = int((counts & ~evaluation.accepted(digests_of(told, self.standing.reports))).sum())
+        if failed:
+            rule = f"{failed} reports fail the check at these edges, and none is dropped any more; ask at others"
+            raise ProtocolAborted("at", rule, 409)
+        return masked(plan, evaluation.among(counts, self.noise(dropped)), self.allotment)
 
     def _evaluation(self, plan: Plan) -> Evaluation:
         """The last one is kept: it is asked for twice."""
@@ -223,15 +288,6 @@ class CheckedCounting:
             if self._last is None or self._last[0] != at:
                 self._last = at, self.reports.evaluated(at)
             return self._last[1]
-
-    def _check(self, evaluation: Evaluation, dropped: NDArray[np.bool_]) -> Check:
-        return Check(evaluation.digests.tobytes(), bits_of(dropped))
-
-    def _dropped(self, evaluation: Evaluation, theirs: Check) -> NDArray[np.bool_]:
-        """Mask of reports that fail now, or have failed at either server before. A report that failed stays out."""
-        reports = self.standing.reports
-        failed = ~evaluation.accepted(theirs.array()) | flags_of(theirs.dropped, reports)
-        return flags_of(self.store.drop(self.task, bits_of(failed)), reports)
 
 
 @dataclass(repr=False)
@@ -247,6 +303,7 @@ class TaskService(Collection[Task]):
     OF_PEER: ClassVar[OfPeer] = MappingProxyType({
         **CLOSES,
         "evaluate": (lambda service, message: service.evaluate(message), LARGEST_QUESTION),
+        "settle": (lambda service, message: service.settle(message), LARGEST_LISTING),
         "half": (lambda service, message: service.half(message), LARGEST_LISTING),
     })  # fmt: skip
 
@@ -296,6 +353,14 @@ class TaskService(Collection[Task]):
         asked, counting = self._asked_by_peer(message), self._paid()
         return counting.evaluate(asked, self._plan(asked, counting))
 
+    def settle(self, message: bytes) -> bytes:
+        """Check of all reports, before the first answer.
+
+        Raises:
+            ProtocolAborted: it can not be asked.
+        """
+        return self._paid().settle(self._asked_by_peer(message), message)
+
     def _agreed(self, own: Asked) -> PlainCounting | CheckedCounting:
         """Counting on the agreed set. Before the first charge the other server must agree; later messages name it."""
         if self._counting is None:
@@ -318,15 +383,18 @@ class TaskService(Collection[Task]):
     def _counted(
         self, standing: Standing, shares: Sequence[bytes], allotment: Allotment
     ) -> PlainCounting | CheckedCounting:
-        noise = self._noise.key_of(str(standing.set))
+        def noise_of(dropped: bytes) -> NoiseKey:
+            return self._noise.key_of(f"{standing.set} without {dropped.hex()}")
+
         encoding, engine = self.task.encoding, self.task.encoding.engine
         if not isinstance(encoding, CheckedEncoding):
+            noise = self._noise.key_of(str(standing.set))
             return PlainCounting(Reports(encoding.keys(self.party, shares), engine, noise), allotment, standing)
         # Both servers work it out, each with its own key, and no owner can: it belongs to a set that is closed.
         common = self.identity.sealing.exchange(public_key(self.task.servers[1 - self.party].sealing))
         verification = derived(common, f"verification {self.task.hash} {standing.set}")
-        reports = CheckedReports(encoding.checked_keys(self.party, shares), engine, noise, verification)
-        return CheckedCounting(self.task.hash, reports, allotment, standing, self.store)
+        reports = CheckedReports(encoding.checked_keys(self.party, shares), engine, verification)
+        return CheckedCounting(self.task, reports, noise_of, allotment, standing, self.store)
 
 
 COUNTS = TaskKind(Task, TaskService)

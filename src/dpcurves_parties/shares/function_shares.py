@@ -90,11 +90,10 @@ class FunctionShares:
     ``A x + z0 + z1``, a function of it. With the noise of `path_law` that loses at most the plan's loss however many
     thresholds are asked, in whatever order; with that of `law_of`, once, and the same noise whenever it is asked again.
     So noise has twice the variance of one curator's. *Assumed*: the servers do not collude (together they know every
-    record), and follow the protocol; the reports do not change after the first answer; owners follow it too, for a
-    report that was made otherwise can add any number to any count. If they are *checked*, such a report is dropped by
-    both servers, and counts as missing where the missing are counted; but a server that cheats can then have an honest
-    report dropped between two answers at one threshold. Both have the same noise, so their difference is the other
-    server's exact share of that report, and with its own tells the record.
+    record), and one of them follows the protocol: it answers from one set of reports with one noise (`CheckedCounting`
+    says why that is enough). That counts are right assumes it of both, and of owners, for a report that was made
+    otherwise can add any number to any count. If owners are *checked*, such a report is dropped by both servers before
+    the first answer, and counts as missing where the missing are counted.
 
     Attributes:
         INSTEAD: Advice to a caller whose session would open all records.

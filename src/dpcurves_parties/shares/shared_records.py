@@ -156,13 +156,11 @@ class CheckedReports:
     Attributes:
         keys: The keys of all reports.
         engine: Engine that expands their seeds.
-        noise: The key of this server's noise, for this set alone.
         verification: 32 bytes that both servers have, and no owner.
     """
 
     keys: CheckedKeys
     engine: Engine
-    noise: NoiseKey
     verification: bytes
 
     def evaluated(self, at: Sequence[int]) -> Evaluation:
@@ -205,13 +203,18 @@ class Evaluation:
         """Mask of the reports that may count: their digests equal the other server's at all thresholds."""
         return np.asarray((self.digests == digests).all(axis=1))
 
-    def among(self, accepted: NDArray[np.bool_]) -> Accepted:
-        """Sums of this server over the accepted reports. The others are evaluated once more, and subtracted."""
+    def among(self, accepted: NDArray[np.bool_], noise: NoiseKey) -> Accepted:
+        """Sums of this server over the accepted reports. The others are evaluated once more, and subtracted.
+
+        Args:
+            accepted: A mask of the reports that count.
+            noise: The key of this server's noise, for these reports alone.
+        """
         sums = self.sums
         if not accepted.all():
             failed, _ = self.reports.summed(self.reports.keys[~accepted], self.at)
             sums = tuple((total - less) % RING for total, less in zip(sums, failed, strict=True))
-        return Accepted(dict(zip(self.at, sums, strict=True)), self.reports.noise)
+        return Accepted(dict(zip(self.at, sums, strict=True)), noise)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

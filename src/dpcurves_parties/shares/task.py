@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from functools import cached_property
 from math import prod
 from typing import Any, ClassVar, Self
@@ -33,6 +34,7 @@ CLASSES = 2
 MOST_AT_ONCE = 4096
 MOST_CHECKED_AT_ONCE = 64
 """Thresholds in one message. Of checked reports each has a value of its own, until it is known which count."""
+LEAST = Fraction(1, 2)
 
 
 class Counted(Enum):
@@ -63,6 +65,7 @@ class Task(SharedTask):
         measured_in: The measuring unit of the column.
         owners: Choice of whether the servers check reports. Checked ones are larger, and answers take longer.
         counted: Kind of the counts paid for; left out: all cells, where they are few enough to be laid out.
+        least: Share of the reports that have to pass the servers' check; else nothing is answered, and the task ends.
     """
 
     KIND: ClassVar[str] = "task"
@@ -79,8 +82,12 @@ class Task(SharedTask):
     measured_in: str = ""
     owners: Owners = Owners.UNCHECKED
     counted: Counted | None = None
+    least: Fraction = LEAST
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "least", Fraction(self.least))
+        if not 0 <= self.least <= 1:
+            raise Refused("least", f"a share from 0 to 1 is needed, got {self.least}")
         if self.counted is None:
             few = self.slots <= self.owners.few_slots
             object.__setattr__(self, "counted", Counted.CELLS if few else Counted.PREFIXES)
@@ -166,6 +173,17 @@ class Task(SharedTask):
             return 0
         return MOST_AT_ONCE if self.owners is Owners.UNCHECKED else MOST_CHECKED_AT_ONCE
 
+    @property
+    def checked_at(self) -> tuple[int, ...]:
+        """The thresholds at which reports are checked before the first answer; none: at all cells.
+
+        They cut the slots into even parts. A report that passes can be wrong inside one of these parts alone.
+        """
+        if self.counted is Counted.CELLS:
+            return ()
+        parts = MOST_CHECKED_AT_ONCE
+        return tuple(sorted({-(-self.slots * part // parts) for part in range(1, parts + 1)}))
+
     def thresholds(self, at: object) -> tuple[int, ...]:
         """The thresholds of a message, once they are checked.
 
@@ -189,7 +207,7 @@ class Task(SharedTask):
             "label": classes, "loss": loss_to_json(self.loss), "adjacency": Neighbours.REPLACE_ONE.value,
             "unit": "one report", "reports_per_owner": self.reports_per_owner, "bits": self.bits,
             "servers": [server.to_json() for server in self.servers], "owners": self.owners.value,
-            "counted": Counted(self.counted).value,
+            "counted": Counted(self.counted).value, "least": str(self.least),
         }  # fmt: skip
 
     @classmethod
@@ -202,6 +220,7 @@ class Task(SharedTask):
             None if label is None else Categories(label["column"], tuple(label["values"])),
             loss_from_json(stored["loss"]), int(stored["reports_per_owner"]), (first, second), tokens,
             stored["measured_in"], Owners(stored["owners"]), Counted(stored["counted"]),
+            Fraction(stored["least"]),
         )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ TASKS = Table(
     Column("attempt", sql.Text),  # to close the task, that may still end in a decision
     Column("set", sql.Text),
     Column("commitments", sql.Text),  # of both servers, with a space between them
-    Column("dropped", sql.LargeBinary),  # a bit for each report that counts, in the order of ids; then their hash
+    Column("dropped", sql.LargeBinary),  # once checked: a bit for each report, in the order of ids; then their hash
 )
 # SECRET: one share of every report. The other server's share added, every record is known.
 REPORTS = Table(
@@ -296,22 +296,29 @@ class Store:
 
         self._database.write(work)
 
-    def drop(self, task: str, bits: bytes) -> bytes:
-        """Never count these reports again: a bit for each. All bits that were ever given.
+    def settle(self, task: str, bits: bytes) -> bytes:
+        """Write down which reports have failed the check, a bit for each, unless that was done before; what stands.
 
         Raises:
-            ProtocolAborted: those that were given before were damaged.
+            ProtocolAborted: what was written before was damaged.
         """
 
         def work(connection: Connection) -> bytes:
             lock(connection, task)
             before = _marks(connection, task, len(bits))
-            union = bytes(one | other for one, other in zip(bits, before, strict=True))
-            if union != before:
-                write_of(connection, task, dropped=union + _hash_of_marks(task, union))
-            return union
+            if before is None:
+                write_of(connection, task, dropped=bits + _hash_of_marks(task, bits))
+            return bits if before is None else before
 
         return self._database.write(work)
+
+    def settled(self, task: str, size: int) -> bytes | None:
+        """Marks of the reports that have failed, of so many bytes; None: they were not checked yet.
+
+        Raises:
+            ProtocolAborted: they were damaged.
+        """
+        return self._database.read(lambda connection: _marks(connection, task, size))
 
     def shares(self, task: str) -> dict[bytes, KeptShare]:
         """SECRET: all shares, by id."""
@@ -354,10 +361,10 @@ def _listing(connection: Connection, task: str) -> Listing:
     return {row.id: row.digest for row in rows}
 
 
-def _marks(connection: Connection, task: str, size: int) -> bytes:
+def _marks(connection: Connection, task: str, size: int) -> bytes | None:
     kept = connection.execute(select(TASKS.c.dropped).where(TASKS.c.task == task)).scalar_one()
     if kept is None:
-        return bytes(size)
+        return None
     # A mark more would drop an honest report between two answers of one noise, and so tell on which side it lies.
     if len(kept) < size or kept[size:] != _hash_of_marks(task, kept[:size]):
         raise ProtocolAborted("store", "its marks of reports that failed were damaged; nothing is answered", 500)
