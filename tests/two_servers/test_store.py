@@ -66,7 +66,7 @@ def asked_of(store: Store, work: Callable[[Store], object]) -> list[sql.Executab
         lambda store: store.freeze(TASK, "1"),
         lambda store: store.thaw(TASK, "1"),
         lambda store: store.decide(TASK, lambda listing: decided("1")),
-        lambda store: store.drop(TASK, bytes(1)),
+        lambda store: store.settle(TASK, bytes(1)),
     ],
 )
 def test_the_row_of_the_task_is_locked_before_anything_is_read(work: Callable[[Store], object]) -> None:

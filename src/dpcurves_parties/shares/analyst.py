@@ -26,7 +26,7 @@ from .function_shares import FunctionShares, Owners, told
 from .task import Task
 
 ASSUMED = (
-    "Assumed: the two servers do not collude (together they know every record). Counts are right if both are honest"
+    "Assumed: the two servers do not collude (they know every record together). Counts are right if both are honest"
 )
 BELIEVED = "Not checked: owners. One dishonest owner can shift a count arbitrarily"
 CHECKED = "Checked: a report counts once, or is dropped. Not checked: whether it is true"
