@@ -1,0 +1,272 @@
+"""Couplings of two runs of a protocol: other secret inputs, other coins, the same noisy answer and the same view.
+
+What a party sees has a law that its own input and the noisy answer determine if there is a map of coins that keeps their
+measure and the view. Coins are scripted here; hashes and ciphers that a proof takes for random functions are so, too: in
+the second run they have other values at points that the party has never met, and only there. Where a map is a bijection
+for any change of inputs (adding a constant to a uniform number), equal views prove equal laws.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from unittest import mock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurves.arguments import ProtocolAborted
+from dpcurves.noise import Randomness
+from dpcurves_parties.crypto.garbling import machines
+from dpcurves_parties.crypto.oblivious_transfer import extension
+
+Words = NDArray[np.uint64]
+Talk = Generator[bytes | None, bytes, Any]
+ORDER = 2**252 + 27742317777372353535851937790883648493
+"""Points of ristretto255."""
+BLOCK = 16
+
+
+class Coins:
+    """Coins of a seed, but for those that are given, by the number of the draw."""
+
+    def __init__(self, seed: int, given: Mapping[int, bytes] | None = None) -> None:
+        self._source, self._given = Randomness.from_seed(seed), given or {}
+        self.drawn: list[bytes] = []
+
+    def octets(self, length: int) -> bytes:
+        fresh = self._source.octets(length)
+        found = self._given.get(len(self.drawn), fresh)
+        assert len(found) == length
+        self.drawn.append(found)
+        return found
+
+    @property
+    def randomness(self) -> Randomness:
+        return Randomness(self.octets, seeded=True)
+
+
+class Played(NamedTuple):
+    """One run: messages with their senders, in order, and how each party ended.
+
+    Attributes:
+        messages: Sender and bytes.
+        ends: The result of each party, or its error in words; None: it was cut off.
+    """
+
+    messages: tuple[tuple[int, bytes], ...]
+    ends: tuple[Any, Any]
+
+    def to(self, party: int) -> list[bytes]:
+        """All that a party got."""
+        return [message for sender, message in self.messages if sender != party]
+
+    @property
+    def shape(self) -> list[tuple[int, int]]:
+        """Senders and lengths, in order."""
+        return [(sender, len(message)) for sender, message in self.messages]
+
+
+def played(talks: Sequence[Talk], cut: int | None = None) -> Played:
+    """Run both parties message by message. After so many messages have come, the line is cut."""
+    ways: tuple[deque[bytes], deque[bytes]] = deque(), deque()
+    messages: list[tuple[int, bytes]] = []
+    ends: list[Any] = [None, None]
+    todo, wanted, come = dict(enumerate(talks)), dict[int, bytes | None](), 0
+
+    def step(number: int, message: bytes | None) -> None:
+        try:
+            wanted[number] = next(todo[number]) if message is None else todo[number].send(message)
+        except StopIteration as end:
+            ends[number] = end.value
+            del todo[number]
+        except ProtocolAborted as error:
+            ends[number] = str(error)
+            del todo[number]
+
+    for number in list(todo):
+        step(number, None)
+    while todo and cut != come:
+        number = next((each for each in todo if wanted[each] is not None or ways[each]), None)
+        if number is None:
+            break
+        message = wanted[number]
+        if message is not None:
+            messages.append((number, message))
+            ways[1 - number].append(message)
+            step(number, b"")
+        else:
+            come += 1
+            step(number, ways[number].popleft())
+    for talk in todo.values():
+        talk.close()
+    return Played(tuple(messages), (ends[0], ends[1]))
+
+
+def scalar(octets: bytes) -> int:
+    """The exponent that 64 bytes are reduced to."""
+    return int.from_bytes(octets, "little") % ORDER
+
+
+def octets_of(exponent: int) -> bytes:
+    """64 bytes that are reduced to it. The map of exponents adds a constant; that of bytes keeps their classes."""
+    return (exponent % ORDER).to_bytes(64, "little")
+
+
+# The cipher of gates, as a random function of its key and block.
+
+
+@dataclass
+class Gates:
+    """Hashes of labels. In the second run those that the evaluator never met are what the same tables need.
+
+    A map of the function's values at two points of a gate: one is met, the other one is the table's row less what is
+    met. For a fixed view this is a bijection of the values that were not met: each is uniform and in one row alone.
+
+    Attributes:
+        met: The evaluator's points and values, of the first run.
+        rows: Tables of the first run, by key.
+        changed: Values of the second run that are others.
+        second: Whether this is the second run.
+    """
+
+    met: dict[bytes, bytes] = field(default_factory=dict)
+    rows: dict[bytes, Words] = field(default_factory=dict)
+    changed: dict[bytes, bytes] = field(default_factory=dict)
+    second: bool = False
+
+    def again(self) -> Gates:
+        """Another second run, with a function that is not changed yet."""
+        return Gates(self.met, self.rows, {}, second=True)
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """Have machines of gates ask this function."""
+        plain = machines._hashed
+
+        def hashed(blocks: Words, key: Words) -> Words:
+            found: Words = plain(blocks, key)
+            if len(blocks) == 4:
+                return self._garbled(blocks, key.tobytes(), found)
+            for place in np.ndindex(blocks.shape[:2]):
+                point = key.tobytes() + blocks[place].tobytes()
+                if self.second:
+                    assert point not in self.changed, "the evaluator meets what was changed"
+                else:
+                    self.met[point] = found[place].tobytes()
+            return found
+
+        with mock.patch.object(machines, "_hashed", hashed):
+            yield
+
+    def _garbled(self, blocks: Words, key: bytes, found: Words) -> Words:
+        if not self.second:
+            self.rows[key] = found
+            self.rows[key + b"blocks"] = blocks.copy()
+            return found
+        if key not in self.rows:
+            return found
+        before, first = self.rows[key], self.rows[key + b"blocks"]
+        for instance in range(blocks.shape[1]):
+            wanted = _tables(first[:, instance], before[:, instance])
+            for half, row in enumerate(_less(blocks[:, instance], wanted)):
+                points = [key + blocks[2 * half + one, instance].tobytes() for one in (0, 1)]
+                known = [point in self.met for point in points]
+                if sum(known) == 1:
+                    unmet, value = 2 * half + known.index(False), found[2 * half + known.index(True), instance] ^ row
+                    if not np.array_equal(value, found[unmet, instance]):
+                        found[unmet, instance] = value
+                        self.changed[points[known.index(False)]] = value.tobytes()
+        return found
+
+
+def _label(block: Words) -> Words:
+    """The left half's label of a block: sigma's inverse. The place of an instance is in word 0, and is taken as 0."""
+    return np.array([block[1], block[0] ^ block[1]], np.uint64)
+
+
+def _less(blocks: Words, tables: Words) -> tuple[Words, Words]:
+    """What the two hashes of either half add up to, from tables and labels of 0 (half gates)."""
+    offset = _label(blocks[0] ^ blocks[1])
+    return tables[0] ^ (blocks[2][1] & np.uint64(1)) * offset, tables[1] ^ _label(blocks[0])
+
+
+def _tables(blocks: Words, hashes: Words) -> Words:
+    """Both rows of a gate."""
+    rest = _less(blocks, np.zeros((2, 2), np.uint64))
+    return np.stack([hashes[0] ^ hashes[1] ^ rest[0], hashes[2] ^ hashes[3] ^ rest[1]])
+
+
+# Key streams of extended transfers, as random functions of their seed.
+
+
+class Stream:
+    """A key stream, which may be another one in the second run."""
+
+    def __init__(self, seed: bytes, plain: Callable[[bytes], Any], streams: Streams) -> None:
+        self._seed, self._context, self._streams = seed, plain(seed), streams
+
+    def update_into(self, zeros: bytes, room: Any) -> None:
+        self._context.update_into(zeros, room)
+        more = self._streams.more
+        if more is not None and self._seed in self._streams.unmet:
+            np.frombuffer(room, np.uint8)[: len(more)] ^= more
+
+
+@dataclass
+class Streams:
+    """Streams of leaves. In the second run the one of each tree that the garbler has not got differs by the bits.
+
+    Attributes:
+        calls: How often each seed was met in the first run: once, and not by the garbler; or twice.
+        choices: Bits of the first run, call by call.
+        more: Bits that the stream that nobody else has is changed by, in this call.
+        second: Whether this is the second run.
+    """
+
+    calls: dict[bytes, int] = field(default_factory=dict)
+    choices: list[Any] = field(default_factory=list)
+    more: NDArray[np.uint8] | None = None
+    second: bool = False
+    _call: int = 0
+
+    def again(self) -> Streams:
+        """Another second run."""
+        return Streams(self.calls, self.choices, second=True)
+
+    @property
+    def unmet(self) -> set[bytes]:
+        return {seed for seed, calls in self.calls.items() if calls == 1 and seed != bytes(BLOCK)}
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """Have transfers ask these streams."""
+        plain, labels = extension._stream, extension.ChoosingSide.labels
+
+        def stream(seed: bytes) -> Any:
+            if not self.second:
+                self.calls[seed] = self.calls.get(seed, 0) + 1
+            return Stream(seed, plain, self)
+
+        def told(side: Any, bits: Any) -> Any:
+            if not self.second:
+                self.choices.append(np.asarray(bits).copy())
+            elif self._call < len(self.choices):
+                packed = np.packbits(self.choices[self._call] ^ bits, bitorder="little")
+                self.more = np.zeros(extension.padded(len(bits)) // 8, np.uint8)
+                self.more[: len(packed)] = packed
+            self._call += 1
+            try:
+                return labels(side, bits)
+            finally:
+                self.more = None
+
+        self._call = 0
+        with (
+            mock.patch.object(extension, "_stream", stream),
+            mock.patch.object(extension.ChoosingSide, "labels", told),
+        ):
+            yield
