@@ -20,7 +20,11 @@ from numpy.typing import NDArray
 
 from dpcurves.arguments import ProtocolAborted
 from dpcurves.noise import Randomness
+from dpcurves_parties.crypto import engine as engines
+from dpcurves_parties.crypto import share_checked_cells
+from dpcurves_parties.crypto.engine import TOP
 from dpcurves_parties.crypto.garbling import machines
+from dpcurves_parties.crypto.keys import CheckedShare, PublicShare, SeedShare
 from dpcurves_parties.crypto.oblivious_transfer import extension
 
 Words = NDArray[np.uint64]
@@ -175,11 +179,11 @@ class Gates:
             for half, row in enumerate(_less(blocks[:, instance], wanted)):
                 points = [key + blocks[2 * half + one, instance].tobytes() for one in (0, 1)]
                 known = [point in self.met for point in points]
-                if sum(known) == 1:
-                    unmet, value = 2 * half + known.index(False), found[2 * half + known.index(True), instance] ^ row
-                    if not np.array_equal(value, found[unmet, instance]):
-                        found[unmet, instance] = value
-                        self.changed[points[known.index(False)]] = value.tobytes()
+                unmet = known.index(False)  # tables that never came were not met at all
+                value = found[2 * half + 1 - unmet, instance] ^ row
+                if not np.array_equal(value, found[2 * half + unmet, instance]):
+                    found[2 * half + unmet, instance] = value
+                    self.changed[points[unmet]] = value.tobytes()
         return found
 
 
@@ -270,3 +274,148 @@ class Streams:
             mock.patch.object(extension.ChoosingSide, "labels", told),
         ):
             yield
+
+
+# Expansion of seeds, as random functions: the cells of reports.
+
+
+@dataclass
+class Expansion:
+    """Ciphers and hashes of seeds. In the second run they have other values at seeds of one server's paths alone.
+
+    Attributes:
+        changed: What is added to the cipher's blocks (XOR), by key and block; and to hashes, by message.
+        guarded: Whether whoever asks now must meet none of them.
+    """
+
+    changed: dict[bytes, Words] = field(default_factory=dict)
+    guarded: bool = False
+
+    def add(self, point: bytes, more: Words) -> None:
+        self.changed[point] = self.changed.get(point, np.zeros(len(more), np.uint64)) ^ more
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """Have the portable engine ask these, and no other engine be there."""
+        expansion, plain, digests = self, engines._Cipher, engines.PortableEngine.digests
+
+        class Programmed(plain):  # type: ignore[misc, valid-type]
+            __slots__ = ("key",)
+
+            def __init__(self, key: bytes) -> None:
+                super().__init__(key)
+                self.key = key
+
+            def encrypt(self, blocks: Words, out: Words) -> Words:
+                names = [self.key + block.tobytes() for block in blocks]
+                found: Words = super().encrypt(blocks, out)
+                expansion._apply(names, found)
+                return found
+
+        def digested(engine: Any, messages: Words) -> Words:
+            found = digests(engine, messages).copy()
+            expansion._apply([message.tobytes() for message in messages], found)
+            return found
+
+        with (
+            mock.patch.object(engines, "_Cipher", Programmed),
+            mock.patch.object(engines.PortableEngine, "digests", digested),
+            mock.patch.object(engines, "lanes_here", lambda: 0),
+        ):
+            yield
+
+    def _apply(self, names: Sequence[bytes], found: Words) -> None:
+        for place, name in enumerate(names):
+            if name in self.changed:
+                assert not self.guarded, "a server meets a seed of the other one"
+                found[place] ^= self.changed[name]
+
+
+@dataclass
+class Rewriting:
+    """Chooses values of the other server's seeds for which a cell has the correction words that are wanted.
+
+    Level by level: the child off the path is what the correction adds up to with this server's, both children's control
+    bits are what theirs are, and so are values, by addition. What is chosen was uniform, and is nowhere else.
+
+    Attributes:
+        encoding: Of the task, with an engine that asks `expansion`.
+        expansion: What is changed.
+        cell: The cell of the second run.
+        pair: The seeds that the owner drew for both servers.
+        view: The server whose view stays as it is.
+        wanted: The public words, as a row.
+    """
+
+    encoding: Any
+    expansion: Expansion
+    cell: int
+    pair: tuple[bytes, bytes]
+    view: int
+    wanted: Words
+
+    def __post_init__(self) -> None:
+        self.checked = self.encoding.SHARE is share_checked_cells
+        self.share: Any = (CheckedShare if self.checked else PublicShare).from_records(
+            self.encoding.domain, self.wanted[None]
+        )
+        self.states = [SeedShare.drawn(1, party, Coins(0, {0: self.pair[party]})).words for party in (0, 1)]
+
+    def rewrite(self) -> None:
+        domain = self.encoding.domain
+        for level in range(domain.bits if self.checked else domain.levels):
+            right = self.cell >> (domain.bits - 1 - level) & 1
+            if not self.checked:
+                self._value(1 - right, self.share.values[level, 0], self._now.values[level, 0])
+            self._seeds(level, right)
+            words, turns = self.share.seeds[level], self.share.turns
+            self.states = [
+                self.encoding.engine.children(state[None], words, turns, level)[right : right + 1, 0]
+                for state in self.states
+            ]
+            if self.checked:
+                self._value(0, self.share.values[level, 0], self._now.values[level, 0])
+                node = np.array([level, self.cell >> (domain.bits - 1 - level), *self._state[0]], np.uint64)
+                message = self.encoding.engine.keys.prefix + node.tobytes()
+                self.expansion.add(message, self.share.proofs[level, 0] ^ self._now.proofs[level, 0])
+        for word in () if self.checked else range(2):
+            place = slice(word, word + 1)
+            self._value(word, self.share.leaf[0, place], self._now.leaf[0, place])
+            if domain.is_enumerable:
+                self._value(word, self.share.point[0, place], self._now.point[0, place], left=True)
+        assert np.array_equal(self._now.records()[0], self.wanted)
+
+    @property
+    def _now(self) -> Any:
+        """The public words that the cell has as things are."""
+        encoding, script = self.encoding, Coins(0, dict(enumerate(self.pair)))
+        return encoding.SHARE(np.array([self.cell], np.uint64), encoding.domain, encoding.engine, script).public
+
+    @property
+    def _state(self) -> Words:
+        return self.states[1 - self.view]
+
+    def _seeds(self, level: int, right: int) -> None:
+        keys, found = self.encoding.engine.keys, self._now
+        low = self.share.seeds[level, 0] ^ found.seeds[level, 0]
+        top = low[1] & TOP
+        low[1] ^= top
+        turn = (self.share.turns[0] ^ found.turns[0]) >> np.uint64(level) & np.uint64(1)
+        for side, key in enumerate((keys.left, keys.right)):
+            more = low.copy() if side != right else np.zeros(2, np.uint64)
+            more[1] ^= top ^ (turn << np.uint64(63) if side else np.uint64(0))
+            self.expansion.add(key + self._state[0].tobytes(), more)
+
+    def _value(self, word: int, wanted: Words, found: Words, *, left: bool = False) -> None:
+        """Change one word of the block of a seed by as much as a correction has to change.
+
+        Server 0's block is subtracted from server 1's, whose control bit turns the correction's sign.
+        """
+        more = int(wanted[0]) - int(found[0])
+        if (int(self.states[1][0, 1]) >> 63) != self.view:
+            more = -more
+        ciphers, keys = self.encoding.engine._ciphers(), self.encoding.engine.keys
+        block = (ciphers.left if left else ciphers.value).expanded(self._state)[0]
+        change = np.zeros(2, np.uint64)
+        change[word] = block[word] ^ np.uint64((int(block[word]) + more) % 2**64)
+        self.expansion.add((keys.left if left else keys.value) + self._state[0].tobytes(), change)
