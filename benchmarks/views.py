@@ -10,13 +10,12 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
 from itertools import product
-from math import sqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import norm
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,7 +27,7 @@ from test_views_of_people import people_seen  # noqa: E402
 from test_views_of_servers import VALUES, counting, counts_seen, pairing, pairs_seen  # noqa: E402
 
 from dpcurves.noise import Randomness  # noqa: E402
-from dpcurves_parties.crypto.two_party import evaluate, evaluate_one, garble, garble_one  # noqa: E402
+from dpcurves_parties.crypto.two_party import Job, Owner, evaluate, evaluate_one, garble, garble_one  # noqa: E402
 from dpcurves_parties.pairs.mechanisms import Noise  # noqa: E402
 from dpcurves_parties.pairs.session import PairsOf  # noqa: E402
 from dpcurves_parties.shares.function_shares import Owners  # noqa: E402
@@ -86,36 +85,45 @@ def cut() -> int:
 
 def bits(runs: int) -> None:
     """Print how far bits of a party's messages are from those of other values, with hashes as they are."""
-    with TemporaryDirectory() as folder:
-        village = Village(Path(folder))
-        meeting = village.agreement.meetings[0]
-        one = village.agreement.job(meeting)
-        task = pairing(Path(folder, "servers"), Noise.ON_SUM, 2).task if _made(Path(folder, "servers")) else None
-        several = PairsOf(task, 2, SEED).job(b"bits")
     print(f"{'messages':<28}{'bits':>10}{'runs':>8}{'largest z':>11}{'alarm at':>10}")
-    for name, job, talks in (("two people", one, (garble_one, evaluate_one)), ("two servers", several, (garble, evaluate))):
-        half = len(job.circuit.inputs) // 2
+    with TemporaryDirectory() as folder, TemporaryDirectory() as other:
+        village = Village(Path(folder))
+        one = village.agreement.job(village.agreement.meetings[0])
+        sums = PairsOf(pairing(Path(other), Noise.ON_SUM, 2).task, 2, SEED).job(b"bits")
+    for name, job in (("two people", one), ("two servers", sums)):
         for changed in (0, 1):
-            both = [np.array([_heard(job, talks, changed, value, half) for _ in range(runs)]) for value in (0, 1)]
+            both = [np.array([_heard(job, changed, value) for _ in range(runs)]) for value in (0, 1)]
             ones = [np.unpackbits(each, axis=1).sum(axis=0, dtype=np.int64) for each in both]
             rate = (ones[0] + ones[1]) / (2 * runs)
             spread = np.sqrt(np.maximum(rate * (1 - rate), 1 / (2 * runs)) * 2 / runs)
             largest = float((np.abs(ones[0] - ones[1]) / runs / spread).max())
             limit = float(norm.isf(FALSE_ALARMS / 2 / len(rate)))
-            word = "  DIFFERENT" if largest > limit else ""
-            print(f"{name + ', to party ' + str(1 - changed):<28}{len(rate):>10,}{runs:>8}{largest:>11.2f}{limit:>10.2f}{word}")
+            told = f"{f'{name}, to party {1 - changed}':<28}{len(rate):>10,}{runs:>8}{largest:>11.2f}{limit:>10.2f}"
+            print(told + ("  DIFFERENT" if largest > limit else ""), flush=True)
 
 
-def _made(folder: Path) -> bool:
-    folder.mkdir()
-    return True
+def _heard(job: Job, changed: int, value: int) -> NDArray[np.uint8]:
+    """All that one party gets when all values of the other one are this bit, and its own are 0."""
+    chance = Randomness.system()
+    given: list[list[NDArray[np.uint64] | None]] = [[], []]
+    for place, (owner, width) in enumerate(zip(job.owners, job.circuit.inputs, strict=True)):
+        number = np.array([chance.below(2**width)], np.uint64)
+        told = np.array([value], np.uint64) if width == 1 and place % (len(job.owners) // 2) < COLUMNS else number
+        for party, role in enumerate((Owner.GARBLER, Owner.EVALUATOR)):
+            if owner is Owner.SHARED:
+                given[party].append(number if party != changed else number ^ np.uint64(value))
+            else:
+                given[party].append(None if owner is not role else told if party == changed else number)
+    source = Randomness(chance.octets, seeded=False)
+    if job.ending is None:
+        run = played((garble_one(job, given[0], source), evaluate_one(job, given[1], source)))
+    else:
+        none: list[NDArray[np.uint64] | None] = [None] * len(job.ending.owners)
+        run = played((garble(job, given[0], source, none), evaluate(job, given[1], source, none)))
+    return np.frombuffer(b"".join(run.to(1 - changed)), np.uint8)
 
 
-def _heard(job: object, talks: tuple[Callable[..., object], Callable[..., object]], changed: int, value: int, half: int) -> np.ndarray:
-    """All that one party gets when the other one has this value."""
-    return np.zeros(0, np.uint8)
-
-
+COLUMNS = 2
 PARTS = {"people": people, "servers": servers, "counts": counts, "cut": cut}
 
 
