@@ -170,7 +170,11 @@ class Village:
         return coins.randomness
 
     def run(
-        self, values: Sequence[Sequence[Any]], gates: Gates, given: Mapping[Thrown, Given] | None = None, rounds: int = 4
+        self,
+        values: Sequence[Sequence[Any]],
+        gates: Gates,
+        given: Mapping[Thrown, Given] | None = None,
+        rounds: int = 4,
     ) -> dict[str, Any]:
         """All come, round by round: what the server saw and kept, each device, and what an analyst is told."""
         self.given, self.drawn = given or {}, {}
@@ -220,7 +224,11 @@ class Village:
         return SimpleNamespace(post=post, get=lambda path: relay.standing(), close=lambda: None)
 
     def coupled(
-        self, person: int, old: Sequence[Sequence[int]], new: Sequence[Sequence[int]], drawn: Mapping[Thrown, list[bytes]]
+        self,
+        person: int,
+        old: Sequence[Sequence[int]],
+        new: Sequence[Sequence[int]],
+        drawn: Mapping[Thrown, list[bytes]],
     ) -> dict[Thrown, Given]:
         """Coins of somebody whose values are others now, for the answers and the messages of a run that drew others."""
         given: dict[Thrown, Given] = {}

@@ -83,14 +83,18 @@ def neighbours(number: int, seed: int = 1) -> Iterator[Neighbour]:
         columns = list(zip(*rows, strict=True)) if rows else [()] * 4
         types = pa.float64(), pa.int64(), pa.string(), pa.string()
         names = "x", "late", "kind", "who"
-        return pa.table({name: pa.array(column, kind) for name, column, kind in zip(names, columns, types, strict=True)})
+        return pa.table(
+            {name: pa.array(column, kind) for name, column, kind in zip(names, columns, types, strict=True)}
+        )
 
     for place in range(number):
         adjacency = (ADD_REMOVE, REPLACE_ONE)[place % 2]
         rows = [row(person) for person in range(int(chance.integers(1, 8)))]
         changed = int(chance.integers(len(rows)))
         other = [*rows[:changed], *([row(changed)] if adjacency is REPLACE_ONE else []), *rows[changed + 1 :]]
-        yield Neighbour(adjacency, *((table(rows), table(other)) if chance.random() < 0.5 else (table(other), table(rows))))
+        yield Neighbour(
+            adjacency, *((table(rows), table(other)) if chance.random() < 0.5 else (table(other), table(rows)))
+        )
 
 
 CHOOSES: tuple[Any, ...] = (
@@ -271,7 +275,11 @@ def library(
     by: dict[str, Any] = {"unit": "who", "rows_per_unit": 1} if units else {}
     with scripted(folder), pinned.run(), heard(seen, folder), mock.patch.object(duckdb, "connect", connected):
         session = dp.Session(
-            table, budget=dp.PrivacyLoss.pure(100), adjacency=adjacency, ledger=f"sqlite:///{folder / 'ledger.db'}", **by
+            table,
+            budget=dp.PrivacyLoss.pure(100),
+            adjacency=adjacency,
+            ledger=f"sqlite:///{folder / 'ledger.db'}",
+            **by,
         )
         with session:
             for name, question in list(questions().items())[part]:
@@ -507,7 +515,11 @@ class Website:
             while counting.step() or queue.strike():
                 pass
             answers = [place.replace("/questions/", "/releases/") for place in places]
-            more = [f"{place}{end}" for place in answers for end in ("", "/figure", "/picture.svg", "/export.json", "/export.csv")]
+            more = [
+                f"{place}{end}"
+                for place in answers
+                for end in ("", "/figure", "/picture.svg", "/export.json", "/export.csv")
+            ]
             for name, browser in browsers.items():
                 for path in [*SEES, *places, *more]:
                     seen[f"{name} reads {path}"] = browser.get(path)
