@@ -26,7 +26,6 @@ from exam import CELLS, Case, whole  # noqa: E402
 
 import dpcurves as dp  # noqa: E402
 from dpcurves_audit.bound import lower_chance, upper_chance  # noqa: E402
-from dpcurves_audit.door import Door, OneDoor  # noqa: E402
 from dpcurves_audit.faces import NoiseDoor  # noqa: E402
 from dpcurves_audit.feature import Reader, Sample  # noqa: E402
 from dpcurves_audit.report import Report  # noqa: E402

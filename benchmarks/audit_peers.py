@@ -2,8 +2,8 @@
 
 `python benchmarks/audit_peers.py [--seconds S] [--reports FOLDER]`. Each release is a function of this file, audited by
 `dpcurves audit package audit_peers:NAME`. A package that is not installed is skipped with a line. With `--reports` what
-was flagged is written as a report that can be sent to who maintains the package; nothing is sent, and nothing is written
-into the pages here: what is not public yet is theirs first.
+was flagged is written as a report that can be sent to who maintains the package. Nothing is sent, and nothing is
+written into the pages here: what is not public yet is theirs first.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ def report_on(peer: Peer, words: str, typed: list[str]) -> str:
 
 {peer.package} {version(peer.package)}, Python {sys.version.split()[0]}.{public}
 
-Claimed: {peer.claim}, neighbours being {peer.adjacency}. Seen, on samples of their own after the event was chosen on others:
+Claimed: {peer.claim}, neighbours being {peer.adjacency}. Seen, on samples that the event was not chosen on:
 
 ```
 {words.strip()}

@@ -1,9 +1,9 @@
 """What is around an answer, on pairs of neighbouring tables that have one and the same noisy answer.
 
-`python benchmarks/surroundings.py [--pairs N] [--only PART] [--write]`. Parts: library, command, postgres, spark, server.
-Logs, temporary files, texts of queries, logs of engines, errors, JSON, pages, ledgers, databases and sizes are held against
-each other byte for byte; what differs is printed. With `--write` the table goes into `docs/audit.md`. As many pairs as are
-given are taken of each part, but for the server, which has a tenth: 1,000 take an hour of one core.
+`python benchmarks/surroundings.py [--pairs N] [--only PART] [--write]`. Parts: library, command, postgres, spark,
+server. Logs, temporary files, texts of queries, logs of engines, errors, JSON, pages, ledgers, databases and sizes are
+held against each other byte for byte; what differs is printed. With `--write` the table goes into `docs/audit.md`. As
+many pairs as are given are taken of each part, but for the server, which has a tenth: 1,000 take an hour of one core.
 """
 
 from __future__ import annotations
@@ -23,15 +23,28 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / each) for each in ("audit", "server")]
 
 from surroundings import (  # noqa: E402
-    FORMS, REPLACE_ONE, Neighbour, Postgres, Seen, Website, both, command, differing, in_postgres, in_spark, library,
-    neighbours, sail_running, shown,
+    FORMS,
+    REPLACE_ONE,
+    Neighbour,
+    Postgres,
+    Seen,
+    Website,
+    both,
+    command,
+    differing,
+    in_postgres,
+    in_spark,
+    library,
+    neighbours,
+    sail_running,
+    shown,
 )  # fmt: skip
 
 PAGE = ROOT / "docs" / "audit.md"
 BEGIN, END = "<!-- surroundings: made by benchmarks/surroundings.py -->\n", "<!-- end of surroundings -->"
 PARTS = {
-    "library": "sessions on arrays, CSV and Parquet: JSON, texts, warnings, errors, printed lines, logs, files, DuckDB's "
-    "queries, the ledger and its size",
+    "library": "sessions on arrays, CSV and Parquet: JSON, texts, warnings, errors, printed lines, logs, files, "
+    "queries of DuckDB, the ledger and its size",
     "command": "commands: lines on both outputs, exit status, files",
     "postgres": "the same of sessions in PostgreSQL, and its log with all statements and parameters",
     "spark": "the same of sessions in Spark, and all requests that a Spark Connect server gets",

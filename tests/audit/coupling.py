@@ -1,9 +1,9 @@
 """Couplings of two runs of a protocol: other secret inputs, other coins, the same noisy answer and the same view.
 
-What a party sees has a law that its own input and the noisy answer determine if there is a map of coins that keeps their
-measure and the view. Coins are scripted here; hashes and ciphers that a proof takes for random functions are so, too: in
-the second run they have other values at points that the party has never met, and only there. Where a map is a bijection
-for any change of inputs (adding a constant to a uniform number), equal views prove equal laws.
+What a party sees has a law that its own input and the noisy answer determine if, for two inputs and coins of noise with
+one answer, there is a map of all other coins that keeps their measure and the view. Coins are scripted here; hashes and
+ciphers that a proof takes for random functions are so, too: in the second run they have other values at points that the
+party has never met, and only there. The maps add a constant to uniform numbers, so that equal views prove equal laws.
 """
 
 from __future__ import annotations
@@ -94,9 +94,10 @@ def played(talks: Sequence[Talk], cut: int | None = None) -> Played:
     for number in list(todo):
         step(number, None)
     while todo and cut != come:
-        number = next((each for each in todo if wanted[each] is not None or ways[each]), None)
-        if number is None:
+        ready = [each for each in todo if wanted[each] is not None or ways[each]]
+        if not ready:
             break
+        number = ready[0]
         message = wanted[number]
         if message is not None:
             messages.append((number, message))
@@ -320,7 +321,7 @@ class Expansion:
         with (
             mock.patch.object(engines, "_Cipher", Programmed),
             mock.patch.object(engines.PortableEngine, "digests", digested),
-            mock.patch.object(engines, "lanes_here", lambda: 0),
+            mock.patch.object(engines, "lanes_here", return_value=0),
         ):
             yield
 

@@ -10,10 +10,11 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from hashlib import sha256, sha384
 from pathlib import Path
 from queue import Queue
@@ -190,7 +191,7 @@ class Village:
             stack.enter_context(mock.patch.object(device, "Randomness", SimpleNamespace(keyed=self.keyed)))
             come = [
                 Attendance.of(
-                    Post(self.task, self._ticket(f"owner-{person + 1}"), self._channel(relay, person)),  # type: ignore[arg-type]
+                    Post(self.task, self._ticket(f"owner-{person + 1}"), self._channel(relay, person)),
                     Randomness.from_seed(100 + person), work / f"device{person}", heard[person].append,
                 )
                 for person in range(len(values))
@@ -249,13 +250,13 @@ class Village:
             if place == 1:
                 first = drawn[meeting.people[0], "coins of", meeting.number][0]
                 own = drawn[person, "coins of", meeting.number]
-                bits = [_bits(values, widths) for values in (before[1], [*new[person], *coins])]
-                given[person, "coins of", meeting.number] = moved(own, first, *bits)
+                choices = _bits(before[1], widths), _bits([*new[person], *coins], widths)
+                given[person, "coins of", meeting.number] = moved(own, first, *choices)
         return given
 
 
 def moved(drawn: Sequence[bytes], first: bytes, old: Sequence[int], new: Sequence[int], start: int = 0) -> Given:
-    """Exponents with which a receiver's points are the same for other choices: each but for a multiple of the sender's."""
+    """Exponents with which a receiver's points are the same for other choices: but for a multiple of the sender's."""
     return {
         start + number: octets_of(scalar(drawn[start + number]) + (one - other) * scalar(first))
         for number, (one, other) in enumerate(zip(old, new, strict=True))
@@ -378,7 +379,7 @@ class Servers:
             for number in range(asks):
                 question = Asked("", f"q{number}", tuple(self.at), f"n{number}", 0)
                 message = Asked(self.task.hash, question.question, question.at, question.nonce, 0).to_json()
-                self._asked(number % 2, "answer", lambda message=message, number=number: self.services[number % 2].answer(message))  # fmt: skip
+                self._asked(number % 2, "answer", partial(self.services[number % 2].answer, message))
         return [
             {
                 "seen": self.seen[party], "session": self.sent[1 - party], "own": self.sent[party],
@@ -484,8 +485,9 @@ def places_in_order(rows: Any, drawn: bytes) -> Any:
     return in_order[np.argsort(np.frombuffer(drawn, dtype="<u8"))]
 
 
-def counts_coupled(servers: Servers, expansion: Expansion, drawn: Mapping[Any, list[bytes]], old: Any, new: Any,
-                   view: int) -> None:  # fmt: skip
+def counts_coupled(  # noqa: PLR0917
+    servers: Servers, expansion: Expansion, drawn: Mapping[Any, list[bytes]], old: Any, new: Any, view: int
+) -> None:
     """Change seeds' values, and the other server's noise, so that one server sees of other records what it saw."""
     encoding, (order, *seeds) = servers.task.encoding, drawn["owner"][:3]
     before, after = places_in_order(old, order), places_in_order(new, order)

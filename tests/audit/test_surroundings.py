@@ -1,12 +1,13 @@
-"""Around an answer nothing tells neighbours apart: a thousand pairs are held by benchmarks/surroundings.py, a few here."""
+"""Around an answer nothing tells neighbours apart: many pairs are held by benchmarks/surroundings.py, a few here."""
 
 from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -14,12 +15,30 @@ import pytest
 sys.path.append(str(Path(__file__).resolve().parents[1] / "server"))  # the scene of a server
 
 from surroundings import (
-    FORMS, REPLACE_ONE, Postgres, Website, as_arrays, as_csv, both, command, differing, in_postgres, library, neighbours,
+    FORMS,
+    REPLACE_ONE,
+    Postgres,
+    Website,
+    as_arrays,
+    as_csv,
+    both,
+    command,
+    differing,
+    in_postgres,
+    library,
+    neighbours,
 )  # fmt: skip
 
 from dpcurves.records import Scored
 
 FEW = slice(0, 2)
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A folder of a short name: the path of a socket has at most 107 bytes."""
+    with TemporaryDirectory(prefix="sr", dir="/tmp") as folder:
+        yield Path(folder)
 
 
 @pytest.mark.parametrize(("form", "part"), [("arrays", slice(0, 4)), ("csv", slice(4, 8)), ("parquet", slice(8, 11))])

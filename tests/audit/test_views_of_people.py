@@ -12,6 +12,7 @@ from coupling import Gates
 from protocols import Village, without_marks
 
 from dpcurves_parties.pairs import device
+from dpcurves_parties.pairs.promise import whole
 
 pytest.importorskip("rbcl")
 BOTH, VALUES = (0, 1), tuple(product((0, 1), repeat=2))
@@ -55,7 +56,7 @@ def test_a_meeting_that_is_dropped_shows_no_more(tmp_path: Path, person: int, st
 @pytest.mark.parametrize("odd", [("1", 10**30), (float("nan"), object())])
 def test_what_is_no_value_is_seen_as_the_one_that_it_counts_as(tmp_path: Path, odd: Values) -> None:
     village = Village(tmp_path)
-    seen = [village.run([each, (1, 0)], Gates()) for each in (odd, [device.whole(each, 1) for each in odd])]
+    seen = [village.run([each, (1, 0)], Gates()) for each in (odd, [whole(each, 1) for each in odd])]
     for each in seen:
         each["devices"] = [without_marks(rows) for rows in each["devices"]]
     assert seen[0] == seen[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -71,9 +71,7 @@ def counts_seen(servers: Servers, expansion: Expansion, old: Any, cells: Iterabl
     return held
 
 
-def pairs_seen(
-    servers: Servers, old: Any, values: Iterable[tuple[int, int]], views: Iterable[int], asks: int = 2
-) -> int:
+def pairs_seen(servers: Servers, old: Any, values: Iterable[Sequence[int]], views: Iterable[int], asks: int = 2) -> int:
     """Hold what a server sees of a person against what it sees of others; how many were held."""
     gates, streams, held = Gates(), Streams(), 0
     servers.owners, servers.coins = {}, {}
