@@ -1,9 +1,9 @@
 """What is around an answer, on pairs of neighbouring tables that have one and the same noisy answer.
 
-`python benchmarks/surroundings.py [--pairs N] [--only PART] [--write]`. Parts: library, command, postgres, spark,
-server. Logs, temporary files, texts of queries, logs of engines, errors, JSON, pages, ledgers, databases and sizes are
-held against each other byte for byte; what differs is printed. With `--write` the table goes into `docs/audit.md`. As
-many pairs as are given are taken of each part, but for the server, which has a tenth: 1,000 take an hour of one core.
+`python benchmarks/surroundings.py [--pairs N] [--seconds S] [--only PART] [--write]`. Parts: library, command,
+postgres, spark, server. Logs, temporary files, texts of queries, logs of engines, errors, JSON, pages, ledgers,
+databases and sizes are held against each other byte for byte; what differs is printed. With `--write` the table goes
+into `docs/audit.md`. As many pairs as are given are taken of each part, of the server a tenth, unless time ends before.
 """
 
 from __future__ import annotations
@@ -96,10 +96,10 @@ def looked_at(name: str, folder: Path, stack: ExitStack) -> Callable[[int, Neigh
     return lambda place, pair: both(site.look, pair, site.place, folder)
 
 
-def held(name: str, number: int) -> Held:
-    """All pairs of a part. A first one is not held: libraries say at their first use where they lie."""
+def held(name: str, number: int, seconds: float) -> Held:
+    """As many pairs of a part as there is time for. The first one is not held: libraries say there where they lie."""
     different: Counter[str] = Counter()
-    begun, things = time.process_time(), 0
+    begun, things, place = time.process_time(), 0, 0
     with TemporaryDirectory(prefix="sr", dir="/tmp") as folder, ExitStack() as stack:
         look = looked_at(name, Path(folder), stack)
         for place, pair in enumerate(_pairs(name, number + 1)):
@@ -110,7 +110,9 @@ def held(name: str, number: int) -> Held:
                     different[each] += 1
                     if different[each] == 1:
                         print(f"  {each}: {shown(first.get(each), second.get(each))}", flush=True)
-    return Held(number, things / number, different, time.process_time() - begun)
+                if time.process_time() - begun > seconds:
+                    break
+    return Held(place, things / place, different, time.process_time() - begun)
 
 
 def _pairs(name: str, number: int) -> Iterator[Neighbour]:
@@ -130,13 +132,14 @@ def main() -> None:
     """Print all numbers, and write the page if asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=100, help="pairs of each part")
+    parser.add_argument("--seconds", type=float, default=60, help="seconds of the processor for each part")
     parser.add_argument("--only", choices=PARTS, nargs="*", default=list(PARTS), help="some parts")
     parser.add_argument("--write", action="store_true", help="write the table of docs/audit.md")
     given = parser.parse_args()
     rows: dict[str, Any] = {}
     for name in given.only:
         number = given.pairs if name != "server" else max(given.pairs // 10, 1)
-        rows[name] = found = held(name, number)
+        rows[name] = found = held(name, number, given.seconds)
         print(
             f"{name:<10}{found.pairs:>7,} pairs, {found.things:.0f} things seen of each table, "
             f"{found.different.total()} different; {found.seconds:.0f} CPU seconds", flush=True,

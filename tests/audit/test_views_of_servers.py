@@ -56,6 +56,16 @@ def answered(seen: list[dict[str, Any]]) -> bool:
     return any(event[0] == "answer" and isinstance(event[1], bytes) for each in seen for event in each["seen"])
 
 
+def meets_nothing_else(servers: Servers, expansion: Expansion, view: int) -> None:
+    """Have a server evaluate its reports at all thresholds: it meets no seed whose values were changed."""
+    reports, every = servers.services[view]._counting.reports, range(1, servers.task.slots + 1)
+    expansion.guarded = True
+    try:
+        reports.below(every) if servers.task.owners is Owners.UNCHECKED else reports.evaluated(every)
+    finally:
+        expansion.guarded = False
+
+
 def counts_seen(servers: Servers, expansion: Expansion, old: Any, cells: Iterable[int], views: Iterable[int]) -> int:
     """Hold what a server sees of a record against what it sees of others; how many were held."""
     expansion.changed.clear()
@@ -67,6 +77,7 @@ def counts_seen(servers: Servers, expansion: Expansion, old: Any, cells: Iterabl
         counts_coupled(servers, expansion, drawn, old, new, view)
         second = servers.run(new, Gates(), Streams(), asks=2)
         assert second[view] == first[view]
+        meets_nothing_else(servers, expansion, view)
         held += 1
     return held
 
