@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -132,7 +133,7 @@ class Pinned:
         exact, answer, plain, runs = linear.exact_sums, LazyTree.answer, Linear.run, itertools.count()
 
         def noise() -> Randomness:
-            """Of one run alone: a choice takes more of it or less."""
+            """Draw the noise of one run alone: a choice takes more of it or less."""
             return Randomness(Coins(1000 + next(runs)).octets, seeded=False)
 
         def sums(table: Any, law: Any) -> Any:
@@ -299,17 +300,23 @@ COMMANDS = {
 }  # fmt: skip
 
 
+@cache
+def app() -> Any:
+    """All commands."""
+    from dpcurves.cli.app import build
+
+    return build()
+
+
 def command(table: Any, adjacency: Neighbours, pinned: Pinned, folder: Path) -> Seen:
     """What commands print and write, and how they end."""
     from typer.testing import CliRunner
-
-    from dpcurves.cli.app import build
 
     seen: Seen = {}
     with scripted(folder), pinned.run(), heard(seen, folder):
         for name, words in COMMANDS.items():
             typed = [*words, "--epsilon", "1", "--adjacency", adjacency.value]
-            done = CliRunner().invoke(build(), [name, str(table), *typed, "--json", str(folder / f"{name}.json")])
+            done = CliRunner().invoke(app(), [name, str(table), *typed, "--json", str(folder / f"{name}.json")])
             seen[name] = [done.exit_code, done.stdout, done.stderr]
     return without(folder, seen)
 
@@ -423,7 +430,7 @@ PLAN_NUMBER = re.compile(r"(plan_id|session_id|operation_id|server_side_session_
 
 
 def in_postgres(server: Postgres) -> Callable[..., Seen]:
-    """As `library`, in PostgreSQL."""
+    """Make `library` look at tables in PostgreSQL."""
 
     def look(*given: Any, **named: Any) -> Seen:
         with one_moment():
@@ -434,7 +441,7 @@ def in_postgres(server: Postgres) -> Callable[..., Seen]:
 
 
 def in_spark(session: Any, sent: list[Any]) -> tuple[Callable[..., Seen], Callable[[pa.Table, Path], Any]]:
-    """As `library`, in Spark, and how a table comes there."""
+    """Make `library` look at tables in Spark, and bring a table there."""
 
     def place(table: pa.Table, folder: Path) -> Any:
         as_parquet(table, folder)
