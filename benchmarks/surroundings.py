@@ -97,7 +97,7 @@ def looked_at(name: str, folder: Path, stack: ExitStack) -> Callable[[int, Neigh
 
 
 def held(name: str, number: int, seconds: float) -> Held:
-    """Hold pairs of a part, as many as there is time for. In the first one libraries say where they lie: it is left out."""
+    """Hold pairs of a part while there is time. The first one is left out: libraries say there where they lie."""
     different: Counter[str] = Counter()
     begun, things, place = time.process_time(), 0, 0
     with TemporaryDirectory(prefix="sr", dir="/tmp") as folder, ExitStack() as stack:
