@@ -151,9 +151,11 @@ ifeq ($(SIZE),--full)
 	$(MAKE) expected-errors
 endif
 
-# The auditor's exam, told claims alone, and its table in docs/audit.md: minutes of one core.
+# The auditor's exam, told claims alone, and what lies around answers of neighbours, with their tables in docs/audit.md:
+# minutes of one core.
 audit: $(READY)
 	$(BIN)/python benchmarks/audit.py --write
+	$(BIN)/python benchmarks/surroundings.py --write
 
 # What the page "Which error to expect" says, and its picture, measured again: some minutes of one core.
 expected-errors: $(READY)

@@ -26,7 +26,6 @@ from exam import CELLS, Case, whole  # noqa: E402
 
 import dpcurves as dp  # noqa: E402
 from dpcurves_audit.bound import lower_chance, upper_chance  # noqa: E402
-from dpcurves_audit.door import Door, OneDoor  # noqa: E402
 from dpcurves_audit.faces import NoiseDoor  # noqa: E402
 from dpcurves_audit.feature import Reader, Sample  # noqa: E402
 from dpcurves_audit.report import Report  # noqa: E402
@@ -254,36 +253,10 @@ def speed() -> None:
 
 
 def peers() -> None:
-    """Print audits of Laplace counts of other packages, where they are installed."""
-    found: dict[str, Door] = {}
-    try:
-        import opendp.prelude as opendp
+    """Print audits of releases of other packages, where they are installed."""
+    import audit_peers
 
-        opendp.enable_features("contrib")
-        space = opendp.atom_domain(T=int), opendp.absolute_distance(T=int)
-        measured = opendp.m.make_laplace(*space, scale=1.0)
-        found["OpenDP, integer Laplace"] = OneDoor(lambda data: measured(len(data)))
-        real = opendp.atom_domain(T=float, nan=False), opendp.absolute_distance(T=float)
-        floats = opendp.m.make_laplace(*real, scale=1.0)
-        found["OpenDP, Laplace of doubles"] = OneDoor(lambda data: floats(float(len(data))))
-    except ImportError:
-        print("OpenDP is not installed")
-    try:
-        from diffprivlib import mechanisms
-
-        found["diffprivlib, Laplace"] = OneDoor(
-            lambda data: mechanisms.Laplace(epsilon=1, sensitivity=1).randomise(float(len(data)))
-        )
-        found["diffprivlib, geometric"] = OneDoor(
-            lambda data: mechanisms.Geometric(epsilon=1, sensitivity=1).randomise(len(data))
-        )
-    except ImportError:
-        print("diffprivlib is not installed")
-    family = families.values([0, 1], adjacency=dp.ADD_REMOVE)
-    for name, door in found.items():
-        begun = time.process_time()
-        report = dp.audit(door, family, epsilon=1, seconds=30, samples=20_000, confidence=0.999, again=True)
-        print(f"\n{name}, {time.process_time() - begun:.1f} CPU seconds:\n{report}", flush=True)
+    audit_peers.audited(audit_peers.PEERS, seconds=30)
 
 
 PARTS = ("exam", "plain", "controls", "power", "speed", "peers")
