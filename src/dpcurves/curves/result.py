@@ -219,7 +219,8 @@ class CurveWarning(UserWarning):
 
 def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     """A note if nearly all records are missing, by a released count of them; rehearsals say nothing."""
-    paid = [Evidence.of(release) for release in releases if release.allotment is not None]
+    told = (release for release in releases if release.allotment is not None and release.plan.query.tells_missing)
+    paid = [Evidence.of(release) for release in told]
     share = max((missing_share(evidence) for evidence in paid), default=0.0)
     if share < NEARLY_ALL:
         return ()
