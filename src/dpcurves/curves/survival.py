@@ -155,6 +155,7 @@ class Survival(Covered):
     IN_SHORT = "{label}, median {median_in_words}"
     COLUMNS = ("x", "y", "cumulative_hazard", "at_risk")
     COVERS = "band"
+    WEIGHTED: ClassVar[bool] = False
 
     label: str
     privacy: PrivacyStatement
@@ -334,7 +335,8 @@ class Survival(Covered):
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         error = np.diff(self.at_risk_intervals(LEVEL), axis=1)[1:, 0] / 2 if shades else None
         risk = display.AtRiskRow(self.x, self.at_risk[1:], error)
-        return draw_survival(self.x, self.y, label=self.label, at_risk=risk, shades=shades, **how)
+        told: Any = {"label": self.label, "at_risk": risk, "weighted": self.WEIGHTED}
+        return draw_survival(self.x, self.y, shades=shades, **told, **how)
 
     def _question(self) -> dict[str, object]:
         return {"label": self.label, **declared_values(self.grid)}
