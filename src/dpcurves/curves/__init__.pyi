@@ -78,6 +78,8 @@ from .unbounded import UnboundedCdfQuestion, UnboundedQuantilesQuestion
 from .uplift import Uplift, UpliftQuestion
 from .verification import Verification, VerifyQuestion
 from .weighted import WeightedCDF, WeightedCdfQuestion, WeightedQuantiles, WeightedQuantilesQuestion
+from .weighted_summary import WeightedSummary, WeightedSummaryQuestion
+from .weighted_survival import WeightedSurvival, WeightedSurvivalQuestion
 
 __all__ = [
     "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "Bisection", "Bounds", "BoundsQuestion",
@@ -95,7 +97,8 @@ __all__ = [
     "SummaryQuestion", "Survival", "SurvivalModel", "SurvivalModelQuestion", "SurvivalNumbers", "SurvivalQuestion",
     "TwoSampleTest", "UStatistic", "UnboundedCdfQuestion", "UnboundedQuantilesQuestion", "Uplift", "UpliftQuestion",
     "VarianceQuestion", "Verification", "VerifyQuestion", "WeightedCDF", "WeightedCdfQuestion", "WeightedQuantiles",
-    "WeightedQuantilesQuestion", "area_between", "collision_probability",
+    "WeightedQuantilesQuestion", "WeightedSummary", "WeightedSummaryQuestion", "WeightedSurvival",
+    "WeightedSurvivalQuestion", "area_between", "collision_probability",
     "difference_of_models", "drift", "energy_distance", "from_counts", "gini_coefficient", "gini_mean_difference",
     "group_curves", "group_rates", "hazard_at", "hazard_ratio", "kendall_tau_a", "kendall_tau_b", "ks_distance",
     "ks_test", "log_rank_test", "model_card", "number_needed", "rank_sum_test", "renyi2_entropy", "restricted_mean",

@@ -165,12 +165,15 @@ class Survival(Covered):
     @classmethod
     def read(cls, evidence: tuple[Evidence, ...], grid: Grid, label: str, privacy: PrivacyStatement) -> Self:
         """From counts of the censored and of events, each of one row of cells, with those outside apart."""
-        read = cls(label, privacy, evidence, grid)
-        known, told, noises = read._known, read._told, read._noises
-        noted = privacy.noted(*notes_on_wide_cells(told.taken(known), noises.taken((..., known))))
-        lower, upper = read.band(LEVEL)
-        done = replace(read, privacy=noted.noted(*notes_on_width((upper - lower)[1:], EVERYWHERE)))
-        done.__dict__["_few"] = read._few  # of the same counts, and slow to find
+        return cls(label, privacy, evidence, grid)._noted()
+
+    def _noted(self) -> Self:
+        """With notes on it, from released numbers."""
+        known, told, noises = self._known, self._told, self._noises
+        noted = self.privacy.noted(*notes_on_wide_cells(told.taken(known), noises.taken((..., known))))
+        lower, upper = self.band(LEVEL)
+        done = replace(self, privacy=noted.noted(*notes_on_width((upper - lower)[1:], EVERYWHERE)))
+        done.__dict__["_few"] = self._few  # of the same counts, and slow to find
         return done
 
     @cached_property
