@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, isnan, nan, sqrt
-from typing import Any, Unpack
 
 import numpy as np
 
@@ -24,8 +22,7 @@ from ..queries import Read, SquaredWeightQuery, WeighedSpreadQuery, WeighedSumQu
 from ..queries.weighed import COARSE
 from .by_category import axis_label, in_words
 from .question import require_independent, statement_of
-from .result import EACH, Covered, Drawing
-from .summary import LARGEST_BOUND
+from .summary import COUNT, LARGEST_BOUND, MEAN, SUM, Summary
 from .weighted import Squares, note_of
 
 HALF = 2**16
@@ -33,7 +30,6 @@ HALF = 2**16
 SPREAD_HALF = 2**8
 """The same where squared distances are weighted and added up."""
 DRAWS = 5000
-COUNT, SUM, MEAN = "count", "sum", "mean"
 STATISTICS = COUNT, SUM, MEAN
 SHARES = Fraction(1, 4), Fraction(1, 2), Fraction(1, 8), Fraction(1, 8)
 """Shares of the loss for weights, weighted values, squared weights, and squared weights times squared distances."""
@@ -44,7 +40,7 @@ CLEAR = 2.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WeightedSummary(Covered):
+class WeightedSummary(Summary):
     """Sum of the weights, weighted sum and weighted mean of the values of a column.
 
     Values outside the bounds are clamped to the nearer bound, weights above the cap to it. Where noise alone may have
@@ -54,35 +50,26 @@ class WeightedSummary(Covered):
         count: The sum of all weights, in their units: about how many people they stand for.
         sum: The weighted sum of the values, without bias.
         mean: The weighted sum over the sum of weights (Hájek 1971), between the bounds.
+        variance: NaN: it is not asked for.
         lower, upper: The declared bounds.
         label: The column and its measuring unit.
         privacy: The privacy statement, which every picture shows.
         evidence: The releases: of weights, of weighted values, of squared weights, and of their spread.
+        statistic: The name of the number that was asked for, which pictures show.
         weights: The column of weights and its cap.
         center: The public place from which the spread was measured, in steps from the middle of the bounds.
-        statistic: The name of the number that was asked for, which pictures show.
 
     Data frame: columns ``statistic`` and ``value``, a row for each of `STATISTICS`.
     """
 
     KIND = "weighted-summary"
     TITLE = "Weighted summary of {label}"
-    COVERS = EACH
 
-    count: float
-    sum: float
-    mean: float
-    lower: float
-    upper: float
-    label: str
-    privacy: PrivacyStatement
-    evidence: tuple[Evidence, ...]
-    weights: Weights
-    center: int
-    statistic: str = MEAN
+    weights: Weights = Weights("weight", 1.0)
+    center: int = 0
 
     @classmethod
-    def read(  # noqa: PLR0917
+    def read_weighted(  # noqa: PLR0917
         cls,
         turns: tuple[Evidence, ...],
         bounds: Grid,
@@ -103,19 +90,13 @@ class WeightedSummary(Covered):
             total = float((half * distances + middle * caps) * weights.cap)
             mean = float(min(max(middle + half * distances / caps, bounds.lower), bounds.upper))
         noted = privacy.noted(note_of(Squares(weights, turns[2], (0,)), caps))
-        return cls(
-            count, total, mean, bounds.lower, bounds.upper, label, noted, turns, weights, center, statistic
-        )  # fmt: skip
+        ends = bounds.lower, bounds.upper
+        return cls(count, total, mean, nan, *ends, label, noted, turns, statistic, weights, center)
 
     @property
     def statistics(self) -> dict[str, float]:
         """The three numbers, by name."""
         return {COUNT: self.count, SUM: self.sum, MEAN: self.mean}
-
-    @property
-    def value(self) -> float:
-        """The number that was asked for: see `statistic`."""
-        return self.statistics[self.statistic]
 
     @property
     def design_effect(self) -> float:
@@ -165,7 +146,7 @@ class WeightedSummary(Covered):
         mean = -1.0, 1.0
         if not isnan(self.mean):
             mean = _ratio_interval(distances, caps, (noises[1] + scatter[2] * normal[2], noises[0]), level)
-        step = half / (2 * HALF) + half / Weights.STEPS  # of rounding
+        step = half / (2 * HALF)  # of rounding
         ends = [
             np.array(count) * self.weights.cap,
             np.array(sums) * self.weights.cap,
@@ -177,26 +158,6 @@ class WeightedSummary(Covered):
     def _holding(ends: FloatArray, value: float) -> list[float]:
         low, high = ends.tolist()
         return [low, high] if isnan(value) else [min(low, value), max(high, value)]
-
-    def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
-        """Confidence limits of the number that was asked for; see `intervals`.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
-        """
-        return self._of(self.statistic, level, population=population)
-
-    def mean_interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
-        """Confidence limits of the weighted mean; see `intervals`.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
-        """
-        return self._of(MEAN, level, population=population)
-
-    def _of(self, statistic: str, level: float, *, population: bool) -> tuple[float, float]:
-        low, high = self.intervals(level, population=population)[STATISTICS.index(statistic)].tolist()
-        return low, high
 
     def _deviations(self) -> tuple[float, float, float]:
         """How far samples scatter: sums of weights, of weighted values, and of weighted distances from the mean.
@@ -223,22 +184,6 @@ class WeightedSummary(Covered):
     def _bounds(self) -> Grid:
         return Grid(self.lower, self.upper, cells=1)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        place = STATISTICS.index(self.statistic)
-        own = [
-            shade._replace(lower=np.asarray(shade.lower)[[place]], upper=np.asarray(shade.upper)[[place]])
-            for shade in shades
-        ]
-        return display.draw_means(
-            [how["name"] or "all"], [self.value], how["privacy"], label=self.clamped, shades=own, ax=how["ax"]
-        )
-
-    def _columns(self) -> dict[str, list[Any]]:
-        return {"statistic": list(self.statistics), "value": list(self.statistics.values())}
-
-    def _arrays(self) -> dict[str, float]:
-        return self.statistics
-
     def _question(self) -> dict[str, object]:
         return {
             "label": self.label, "lower": self.lower, "upper": self.upper, "weight": self.weights.column,
@@ -254,14 +199,10 @@ class WeightedSummary(Covered):
         bounds, weights = Grid(question["lower"], question["upper"], cells=1), Weights(question["weight"], question["cap"])
         statistic = chosen_statistic(question["statistic"])
         center = min(max(int(question["center"]), -SPREAD_HALF), SPREAD_HALF)
-        return cls.read(turns, bounds, question["label"], opened.privacy, weights, center, statistic)
-
-    def _in_short(self) -> tuple[str, ...]:
-        return self.label, *(f"{name} {numeral(value)}" for name, value in self.statistics.items())
+        return cls.read_weighted(turns, bounds, question["label"], opened.privacy, weights, center, statistic)
 
     def _summary(self) -> list[tuple[str, str]]:
-        told = [(name, numeral(value)) for name, value in self.statistics.items()]
-        return [*told, ("design effect", f"{self.design_effect:.2f}")]
+        return [*super()._summary(), ("design effect", f"{self.design_effect:.2f}")]
 
 
 def chosen_statistic(statistic: object) -> str:
@@ -392,7 +333,7 @@ class WeightedSummaryQuestion:
         releases = [weight, values, squares, spread]
         turns, label = tuple(map(Evidence.of, releases)), axis_label(self.column, self.measured_in)
         privacy = statement_of(releases)
-        return WeightedSummary.read(turns, self._axis.grid, label, privacy, weights, center, self.statistic)
+        return WeightedSummary.read_weighted(turns, self._axis.grid, label, privacy, weights, center, self.statistic)
 
     def __str__(self) -> str:
         return f"{in_words(f'weighted {self.statistic}', self.column, None)}, {Weights(self.weight, self.weight_cap)}"
