@@ -57,11 +57,9 @@ class Population(NamedTuple):
 
     def drawn(self, draw: np.random.Generator, size: int) -> dict[str, FloatArray]:
         at = draw.choice(PEOPLE, size, p=self.chance / self.chance.sum())
-        when = np.minimum(draw.exponential(15, size) * (1 + self.x[at] / TOP), TOP)
-        ends = draw.uniform(5, TOP, size)
+        when, ends = np.ceil(draw.exponential(15, size) * (1 + self.x[at] / TOP)), draw.integers(5, TOP + 1, size)
         return {
-            "x": self.x[at], "w": 1 / self.chance[at],
-            "t": np.ceil(np.minimum(when, ends)), "e": (when <= ends).astype(float),
+            "x": self.x[at], "w": 1 / self.chance[at], "t": np.minimum(when, ends), "e": (when <= ends).astype(float),
         }  # fmt: skip
 
     def survives(self, edges: FloatArray) -> FloatArray:
@@ -127,7 +125,11 @@ def readings(people: Population, size: int, epsilon: str, seed: int) -> Iterator
         truth = below(xs, ws)
         yield "curve, band", whom, Held.of(*curve.band(LEVEL, population=asked), truth, curve.y)
         median = at_half(xs, ws)
-        yield "median", whom, Held.of(*curve.quantile_interval(0.5, LEVEL, population=asked), median, curve.quantile(0.5))
+        yield (
+            "median",
+            whom,
+            Held.of(*curve.quantile_interval(0.5, LEVEL, population=asked), median, curve.quantile(0.5)),
+        )
         yield "Gini", whom, Held.of(*number.interval(LEVEL, population=asked), gini(xs, ws), number.value)
         true = float((xs * ws).sum() / ws.sum())
         yield "mean", whom, Held.of(*mean.mean_interval(LEVEL, population=asked), true, mean.mean)
@@ -145,7 +147,9 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="*", default=list(KINDS))
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(f"{given.records:,} records, epsilon {given.epsilon}, replace-one, {given.releases} releases: share held at 0.9")
+    print(
+        f"{given.records:,} records, epsilon {given.epsilon}, replace-one, {given.releases} releases: share held at 0.9"
+    )
     print(f"{'':16}{'':16}{'':16}{'records':>9}{'width/err':>11}{'population':>12}{'width/err':>11}")
     for kind in given.kinds:
         for informative in (False, True):

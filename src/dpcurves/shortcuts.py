@@ -693,7 +693,8 @@ def survival(
     """Kaplan-Meier and Nelson-Aalen curves of the time until an event, with censoring; see `SurvivalQuestion`.
 
     Arguments and guarantees as for `cdf`; `event` says whether the event happened at `time`, or the record was censored
-    then. With `weight` and `weight_cap` it is the curve of the weight: see `WeightedSurvivalQuestion`. The ledger is in memory and does not add up with other calls.
+    then. With `weight` and `weight_cap` it is the curve of the weight: see `WeightedSurvivalQuestion`. The ledger is in
+    memory and does not add up with other calls.
 
     >>> import dpcurves as dp
     >>> grid = dp.Grid(0, 10, cells=10)

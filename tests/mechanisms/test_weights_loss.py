@@ -13,6 +13,7 @@ from exact_loss import price
 from tiny_tables import ADJACENCIES, IntArray, data_sets, neighbours
 
 import dpcurves as dp
+from dpcurves.conversation import Plan
 from dpcurves.curves.weighted import SQUARES
 from dpcurves.curves.weighted_summary import HALF, SHARES, SPREAD_HALF
 from dpcurves.data import Axis, Categories, Weights
@@ -33,7 +34,22 @@ from dpcurves.records.engines.engine import CellAmounts, SlotCells
 
 CAP = 5.0
 W = Weights("w", CAP)
-GIVEN = (0.0, -0.0, 1e-300, CAP / 2**17, 1.3, CAP, np.nextafter(CAP, 0), 7.5, 1e308, -1e-9, -CAP, np.nan, np.inf, -np.inf)
+GIVEN = (
+    0.0,
+    -0.0,
+    1e-300,
+    CAP / 2**17,
+    1.3,
+    CAP,
+    np.nextafter(CAP, 0),
+    7.5,
+    1e308,
+    -1e-9,
+    -CAP,
+    np.nan,
+    np.inf,
+    -np.inf,
+)
 """Weights: none, tiny, a half step (which is rounded to an even one), inside, the cap, above it, and no weights."""
 X, COARSE, ONE = (Axis("x", dp.Grid(0, 2, cells=cells)) for cells in (2, 1, 1))
 E = Categories("e", (0, 1))
@@ -85,9 +101,9 @@ def kinds(name: str) -> tuple[list[WeighedQuery], list[Any]]:
     return queries, sorted(added)
 
 
-def losses(query: WeighedQuery, sets: IntArray, pairs: IntArray, each: Any, loss: PrivacyLoss, adjacency: Any) -> Any:
+def losses(plan: Plan, sets: IntArray, pairs: IntArray, each: Any) -> Any:
     """What each pair of neighbours loses by one turn, exactly, as `exact_loss` has it: Python's integers."""
-    law = AUTO.plan(query, loss, adjacency).law
+    law = plan.law
     assert isinstance(law, NoisySums)
     tables = sets.astype(object) @ np.array(each, dtype=object)
     released = [exact_sums(table, law) for table in tables]
@@ -114,10 +130,8 @@ def test_tiny_neighbours_lose_at_most_what_was_paid(name: str, adjacency: Adjace
     for loss, claimed in ((PrivacyLoss.pure("0.7"), "0.7"), (PrivacyLoss.zcdp("0.3"), "0.3")):
         lost: Any = 0
         for asked, share in turns:
-            each = [
-                losses(query, sets, pairs, [one[queries.index(query)] for one in chosen], loss * share, adjacency)
-                for query in asked
-            ]
+            plans = [AUTO.plan(query, loss * share, adjacency) for query in asked]
+            each = [losses(plan, sets, pairs, [one[queries.index(plan.query)] for one in chosen]) for plan in plans]
             lost = lost + np.max(np.array(each, dtype=object), axis=0)  # whichever is asked after earlier answers
         assert LEAST.get((name, type(adjacency)), 0.9) * float(claimed) < max(lost) <= Fraction(claimed)
 

@@ -309,7 +309,10 @@ class CDF(Covered):
         evidence = self.prefixes.evidence
         if not self.privacy.grant:
             return ()
-        if evidence.sums.end_deviations(evidence.total is not None)[0] < LEAST_NOISE * self.prefixes.scale * self.prefixes.total:
+        if (
+            evidence.sums.end_deviations(evidence.total is not None)[0]
+            < LEAST_NOISE * self.prefixes.scale * self.prefixes.total
+        ):
             return ()
         lower, upper = self.band(LEVEL)
         return notes_on_width((upper - lower)[1:-1], "the band at every edge")

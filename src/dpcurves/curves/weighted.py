@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import sqrt
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from .. import display
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
-from ..conversation import Evidence, Needs, PrivacyStatement, Release, Setting, Single, needed
+from ..conversation import Evidence, Needs, Release, Setting, Single, needed
 from ..data import Axis, Grid, Outside, Weights
 from ..data.weights import MISSING_WEIGHTS
 from ..display import numeral
@@ -23,13 +23,12 @@ from ..estimation import shrunken_estimate
 from ..inference import Sample
 from ..inference.design_effect import Ratios, kish, ratios_of
 from ..inference.simulation import sampling_errors
-from ..laws import Family, IntervalSums, Noise
 from ..queries import Read, SquaredWeightQuery, WeightQuery
 from .by_category import axis_label, in_words
 from .cdf import CDF, Bins
 from .prefixes import PrefixShares
 from .quantiles import Quantiles, shares
-from .question import read_cells, statement_of, written_cells
+from .question import read_cells, statement_of
 
 # Effective records: sums of weights, in units in which sampling moves them as it moves counts of records.
 
@@ -156,8 +155,7 @@ class WeightedShares(PrefixShares):
     @property
     def of_squares(self) -> Squares:
         """The sums of squared weights, which are never missing."""
-        assert self.squares is not None
-        return self.squares
+        return cast("Squares", self.squares)
 
     @cached_property
     def caps(self) -> FloatArray:
@@ -201,7 +199,7 @@ class WeightedShares(PrefixShares):
     def sampled(
         self, likely: FloatArray, records: int, bounds: IntArray, draws: int, generator: np.random.Generator
     ) -> FloatArray:
-        """As of as many records in each piece as have its sum of weights and of their squares."""
+        """Deviations of as many records in each piece as have its sum of weights and of their squares."""
         each = np.add.reduceat(self._slots, bounds[:-1]) / np.diff(bounds)
         fewer = np.maximum(likely, 0.0) / each
         return sampling_errors(fewer, max(round(float(fewer.sum())), 1), draws, generator) * each
@@ -216,7 +214,7 @@ class WeightedShares(PrefixShares):
         return super().sample(generator)._replace(steps=steps)
 
     def spread_at(self, p: FloatArray) -> FloatArray:
-        """Of a weighted excess ``sum w (1[x < q] - p)``: squares below count (1 - p)^2, those above p^2."""
+        """The spread of a weighted excess ``sum w (1[x < q] - p)``: squares below count (1 - p)^2, those above p^2."""
         each, below = self._slots, np.append(0.0, self.at_boundaries(self.shares)[1:])
         inside = np.diff(below)
         up = np.interp(p, below, np.append(0.0, np.cumsum(inside * each)))
@@ -235,21 +233,8 @@ class WeightedShares(PrefixShares):
     @property
     def _best(self) -> FloatArray:
         """Cells with the least expected error, (1, cells), as of counts of effective records."""
-        law = law_in(self.evidence.measured, self.scale)
-        total: Any = None if self.evidence.total is None else self.evidence.total / self.scale
-        values: Any = np.array(self.evidence.values, dtype=np.float64) / self.scale
-        return shrunken_estimate(law, values, total, along=total is not None)
-
-
-def law_in(law: IntervalSums, steps: float) -> IntervalSums:
-    """About the law of values that are divided by so many steps: to weigh them, not to simulate their noise."""
-    unit = Fraction(steps)
-
-    def of(noise: Noise) -> Noise:
-        return replace(noise, parameter=noise.parameter / unit ** (1 if noise.family is Family.LAPLACE else 2))
-
-    levels = tuple(replace(level, noise=of(level.noise)) for level in law.levels)
-    return replace(law, levels=levels, missing=None if law.missing is None else of(law.missing))
+        own, scale = self.evidence, self.scale
+        return shrunken_estimate(own.sums, own.values, own.total, along=own.total is not None, scale=scale)
 
 
 # The curve, and quantiles that are read from it.
@@ -365,8 +350,8 @@ class WeightedCdfQuestion:
     samples, in up to eight groups of cells that the first answer chose.
 
     Formal guarantees: pure or zero-concentrated, as its loss is, under either adjacency: a record adds at most its cap
-    to one sum, see `WeightQuery` and `SquaredWeightQuery`. Weights above the cap count as the cap; a record whose weight
-    is missing, negative or not finite is left out, as one without a value.
+    to one sum, see `WeightQuery` and `SquaredWeightQuery`. Weights above the cap count as the cap; a record whose
+    weight is missing, negative or not finite is left out, as one without a value.
 
     Attributes:
         column: A column of numbers.

@@ -28,9 +28,10 @@ from .weighted import Squares, note_of
 HALF = 2**16
 """Steps from the middle of the bounds to an end, in which values are rounded before they are weighted and added up."""
 SPREAD_HALF = 2**8
-"""The same where squared distances are weighted and added up."""
+"""Steps in which values are rounded before their squared distances are weighted and added up."""
 DRAWS = 5000
 STATISTICS = COUNT, SUM, MEAN
+ONES = Weights("weight", 1.0)
 SHARES = Fraction(1, 4), Fraction(1, 2), Fraction(1, 8), Fraction(1, 8)
 """Shares of the loss for weights, weighted values, squared weights, and squared weights times squared distances."""
 KNOWN = 0.95
@@ -65,7 +66,7 @@ class WeightedSummary(Summary):
     KIND = "weighted-summary"
     TITLE = "Weighted summary of {label}"
 
-    weights: Weights = Weights("weight", 1.0)
+    weights: Weights = ONES
     center: int = 0
 
     @classmethod
@@ -152,7 +153,9 @@ class WeightedSummary(Summary):
             np.array(sums) * self.weights.cap,
             np.clip([middle + half * mean[0] - step, middle + half * mean[1] + step], self.lower, self.upper),
         ]
-        return np.array([self._holding(found, value) for found, value in zip(ends, self.statistics.values(), strict=True)])
+        return np.array(
+            [self._holding(found, value) for found, value in zip(ends, self.statistics.values(), strict=True)]
+        )
 
     @staticmethod
     def _holding(ends: FloatArray, value: float) -> list[float]:
@@ -196,7 +199,10 @@ class WeightedSummary(Summary):
         turns = tuple(Evidence.from_json(release) for release in opened.evidence["releases"])
         if len(turns) != len(SHARES):
             raise Refused("curve.evidence.releases", "weights, weighted values, squares and their spread are needed")
-        bounds, weights = Grid(question["lower"], question["upper"], cells=1), Weights(question["weight"], question["cap"])
+        bounds, weights = (
+            Grid(question["lower"], question["upper"], cells=1),
+            Weights(question["weight"], question["cap"]),
+        )
         statistic = chosen_statistic(question["statistic"])
         center = min(max(int(question["center"]), -SPREAD_HALF), SPREAD_HALF)
         return cls.read_weighted(turns, bounds, question["label"], opened.privacy, weights, center, statistic)

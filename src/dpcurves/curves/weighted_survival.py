@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -48,8 +48,7 @@ class WeightedSurvival(Survival):
     @property
     def of_squares(self) -> Squares:
         """The sums of squared weights, which are never missing."""
-        assert self.squares is not None
-        return self.squares
+        return cast("Squares", self.squares)
 
     @cached_property
     def _caps(self) -> FloatArray:
@@ -133,7 +132,8 @@ class WeightedSurvivalQuestion:
     Sums of weights of the censored and of events in all cells of time have seven eighths of the loss, sums of squared
     weights in up to eight groups of cells the rest.
 
-    Formal guarantees: those of `WeightedCdfQuestion`: a record has one event at most and lies in one cell of each table.
+    Formal guarantees: those of `WeightedCdfQuestion`: a record has one event at most, and lies in one cell of each
+    table.
 
     Attributes:
         time: A column of numbers: the time of the event, or of censoring.

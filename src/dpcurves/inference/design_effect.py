@@ -18,8 +18,8 @@ class Ratios(NamedTuple):
     """Sums of squared weights over the cap times sums of weights: 1 where all weights are the cap, else less.
 
     Attributes:
-        overall: Of all records, one standard deviation of its noise on the safe side; at most 1.
-        each: Of each group of records, over `overall`: 1 for all, where noise hides that groups differ.
+        overall: That of all records, one standard deviation of its noise on the safe side; at most 1.
+        each: Those of groups of records, over that of all: 1 for each, where noise hides that groups differ.
     """
 
     overall: float

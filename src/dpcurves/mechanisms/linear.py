@@ -37,7 +37,9 @@ from .tree_strategy import DISCRETE, Shape, best_shape
 # Calibration of noise: from shares of a loss to exact laws for the sums of a plan, with the proof.
 
 
-def law_of(query: CountQuery | SumQuery | WeighedQuery, shape: Shape, loss: PrivacyLoss, adjacency: Adjacency) -> IntervalSums:
+def law_of(
+    query: CountQuery | SumQuery | WeighedQuery, shape: Shape, loss: PrivacyLoss, adjacency: Adjacency
+) -> IntervalSums:
     """The law of noisy sums over nested regular tilings; see `law_over`."""
     tilings = [range(0, query.cells, width) for width in shape.widths]
     return law_over(query, tilings, shape.shares, loss, adjacency)

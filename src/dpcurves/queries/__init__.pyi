@@ -23,7 +23,7 @@ from .weighed import SquaredWeightQuery, WeighedQuery, WeighedSpreadQuery, Weigh
 __all__ = [
     "AucQuery", "Boxes", "CountQuery", "CoverageQuery", "Hint", "IntervalPartitionQuery", "MedianQuery",
     "MergePartitionQuery", "PartitionQuery", "PrefixQuery", "QuantileCutsQuery", "Query", "Read", "RegionQuery",
-    "Splitting", "SquareQuery", "SquaredWeightQuery", "SubsetQuery", "SumQuery", "ThresholdComparison", "ThresholdQuery",
-    "TreePartitionQuery", "WaveletQuery", "WeighedQuery", "WeighedSpreadQuery", "WeighedSumQuery", "WeightQuery",
-    "WorstBoxQuery",
+    "Splitting", "SquareQuery", "SquaredWeightQuery", "SubsetQuery", "SumQuery", "ThresholdComparison",
+    "ThresholdQuery", "TreePartitionQuery", "WaveletQuery", "WeighedQuery", "WeighedSpreadQuery", "WeighedSumQuery",
+    "WeightQuery", "WorstBoxQuery",
 ]  # fmt: skip

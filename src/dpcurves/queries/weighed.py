@@ -54,8 +54,8 @@ class WeighedQuery(Query):
         """What each used record adds to its cell, and to the number behind the cells.
 
         Args:
-            values: Of the last axis.
-            steps: Of the weights, from 0 to `Weights.STEPS`.
+            values: Numbers of the last axis.
+            steps: Weights in whole steps, from 0 to `Weights.STEPS`.
         """
         raise NotImplementedError
 
@@ -104,7 +104,7 @@ class WeightQuery(WeighedQuery):
         return self.read.of_prefixes
 
     def total_of(self, records: int | None) -> int | None:
-        """As many caps, in steps, as there are records."""
+        """The cap of each record, in steps."""
         return None if records is None else records * Weights.STEPS
 
     def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:

@@ -232,7 +232,8 @@ class Records:
 
     Formal guarantees: let two data sets differ in one unit. Their `counts` differ by at most ``unit.records`` in L1
     norm if it came or went, and by twice that if it was replaced; their `sums` by at most `half` times that, their
-    `squares` by ``half**2`` times that, what is `weighed` by the sensitivity of the query times that. After `check`, no record makes any of these fail.
+    `squares` by ``half**2`` times that, and what is `weighed` by the query's sensitivity times that. After `check`, no
+    record makes any of these fail.
     """
 
     __slots__ = ("_counted_units", "_engine", "_one_at_a_time")
