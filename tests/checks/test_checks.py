@@ -21,6 +21,7 @@ COLUMNS = {
 }  # fmt: skip
 GRID = dp.Grid(0, 1, cells=16)
 BY_NAME: dict[str, Any] = {
+    "weight": "x by y", "weight_cap": 24,
     "column": "x", "grid": GRID, "label": "y", "score": "x", "at": (3,), "p": 0.5, "unit": 1, "coverage": 0.9,
     "model": dp.PUBLIC_MODEL, "groups": 2, "bins": 2, "predicted": "x", "residual": "z", "unit_predicted": 1,
     "unit_residual": 1,

@@ -217,7 +217,7 @@ def chosen_statistic(statistic: object) -> str:
     Raises:
         ValueError: it is another word.
     """
-    if statistic not in STATISTICS:
+    if not isinstance(statistic, str) or statistic not in STATISTICS:
         raise Refused("statistic", f"one of {', '.join(STATISTICS)} is needed")
     return str(statistic)
 
