@@ -18,8 +18,8 @@ grid, terms = dp.Grid(0, 150, cells=150), {"epsilon": 1, "adjacency": dp.REPLACE
 # %%
 weighted = dp.cdf(income, grid=grid, weight=weight, weight_cap=100, label="income (1000)", **terms)
 plain = dp.cdf(income, grid=grid, label="income (1000)", **terms)
-ax = weighted.plot(name="weighted", population=False)
-plain.plot(ax=ax, level=None, name="records as they are")
+ax = plain.plot(level=None, name="records as they are")
+weighted.plot(ax=ax, population=False, name="weighted")
 ax.plot(grid.edges, np.searchsorted(np.sort(people), grid.edges) / people.size, "k:", lw=1.6, label="all people")
 ax.legend()
 
