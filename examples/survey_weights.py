@@ -1,9 +1,8 @@
 # %% [markdown]
 # # Survey weights
-# A survey that asked some people more often than others: weighted curves with a public cap, for the population it stands for.
+# A survey asked some people more often than others: weighted curves, with a public cap, show all whom it stands for.
 
 # %%
-import matplotlib.pyplot as plt
 import numpy as np
 
 import dpcurves as dp

@@ -35,7 +35,8 @@ BY_NAME: dict[str, Any] = {
 }  # fmt: skip
 """What a field of this name is given, where it has no default."""
 SPECIAL: dict[str, dict[str, Any]] = {
-    "QuantilesQuestion": {"at": (0.25, 0.5)}, "BoundsQuestion": {"column": "z"}, "ResidualPlotQuestion": {"cells": 4},
+    "QuantilesQuestion": {"at": (0.25, 0.5)}, "WeightedQuantilesQuestion": {"at": (0.25, 0.5)},
+    "BoundsQuestion": {"column": "z"}, "ResidualPlotQuestion": {"cells": 4},
     "ModelPairQuestion": {"first": "x", "second": "z", "second_grid": dp.Grid(-3, 3, cells=8)},
     "SeveralClassesQuestion": {"label": dp.Categories("x by y", (1, 2, 3)), "scores": ("x", "z", "y")},
     "OrderedClassesQuestion": {"label": dp.Categories("x by y", (1, 2, 3))},

@@ -18,20 +18,20 @@ LEAST, MOST = 0.1, 0.5
 APART = 0.6180339887498949
 
 
-def made_weights(question: Any, size: int) -> FloatArray:
+def _made_weights(question: Any, size: int) -> FloatArray:
     """Weights of so many made-up records."""
     return np.asarray(question.weight_cap * (LEAST + (MOST - LEAST) * (np.arange(size) * APART % 1)))
 
 
-def steps_of(question: Any, records: read.Columns) -> FloatArray:
+def _steps_of(question: Any, records: read.Columns) -> FloatArray:
     """The steps in which weights of records are counted; 0 of those that are missing."""
     weights = np.asarray(records[question.weight], dtype=np.float64)
     return np.maximum(Weights(question.weight, question.weight_cap).steps_of(weights), 0).astype(np.float64)
 
 
-def share_below(question: Any, edges: FloatArray, grid: Grid, records: read.Columns) -> FloatArray:
+def _share_below(question: Any, edges: FloatArray, grid: Grid, records: read.Columns) -> FloatArray:
     """The share of the weight below each edge."""
-    values, steps = np.asarray(records[question.column], dtype=np.float64), steps_of(question, records)
+    values, steps = np.asarray(records[question.column], dtype=np.float64), _steps_of(question, records)
     known = ~np.isnan(values)
     values, steps = np.clip(values[known], grid.lower, np.nextafter(grid.upper, -np.inf)), steps[known]
     order = np.argsort(values)
@@ -40,7 +40,7 @@ def share_below(question: Any, edges: FloatArray, grid: Grid, records: read.Colu
 
 
 def _columns(question: Any, places: FloatArray) -> Table:
-    return {question.column: along(question.grid, places), question.weight: made_weights(question, len(places))}
+    return {question.column: along(question.grid, places), question.weight: _made_weights(question, len(places))}
 
 
 def _error(question: Any, found: curves.CDF | curves.Quantiles, records: read.Columns) -> float:
@@ -48,9 +48,9 @@ def _error(question: Any, found: curves.CDF | curves.Quantiles, records: read.Co
     if isinstance(found, curves.Quantiles):
         edges = np.unique(np.concatenate([found.cells.ravel(), found.x]))
         edges = edges[np.isfinite(edges)]
-        below = share_below(question, edges, question.grid, records)
+        below = _share_below(question, edges, question.grid, records)
         return float(np.mean(np.abs(np.interp(found.x, edges, below) - found.p)))
-    truth = share_below(question, found.x, question.grid, records)
+    truth = _share_below(question, found.x, question.grid, records)
     return float(np.sqrt(np.mean((found.y - truth) ** 2)))
 
 

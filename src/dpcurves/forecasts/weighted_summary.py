@@ -12,16 +12,16 @@ from ..data import Grid
 from . import true_readings as read
 from .expected_errors import MORE_WIDTHS, OF_ONE_NUMBER, ForecastKind, Table
 from .reference_laws import PLACES, along
-from .weighted import made_weights, steps_of
+from .weighted import _made_weights, _steps_of
 
 
 def _columns(question: Any, places: FloatArray) -> Table:
     bounds = Grid(question.lower, question.upper, cells=1)
-    return {question.column: along(bounds, places), question.weight: made_weights(question, len(places))}
+    return {question.column: along(bounds, places), question.weight: _made_weights(question, len(places))}
 
 
 def _error(question: Any, found: curves.WeightedSummary, records: read.Columns) -> float:
-    values, steps = np.asarray(records[question.column], dtype=np.float64), steps_of(question, records)
+    values, steps = np.asarray(records[question.column], dtype=np.float64), _steps_of(question, records)
     known = ~np.isnan(values)
     values, weights = np.clip(values[known], question.lower, question.upper), steps[known] * found.weights.step
     total = float(weights.sum())

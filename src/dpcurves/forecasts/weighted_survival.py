@@ -11,20 +11,20 @@ from ..curves.question import labels
 from . import true_readings as read
 from .expected_errors import OF_SLOW, ForecastKind, Table, _quarter
 from .reference_laws import TIMES, along
-from .weighted import made_weights, steps_of
+from .weighted import _made_weights, _steps_of
 
 
 def _columns(question: Any, drawn: Any) -> Table:
     time, event = drawn
     values = np.array(labels(question.event, question.came, question.censored, ("censored", "came")).values)
-    weights = {question.weight: made_weights(question, len(event))}
+    weights = {question.weight: _made_weights(question, len(event))}
     return {question.time: along(question.grid, time), question.event: values[event], **weights}
 
 
 def _error(question: Any, found: curves.Survival, records: read.Columns) -> float:
     """Root mean square over edges, beside Kaplan and Meier's estimate from exact times."""
     time, came = np.asarray(records[question.time], dtype=np.float64), np.asarray(records[question.event])
-    steps = steps_of(question, records)
+    steps = _steps_of(question, records)
     known, place = np.unique(time, return_inverse=True)
     left, events = np.bincount(place, steps), np.bincount(place, steps * (came == question.came))
     share = np.append(1.0, np.cumprod(1 - events / np.maximum(np.cumsum(left[::-1])[::-1], 1e-9)))
