@@ -57,7 +57,7 @@ class Population(NamedTuple):
 
     def drawn(self, draw: np.random.Generator, size: int) -> dict[str, FloatArray]:
         at = draw.choice(PEOPLE, size, p=self.chance / self.chance.sum())
-        when, ends = np.ceil(draw.exponential(15, size) * (1 + self.x[at] / TOP)), draw.integers(5, TOP + 1, size)
+        when, ends = np.ceil(draw.exponential(15, size) * (1 + self.x[at] / TOP)), draw.integers(5, int(TOP) + 1, size)
         return {
             "x": self.x[at], "w": 1 / self.chance[at], "t": np.minimum(when, ends), "e": (when <= ends).astype(float),
         }  # fmt: skip
@@ -72,7 +72,7 @@ def below(x: FloatArray, w: FloatArray) -> FloatArray:
     """The share of the weight below each edge."""
     found = np.array([w[x < edge].sum() for edge in GRID.edges]) / w.sum()
     found[-1] = 1.0
-    return found
+    return np.asarray(found)
 
 
 def gini(x: FloatArray, w: FloatArray) -> float:
@@ -90,7 +90,7 @@ def at_half(x: FloatArray, w: FloatArray) -> float:
 def kaplan_meier(t: FloatArray, e: FloatArray, w: FloatArray, edges: FloatArray) -> FloatArray:
     times = np.arange(1, int(TOP) + 1)
     left = np.cumprod([1 - w[(t == at) & (e == 1)].sum() / max(w[t >= at].sum(), 1e-9) for at in times])
-    return np.append(1.0, left)[np.clip(np.ceil(edges).astype(int) - 1, 0, len(left))]
+    return np.asarray(np.append(1.0, left)[np.clip(np.ceil(edges).astype(int) - 1, 0, len(left))])
 
 
 class Held(NamedTuple):
@@ -161,8 +161,8 @@ def main() -> None:
             for name, each in found.items():
                 words = ""
                 for whom, width in (("records", 9), ("population", 12)):
-                    held, widths, errors = (np.array(column) for column in zip(*each[whom], strict=True))
-                    words += f"{held.mean():{width}.3f}{widths.mean() / max(errors.mean(), 1e-12):11.2f}"
+                    holds, widths, errors = (np.mean(column) for column in zip(*each[whom], strict=True))
+                    words += f"{holds:{width}.3f}{widths / max(float(errors), 1e-12):11.2f}"
                 print(f"{kind:16}{'informative' if informative else 'not':16}{name:16}{words}", flush=True)
 
 

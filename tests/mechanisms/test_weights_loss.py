@@ -71,7 +71,7 @@ QUESTIONS: dict[str, tuple[tuple[tuple[WeighedQuery, ...], Fraction], ...]] = {
     ),
 }
 """The turns of each question, with what may be asked in it, by earlier answers, and its share of the loss."""
-LEAST = {("summary", ReplaceOne): 0.25}
+LEAST: dict[Any, float] = {("summary", ReplaceOne): 0.25}
 """No replaced record moves all sums of one cell the most at once: how much of what is paid is lost at the least."""
 
 
@@ -85,7 +85,7 @@ def counted(query: WeighedQuery, records: list[tuple[float, int, float]]) -> lis
 
 
 @cache
-def kinds(name: str) -> tuple[list[WeighedQuery], list[Any]]:
+def kinds(name: str) -> tuple[list[Any], list[Any]]:
     """What one record of each kind adds to the table of each query; kinds that add the same to all are one."""
     queries = [query for asked, _ in QUESTIONS[name] for query in asked]
     added = set()

@@ -339,7 +339,7 @@ class WeightedQuantiles(Quantiles):
     def _opened(cls, opened: display.Opened) -> WeightedQuantiles:
         question, p = opened.evidence["question"], np.array(shares("p", opened.arrays["p"]))
         prefixes = opened_shares(opened.evidence, read_cells(question, question["edges"]))
-        return cls(p, WeightedCDF.along(prefixes, question["label"], opened.privacy))
+        return cls(p, cast("WeightedCDF", WeightedCDF.along(prefixes, question["label"], opened.privacy)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,7 +393,7 @@ class WeightedCdfQuestion:
         prefixes = WeightedShares(Evidence.of(release), self.grid, squares=squares)
         privacy = statement_of([release, told])
         read = WeightedCDF.along if release.allotment is not None else WeightedCDF.rehearsed
-        curve: Any = read(prefixes, axis_label(self.column, self.measured_in), privacy)
+        curve = cast("WeightedCDF", read(prefixes, axis_label(self.column, self.measured_in), privacy))
         return replace(curve, privacy=curve.privacy.noted(note_of(squares, float(prefixes.caps.sum()))))
 
     def __str__(self) -> str:
