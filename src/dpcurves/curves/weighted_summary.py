@@ -36,7 +36,7 @@ SHARES = Fraction(1, 4), Fraction(1, 2), Fraction(1, 8), Fraction(1, 8)
 """Shares of the loss for weights, weighted values, squared weights, and squared weights times squared distances."""
 KNOWN = 0.95
 """The level at which weights have to be above what noise makes of none, or nothing is known of their values."""
-CLEAR = 2.0
+CLEAR = 1.0
 """Standard deviations of its noise by which a sum of squares is taken to be larger, where it bounds a variance."""
 
 
