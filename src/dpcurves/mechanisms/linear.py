@@ -197,13 +197,13 @@ def plan_of_sums(
     law = law_of(query, shape, loss, adjacency)
     if query.of_prefixes:
         return plan_of_prefixes(name, query, law, loss, adjacency)
-    return Plan(query, loss, adjacency, name, law, printed(sqrt(law.levels[-1].noise.variance) / query.of_one))
+    return Plan(query, loss, adjacency, name, law, printed(sqrt(law.levels[-1].noise.variance)))
 
 
 def plan_of_prefixes(name: str, query: Query, law: NoisySums, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
     """Plan prefixes, with their error when they are estimated as well as the noise allows."""
     variance = law.mean_prefix_variance(total_is_public=adjacency.total is not None)
-    return Plan(query, loss, adjacency, name, law, printed(sqrt(variance) / query.of_one))
+    return Plan(query, loss, adjacency, name, law, printed(sqrt(variance)))
 
 
 def exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTable, Noise]]:

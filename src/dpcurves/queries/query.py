@@ -93,11 +93,6 @@ class Query:
         return 1
 
     @property
-    def of_one(self) -> int:
-        """The steps in which one record is counted: 1, but where weights are counted."""
-        return 1
-
-    @property
     def read_axes(self) -> tuple[Axis | Categories, ...]:
         """The columns that are read, as axes: those of the table, and maybe more."""
         return self.axes

@@ -96,10 +96,6 @@ class WeightQuery(WeighedQuery):
         return Weights.STEPS
 
     @property
-    def of_one(self) -> int:
-        return Weights.STEPS
-
-    @property
     def of_prefixes(self) -> bool:
         return self.read.of_prefixes
 
@@ -128,10 +124,6 @@ class SquaredWeightQuery(WeighedQuery):
 
     @property
     def per_record_sensitivity(self) -> int:
-        return Weights.STEPS
-
-    @property
-    def of_one(self) -> int:
         return Weights.STEPS
 
     def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
