@@ -40,7 +40,7 @@ def ratios_of(weights: FloatArray, squares: FloatArray, noise: float) -> Ratios:
 
     >>> ratios_of(np.array([50.0, 50.0]), np.array([20.0, 20.0]), 0.0)
     Ratios(overall=0.4, each=array([1., 1.]))
-    >>> ratios_of(np.array([50.0, 50.0]), np.array([10.0, 30.0]), 0.0).each.tolist()
+    >>> ratios_of(np.array([50.0, 50.0]), np.array([10.0, 30.0]), 0.0).each.round(6).tolist()
     [0.5, 1.5]
     """
     known = np.maximum(weights, 0.0)
