@@ -406,7 +406,7 @@ class Session:
         """The records, once they have all that is asked for."""
         records = self._opened()
         for plan in plans:
-            records.check(plan.query.axes)
+            records.check(plan.query.read_axes)
         if self._neighbours.knows_units and records.units() != self._units:
             raise Refused("units", f"{self._units} were promised in public; the table has another number of units")
         return records

@@ -20,6 +20,7 @@ from .curves import Question
 from .data import Categories, Grid
 from .data.axis import Category
 from .data.grid import HUNDREDTHS, SCORES, UNIT_INTERVAL
+from .data.weights import CAP_ALONE
 from .ledger import Currency
 from .noise.randomness import Randomness
 from .privacy import Model, Neighbours, PrivacyLoss
@@ -54,6 +55,8 @@ EXACTLY = 10**9
 PLACES = {"adjacency": 1, "groups": 2, "bins": 2, "epsilon": 3, "rho": 3, "randomness": 5}
 """Places of arguments in a signature: 0 are those without a default, 4 all others."""
 
+NO_RANGE = "weights are added up along public cells: give a grid"
+WEIGHTED_HINT = "sums of weights make no use of one: leave it out"
 NO_HINT = "without a grid noisy counts tell where records lie: leave it out, or give a grid"
 
 # What all questions in one call take: adjacency, loss and randomness, and tables that are made of columns.
@@ -145,6 +148,38 @@ def pair(one: Any, other: Any, arguments: tuple[str, str], called: tuple[str, st
     return dict(zip(called or arguments, (first, second), strict=True))
 
 
+def weighed(
+    table: Mapping[str, Any], weight: Values | None, weight_cap: float | None
+) -> tuple[Mapping[str, Any], dict[str, Any]]:
+    """The table with a column of weights, and what a question says of it; nothing, where there are none.
+
+    Raises:
+        ValueError: the weights are no column, or of another length, or there is a cap without weights.
+    """
+    if weight is None:
+        if weight_cap is not None:
+            raise Refused("weight_cap", CAP_ALONE)
+        return table, {}
+    first, values = next(iter(table.values())), column(weight, "weight")
+    if len(values) != len(first):
+        raise Refused("weight", "the same number of records is needed")
+    name = "weight" if "weight" not in table else "survey weight"
+    return {**table, name: values}, {"weight": name, "weight_cap": weight_cap}
+
+
+def _along(grid: Grid | None, hint: Hint | None) -> Grid:
+    """A public grid, along which weights are added up.
+
+    Raises:
+        ValueError: there is none, or a hint.
+    """
+    if grid is None:
+        raise Refused("grid", NO_RANGE)
+    if hint is not None:
+        raise Refused("hint", WEIGHTED_HINT)
+    return grid
+
+
 def _two(labels: Sequence[str]) -> tuple[str, str]:
     names = several("labels", labels, "a pair of texts")
     if len(names) != 2 or names[0] == names[1]:
@@ -176,6 +211,8 @@ def cdf(
     grid: Grid | None = None,
     label: str = "value",
     hint: Hint | None = None,
+    weight: Values | None = None,
+    weight_cap: float | None = None,
     **paid: Unpack[Paid],
 ) -> CDF:
     """The distribution function of `values`.
@@ -190,6 +227,9 @@ def cdf(
         rho: The loss, under zero-concentrated differential privacy; instead of `epsilon`.
         label: What the x axis shows.
         hint: What is known in public about how the values lie: see `CdfQuestion`.
+        weight: Survey weights, of shape ``(n,)``: the curve is that of the weight, see `WeightedCdfQuestion`. Missing,
+            negative and infinite ones leave their record out.
+        weight_cap: The public cap on one record's weight; needed with `weight`, and never chosen from the data.
         randomness: Where noise comes from; anything but the operating system is marked on the curve.
 
     Formal guarantees: pure `epsilon`, or `rho`-zCDP, under `adjacency`, for each record on its own. This call's ledger
@@ -200,12 +240,15 @@ def cdf(
     >>> bool(abs(curve.cdf(6) - 2 / 3) < 0.05)
     True
     """
+    table, weights = weighed(named(label, values), weight, weight_cap)
     question: Question[Any] = curves.UnboundedCdfQuestion(label)
-    if grid is not None:
+    if weights:
+        question = curves.WeightedCdfQuestion(label, _along(grid, hint), **weights)
+    elif grid is not None:
         question = curves.CdfQuestion(label, grid, hint=hint)
     elif hint is not None:
         raise Refused("hint", NO_HINT)
-    curve: CDF = asked(question, named(label, values), **paid)
+    curve: CDF = asked(question, table, **paid)
     return curve
 
 
@@ -217,6 +260,8 @@ def quantiles(
     grid: Grid | None = None,
     label: str = "value",
     hint: Hint | None = None,
+    weight: Values | None = None,
+    weight_cap: float | None = None,
     **paid: Unpack[Paid],
 ) -> Quantiles:
     """Quantiles of `values` at the shares `p`: any number of them has the loss of one distribution function.
@@ -232,12 +277,15 @@ def quantiles(
     from .curves.quantiles import shares
 
     at = shares("p", p)
+    table, weights = weighed(named(label, values), weight, weight_cap)
     question: Question[Quantiles] = curves.UnboundedQuantilesQuestion(label, at)
-    if grid is not None:
+    if weights:
+        question = curves.WeightedQuantilesQuestion(label, _along(grid, hint), at, **weights)
+    elif grid is not None:
         question = curves.QuantilesQuestion(label, grid, at, hint=hint)
     elif hint is not None:
         raise Refused("hint", NO_HINT)
-    return asked(question, named(label, values), **paid)
+    return asked(question, table, **paid)
 
 
 @in_one_call
@@ -539,8 +587,18 @@ def summary(values: Values, *, bounds: tuple[float, float], label: str = "value"
 
 
 @in_one_call
-def mean(values: Values, *, bounds: tuple[float, float], label: str = "value", **paid: Unpack[Paid]) -> Summary:
+def mean(
+    values: Values,
+    *,
+    bounds: tuple[float, float],
+    label: str = "value",
+    weight: Values | None = None,
+    weight_cap: float | None = None,
+    **paid: Unpack[Paid],
+) -> Summary:
     """The mean of `values`, with its count, sum and variance: its noise is less than that of `summary`.
+
+    With `weight` and `weight_cap`, as of `cdf`, it is the weighted mean: see `WeightedSummaryQuestion`.
 
     The variance has a seventh of the loss, which is enough for the interval of the population mean; ask `summary`, or
     `variance`, for the variance itself.
@@ -552,7 +610,11 @@ def mean(values: Values, *, bounds: tuple[float, float], label: str = "value", *
     >>> bool(abs(ages.mean - 50) < 2)
     True
     """
-    found: Summary = asked(curves.MeanQuestion(label, *_ends(bounds)), named(label, values), **paid)
+    table, weights = weighed(named(label, values), weight, weight_cap)
+    question: Question[Summary] = curves.MeanQuestion(label, *_ends(bounds))
+    if weights:
+        question = curves.WeightedSummaryQuestion(label, *_ends(bounds), **weights)
+    found: Summary = asked(question, table, **paid)
     return found
 
 
@@ -573,8 +635,18 @@ def count(values: Values, *, label: str = "value", **paid: Unpack[Paid]) -> Summ
 
 
 @in_one_call
-def sum(values: Values, *, bounds: tuple[float, float], label: str = "value", **paid: Unpack[Paid]) -> Summary:
+def sum(
+    values: Values,
+    *,
+    bounds: tuple[float, float],
+    label: str = "value",
+    weight: Values | None = None,
+    weight_cap: float | None = None,
+    **paid: Unpack[Paid],
+) -> Summary:
     """Count, sum and mean of `values`, with the loss divided such that the sum has the least noise.
+
+    With `weight` and `weight_cap`, as of `cdf`, it is the weighted sum: see `WeightedSummaryQuestion`.
 
     Arguments and guarantees as for `summary`. The ledger is in memory and does not add up with other calls.
 
@@ -583,7 +655,11 @@ def sum(values: Values, *, bounds: tuple[float, float], label: str = "value", **
     >>> bool(abs(ages.sum - 150_000) < 5000)
     True
     """
-    found: Summary = asked(curves.SumQuestion(label, *_ends(bounds)), named(label, values), **paid)
+    table, weights = weighed(named(label, values), weight, weight_cap)
+    question: Question[Summary] = curves.SumQuestion(label, *_ends(bounds))
+    if weights:
+        question = curves.WeightedSummaryQuestion(label, *_ends(bounds), **weights, statistic="sum")
+    found: Summary = asked(question, table, **paid)
     return found
 
 
@@ -610,12 +686,15 @@ def survival(
     grid: Grid,
     came: Category = 1,
     censored: Category | None = None,
+    weight: Values | None = None,
+    weight_cap: float | None = None,
     **paid: Unpack[Paid],
 ) -> Survival:
     """Kaplan-Meier and Nelson-Aalen curves of the time until an event, with censoring; see `SurvivalQuestion`.
 
     Arguments and guarantees as for `cdf`; `event` says whether the event happened at `time`, or the record was censored
-    then. The ledger is in memory and does not add up with other calls.
+    then. With `weight` and `weight_cap` it is the curve of the weight: see `WeightedSurvivalQuestion`. The ledger is in
+    memory and does not add up with other calls.
 
     >>> import dpcurves as dp
     >>> grid = dp.Grid(0, 10, cells=10)
@@ -623,6 +702,9 @@ def survival(
     >>> bool(abs(curve.y[3] - 0.5) < 0.05)
     True
     """
-    table = pair(time, event, ("time", "event"))
-    found: Survival = asked(curves.SurvivalQuestion("time", "event", grid, came=came, censored=censored), table, **paid)
+    table, weights = weighed(pair(time, event, ("time", "event")), weight, weight_cap)
+    question: Question[Survival] = curves.SurvivalQuestion("time", "event", grid, came=came, censored=censored)
+    if weights:
+        question = curves.WeightedSurvivalQuestion("time", "event", grid, **weights, came=came, censored=censored)
+    found: Survival = asked(question, table, **paid)
     return found

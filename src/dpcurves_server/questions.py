@@ -302,7 +302,7 @@ def _require_declared(plans: Sequence[Plan], dataset: Dataset) -> None:
     """
     declared = {str(each.column): each for each in dataset.columns}
     for plan in plans:
-        for axis in plan.query.axes:
+        for axis in plan.query.read_axes:
             for column in columns_of(axis):
                 if column not in declared:
                     raise Refused("column", f"{dataset.name!r} declares no column {column!r}"[:LONGEST_NAME], column)

@@ -61,7 +61,7 @@ class Drawn:
 def of_sketch(planned: Planned) -> Facts:
     """Inputs of the sketch of an answer: public facts alone."""
     dataset, account = planned.dataset, planned.dataset.account
-    wanted = (each for plan in planned.plans for axis in plan.query.axes for each in columns_of(axis))
+    wanted = (each for plan in planned.plans for axis in plan.query.read_axes for each in columns_of(axis))
     return {
         "draw": SKETCH, "question": question_to_json(planned.question), "loss": of_loss(planned.loss),
         "columns": columns_to_json(dataset.columns), "wanted": list(dict.fromkeys(wanted)),

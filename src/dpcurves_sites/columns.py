@@ -15,7 +15,7 @@ from dpcurves.arrays import FloatArray
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.data.axis import Predictor
 from dpcurves.privacy import EACH_RECORD, Unit
-from dpcurves.queries import SubsetQuery
+from dpcurves.queries import SubsetQuery, WeighedQuery
 from dpcurves.records.counting import NumberSource
 
 Axes = Sequence[Axis | Categories]
@@ -122,6 +122,11 @@ class Renamed:
 
     def confirmed(self, query: SubsetQuery) -> int:
         return self._records.confirmed(replace(query, axes=tuple(self._own(query.axes))))
+
+    def weighed(self, query: WeighedQuery) -> list[int]:
+        axes, weight = tuple(self._own(query.axes)), query.weights.column
+        own = replace(query.weights, column=self._names.get(weight, weight))
+        return self._records.weighed(replace(query, axes=axes, weights=own))
 
     def units(self) -> int:
         return self._records.units()

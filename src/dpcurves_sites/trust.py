@@ -42,7 +42,7 @@ from dpcurves.mechanisms.linear import exact_sums
 from dpcurves.noise import shares
 from dpcurves.noise.randomness import Memory, Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
-from dpcurves.queries import CountQuery, PartitionQuery, PrefixQuery, Query, RegionQuery, SumQuery
+from dpcurves.queries import CountQuery, PartitionQuery, PrefixQuery, Query, RegionQuery, SumQuery, WeighedQuery
 from dpcurves.queries.query import MOST_COUNTED
 from dpcurves.records import CountSource, tabulate
 from dpcurves.strategies import adaptively, at_once
@@ -213,6 +213,8 @@ class SecureSum:
             if prod(query.shape) > MOST_COUNTED:
                 raise UnsupportedQuery("grid", f"at most {MOST_COUNTED} cells are counted one by one")
             made = LINEAR.plan(query, loss, adjacency)
+        elif isinstance(query, WeighedQuery):
+            raise UnsupportedQuery("weight", "sites add up counts and sums of values, and no survey weights")
         else:
             raise UnsupportedQuery("question", f"sums are linear; they can not answer {type(query).__name__}")
         law = _changed(made.law, lambda noise: self._shared(noise, loss))

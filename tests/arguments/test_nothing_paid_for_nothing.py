@@ -28,6 +28,7 @@ TABLE = {
     "l": ["a", 1] * 20, "x by y": np.arange(40) % 16, "d": np.arange(40).astype("datetime64[D]"),
 }  # fmt: skip
 CELLS: dict[str, Any] = {"column": "x", "grid": SLOTS}
+WEIGHTS: dict[str, Any] = {"weight": "y", "weight_cap": 2}
 CLASSES: dict[str, Any] = {"label": "y", "score": "x", "grid": SLOTS}
 VALID: dict[str, dict[str, Any]] = {
     "BinnedResidualsQuestion": {**CLASSES, "model": dp.PUBLIC_MODEL, "bins": 2},
@@ -54,6 +55,10 @@ VALID: dict[str, dict[str, Any]] = {
     "QuantileForecastsQuestion": {"errors": ("x",), "quantiles": (0.5,), "grid": SLOTS},
     "PredictedObservedQuestion": {"predicted": "x", "observed": "z", "grid": SLOTS, "observed_grid": SLOTS},
     "SurvivalQuestion": {"time": "x", "event": "y", "grid": SLOTS},
+    "WeightedCdfQuestion": {**CELLS, **WEIGHTS},
+    "WeightedQuantilesQuestion": {**CELLS, "at": (0.5,), **WEIGHTS},
+    "WeightedSummaryQuestion": {"column": "x", "lower": 0, "upper": 1, **WEIGHTS},
+    "WeightedSurvivalQuestion": {"time": "x", "event": "y", "grid": SLOTS, **WEIGHTS},
     "CompetingRisksQuestion": {"time": "x", "event": "y", "grid": SLOTS, "causes": (1,)},
     "DelayedEntryQuestion": {"entry": "z", "time": "x", "event": "y", "grid": SLOTS},
     "IntervalCensoredQuestion": {"last": "z", "first": "x", "grid": SLOTS},

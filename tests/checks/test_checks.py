@@ -21,6 +21,7 @@ COLUMNS = {
 }  # fmt: skip
 GRID = dp.Grid(0, 1, cells=16)
 BY_NAME: dict[str, Any] = {
+    "weight": "x by y", "weight_cap": 24,
     "column": "x", "grid": GRID, "label": "y", "score": "x", "at": (3,), "p": 0.5, "unit": 1, "coverage": 0.9,
     "model": dp.PUBLIC_MODEL, "groups": 2, "bins": 2, "predicted": "x", "residual": "z", "unit_predicted": 1,
     "unit_residual": 1,
@@ -34,7 +35,8 @@ BY_NAME: dict[str, Any] = {
 }  # fmt: skip
 """What a field of this name is given, where it has no default."""
 SPECIAL: dict[str, dict[str, Any]] = {
-    "QuantilesQuestion": {"at": (0.25, 0.5)}, "BoundsQuestion": {"column": "z"}, "ResidualPlotQuestion": {"cells": 4},
+    "QuantilesQuestion": {"at": (0.25, 0.5)}, "WeightedQuantilesQuestion": {"at": (0.25, 0.5)},
+    "BoundsQuestion": {"column": "z"}, "ResidualPlotQuestion": {"cells": 4},
     "ModelPairQuestion": {"first": "x", "second": "z", "second_grid": dp.Grid(-3, 3, cells=8)},
     "SeveralClassesQuestion": {"label": dp.Categories("x by y", (1, 2, 3)), "scores": ("x", "z", "y")},
     "OrderedClassesQuestion": {"label": dp.Categories("x by y", (1, 2, 3))},

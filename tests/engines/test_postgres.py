@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 import dpcurves as dp
-from dpcurves.data import Categories, Grid
+from dpcurves.data import Categories, Grid, Weights
 from dpcurves.data.axis import Axis
 from dpcurves.privacy import EACH_RECORD, Unit
-from dpcurves.records import Records, open_records
+from dpcurves.queries import Read, SquaredWeightQuery, WeightQuery
+from dpcurves.records import Records, open_records, tabulate
 
 psycopg = pytest.importorskip("psycopg")
 PASSWORD = "very-secret-word"
@@ -270,3 +271,17 @@ def test_each_turn_scans_the_table_once_and_a_distribution_function_three_times_
             assert 1 <= len(scans) <= len(turns) <= most
         scans.clear()
         turns.clear()
+
+
+def test_survey_weights_are_added_up_as_they_are_elsewhere(admin: Any, postgres_url: str) -> None:
+    known = [(10.0, 1.5), (60.0, 9.0), (60.0, -1.0), (70.0, float("nan")), (80.0, float("inf"))]
+    rows = [*known, (None, 2.0), (99.0, None)]
+    admin.execute("CREATE TABLE weighed (age float8, w float8)")
+    with admin.cursor() as cursor:
+        cursor.executemany("INSERT INTO weighed VALUES (%s, %s)", rows)
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(("age", "w"))}
+    for query in (WeightQuery((AGE,), Weights("w", 4.0), Read.PREFIXES), SquaredWeightQuery((AGE,), Weights("w", 4.0))):
+        with opened(postgres_url, f"{schema(admin)}.weighed") as there:
+            found = tabulate(there, query).tolist()
+        with open_records(columns, unit=EACH_RECORD, key=b"k") as here:
+            assert found == tabulate(here, query).tolist()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -51,12 +51,61 @@ if TYPE_CHECKING:
 MOST_BARS = 40
 SIDE_BY_SIDE = 6
 QUARTILES = (0.25, 0.5, 0.75)
+USUAL_MOMENTS = 2
+
+
+NOT_WEIGHTED = "results of survey weights take none: leave --{} or --weight out"
+WEIGHTED_GRID = "give --grid lower:upper:cells (or --edges, or --values): weights are added up along it"
+
+
+def weighted(kind: str, said: Mapping[str, Any], **more: Any) -> Any:
+    """The question of this kind about survey weights, by what the options say; None: they name no weights.
+
+    Raises:
+        Misuse: an option was given that it does not take, or there is no grid where it needs one.
+    """
+    from .. import curves
+
+    if "weight" not in said:
+        return None
+    made = getattr(curves, kind)
+    given = {name: value for name, value in said.items() if value is not None or name == "weight_cap"}
+    if given.get("moments") == USUAL_MOMENTS:
+        del given["moments"]
+    known = {each.name for each in fields(made)}
+    odd = next((name for name in given if name not in known), None)
+    if odd is not None:
+        raise Misuse(odd.replace("_", "-"), NOT_WEIGHTED.format(odd.replace("_", "-")))
+    if "grid" in known and "grid" not in given:
+        raise Misuse("grid", WEIGHTED_GRID)
+    return made(**given, **more)
+
+
+def survival_question(**said: Any) -> Any:
+    """The question for survival, of survey weights where they are named."""
+    from ..curves import SurvivalQuestion
+
+    return weighted("WeightedSurvivalQuestion", said) or SurvivalQuestion(**said)
+
+
+def summary_of(kind: str, statistic: str) -> Callable[..., Any]:
+    """Make the function that gives the question of this kind, or that of survey weights where they are named."""
+
+    def question(**said: Any) -> Any:
+        from .. import curves
+
+        found = weighted("WeightedSummaryQuestion", said, statistic=statistic)
+        return found or getattr(curves, kind)(**said)
+
+    return question
 
 
 def distribution(**said: Any) -> Any:
     """The question for a distribution function along the grid that is given, or where none is, without a range."""
     from ..curves import CdfQuestion, UnboundedCdfQuestion
 
+    if (found := weighted("WeightedCdfQuestion", said)) is not None:
+        return found
     if said["grid"] is not None:
         return CdfQuestion(**said)
     odd = next((name for name in ("by", "smooth", "method") if said.get(name) is not None), None)
@@ -69,6 +118,8 @@ def quantiles_question(**said: Any) -> Any:
     """The question for quantiles along the grid that is given, or where none is, without a range."""
     from ..curves import QuantilesQuestion, UnboundedQuantilesQuestion
 
+    if (found := weighted("WeightedQuantilesQuestion", said)) is not None:
+        return found
     if said["grid"] is not None:
         return QuantilesQuestion(**said)
     return UnboundedQuantilesQuestion(said["column"], said["at"], said["measured_in"])

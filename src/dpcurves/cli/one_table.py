@@ -34,8 +34,8 @@ def scores(
 
 
 def survival(
-    *, observed: columns.Observed, cells: of.CellOptions, split: of.Split, readings: SurvivalReadings, terms: Terms,
-    output: Output,
+    *, observed: columns.Observed, cells: of.CellOptions, split: of.Split, weighing: of.Weighing,
+    readings: SurvivalReadings, terms: Terms, output: Output,
 ) -> None:  # fmt: skip
     """The time until an event, with censored records.
 
@@ -44,14 +44,16 @@ def survival(
     Example: dpcurves survival patients.csv --time months --event died --grid 0:60:60 --epsilon 1 --adjacency
     replace-one
     """
-    question = question_of("SurvivalQuestion", observed, cells, split)
-    terms.answer(question, readings.view(output, question.grid, grouped=question.by is not None), output)
+    question = question_of(columns.survival_question, observed, cells, split, weighing)
+    grouped = getattr(question, "by", None) is not None
+    terms.answer(question, readings.view(output, question.grid, grouped=grouped), output)
 
 
 STATISTICS = columns.SummaryView, columns.SummariesView
 COMMANDS = (
     asks(
-        "cdf", columns.distribution, [of.SmoothColumn, of.PerhapsCells, of.Split], [ResultView, columns.QuartilesView],
+        "cdf", columns.distribution, [of.SmoothColumn, of.PerhapsCells, of.Split, of.Weighing],
+        [ResultView, columns.QuartilesView],
         title="The distribution function of a column.",
         example="flights.csv --column arr_delay --grid -100:1300:4096",
         more="Without a grid a part of the loss looks for the range first. "
@@ -59,7 +61,7 @@ COMMANDS = (
         "grid, then cost nothing under the same --request-id.",
     ),
     asks(
-        "quantiles", columns.quantiles_question, [of.ColumnOptions, of.PerhapsHinted, of.SHARES],
+        "quantiles", columns.quantiles_question, [of.ColumnOptions, of.PerhapsHinted, of.SHARES, of.Weighing],
         [columns.QuantilesView],
         title="Quantiles of a column.",
         example="flights.csv --column arr_delay --grid -100:1300:4096 --at 0.5,0.9",
@@ -74,7 +76,8 @@ COMMANDS = (
         example="flights.csv --column arr_delay --grid -60:180:16",
     ),
     asks(
-        "summary", "SummaryQuestion", [columns.Bounded, of.MOMENTS, of.Split], STATISTICS,
+        "summary", columns.summary_of("SummaryQuestion", "mean"),
+        [columns.Bounded, of.MOMENTS, of.Split, of.Weighing], STATISTICS,
         title="Count, sum, mean and variance of a column.",
         example="flights.csv --column arr_delay --bounds -60:180",
     ),
@@ -84,12 +87,12 @@ COMMANDS = (
         example="flights.csv --column arr_delay", adjacency="add-remove",
     ),
     asks(
-        "sum", "SumQuestion", [columns.Bounded, of.Split], STATISTICS,
+        "sum", columns.summary_of("SumQuestion", "sum"), [columns.Bounded, of.Split, of.Weighing], STATISTICS,
         title="The sum of a column, with its count and mean.",
         example="flights.csv --column arr_delay --bounds 0:180",
     ),
     asks(
-        "mean", "MeanQuestion", [columns.Bounded, of.Split], STATISTICS,
+        "mean", columns.summary_of("MeanQuestion", "mean"), [columns.Bounded, of.Split, of.Weighing], STATISTICS,
         title="The mean of a column, with its count, sum and variance.",
         example="flights.csv --column arr_delay --bounds -60:180",
     ),

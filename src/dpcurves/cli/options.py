@@ -730,6 +730,25 @@ class ScoreOptions(TwoClasses):
     model: str = option("TEXT", "What pictures and JSON say about the model.", "the model is taken as public")
 
 
+# Options for survey weights.
+
+
+@dataclass(frozen=True)
+class Weighing(Asked):
+    """Options for a column of survey weights and its public cap."""
+
+    weight: str | None = perhaps("NAME", "A column of survey weights: what is shown is of the weight, not of records.")
+    weight_cap: str | None = perhaps(
+        "W", "The public cap on the weight of one record, needed with --weight; larger weights count as it.", one_number
+    )
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        """The column and its cap; nothing, where there are no weights."""
+        if self.weight is None and self.weight_cap is not None:
+            raise Misuse("weight-cap", "it caps the weights of a column: name that with --weight")
+        return {} if self.weight is None else super().told(usual)
+
+
 # Groups of one option each.
 
 

@@ -283,7 +283,11 @@ class Evidence:
     def of(cls, release: Release) -> Evidence:
         """The evidence of one release. Sums over records do not add up to a number of records, public or not."""
         law = release.plan.law
-        return cls(law, release.values, None if law.missing is None else release.plan.adjacency.total)
+        return cls(
+            law,
+            release.values,
+            None if law.missing is None else release.plan.query.total_of(release.plan.adjacency.total),
+        )
 
     @classmethod
     def of_cells(cls, values: tuple[int, ...], noise: Noise, total: int | None) -> Evidence:

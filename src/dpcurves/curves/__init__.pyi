@@ -77,6 +77,9 @@ from .u_statistic import (
 from .unbounded import UnboundedCdfQuestion, UnboundedQuantilesQuestion
 from .uplift import Uplift, UpliftQuestion
 from .verification import Verification, VerifyQuestion
+from .weighted import WeightedCDF, WeightedCdfQuestion, WeightedQuantiles, WeightedQuantilesQuestion
+from .weighted_summary import WeightedSummary, WeightedSummaryQuestion
+from .weighted_survival import WeightedSurvival, WeightedSurvivalQuestion
 
 __all__ = [
     "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "Bisection", "Bounds", "BoundsQuestion",
@@ -93,7 +96,9 @@ __all__ = [
     "SeveralClassesQuestion", "Shift", "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary", "SummaryByCategory",
     "SummaryQuestion", "Survival", "SurvivalModel", "SurvivalModelQuestion", "SurvivalNumbers", "SurvivalQuestion",
     "TwoSampleTest", "UStatistic", "UnboundedCdfQuestion", "UnboundedQuantilesQuestion", "Uplift", "UpliftQuestion",
-    "VarianceQuestion", "Verification", "VerifyQuestion", "area_between", "collision_probability",
+    "VarianceQuestion", "Verification", "VerifyQuestion", "WeightedCDF", "WeightedCdfQuestion", "WeightedQuantiles",
+    "WeightedQuantilesQuestion", "WeightedSummary", "WeightedSummaryQuestion", "WeightedSurvival",
+    "WeightedSurvivalQuestion", "area_between", "collision_probability",
     "difference_of_models", "drift", "energy_distance", "from_counts", "gini_coefficient", "gini_mean_difference",
     "group_curves", "group_rates", "hazard_at", "hazard_ratio", "kendall_tau_a", "kendall_tau_b", "ks_distance",
     "ks_test", "log_rank_test", "model_card", "number_needed", "rank_sum_test", "renyi2_entropy", "restricted_mean",

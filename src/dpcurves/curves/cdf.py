@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import index
-from typing import Any, Protocol, SupportsIndex, Unpack, overload
+from typing import Any, ClassVar, Protocol, SupportsIndex, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -277,6 +277,7 @@ class CDF(Covered):
     IN_SHORT = "{label}, {prefixes.grid.cells} cells"
     ARRAYS = ("x", "y")
     COVERS = "band"
+    WEIGHTED: ClassVar[bool] = False
 
     label: str
     privacy: PrivacyStatement
@@ -291,7 +292,7 @@ class CDF(Covered):
     @classmethod
     def along(cls, prefixes: PrefixShares, label: str, privacy: PrivacyStatement) -> CDF:
         """From readings along a grid, of one turn or of several."""
-        notes = notes_on_end_cells(prefixes.grid, *prefixes.below_measured, prefixes.evidence)
+        notes = notes_on_end_cells(prefixes.grid, *prefixes.below_measured, prefixes.evidence, prefixes.scale)
         curve = cls(label, privacy, prefixes)
         return replace(curve, privacy=privacy.noted(*notes, *curve._notes_on_noise()))
 
@@ -308,7 +309,10 @@ class CDF(Covered):
         evidence = self.prefixes.evidence
         if not self.privacy.grant:
             return ()
-        if evidence.sums.end_deviations(evidence.total is not None)[0] < LEAST_NOISE * self.prefixes.total:
+        if (
+            evidence.sums.end_deviations(evidence.total is not None)[0]
+            < LEAST_NOISE * self.prefixes.scale * self.prefixes.total
+        ):
             return ()
         lower, upper = self.band(LEVEL)
         return notes_on_width((upper - lower)[1:-1], "the band at every edge")
@@ -519,7 +523,7 @@ class CDF(Covered):
         draw, (x, y) = display.draw_cdf if self.values is None else display.draw_cdf_of_values, self._columns().values()
         at = self.prefixes.shown
         parts = [shade._replace(lower=shade.lower[at], upper=shade.upper[at]) for shade in shades]
-        return draw(x[at], y[at], label=self.label, shades=parts, **how)
+        return draw(x[at], y[at], label=self.label, weighted=self.WEIGHTED, shades=parts, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
         return {"x": self.x, "y": self.y} if self.values is None else {"x": self.values, "y": self.y[1:]}

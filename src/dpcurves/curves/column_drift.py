@@ -248,12 +248,9 @@ def _cells_of(reference: Any, window: Any, generator: np.random.Generator) -> _D
             bounds = bounds[np.linspace(0, len(bounds) - 1, MOST_CELLS + 1).round().astype(np.int64)]
         draws = min(MOST_DRAWS, draws_for(max(len(law.bounds) for law in laws)))
         first, second = (
-            sample_of(
-                each.prefixes, bounds,
-                np.concatenate(list(law.simulated_prefixes(each.prefixes.evidence.total, draws, generator))),
-            )
-            for each, law in zip((reference, window), laws, strict=True)
-        )  # fmt: skip
+            sample_of(each.prefixes, bounds, np.concatenate(list(each.prefixes.simulated(draws, generator))))
+            for each in (reference, window)
+        )
     places = np.array([middles[one:other].mean() for one, other in pairwise(bounds.tolist())])
     return _DriftCells(first, second, np.diff(places), even_groups(first.likely, GROUPS))
 

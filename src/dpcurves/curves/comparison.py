@@ -160,7 +160,7 @@ def _judged(
     if len(bounds) > MOST_CELLS + 1:
         bounds = bounds[np.linspace(0, len(bounds) - 1, MOST_CELLS + 1).round().astype(np.int64)]
     draws = min(MOST_DRAWS, draws_for(max(len(law.bounds) for law in laws)))
-    noises = [law.simulated_prefixes(each.evidence.total, draws, chance) for law, each in zip(laws, pair, strict=True)]
+    noises = [each.simulated(draws, chance) for each in pair]
     one, other = (
         sample_of(each, bounds, np.concatenate(list(noise))) for each, noise in zip(pair, noises, strict=True)
     )

@@ -128,6 +128,21 @@ class PrefixShares:
         """The evidence of all turns, in their order."""
         return *self.earlier, self.evidence
 
+    @property
+    def scale(self) -> float:
+        """The amount of a release that stands for one record: 1, but where weights are counted."""
+        return 1.0
+
+    def simulated(self, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
+        """Simulated noise of the records up to each bound of the law, in chunks of (draws, bounds)."""
+        return self.evidence.sums.simulated_prefixes(self.evidence.total, draws, generator)
+
+    def sampled(
+        self, likely: FloatArray, records: int, bounds: IntArray, draws: int, generator: np.random.Generator
+    ) -> FloatArray:
+        """Deviations of samples of so many records from likely counts between bounds: (draws, bounds - 1)."""
+        return sampling_errors(likely, records, draws, generator)
+
     @cached_property
     def total(self) -> float:
         """The number of records with a value: exact up to the noise of the missing cell, or estimated. At least 1."""
@@ -195,10 +210,14 @@ class PrefixShares:
             return None
         chance = sampling_generator(generator) if population else None
         noise, below = self._noise_of_counts(generator), self.unbiased_below[bounds]
-        found = ends_by_tests(below, noise, p.ravel(), level, chance)
+        found = ends_by_tests(below, noise, p.ravel(), level, chance, self.spread_at(p.ravel()))
         first, last = bounds[found[:, 0]], bounds[found[:, 1]] - 1
         ends = np.stack([self.cells[first, 0], self.cells[last, 1]], axis=-1).reshape(cells.shape)
         return np.stack([np.minimum(ends, cells)[..., 0], np.maximum(ends, cells)[..., 1]], axis=-1)
+
+    def spread_at(self, p: FloatArray) -> FloatArray | None:
+        """The variance of a sampled excess at each quantile, in units of that of records; None: these."""
+        return None
 
     def _noise_of_counts(self, generator: np.random.Generator | None) -> Iterable[FloatArray]:
         """Simulated noise of the counts below the edges that were measured, in chunks of (draws, measured)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -42,6 +42,7 @@ class Quantiles(Covered):
     KIND = "quantiles"
     TITLE = "Quantiles of {curve.label}"
     IN_SHORT = "{curve.label}, {p.size} quantiles"
+    WEIGHTED: ClassVar[bool] = False
 
     p: FloatArray
     curve: CDF | Searched
@@ -90,7 +91,8 @@ class Quantiles(Covered):
         return len(self.curve.x)
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        return display.draw_quantiles(self.p, self.x, label=self.curve.label, cells=self.cells, shades=shades, **how)
+        places: Any = {"label": self.curve.label, "cells": self.cells, "weighted": self.WEIGHTED}
+        return display.draw_quantiles(self.p, self.x, shades=shades, **places, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
         lower, upper = self.cells.T

@@ -219,7 +219,8 @@ class CurveWarning(UserWarning):
 
 def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     """A note if nearly all records are missing, by a released count of them; rehearsals say nothing."""
-    paid = [Evidence.of(release) for release in releases if release.allotment is not None]
+    told = (release for release in releases if release.allotment is not None and release.plan.query.tells_missing)
+    paid = [Evidence.of(release) for release in told]
     share = max((missing_share(evidence) for evidence in paid), default=0.0)
     if share < NEARLY_ALL:
         return ()
@@ -252,7 +253,9 @@ def notes_on_outside(release: Release, grid: Grid) -> tuple[str, ...]:
     )
 
 
-def notes_on_end_cells(grid: Grid, known: NDArray[np.int64], below: FloatArray, evidence: Evidence) -> tuple[str, ...]:
+def notes_on_end_cells(
+    grid: Grid, known: NDArray[np.int64], below: FloatArray, evidence: Evidence, scale: float = 1.0
+) -> tuple[str, ...]:
     """A note for each end cell that holds more than its neighbours let expect.
 
     Args:
@@ -260,11 +263,12 @@ def notes_on_end_cells(grid: Grid, known: NDArray[np.int64], below: FloatArray, 
         known: Numbers of the edges that were counted, not interpolated.
         below: Unbiased counts of records below each of these.
         evidence: What was released.
+        scale: The amount of it that stands for one record.
     """
     if grid.outside is Outside.APART or len(known) < 4:
         return ()
     edges = grid.edges
-    noise = evidence.sums.end_deviations(evidence.total is not None)
+    noise = [each / scale for each in evidence.sums.end_deviations(evidence.total is not None)]
     # Nothing is known of an end cell that was not counted apart from its neighbours.
     alone = known[1] == 1, known[-2] == grid.cells - 1
     first, last = crowded_ends(edges[known], below, (noise[0] if alone[0] else inf, noise[1] if alone[1] else inf))

@@ -155,6 +155,7 @@ class Survival(Covered):
     IN_SHORT = "{label}, median {median_in_words}"
     COLUMNS = ("x", "y", "cumulative_hazard", "at_risk")
     COVERS = "band"
+    WEIGHTED: ClassVar[bool] = False
 
     label: str
     privacy: PrivacyStatement
@@ -164,12 +165,15 @@ class Survival(Covered):
     @classmethod
     def read(cls, evidence: tuple[Evidence, ...], grid: Grid, label: str, privacy: PrivacyStatement) -> Self:
         """From counts of the censored and of events, each of one row of cells, with those outside apart."""
-        read = cls(label, privacy, evidence, grid)
-        known, told, noises = read._known, read._told, read._noises
-        noted = privacy.noted(*notes_on_wide_cells(told.taken(known), noises.taken((..., known))))
-        lower, upper = read.band(LEVEL)
-        done = replace(read, privacy=noted.noted(*notes_on_width((upper - lower)[1:], EVERYWHERE)))
-        done.__dict__["_few"] = read._few  # of the same counts, and slow to find
+        return cls(label, privacy, evidence, grid)._noted()
+
+    def _noted(self) -> Self:
+        """With notes on it, from released numbers."""
+        known, told, noises = self._known, self._told, self._noises
+        noted = self.privacy.noted(*notes_on_wide_cells(told.taken(known), noises.taken((..., known))))
+        lower, upper = self.band(LEVEL)
+        done = replace(self, privacy=noted.noted(*notes_on_width((upper - lower)[1:], EVERYWHERE)))
+        done.__dict__["_few"] = self._few  # of the same counts, and slow to find
         return done
 
     @cached_property
@@ -334,7 +338,8 @@ class Survival(Covered):
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         error = np.diff(self.at_risk_intervals(LEVEL), axis=1)[1:, 0] / 2 if shades else None
         risk = display.AtRiskRow(self.x, self.at_risk[1:], error)
-        return draw_survival(self.x, self.y, label=self.label, at_risk=risk, shades=shades, **how)
+        told: Any = {"label": self.label, "at_risk": risk, "weighted": self.WEIGHTED}
+        return draw_survival(self.x, self.y, shades=shades, **told, **how)
 
     def _question(self) -> dict[str, object]:
         return {"label": self.label, **declared_values(self.grid)}

@@ -24,6 +24,7 @@ from .question import require_independent
 from .result import EACH, Covered, Drawing, Joined
 from .survival import Leaving, LogRankTest, Survival, log_rank_test
 from .survival_entries import DelayedEntry
+from .weighted_survival import WeightedSurvival
 
 PLACE = 20
 """Streams of simulation beside those of other statistics: one for each group."""
@@ -319,7 +320,7 @@ class CumulativeHazard(Covered):
     @property
     def evidence(self) -> Any:
         """The evidence of the curve."""
-        return self.curve.evidence
+        return self.curve.turns
 
     @property
     def x(self) -> FloatArray:
@@ -361,6 +362,8 @@ class CumulativeHazard(Covered):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> CumulativeHazard:
+        if "weight" in opened.evidence["question"]:
+            return cls(WeightedSurvival._opened(opened))
         several = len(opened.evidence["releases"]) > Survival.RELEASES
         return cls((DelayedEntry if several else Survival)._opened(opened))
 

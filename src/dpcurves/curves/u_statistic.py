@@ -12,7 +12,7 @@ import numpy as np
 from ..arguments import Refused, require_kind
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..data import Outside
-from ..inference.simulation import draws_for, numbered_generator, sampling_errors
+from ..inference.simulation import draws_for, numbered_generator
 from ..inference.two_samples import chance_of_less
 from ..summaries.kernels import (  # fmt: skip
     Function,
@@ -280,9 +280,8 @@ class _Cells:
         return self._simulated(min(MOST_DRAWS, draws_for(len(self.curve.prefixes.evidence.sums.bounds))))
 
     def _simulated(self, draws: int) -> FloatArray:
-        law, total = self.curve.prefixes.evidence.sums, self.curve.prefixes.evidence.total
-        known = np.searchsorted(law.bounds, self.bounds)
-        drawn = law.simulated_prefixes(total, draws, numbered_generator(2 * self.place))
+        known = np.searchsorted(self.curve.prefixes.evidence.sums.bounds, self.bounds)
+        drawn = self.curve.prefixes.simulated(draws, numbered_generator(2 * self.place))
         return np.concatenate([np.diff(chunk[:, known], axis=-1) for chunk in drawn])
 
     @property
@@ -301,8 +300,8 @@ class _Cells:
             return np.asarray(noisy)
         require_independent(self.curve.privacy)
         seen = self.likely + UNSEEN * self.parts / self.parts.sum()
-        people = max(round(float(self.likely.sum())), 1)
-        return np.asarray(noisy + sampling_errors(seen, people, len(noisy), numbered_generator(2 * self.place + 1)))
+        people, generator = max(round(float(self.likely.sum())), 1), numbered_generator(2 * self.place + 1)
+        return np.asarray(noisy + self.curve.prefixes.sampled(seen, people, self.bounds, len(noisy), generator))
 
     def read(self, statistic: Statistic, resolution: float, least: float = -inf, most: float = inf) -> UStatistic:
         """The statistic of the unbiased counts, less what noise adds to it on average."""

@@ -40,7 +40,13 @@ SHARE = "share of records below"
 AT_OR_BELOW = "share of records at or below"
 
 
-def draw_cdf(x: ArrayLike, y: ArrayLike, privacy: PrivacyStatement, *, label: str, **on: Unpack[Shaded]) -> Axes:
+WEIGHTED = "weighted "
+"""Begins the words of an axis where records have weights."""
+
+
+def draw_cdf(
+    x: ArrayLike, y: ArrayLike, privacy: PrivacyStatement, *, label: str, weighted: bool = False, **on: Unpack[Shaded]
+) -> Axes:
     """Draw a distribution function, interpolated linearly inside cells.
 
     Bands are drawn in steps: inside a cell the curve may rise anywhere, so it is at least what it is at the left edge,
@@ -50,17 +56,18 @@ def draw_cdf(x: ArrayLike, y: ArrayLike, privacy: PrivacyStatement, *, label: st
         x: Edges of the cells.
         y: Share of records below each edge.
         label: The column and its measuring unit, as in ``arr_delay (minutes)``.
+        weighted: Whether records have weights, which the axis then says.
     """
     picture = Picture(LANDSCAPE, privacy, **on)
     for shade in picture.shades:
         low, high = shade.ends
         picture.band(x, low[:-1], high[1:], shade.words)
     picture.line(x, y, picture.entry())
-    return _shares_told(picture, label, SHARE)
+    return _shares_told(picture, label, WEIGHTED * weighted + SHARE)
 
 
 def draw_cdf_of_values(
-    x: ArrayLike, y: ArrayLike, privacy: PrivacyStatement, *, label: str, **on: Unpack[Shaded]
+    x: ArrayLike, y: ArrayLike, privacy: PrivacyStatement, *, label: str, weighted: bool = False, **on: Unpack[Shaded]
 ) -> Axes:
     """Draw a distribution function of declared values as steps.
 
@@ -68,13 +75,14 @@ def draw_cdf_of_values(
         x: The values.
         y: Share of records at or below each value.
         label: The column and its measuring unit, as in ``age (years)``.
+        weighted: See `draw_cdf`.
     """
     picture, values, shares = Picture(LANDSCAPE, privacy, **on), np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     edges = np.append(values, values[-1] + (np.diff(values[-2:]).sum() or 1.0))  # the last step is seen, too
     for shade in picture.shades:
         picture.band(edges, *shade)
     picture.steps(np.append(values[0], edges), np.concatenate([[0.0], shares, shares[-1:]]), width=1.6)
-    return _shares_told(picture, label, AT_OR_BELOW)
+    return _shares_told(picture, label, WEIGHTED * weighted + AT_OR_BELOW)
 
 
 def _shares_told(picture: Picture, label: str, upwards: str) -> Axes:
@@ -96,6 +104,7 @@ def draw_quantiles(
     *,
     label: str,
     cells: ArrayLike | None = None,
+    weighted: bool = False,
     **on: Unpack[Shaded],
 ) -> Axes:
     """Draw quantiles as points of the distribution function, and intervals that are unbounded as arrows.
@@ -106,6 +115,7 @@ def draw_quantiles(
         label: The column and its measuring unit.
         cells: The two ends of the cell of each, of shape ``(quantiles, 2)``: quantiles are written to no more digits
             than these warrant, and one whose cell is unbounded is drawn hollow. None: quantiles are exact.
+        weighted: See `draw_cdf`.
     """
     picture = Picture(LANDSCAPE, privacy, **on)
     shares, points = np.atleast_1d(np.asarray(p, dtype=float)), np.atleast_1d(np.asarray(x, dtype=float))
@@ -122,7 +132,7 @@ def draw_quantiles(
         for point, share, (lower, upper), width in zip(points, shares, within.tolist(), high - low, strict=True):
             if np.isfinite(point):
                 picture.beside(point, share, standing(float(point), lower, upper, known_to=float(width)), 7)
-    return picture.explain(label, SHARE).signed()
+    return picture.explain(label, WEIGHTED * weighted + SHARE).signed()
 
 
 def _draw_bars_across(picture: Picture, shares: FloatArray, points: FloatArray, shade: Shade, width: float) -> None:

@@ -85,6 +85,7 @@ def draw_survival(
     *,
     label: str,
     at_risk: AtRiskRow | None = None,
+    weighted: bool = False,
     **on: Unpack[Shaded],
 ) -> Axes:
     """Draw the share that survives as steps that go down where cells end.
@@ -94,6 +95,7 @@ def draw_survival(
         y: The share that survives up to each of them.
         label: What the x axis shows.
         at_risk: Numbers that are written below the axis, where there is room.
+        weighted: Whether records have weights, which the axis then says.
     """
     picture, edges = Picture(LANDSCAPE, privacy, **on), np.asarray(x, dtype=float)
     ax, color = picture.ax, picture.style.color
@@ -102,7 +104,7 @@ def draw_survival(
         filled.set_label(once(ax, shade.words))
     picture.steps(edges, y, width=1.4)
     ax.set(ylim=UNIT, xmargin=0.01)
-    picture.explain(label, "share without an event")
+    picture.explain(label, "weighted " * weighted + "share without an event")
     if at_risk is not None:
         write_at_risk(ax, at_risk, picture.name, color)
     return picture.signed()

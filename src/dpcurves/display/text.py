@@ -118,6 +118,10 @@ ASKED = MappingProxyType(
         "IntervalPartitionQuery": "buckets",
         "WorstBoxQuery": "boxes",
         "WaveletQuery": "wavelets",
+        "WeightQuery": "weights",
+        "SquaredWeightQuery": "squared weights",
+        "WeighedSumQuery": "weighted sums",
+        "WeighedSpreadQuery": "weighted squares",
     }
 )
 

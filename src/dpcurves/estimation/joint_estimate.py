@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray
 from ..conversation import Evidence, Release
-from ..laws import IntervalSums, LeastSquares, Noise, NoisySums, ToeplitzSums, least_squares
+from ..laws import Family, IntervalSums, LeastSquares, Noise, NoisySums, ToeplitzSums, least_squares
 from ..laws.interval_sums import in_parts
 from ..laws.law import LEAST_VARIANCE
 from ..laws.toeplitz_sums import causal_product
@@ -70,16 +72,44 @@ def smoothed(law: IntervalSums, values: Values, total: int | None, *, along: boo
 
 
 def shrunken_estimate(
-    law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None, *, along: bool = False
+    law: NoisySums,
+    values: Sequence[int] | NDArray[np.int64],
+    total: int | None,
+    *,
+    along: bool = False,
+    scale: float = 1.0,
 ) -> FloatArray:
     """Cells of shape (rows, cells), with differences shrunk that noise alone explains; meant to be cumulated.
 
     Nested sums are read as `smoothed` says, all others as their law does.
+
+    Args:
+        law: The law of the values.
+        values: The released values, in the order of the law.
+        total: See `least_squares`.
+        along: See `smoothed`.
+        scale: The amount of the values that stands for one record: cells are counted in records.
     """
     known = np.asarray(values, dtype=np.float64)
+    if law.is_nested and scale != 1:
+        few: Any = None if total is None else total / scale
+        return smoothed(
+            _scaled(law.nested.required(IntervalSums), scale), law.debiased(known) / scale, few, along=along
+        )
     if law.is_nested:
         return smoothed(law.nested.required(IntervalSums), law.debiased(known), total, along=along)
     return law.shrunken(known, total)
+
+
+def _scaled(law: IntervalSums, scale: float) -> IntervalSums:
+    """About the law of values over `scale`: by which they are weighed, not their noise simulated."""
+    unit = Fraction(scale)
+
+    def of(noise: Noise) -> Noise:
+        return replace(noise, parameter=noise.parameter / unit ** (1 if noise.family is Family.LAPLACE else 2))
+
+    levels = tuple(replace(level, noise=of(level.noise)) for level in law.levels)
+    return replace(law, levels=levels, missing=None if law.missing is None else of(law.missing))
 
 
 MOST_INTERVALS = 512

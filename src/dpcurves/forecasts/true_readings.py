@@ -115,7 +115,7 @@ def _counted_once(records: Scored) -> CountSource:
             kept[key] = getattr(records, name)(*asked)
         return kept[key]
 
-    counted = ("check", "counts", "sums", "squares", "prefixes", "confirmed", "units")
+    counted = ("check", "counts", "sums", "squares", "prefixes", "weighed", "confirmed", "units")
     return cast("CountSource", SimpleNamespace(**{name: partial(of, name) for name in counted}))
 
 

@@ -297,15 +297,20 @@ class Sample(NamedTuple):
         likely: An estimate of their distribution function at the points that were measured, (points,), not decreasing.
         units: How many units there are.
         chance: The generator for simulated sampling, independent of that of the noise.
+        steps: By how much the variance of what lies between neighbouring points, and beyond both ends, is more than
+            that of `units` records: where they have weights, which differ along the points. None: 1, by no more.
     """
 
     likely: FloatArray
     units: float
     chance: np.random.Generator
+    steps: FloatArray | None = None
 
     def scatter(self, draws: int) -> FloatArray:
         """Simulated sampling errors of the shares: (draws, points), as of Brownian bridges."""
         passed = np.diff(self.likely, prepend=0.0, append=1.0)
+        if self.steps is not None:
+            passed = passed * self.steps
         walk = np.cumsum(self.chance.standard_normal((draws, len(passed))) * np.sqrt(np.maximum(passed, 0)), axis=1)
         return np.asarray((walk[:, :-1] - self.likely * walk[:, -1:]) / np.sqrt(self.units))
 

@@ -112,8 +112,13 @@ def are_few(quantiles: int, level: float, draws: int) -> bool:
     return 1 <= quantiles <= FEW and (draws + 1) * (1 - level) / (2 * quantiles) >= 1
 
 
-def ends_by_tests(
-    below: FloatArray, noise: Iterable[FloatArray], p: FloatArray, level: float, chance: np.random.Generator | None
+def ends_by_tests(  # noqa: PLR0917
+    below: FloatArray,
+    noise: Iterable[FloatArray],
+    p: FloatArray,
+    level: float,
+    chance: np.random.Generator | None,
+    spread: FloatArray | None = None,
 ) -> IntArray:
     """Numbers of the boundaries that have all quantiles between them, at once with chance `level`: (quantiles, 2).
 
@@ -145,6 +150,8 @@ def ends_by_tests(
         p: Levels in [0, 1], (quantiles,).
         level: The chance to hold all of the quantiles.
         chance: For samples of a population; None: the quantiles are those of the records.
+        spread: The variance of the sampled excess at each quantile, in units of that of `below[-1]` records, where
+            records have weights: it is then taken as that of so many times fewer of them. None: 1.
 
     Raises:
         ValueError: the level needs more draws.
@@ -154,7 +161,8 @@ def ends_by_tests(
     [[1, 2], [2, 4]]
     """
     excess = below - p[:, None] * below[-1]
-    more, less, draws = _compared(excess, noise, p, chance, float(max(below[-1], 1.0)))
+    spread = np.ones(len(p)) if spread is None else spread
+    more, less, draws = _compared(excess, noise, p, chance, float(max(below[-1], 1.0)), spread)
     error = (1 - level) / (2 * len(p))
     rank = safe_rank(draws, 1 - error, SLACK / (2 * len(p)))
     reached, passed = more < rank, less < rank  # p of all may lie below; no more than p of all may lie below
@@ -164,11 +172,16 @@ def ends_by_tests(
     return np.stack([first, last], axis=-1)
 
 
-def _compared(
-    excess: FloatArray, noise: Iterable[FloatArray], p: FloatArray, chance: np.random.Generator | None, units: float
+def _compared(  # noqa: PLR0917
+    excess: FloatArray,
+    noise: Iterable[FloatArray],
+    p: FloatArray,
+    chance: np.random.Generator | None,
+    units: float,
+    spread: FloatArray,
 ) -> tuple[IntArray, IntArray, int]:
     """Numbers of draws above and below each excess, (quantiles, points); and of all draws."""
-    sampled, rounding, near, draws = units * p * (1 - p), ROUNDING * units, None, 0
+    sampled, rounding, near, draws = units * p * (1 - p) * spread, ROUNDING * units, None, 0
     more, less = np.zeros(excess.shape, dtype=np.int64), np.zeros(excess.shape, dtype=np.int64)
     for chunk in noise:
         if near is None:
@@ -177,7 +190,8 @@ def _compared(
         for place, share in enumerate(p.tolist()):
             error = chunk[:, near] - share * chunk[:, -1:]
             if chance is not None:
-                error += (chance.binomial(round(units), share, len(chunk)) - share * round(units))[:, None]
+                size, each = round(units / spread[place]), float(spread[place])
+                error += each * (chance.binomial(size, share, len(chunk)) - share * size)[:, None]
             more[place, near] += np.count_nonzero(error > excess[place, near] + rounding, axis=0)
             less[place, near] += np.count_nonzero(error < excess[place, near] - rounding, axis=0)
     far = np.ones(excess.shape[1], dtype=np.bool_) if near is None else ~near

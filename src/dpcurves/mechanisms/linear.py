@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod, sqrt
 from operator import add
+from typing import ClassVar
 
 from ..arguments import Refused
 from ..arrays import IntArray
@@ -16,7 +17,19 @@ from ..laws.law import printed
 from ..noise import discrete_gaussian, discrete_laplace
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss
-from ..queries import CountQuery, PartitionQuery, Query, RegionQuery, SubsetQuery, SumQuery
+from ..queries import (
+    CountQuery,
+    PartitionQuery,
+    Query,
+    RegionQuery,
+    SquaredWeightQuery,
+    SubsetQuery,
+    SumQuery,
+    WeighedQuery,
+    WeighedSpreadQuery,
+    WeighedSumQuery,
+    WeightQuery,
+)
 from ..queries.query import Places
 from .base import Answering, ExactTable
 from .tree_strategy import DISCRETE, Shape, best_shape
@@ -24,14 +37,16 @@ from .tree_strategy import DISCRETE, Shape, best_shape
 # Calibration of noise: from shares of a loss to exact laws for the sums of a plan, with the proof.
 
 
-def law_of(query: CountQuery | SumQuery, shape: Shape, loss: PrivacyLoss, adjacency: Adjacency) -> IntervalSums:
+def law_of(
+    query: CountQuery | SumQuery | WeighedQuery, shape: Shape, loss: PrivacyLoss, adjacency: Adjacency
+) -> IntervalSums:
     """The law of noisy sums over nested regular tilings; see `law_over`."""
     tilings = [range(0, query.cells, width) for width in shape.widths]
     return law_over(query, tilings, shape.shares, loss, adjacency)
 
 
 def law_over(
-    query: CountQuery | PartitionQuery | RegionQuery | SumQuery,
+    query: CountQuery | PartitionQuery | RegionQuery | SumQuery | WeighedQuery,
     tilings: Sequence[Places],
     shares: Sequence[Fraction],
     loss: PrivacyLoss,
@@ -167,7 +182,7 @@ class PrefixSums(Linear):
 
     __slots__ = ()
 
-    answers = (CountQuery,)
+    answers: ClassVar[tuple[type[Query], ...]] = (CountQuery,)
     refusal = "{called} answers counts that are read as prefixes, and nothing else"
 
     def takes(self, query: Query) -> bool:
@@ -176,7 +191,7 @@ class PrefixSums(Linear):
 
 
 def plan_of_sums(
-    name: str, query: CountQuery | SumQuery, shape: Shape, loss: PrivacyLoss, adjacency: Adjacency
+    name: str, query: CountQuery | SumQuery | WeighedQuery, shape: Shape, loss: PrivacyLoss, adjacency: Adjacency
 ) -> Plan:
     """Plan sums, with the error of a prefix by least squares on all levels, or of a finest interval."""
     law = law_of(query, shape, loss, adjacency)
@@ -212,10 +227,10 @@ class Flat(Spaced):
         width: How many cells are counted together; above 1 for prefixes alone, which can be interpolated.
     """
 
-    answers = (CountQuery, SumQuery)
+    answers = (CountQuery, SumQuery, WeightQuery, SquaredWeightQuery, WeighedSumQuery, WeighedSpreadQuery)
     called = "a flat histogram"
 
-    def _plan(self, query: CountQuery | SumQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def _plan(self, query: CountQuery | SumQuery | WeighedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         if self.width > 1 and not query.of_prefixes:
             raise UnsupportedQuery("width", f"intervals of {self.width} cells are only read as prefixes, not as cells")
         return plan_of_sums(
@@ -236,9 +251,10 @@ class TreeSums(Spaced, PrefixSums):
         width: How many cells an interval of the finest level has; between its ends, prefixes are interpolated.
     """
 
+    answers = (CountQuery, WeightQuery)
     called = "a tree of intervals"
 
-    def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def _plan(self, query: CountQuery | WeightQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         family, pinned = Family.of(loss), adjacency.total is not None
         alone = noise_of(query, loss, adjacency) if loss.is_pure else None
         little = alone if alone is not None and alone.parameter <= DISCRETE else None

@@ -18,10 +18,12 @@ from .query import (
     TreePartitionQuery,
 )
 from .region import Boxes, IntervalPartitionQuery, RegionQuery, Splitting, WaveletQuery, WorstBoxQuery
+from .weighed import SquaredWeightQuery, WeighedQuery, WeighedSpreadQuery, WeighedSumQuery, WeightQuery
 
 __all__ = [
     "AucQuery", "Boxes", "CountQuery", "CoverageQuery", "Hint", "IntervalPartitionQuery", "MedianQuery",
     "MergePartitionQuery", "PartitionQuery", "PrefixQuery", "QuantileCutsQuery", "Query", "Read", "RegionQuery",
-    "Splitting", "SquareQuery", "SubsetQuery", "SumQuery", "ThresholdComparison", "ThresholdQuery",
-    "TreePartitionQuery", "WaveletQuery", "WorstBoxQuery",
+    "Splitting", "SquareQuery", "SquaredWeightQuery", "SubsetQuery", "SumQuery", "ThresholdComparison",
+    "ThresholdQuery", "TreePartitionQuery", "WaveletQuery", "WeighedQuery", "WeighedSpreadQuery", "WeighedSumQuery",
+    "WeightQuery", "WorstBoxQuery",
 ]  # fmt: skip

@@ -63,10 +63,12 @@ class Query:
     Attributes:
         is_signed: True if a record can take from its cell as well as add to it.
         is_laid_out: True if every cell of the table is counted; if not, those up to the slots that it names.
+        tells_missing: True if the number behind the cells is that of records that are missing.
     """
 
     is_signed: ClassVar[bool] = False
     is_laid_out: ClassVar[bool] = True
+    tells_missing: ClassVar[bool] = True
 
     axes: tuple[Axis | Categories, ...]
 
@@ -89,6 +91,15 @@ class Query:
     def per_record_sensitivity(self) -> int:
         """The largest amount that one record can add to its cell."""
         return 1
+
+    @property
+    def read_axes(self) -> tuple[Axis | Categories, ...]:
+        """The columns that are read, as axes: those of the table, and maybe more."""
+        return self.axes
+
+    def total_of(self, records: int | None) -> int | None:
+        """The public sum of the table, where the number of records is public; else None."""
+        return records
 
     @property
     def paid_as(self) -> Self:

@@ -17,9 +17,11 @@ from ..arrays import BoolArray, FloatArray, IntArray, compiled
 from ..data.axis import Axis, Categories, Predictor, TypedAxis
 from ..data.grid import Grid
 from ..queries.query import PrefixQuery, Query, SquareQuery, SubsetQuery, SumQuery
+from ..queries.weighed import WeighedQuery
 from .engines.engine import (
     Amounts,
     BoundAxis,
+    CellAmounts,
     CellCounts,
     CellSums,
     CountingEngine,
@@ -211,6 +213,13 @@ class CountSource(Protocol):
             ValueError: the last axis has no grid.
         """
 
+    def weighed(self, query: WeighedQuery) -> list[int]:
+        """Per cell what the used records add by their weights, and behind them what the query says.
+
+        Raises:
+            ValueError: the column of weights is not there, or holds no numbers.
+        """
+
     def confirmed(self, query: SubsetQuery) -> int:
         """In how many subsets of the units the coefficient lies between its bounds."""
 
@@ -223,7 +232,8 @@ class Records:
 
     Formal guarantees: let two data sets differ in one unit. Their `counts` differ by at most ``unit.records`` in L1
     norm if it came or went, and by twice that if it was replaced; their `sums` by at most `half` times that, their
-    `squares` by ``half**2`` times that. After `check`, no record makes any of these fail.
+    `squares` by ``half**2`` times that, and what is `weighed` by the query's sensitivity times that. After `check`, no
+    record makes any of these fail.
     """
 
     __slots__ = ("_counted_units", "_engine", "_one_at_a_time")
@@ -301,6 +311,9 @@ class Records:
         self.check(axes)
         return self._hidden(lambda: self._engine.places(self._bound(axes)))
 
+    def weighed(self, query: WeighedQuery) -> list[int]:
+        return _weighed(query, self.each_batch)
+
     def confirmed(self, query: SubsetQuery) -> int:
         self.check(query.axes)
         bound = self._bound(query.axes)
@@ -367,6 +380,18 @@ def _(query: SquareQuery, records: CountSource) -> NDArray[Any]:
 @_table.register
 def _(query: PrefixQuery, records: CountSource) -> NDArray[Any]:
     return np.array(records.prefixes(query.axes, query.at))
+
+
+@_table.register
+def _(query: WeighedQuery, records: CountSource) -> NDArray[Any]:
+    return np.array(records.weighed(query), dtype=object)
+
+
+def _weighed(query: WeighedQuery, each: Callable[[Axes, Callable[[Sequence[FloatArray]], None]], None]) -> list[int]:
+    """The table of a query, of the batches that `each` gives of the columns that it reads."""
+    tally = CellAmounts(_cells(query.axes), query)
+    each(query.read_axes, tally.add)
+    return tally.found
 
 
 def _needed(axis: Axis | Categories, kind: Kind) -> str:
@@ -471,6 +496,9 @@ class Scored:
         found, cells = [np.empty(0, dtype=np.int64)], _cells(axes)
         self._each(axes, lambda columns: found.append(cells.places(columns)))
         return np.concatenate(found)
+
+    def weighed(self, query: WeighedQuery) -> list[int]:
+        return _weighed(query, self._each)
 
     def confirmed(self, query: SubsetQuery) -> int:
         return self._records.confirmed(query)

@@ -18,6 +18,7 @@ from ...arrays import FloatArray, IntArray
 from ...data.axis import Axis, Categories, Category
 from ...data.grid import Grid, Spacing
 from ...privacy import Unit
+from ...queries.weighed import WeighedQuery
 from ..source import Column, Kind
 
 # The interface of engines, tables that stay in their engine, and the pieces between bounds that an engine counts.
@@ -192,6 +193,8 @@ class Pieces:
 
 
 LOW_BITS = 31
+MOST_WEIGHED = 2**18
+"""Rows whose amounts, below 2**44 each, are added up in 64 bits."""
 Amounts = Callable[[Grid, FloatArray], IntArray]
 """The weight of each value in its cell."""
 
@@ -264,6 +267,38 @@ class CellSums:
         """The sums of all batches so far, and behind them 0."""
         parts = zip(self._high.tolist()[:-1], self._low.tolist()[:-1], strict=True)
         return [*((above << LOW_BITS) + below for above, below in parts), 0]
+
+
+class CellAmounts:
+    """The exact sums of what each row adds to its cell by its weight, and of what it adds behind the cells.
+
+    Columns are those of the axes, and behind them the weights. A row that is missing on an axis, or has no weight, is
+    in no cell.
+    """
+
+    def __init__(self, cells: SlotCells, query: WeighedQuery) -> None:
+        self._cells, self._query = cells, query
+        self._found = np.zeros(cells.size + 1, dtype=object)
+
+    def add(self, columns: Sequence[FloatArray]) -> None:
+        *own, weights = columns
+        for start in range(0, len(weights), MOST_WEIGHED):
+            part = slice(start, start + MOST_WEIGHED)
+            self._add([column[part] for column in own], self._query.weights.steps_of(weights[part]))
+
+    def _add(self, columns: Sequence[FloatArray], steps: IntArray) -> None:
+        place = self._cells.places(columns)
+        used = (place < self._cells.size) & (steps >= 0)
+        amount, beside = self._query.amounts(columns[-1], np.where(used, steps, 0))
+        batch = np.zeros(self._cells.size + 1, dtype=np.int64)
+        np.add.at(batch, place[used], amount[used])
+        batch[-1] = beside[used].sum() + np.count_nonzero(~used) * self._query.of_a_missing_record
+        self._found += batch  # Python's integers cannot overflow
+
+    @property
+    def found(self) -> list[int]:
+        """The sums of all batches so far, and behind them what stands beside the cells."""
+        return [int(each) for each in self._found]
 
 
 class PrefixCounts:

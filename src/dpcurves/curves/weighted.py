@@ -1,0 +1,441 @@
+"""Distribution functions and quantiles of records with survey weights: questions and their results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import sqrt
+from typing import Any, SupportsIndex, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import display
+from ..arguments import Refused
+from ..arrays import FloatArray, IntArray
+from ..conversation import Evidence, Needs, Release, Setting, Single, needed
+from ..data import Axis, Grid, Outside, Weights
+from ..data.weights import MISSING_WEIGHTS
+from ..display import numeral
+from ..estimation import shrunken_estimate
+from ..inference import Sample
+from ..inference.design_effect import Ratios, kish, ratios_of
+from ..inference.simulation import sampling_errors
+from ..queries import Read, SquaredWeightQuery, WeightQuery
+from .by_category import axis_label, in_words
+from .cdf import CDF, Bins
+from .prefixes import PrefixShares
+from .quantiles import Quantiles, shares
+from .question import read_cells, statement_of
+
+# Effective records: sums of weights, in units in which sampling moves them as it moves counts of records.
+
+
+SQUARES = Fraction(1, 8)
+"""The share of the loss for sums of squared weights."""
+MOST_GROUPS = 8
+"""Groups of cells in which squared weights are summed, at most."""
+CLEAR = 10.0
+"""So many standard deviations of the noise of its squares a group's weights have to be, or there are fewer groups."""
+
+
+@dataclass(frozen=True, eq=False)
+class Squares:
+    """Sums of squared weights in groups of cells, from which is read how far sampling moves sums of weights.
+
+    Attributes:
+        weights: The column of weights and its cap.
+        evidence: What was released of the squares: in each group, and behind them what they lack to the cap.
+        starts: The slots that groups begin with.
+    """
+
+    weights: Weights
+    evidence: Evidence
+    starts: tuple[int, ...]
+
+    @property
+    def sums(self) -> FloatArray:
+        """Sums of squares over the squared cap, (groups,), without bias."""
+        return np.asarray(self.evidence.unbiased.sum(axis=0) / Weights.STEPS)
+
+    @property
+    def noise(self) -> float:
+        """The standard deviation of the noise of each group of all rows."""
+        law = self.evidence.measured
+        return sqrt(law.rows * law.levels[-1].noise.variance) / Weights.STEPS
+
+    @property
+    def records(self) -> float:
+        """About how many records are used, without bias: those that have a weight and lie in a cell."""
+        return float(self.sums.sum() + self.evidence.values[-1] / Weights.STEPS)
+
+    def ratios(self, slots: FloatArray) -> Ratios:
+        """How far sampling moves sums of weights, from these sums in slots over the cap."""
+        return ratios_of(np.add.reduceat(slots, np.array(self.starts)), self.sums, self.noise)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain objects, but for the release."""
+        return {"weight": self.weights.column, "cap": self.weights.cap, "groups": list(self.starts)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any], released: Mapping[str, Any], slots: int) -> Squares:
+        """The inverse of `to_json`, with the release.
+
+        Raises:
+            ValueError: they do not fit together.
+        """
+        starts, evidence = tuple(int(each) for each in stored["groups"]), Evidence.from_json(released)
+        rises = all(low < high for low, high in zip(starts, (*starts[1:], slots), strict=True))
+        if not starts or starts[0] != 0 or not rises or evidence.measured.cells != len(starts):
+            raise Refused("curve.evidence", "groups of cells do not fit the sums of squared weights")
+        return cls(Weights(stored["weight"], stored["cap"]), evidence, starts)
+
+
+def groups_for(shares_below: FloatArray, caps: float, noise: float) -> tuple[int, ...]:
+    """Inner edges, as their numbers, that cut the weight into groups of about equal weight: fewer, if noise is large.
+
+    Args:
+        shares_below: The released share of the weight below each edge, from the first to the last one.
+        caps: The released weight over the cap.
+        noise: About the standard deviation of the noise of a group's squares, over the squared cap.
+
+    >>> groups_for(np.linspace(0, 1, 9), 1000.0, 20.0)
+    (2, 4, 5, 7)
+    """
+    groups = int(min(max(caps / (CLEAR * max(noise, 1e-9)), 1.0), MOST_GROUPS))
+    levels = np.arange(1, groups) / groups
+    found = np.searchsorted(shares_below, levels, side="left")
+    return tuple(sorted({int(each) for each in found if 0 < each < len(shares_below) - 1}))
+
+
+def asked_of_weights(axes: Any, weights: Weights, setting: Setting) -> Needs[tuple[Release, Release, tuple[int, ...]]]:
+    """Sums of weights in all cells and, for `SQUARES` of the loss, of squared weights in groups of them.
+
+    Formal guarantees: the groups depend on the first answer, and on no record: losses of both turns add up.
+    """
+    release = yield from needed(Single(WeightQuery(axes, weights, Read.PREFIXES)), 1 - SQUARES)
+    axis, evidence = axes[-1], Evidence.of(release)
+    apart = int(axis.grid.outside is Outside.APART)
+    cells = evidence.unbiased.sum(axis=0) / Weights.STEPS
+    below = np.clip(np.cumsum(cells)[: len(cells) - apart] / max(float(cells.sum()), 1.0), 0.0, 1.0)
+    noise = sqrt(setting.noise(SQUARES).variance)
+    cuts = groups_for(below if apart else np.append(0.0, below), float(cells.sum()), noise)
+    coarse = replace(axis, grid=axis.grid.cut(cuts))
+    squares = yield from needed(Single(SquaredWeightQuery((*axes[:-1], coarse), weights)), SQUARES)
+    starts = (0, *((1,) if apart else ()), *(cut + apart for cut in cuts), *((axis.grid.slots - 1,) if apart else ()))
+    return release, squares, starts
+
+
+def note_of(squares: Squares, caps: float) -> str:
+    """The note of every weighted result: cap, records left out, and the design effect, from released numbers."""
+    total, records = float(squares.sums.sum()), squares.records
+    rule = f"{squares.weights}, {MISSING_WEIGHTS}"
+    if caps <= CLEAR or total <= len(squares.starts) ** 0.5 * squares.noise:
+        return f"{rule}; noise hides the design effect of the weights"
+    effect = kish(records, caps, total)
+    return f"{rule}; the design effect of the weights is about {effect:.2f} (Kish: n sum w^2 / (sum w)^2)"
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedShares(PrefixShares):
+    """Readings of sums of weights along a grid, in effective records.
+
+    An effective record stands for the weight ``sum w**2 / sum w``: of so many independent records of that one weight,
+    sampling would move a sum of weights as much. So all that is read from counts, is read from these. Where squared
+    weights differ along the grid, samples have the variance that they have there (`Ratios.each`).
+
+    Attributes:
+        squares: Sums of squared weights.
+    """
+
+    squares: Squares | None = None
+
+    @property
+    def of_squares(self) -> Squares:
+        """The sums of squared weights, which are never missing."""
+        return cast("Squares", self.squares)
+
+    @cached_property
+    def caps(self) -> FloatArray:
+        """Sums of weights in each slot, over the cap, without bias."""
+        return np.asarray(self.evidence.unbiased[0] / Weights.STEPS)
+
+    @cached_property
+    def ratios(self) -> Ratios:
+        """How far sampling moves sums of weights."""
+        return self.of_squares.ratios(self.caps)
+
+    @property
+    def scale(self) -> float:
+        """The steps of weight that stand for one effective record."""
+        return Weights.STEPS * self.ratios.overall
+
+    @property
+    def turns(self) -> tuple[Evidence, ...]:
+        """The sums of weights, and those of squares."""
+        return self.evidence, self.of_squares.evidence
+
+    @property
+    def weight(self) -> float:
+        """The sum of all weights, in their units."""
+        return self.of_squares.weights.step * self.scale * self.total
+
+    @property
+    def design_effect(self) -> float:
+        """That of Kish: n sum w^2 / (sum w)^2."""
+        return kish(self.of_squares.records, float(self.caps.sum()), float(self.of_squares.sums.sum()))
+
+    @property
+    def _slots(self) -> FloatArray:
+        """By how much more than effective records weights scatter, slot by slot."""
+        starts = np.array((*self.of_squares.starts, self.grid.slots))
+        return np.repeat(self.ratios.each, np.diff(starts))
+
+    def simulated(self, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
+        return (each / self.scale for each in super().simulated(draws, generator))
+
+    def sampled(
+        self, likely: FloatArray, records: int, bounds: IntArray, draws: int, generator: np.random.Generator
+    ) -> FloatArray:
+        """Deviations of as many records in each piece as have its sum of weights and of their squares."""
+        each = np.add.reduceat(self._slots, bounds[:-1]) / np.diff(bounds)
+        fewer = np.maximum(likely, 0.0) / each
+        return sampling_errors(fewer, max(round(float(fewer.sum())), 1), draws, generator) * each
+
+    def sample(self, generator: np.random.Generator | None) -> Sample:
+        """Sampling at the edges that were measured, with the variance of the weights there."""
+        apart = int(self.grid.outside is Outside.APART)
+        cuts = np.concatenate([[0], np.flatnonzero(self.measured) + apart, [self.grid.slots]])
+        summed = np.append(0.0, np.cumsum(self._slots))
+        wide = np.diff(cuts)
+        steps = np.where(wide > 0, np.diff(summed[cuts]) / np.maximum(wide, 1), 1.0)
+        return super().sample(generator)._replace(steps=steps)
+
+    def spread_at(self, p: FloatArray) -> FloatArray:
+        """The spread of a weighted excess ``sum w (1[x < q] - p)``: squares below count (1 - p)^2, those above p^2."""
+        each, below = self._slots, np.append(0.0, self.at_boundaries(self.shares)[1:])
+        inside = np.diff(below)
+        up = np.interp(p, below, np.append(0.0, np.cumsum(inside * each)))
+        all_ = max(float((inside * each).sum()), 1e-9)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = ((1 - p) ** 2 * up + p**2 * (all_ - up)) / (p * (1 - p))
+        return np.asarray(np.where((p > 0) & (p < 1), np.maximum(found, 1e-3), 1.0))
+
+    def _noise_of_counts(self, generator: np.random.Generator | None) -> Iterable[FloatArray]:
+        return (each / self.scale for each in super()._noise_of_counts(generator))
+
+    @cached_property
+    def _unbiased(self) -> FloatArray:
+        return np.asarray(self.evidence.unbiased[0] / self.scale)
+
+    @property
+    def _best(self) -> FloatArray:
+        """Cells with the least expected error, (1, cells), as of counts of effective records."""
+        own, scale = self.evidence, self.scale
+        return shrunken_estimate(own.sums, own.values, own.total, along=own.total is not None, scale=scale)
+
+
+# The curve, and quantiles that are read from it.
+
+
+NO_BINS = "bins of a weighted curve are not kept: read differences of its y, with its band"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightedCDF(CDF):
+    """The share of the weight below each edge of a grid: that of a population which the weights stand for.
+
+    Each share is a ratio of two noisy sums: the weight below an edge, over all weight (Hájek 1971). Weights above the
+    cap count as the cap, which biases the curve where it cuts many of them off.
+
+    Attributes:
+        x: Edges, of shape ``(cells + 1,)``.
+        y: Shares of the weight below the edges, non-decreasing in [0, 1], of the same shape; linear inside cells.
+        count: The sum of all weights, in their units: about how many people they stand for.
+        label: What the x axis shows.
+        privacy: The privacy statement, which every picture shows.
+        prefixes: The evidence that the curve was read from.
+        smoothing: How `y` was smoothed, if it was; see `smoothed`.
+
+    Bands and intervals for these records account for noise; those for the population for sampling too, by linearised
+    variances: records are taken as independent draws whose weights make up for their chances. Strata make intervals too
+    wide, clusters too narrow. Tests and other readings of a `CDF` take the curve as that of its effective records.
+    """
+
+    KIND = "weighted-cdf"
+    TITLE = "Weighted distribution of {label}"
+    WEIGHTED = True
+
+    prefixes: WeightedShares
+
+    @property
+    def count(self) -> float:
+        """The sum of all weights, in their units."""
+        return self.prefixes.weight
+
+    @property
+    def design_effect(self) -> float:
+        """The design effect of unequal weights, as released: n sum w^2 / (sum w)^2 (Kish 1965). At least 1."""
+        return self.prefixes.design_effect
+
+    def histogram(self, bins: SupportsIndex | ArrayLike) -> Bins:
+        """Refused: bins of weights are read from the curve.
+
+        Raises:
+            ValueError: always.
+        """
+        raise Refused("bins", NO_BINS)
+
+    def _question(self) -> dict[str, object]:
+        return {**super()._question(), **self.prefixes.of_squares.to_json()}
+
+    @classmethod
+    def _opened(cls, opened: display.Opened) -> WeightedCDF:
+        question = opened.evidence["question"]
+        prefixes = opened_shares(opened.evidence, read_cells(question, opened.arrays["x"]))
+        curve = cls.along(prefixes, question["label"], opened.privacy)
+        how = question.get("smoothed")
+        return curve if how is None else curve.smoothed(how["p"], how["at"])  # type: ignore[return-value]
+
+    def _summary(self) -> list[tuple[str, str]]:
+        told = [("sum of weights", numeral(self.count)), ("design effect", f"{self.design_effect:.2f}")]
+        return [*super()._summary(), *told]
+
+
+def opened_shares(evidence: Mapping[str, Any], grid: Grid) -> WeightedShares:
+    """Sums of weights, and of squares, that were written.
+
+    Raises:
+        ValueError: they do not fit together.
+    """
+    question, (released, squares) = evidence["question"], evidence["releases"]
+    return WeightedShares(Evidence.from_json(released), grid, squares=Squares.from_json(question, squares, grid.slots))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightedQuantiles(Quantiles):
+    """Values at or below which given shares of the weight lie.
+
+    Attributes:
+        p: Shares, of shape ``(quantiles,)``.
+        curve: The weighted distribution function that they were computed from, at no further loss.
+
+    Intervals test at each edge whether the weight below may be a share p of all (Woodruff 1952), with noise; for the
+    population with sampling by linearised variances.
+    """
+
+    KIND = "weighted-quantiles"
+    TITLE = "Weighted quantiles of {curve.label}"
+    WEIGHTED = True
+
+    curve: WeightedCDF
+
+    def _question(self) -> dict[str, object]:
+        return {"edges": self.curve.x.tolist(), **self.curve._question()}
+
+    @classmethod
+    def _opened(cls, opened: display.Opened) -> WeightedQuantiles:
+        question, p = opened.evidence["question"], np.array(shares("p", opened.arrays["p"]))
+        prefixes = opened_shares(opened.evidence, read_cells(question, question["edges"]))
+        return cls(p, cast("WeightedCDF", WeightedCDF.along(prefixes, question["label"], opened.privacy)))
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedCdfQuestion:
+    """The share of the weight of records below each edge of `grid`. Two turns under one charge.
+
+    Sums of weights in all cells have seven eighths of the loss; the rest tells how far squared weights move them over
+    samples, in up to eight groups of cells that the first answer chose.
+
+    Formal guarantees: pure or zero-concentrated, as its loss is, under either adjacency: a record adds at most its cap
+    to one sum, see `WeightQuery` and `SquaredWeightQuery`. Weights above the cap count as the cap; a record whose
+    weight is missing, negative or not finite is left out, as one without a value.
+
+    Attributes:
+        column: A column of numbers.
+        grid: Public cells, as of a `CdfQuestion`.
+        weight: A column of survey weights.
+        weight_cap: The public cap on one record's weight, in units of the weights. It must not come from the data: the
+            design of a survey tells it. The smaller, the less noise; weights above it are cut off, which biases.
+        measured_in: The measuring unit of the column, for the axis.
+
+    Raises:
+        ValueError: the cap is missing, or no finite number above zero.
+        TypeError: a field is of another kind.
+
+    >>> import dpcurves as dp
+    >>> table = {"age": [20, 60] * 2000, "w": [1, 3] * 2000}
+    >>> question = dp.WeightedCdfQuestion("age", dp.Grid(0, 90, cells=90), "w", 4)
+    >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    ...     curve = session.ask(question, dp.PrivacyLoss.pure(1))
+    >>> bool(abs(curve.cdf(40) - 0.25) < 0.05)
+    True
+    """
+
+    column: str
+    grid: Grid
+    weight: str
+    weight_cap: float
+    measured_in: str = ""
+
+    def __post_init__(self) -> None:
+        _ = Axis(self.column, self.grid)
+        axis_label(self.column, self.measured_in)
+        object.__setattr__(self, "weight_cap", Weights(self.weight, self.weight_cap).cap)
+
+    def steps(self, setting: Setting) -> Needs[WeightedCDF]:
+        """Sums of weights below edges, and of squared weights in groups."""
+        weights, axis = Weights(self.weight, self.weight_cap), Axis(self.column, self.grid)
+        release, told, starts = yield from asked_of_weights((axis,), weights, setting)
+        squares = Squares(weights, Evidence.of(told), starts)
+        prefixes = WeightedShares(Evidence.of(release), self.grid, squares=squares)
+        privacy = statement_of([release, told])
+        read = WeightedCDF.along if release.allotment is not None else WeightedCDF.rehearsed
+        curve = cast("WeightedCDF", read(prefixes, axis_label(self.column, self.measured_in), privacy))
+        return replace(curve, privacy=curve.privacy.noted(note_of(squares, float(prefixes.caps.sum()))))
+
+    def __str__(self) -> str:
+        return f"{in_words('distribution function', self.column, None)}, {Weights(self.weight, self.weight_cap)}"
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedQuantilesQuestion:
+    """At or below which values do shares `at` of the weight lie? For the loss of a `WeightedCdfQuestion`.
+
+    Attributes:
+        column: A column of numbers.
+        grid: Public cells.
+        at: Shares between 0 and 1.
+        weight: A column of survey weights.
+        weight_cap: Its public cap: see `WeightedCdfQuestion`.
+        measured_in: The measuring unit of the column, for the axis.
+
+    Raises:
+        ValueError: a share is not between 0 and 1, or there is none; the cap is missing, or no finite number above 0.
+        TypeError: a field is of another kind.
+    """
+
+    column: str
+    grid: Grid
+    at: tuple[float, ...]
+    weight: str
+    weight_cap: float
+    measured_in: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "at", shares("at", self.at))
+        object.__setattr__(self, "weight_cap", self._curve.weight_cap)
+
+    @property
+    def _curve(self) -> WeightedCdfQuestion:
+        return WeightedCdfQuestion(self.column, self.grid, self.weight, self.weight_cap, self.measured_in)
+
+    def steps(self, setting: Setting) -> Needs[WeightedQuantiles]:
+        """A weighted distribution function, read at the shares."""
+        curve = yield from self._curve.steps(setting)
+        return WeightedQuantiles(np.array(self.at), curve)
+
+    def __str__(self) -> str:
+        return f"{in_words('quantiles', self.column, None)}, {Weights(self.weight, self.weight_cap)}"

@@ -1,0 +1,345 @@
+"""Weighted count, total and mean of a column between public bounds: the question and its result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf, isnan, nan, sqrt
+
+import numpy as np
+
+from .. import display
+from ..arguments import Refused, chance
+from ..arrays import FloatArray
+from ..conversation import Evidence, Needs, PrivacyStatement, Setting, Single, needed
+from ..data import Axis, Grid, Weights
+from ..display import numeral
+from ..inference import public_generator
+from ..inference.bands import upper_quantile
+from ..inference.design_effect import kish
+from ..inference.simulation import noise_of
+from ..queries import Read, SquaredWeightQuery, WeighedSpreadQuery, WeighedSumQuery, WeightQuery
+from ..queries.weighed import COARSE
+from .by_category import axis_label, in_words
+from .question import require_independent, statement_of
+from .summary import COUNT, LARGEST_BOUND, MEAN, SUM, Summary
+from .weighted import Squares, note_of
+
+HALF = 2**16
+"""Steps from the middle of the bounds to an end, in which values are rounded before they are weighted and added up."""
+SPREAD_HALF = 2**8
+"""Steps in which values are rounded before their squared distances are weighted and added up."""
+DRAWS = 5000
+STATISTICS = COUNT, SUM, MEAN
+ONES = Weights("weight", 1.0)
+SHARES = Fraction(1, 4), Fraction(1, 2), Fraction(1, 8), Fraction(1, 8)
+"""Shares of the loss for weights, weighted values, squared weights, and squared weights times squared distances."""
+KNOWN = 0.95
+"""The level at which weights have to be above what noise makes of none, or nothing is known of their values."""
+CLEAR = 1.0
+"""Standard deviations of its noise by which a sum of squares is taken to be larger, where it bounds a variance."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightedSummary(Summary):
+    """Sum of the weights, weighted sum and weighted mean of the values of a column.
+
+    Values outside the bounds are clamped to the nearer bound, weights above the cap to it. Where noise alone may have
+    made all weights, sum and mean are not known: NaN, and their intervals contain all that is possible.
+
+    Attributes:
+        count: The sum of all weights, in their units: about how many people they stand for.
+        sum: The weighted sum of the values, without bias.
+        mean: The weighted sum over the sum of weights (Hájek 1971), between the bounds.
+        variance: NaN: it is not asked for.
+        lower, upper: The declared bounds.
+        label: The column and its measuring unit.
+        privacy: The privacy statement, which every picture shows.
+        evidence: The releases: of weights, of weighted values, of squared weights, and of their spread.
+        statistic: The name of the number that was asked for, which pictures show.
+        weights: The column of weights and its cap.
+        center: The public place from which the spread was measured, in steps from the middle of the bounds.
+
+    Data frame: columns ``statistic`` and ``value``, a row for each of `STATISTICS`.
+    """
+
+    KIND = "weighted-summary"
+    TITLE = "Weighted summary of {label}"
+
+    weights: Weights = ONES
+    center: int = 0
+
+    @classmethod
+    def read_weighted(  # noqa: PLR0917
+        cls,
+        turns: tuple[Evidence, ...],
+        bounds: Grid,
+        label: str,
+        privacy: PrivacyStatement,
+        weights: Weights,
+        center: int,
+        statistic: str,
+    ) -> WeightedSummary:
+        """From the four releases, each of one cell."""
+        caps, distances = _caps(turns), _distances(turns)
+        middle, half = _about(bounds)
+        count = max(caps, 0.0) * weights.cap
+        noise = noise_of(turns[0].sums, turns[0].total, DRAWS, public_generator(None))[:, 0, 0] / Weights.STEPS
+        if caps <= upper_quantile(noise, (1 + KNOWN) / 2):
+            total, mean = nan, nan
+        else:
+            total = float((half * distances + middle * caps) * weights.cap)
+            mean = float(min(max(middle + half * distances / caps, bounds.lower), bounds.upper))
+        noted = privacy.noted(note_of(Squares(weights, turns[2], (0,)), caps))
+        ends = bounds.lower, bounds.upper
+        return cls(count, total, mean, nan, *ends, label, noted, turns, statistic, weights, center)
+
+    @property
+    def statistics(self) -> dict[str, float]:
+        """The three numbers, by name."""
+        return {COUNT: self.count, SUM: self.sum, MEAN: self.mean}
+
+    @property
+    def design_effect(self) -> float:
+        """The design effect of unequal weights, as released: n sum w^2 / (sum w)^2 (Kish 1965). At least 1."""
+        squares = self._squares
+        return kish(squares.records, _caps(self.turns), float(squares.sums.sum()))
+
+    @property
+    def clamped(self) -> str:
+        """The text under the picture: which number, of which column, and between which bounds."""
+        if self.statistic == COUNT:
+            return f"sum of weights of records with a value of {self.label}"
+        between = f"[{numeral(self.lower)}, {numeral(self.upper)}]"
+        return f"weighted {self.statistic} of {self.label}, values clamped to {between}"
+
+    def intervals(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> FloatArray:
+        """Confidence limits of all `statistics` in their order, each on its own with probability `level`: ``(3, 2)``.
+
+        They are for these records' weights and clamped values. With `population`, they are for the mean of the
+        population that weights stand for, and for the expected sums over samples of this kind: sampling has the
+        linearised variance ``sum w**2 (y - mean)**2 / (sum w)**2``, which was released, and noise that may hide more of
+        it is allowed for; of a sum the variance is ``sum (w y)**2`` at most. That takes records as independent draws
+        with weights that make up for their chances; it needs units of one record each.
+
+        Args:
+            level: The chance of each interval.
+            population: Whether they are for the population, not for these records.
+            generator: The random numbers of the simulation.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+        """
+        level, draw = chance("level", level), public_generator(generator)
+        if population:
+            require_independent(self.privacy)
+        weight, distance = (noise_of(each.sums, each.total, DRAWS, draw)[:, 0, 0] for each in self.turns[:2])
+        noises = weight / Weights.STEPS, distance / (Weights.STEPS * HALF)
+        normal = draw.standard_normal((3, DRAWS)) if population else np.zeros((3, DRAWS))
+        caps, distances = _caps(self.turns), _distances(self.turns)
+        middle, half = _about(self._bounds)
+        scatter = self._deviations()
+        count = _interval(caps, noises[0] + scatter[0] * normal[0], level, 0.0, inf)
+        about = half * distances + middle * caps
+        sums = _interval(about, half * noises[1] + middle * noises[0] + scatter[1] * normal[1], level, -inf, inf)
+        mean = -1.0, 1.0
+        if not isnan(self.mean):
+            mean = _ratio_interval(distances, caps, (noises[1] + scatter[2] * normal[2], noises[0]), level)
+        step = half / (2 * HALF)  # of rounding
+        ends = [
+            np.array(count) * self.weights.cap,
+            np.array(sums) * self.weights.cap,
+            np.clip([middle + half * mean[0] - step, middle + half * mean[1] + step], self.lower, self.upper),
+        ]
+        return np.array(
+            [self._holding(found, value) for found, value in zip(ends, self.statistics.values(), strict=True)]
+        )
+
+    @staticmethod
+    def _holding(ends: FloatArray, value: float) -> list[float]:
+        low, high = ends.tolist()
+        return [low, high] if isnan(value) else [min(low, value), max(high, value)]
+
+    def _deviations(self) -> tuple[float, float, float]:
+        """How far samples scatter: sums of weights, of weighted values, and of weighted distances from the mean.
+
+        Over the cap; the second one in units of the column, the third in halves of the bounds. No square of a weight is
+        more than the weight, nor of a distance more than 1 + the center's, so weights alone bound them, too.
+        """
+        caps = max(_caps(self.turns), 0.0)
+        middle, half = _about(self._bounds)
+        squares = self._squares
+        weight = min(max(float(squares.sums.sum()) + CLEAR * squares.noise, 0.0), max(caps, 1.0))
+        center = self.center / SPREAD_HALF
+        spread, noise = _spread(self.turns)
+        variance = min(max(spread + CLEAR * noise, 0.0), weight * (1 + abs(center)) ** 2)
+        # the root of the sum of (w (y - center) + w center)^2 is at most the sum of both roots
+        total = half * sqrt(variance) + abs(middle + half * center) * sqrt(weight)
+        return sqrt(weight), total, sqrt(variance)
+
+    @property
+    def _squares(self) -> Squares:
+        return Squares(self.weights, self.turns[2], (0,))
+
+    @property
+    def _bounds(self) -> Grid:
+        return Grid(self.lower, self.upper, cells=1)
+
+    def _question(self) -> dict[str, object]:
+        return {
+            "label": self.label, "lower": self.lower, "upper": self.upper, "weight": self.weights.column,
+            "cap": self.weights.cap, "center": self.center, "statistic": self.statistic,
+        }  # fmt: skip
+
+    @classmethod
+    def _opened(cls, opened: display.Opened) -> WeightedSummary:
+        question = opened.evidence["question"]
+        turns = tuple(Evidence.from_json(release) for release in opened.evidence["releases"])
+        if len(turns) != len(SHARES):
+            raise Refused("curve.evidence.releases", "weights, weighted values, squares and their spread are needed")
+        bounds, weights = (
+            Grid(question["lower"], question["upper"], cells=1),
+            Weights(question["weight"], question["cap"]),
+        )
+        statistic = chosen_statistic(question["statistic"])
+        center = min(max(int(question["center"]), -SPREAD_HALF), SPREAD_HALF)
+        return cls.read_weighted(turns, bounds, question["label"], opened.privacy, weights, center, statistic)
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [*super()._summary(), ("design effect", f"{self.design_effect:.2f}")]
+
+
+def chosen_statistic(statistic: object) -> str:
+    """One of count, sum and mean.
+
+    Raises:
+        ValueError: it is another word.
+    """
+    if not isinstance(statistic, str) or statistic not in STATISTICS:
+        raise Refused("statistic", f"one of {', '.join(STATISTICS)} is needed")
+    return str(statistic)
+
+
+def _about(bounds: Grid) -> tuple[float, float]:
+    """The middle of the bounds, and how far an end lies from it."""
+    return (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
+
+
+def _caps(turns: tuple[Evidence, ...]) -> float:
+    """The sum of weights over the cap, without bias."""
+    return float(turns[0].unbiased.sum()) / Weights.STEPS
+
+
+def _distances(turns: tuple[Evidence, ...]) -> float:
+    """The sum of weights over the cap, times distances from the middle in halves of the bounds, without bias."""
+    return float(turns[1].unbiased.sum()) / (Weights.STEPS * HALF)
+
+
+def _spread(turns: tuple[Evidence, ...]) -> tuple[float, float]:
+    """The sum of squares of weights over the cap, times distances from the center in halves; and its noise."""
+    unit = float(COARSE * SPREAD_HALF) ** 2
+    law = turns[3].measured
+    return float(turns[3].unbiased.sum()) / unit, sqrt(law.levels[-1].noise.variance) / unit
+
+
+def _interval(found: float, errors: FloatArray, level: float, least: float, most: float) -> tuple[float, float]:
+    each = (1 + level) / 2
+    low, high = found - upper_quantile(errors, each), found + upper_quantile(-errors, each)
+    return min(max(low, least), most), max(min(high, most), least)
+
+
+def _ratio_interval(
+    above: float, below: float, noises: tuple[FloatArray, FloatArray], level: float
+) -> tuple[float, float]:
+    """Ends of a ratio within [-1, 1]: all r for which ``above - r * below`` is no further from 0 than its errors.
+
+    After Fieller (1954): errors are simulated at each end, whose place they depend on, until that stands still.
+    """
+    ends = []
+    for sign in (-1.0, 1.0):
+        ratio = min(max(above / below, -1.0), 1.0)
+        for _ in range(ROUNDS):
+            errors = noises[0] - ratio * noises[1]
+            reach = max(upper_quantile(-sign * errors, (1 + level) / 2), 0.0)
+            ratio = min(max((above + sign * reach) / below, -1.0), 1.0)
+        ends.append(ratio)
+    return ends[0], ends[1]
+
+
+ROUNDS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedSummaryQuestion:
+    """Sum of weights, weighted sum and weighted mean of the values. Four turns under one charge.
+
+    Weights have a quarter of the loss, weighted values a half; the rest tells how far sampling moves them: squared
+    weights, and squared weights times squared distances from the mean that was released.
+
+    Formal guarantees: pure or zero-concentrated, as its loss is, under either adjacency: a record adds at most its cap
+    to each sum, see `WeightQuery`, `WeighedSumQuery`, `SquaredWeightQuery` and `WeighedSpreadQuery`; the last one
+    depends on earlier answers and on no record, and losses of all turns add up. Weights above the cap count as the cap;
+    a record whose weight is missing, negative or not finite is left out, as one without a value.
+
+    Attributes:
+        column: A column of numbers.
+        lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
+        weight: A column of survey weights.
+        weight_cap: The public cap on one record's weight: see `WeightedCdfQuestion`.
+        measured_in: The measuring unit of the column.
+        statistic: The number that pictures show: count (the sum of weights), sum or mean.
+
+    Raises:
+        ValueError: the bounds cross or are not finite, the cap is missing, or no finite number above 0, or `statistic`
+            is another word.
+        TypeError: a field is of another kind.
+
+    >>> import dpcurves as dp
+    >>> table = {"age": [20, 60] * 2000, "w": [1, 3] * 2000}
+    >>> question = dp.WeightedSummaryQuestion("age", 0, 100, "w", 4)
+    >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    ...     found = session.ask(question, dp.PrivacyLoss.pure(1))
+    >>> abs(found.mean - 50) < 2
+    True
+    """
+
+    column: str
+    lower: float
+    upper: float
+    weight: str
+    weight_cap: float
+    measured_in: str = ""
+    statistic: str = MEAN
+
+    def __post_init__(self) -> None:
+        bounds = self._axis.grid
+        axis_label(self.column, self.measured_in)
+        if max(-bounds.lower, bounds.upper) > LARGEST_BOUND:
+            raise Refused("grid", f"bounds up to {LARGEST_BOUND:g} are needed, so that weighted sums fit a double")
+        cap = Weights(self.weight, self.weight_cap).cap
+        for name, value in (("lower", bounds.lower), ("upper", bounds.upper), ("weight_cap", cap)):
+            object.__setattr__(self, name, value)
+        chosen_statistic(self.statistic)
+
+    @property
+    def _axis(self) -> Axis:
+        return Axis(self.column, Grid(self.lower, self.upper, cells=1))
+
+    def steps(self, setting: Setting) -> Needs[WeightedSummary]:
+        """Sums of weights, of weighted values, of squared weights, and of their spread about the mean."""
+        axes, weights = (self._axis,), Weights(self.weight, self.weight_cap)
+        weight = yield from needed(Single(WeightQuery(axes, weights, Read.CELLS)), SHARES[0])
+        values = yield from needed(Single(WeighedSumQuery(axes, weights, HALF)), SHARES[1])
+        squares = yield from needed(Single(SquaredWeightQuery(axes, weights)), SHARES[2])
+        known = Evidence.of(weight), Evidence.of(values)
+        center = round(SPREAD_HALF * min(max(_distances(known) / max(_caps(known), 1.0), -1.0), 1.0))
+        spread = yield from needed(Single(WeighedSpreadQuery(axes, weights, SPREAD_HALF, center)), SHARES[3])
+        releases = [weight, values, squares, spread]
+        turns, label = tuple(map(Evidence.of, releases)), axis_label(self.column, self.measured_in)
+        privacy = statement_of(releases)
+        return WeightedSummary.read_weighted(turns, self._axis.grid, label, privacy, weights, center, self.statistic)
+
+    def __str__(self) -> str:
+        return f"{in_words(f'weighted {self.statistic}', self.column, None)}, {Weights(self.weight, self.weight_cap)}"

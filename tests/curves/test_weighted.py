@@ -1,0 +1,225 @@
+"""Results of survey weights: equal to exact weighted estimators without noise, and covered with it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import dpcurves as dp
+from dpcurves.cli.app import build
+from dpcurves.curves.result import CurveWarning, curve_from_json
+from dpcurves.curves.weighted import groups_for
+from dpcurves.data import Axis, Weights
+from dpcurves.inference.design_effect import ratios_of
+from dpcurves.mechanisms import AUTO
+from dpcurves.privacy import EACH_RECORD, PrivacyLoss
+from dpcurves.queries import CountQuery, Read, WeightQuery
+from dpcurves.records import open_records, tabulate
+
+CAP = 5.0
+GRID = dp.Grid(0, 1, cells=64)
+TIMES = dp.Values(range(1, 13))
+HUGE, ONE = PrivacyLoss.pure(10**8), PrivacyLoss.pure(1)
+NO_WEIGHTS = np.array([np.nan, -1.0, np.inf, -np.inf])
+pytestmark = pytest.mark.filterwarnings("ignore::dpcurves.CurveWarning")
+
+
+def made(size: int = 3000, seed: int = 1) -> dict[str, Any]:
+    draw = np.random.default_rng(seed)
+    x, w = draw.beta(2, 3, size), draw.lognormal(0, 0.8, size)
+    w[:40] = np.resize(NO_WEIGHTS, 40)
+    x[40:50] = np.nan
+    return {"x": x, "w": w, "t": draw.integers(1, 14, size), "e": draw.integers(0, 2, size)}
+
+
+def asked(question: Any, table: Any, loss: PrivacyLoss = HUGE, adjacency: Any = dp.REPLACE_ONE, seed: int = 0) -> Any:
+    chance = dp.Randomness.from_seed(seed)
+    with dp.Session(table, budget=PrivacyLoss.pure(10**9), adjacency=adjacency, randomness=chance) as session:
+        return session.ask(question, loss)
+
+
+@cache
+def exact() -> dict[str, Any]:
+    """Records that have a weight and a value, with their weights in whole steps."""
+    table = made()
+    steps = Weights("w", CAP).steps_of(table["w"])
+    used = (steps >= 0) & ~np.isnan(table["x"])
+    return {**{name: values[used] for name, values in table.items()}, "w": steps[used] * CAP / Weights.STEPS}
+
+
+CURVE = dp.WeightedCdfQuestion("x", GRID, "w", CAP)
+MEAN = dp.WeightedSummaryQuestion("x", 0, 1, "w", CAP)
+LIVES = dp.WeightedSurvivalQuestion("t", "e", TIMES, "w", CAP)
+
+
+@pytest.mark.parametrize("adjacency", [dp.ADD_REMOVE, dp.REPLACE_ONE])
+def test_without_noise_a_curve_is_that_of_hajek(adjacency: Any) -> None:
+    curve, true = asked(CURVE, made(), adjacency=adjacency), exact()
+    below = np.array([true["w"][true["x"] < edge].sum() for edge in GRID.edges]) / true["w"].sum()
+    assert curve.y == pytest.approx(below, abs=1e-9)
+    assert curve.count == pytest.approx(true["w"].sum(), rel=1e-9)
+    kish = len(true["w"]) * (true["w"] ** 2).sum() / true["w"].sum() ** 2
+    assert curve.design_effect == pytest.approx(kish, rel=1e-4)  # squares are rounded to whole steps, too
+    order = np.argsort(true["x"])
+    median = true["x"][order][np.searchsorted(np.cumsum(true["w"][order]), true["w"].sum() / 2)]
+    found = asked(dp.WeightedQuantilesQuestion("x", GRID, (0.5,), "w", CAP), made(), adjacency=adjacency)
+    low, high = found.cells[0]
+    assert low <= median <= high
+
+
+def test_without_noise_mean_sum_and_survival_are_exact() -> None:
+    true, found = exact(), asked(MEAN, made())
+    assert found.mean == pytest.approx(np.average(true["x"], weights=true["w"]), abs=1e-5)  # values are rounded
+    assert found.sum == pytest.approx((true["w"] * true["x"]).sum(), rel=1e-5)
+    low, high = found.mean_interval(0.95, population=True)
+    spread = np.sqrt((true["w"] ** 2 * (true["x"] - found.mean) ** 2).sum()) / true["w"].sum()
+    assert high - low == pytest.approx(2 * 1.96 * spread, rel=0.05)
+    table, known = made(), np.maximum(Weights("w", CAP).steps_of(made()["w"]), 0)
+    left = [
+        1 - known[(table["t"] == at) & (table["e"] == 1)].sum() / known[table["t"] >= at].sum() for at in range(1, 13)
+    ]
+    assert asked(LIVES, table).y[1:] == pytest.approx(np.cumprod(left), abs=1e-9)
+
+
+@pytest.mark.parametrize("adjacency", [dp.ADD_REMOVE, dp.REPLACE_ONE])
+@pytest.mark.parametrize("loss", [ONE, PrivacyLoss.zcdp(Fraction(1, 2))])
+def test_weights_at_the_cap_are_counts_at_another_scale(adjacency: Any, loss: PrivacyLoss) -> None:
+    axes, steps = (Axis("x", GRID),), Weights.STEPS
+    among = adjacency.among(EACH_RECORD, 3000 if adjacency.knows_units else None)
+    weighed, counted = WeightQuery(axes, Weights("w", CAP), Read.PREFIXES), CountQuery(axes, Read.PREFIXES)
+    table = {**made(), "w": np.full(3000, CAP)}
+    with open_records(table, unit=EACH_RECORD, key=b"key") as records:
+        assert tabulate(records, weighed).tolist() == [steps * each for each in tabulate(records, counted).tolist()]
+    laws = [AUTO.plan(query, loss, among).law for query in (weighed, counted)]
+    if type(laws[0]) is type(laws[1]):  # a concentrated loss may take another law for counts
+        power = 1 if loss.is_pure else 2
+        noises: Any = [[(each.noise.parameter, each.length) for each in law.parts] for law in laws]  # type: ignore[attr-defined]
+        assert noises[0] == [(parameter * steps**power, length) for parameter, length in noises[1]]
+
+
+def test_results_are_read_again_and_say_that_they_are_weighted() -> None:
+    for question in (CURVE, MEAN, LIVES, dp.WeightedQuantilesQuestion("x", GRID, (0.2, 0.5), "w", CAP)):
+        found = asked(question, made(), ONE)
+        text = found.to_json()
+        read: Any = curve_from_json(text)
+        assert type(read) is type(found)
+        assert read.to_json() == text
+        assert json.loads(text)["kind"].startswith("weighted-")
+        assert any("design effect" in note and "left out" in note for note in found.notes)
+        ax = found.plot()
+        assert "weight" in ax.get_ylabel() + ax.get_xlabel()
+    hazard = dp.CumulativeHazard(asked(LIVES, made(), ONE))
+    assert dp.CumulativeHazard.from_json(hazard.to_json()).to_json() == hazard.to_json()
+
+
+def test_what_weights_need_is_said_before_anything_is_charged() -> None:
+    x, w = np.linspace(0, 1, 50), np.ones(50)
+    spent: dict[str, Any] = {"epsilon": 1, "adjacency": dp.ADD_REMOVE}
+    with pytest.raises(ValueError, match=r"^weight_cap: give the public cap .* there is no default, because"):
+        dp.cdf(x, grid=GRID, weight=w, **spent)
+    with pytest.raises(ValueError, match=r"^weight_cap: it caps the weights of a column"):
+        dp.mean(x, bounds=(0, 1), weight_cap=2, **spent)
+    with pytest.raises(ValueError, match=r"^weight: the same number of records is needed$"):
+        dp.sum(x, bounds=(0, 1), weight=w[1:], weight_cap=2, **spent)
+    with pytest.raises(ValueError, match=r"^grid: weights are added up along public cells"):
+        dp.quantiles(x, weight=w, weight_cap=2, **spent)
+    with pytest.raises(ValueError, match=r"^hint: sums of weights"):
+        dp.cdf(x, grid=GRID, hint=dp.Hint.PEAKED, weight=w, weight_cap=2, **spent)
+    for cap in (0, -1, np.nan, np.inf, 1e101):
+        with pytest.raises(ValueError, match=r"^weight_cap: a number from 1e-100 to 1e\+100 is needed"):
+            dp.cdf(x, grid=GRID, weight=w, weight_cap=cap, **spent)
+    with dp.Session({"x": x, "w": np.full(50, "a")}, budget=ONE, adjacency=dp.ADD_REMOVE) as session:
+        with pytest.raises(ValueError, match="'w' holds"):
+            session.ask(CURVE, ONE)
+        assert session.left == ONE
+    with pytest.raises(ValueError, match=r"^bins: "):
+        asked(CURVE, made(), ONE).histogram(4)
+
+
+def test_a_curve_of_weights_that_are_all_missing_says_that_nothing_is_known() -> None:
+    table = {**made(500), "w": np.resize(NO_WEIGHTS, 500)}
+    for question in (CURVE, MEAN, LIVES):
+        found = asked(question, table, ONE)
+        assert any("noise hides the design effect" in note for note in found.notes)
+        ends = found.intervals(0.9) if question is MEAN else np.stack(found.band(0.9), axis=1)
+        assert (ends[:, 1] - ends[:, 0]).max() > 0.5
+
+
+def test_warnings_tell_no_value_of_a_record() -> None:
+    table = {**made(400), "w": np.append(np.full(399, 1.0), 123456.789)}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", CurveWarning)
+        asked(CURVE, table, ONE)
+    assert told
+    assert not any("123456" in str(each.message) for each in told)
+
+
+def test_groups_follow_the_weight_and_are_fewer_where_noise_is_large() -> None:
+    shares = np.linspace(0, 1, 65)
+    assert len(groups_for(shares, 10_000.0, 10.0)) == 7
+    assert len(groups_for(shares, 250.0, 10.0)) == 1
+    assert groups_for(shares, -3.0, 10.0) == ()
+    assert groups_for(np.zeros(65), 10_000.0, 10.0) == ()
+
+
+def test_ratios_are_safe_without_signal_and_tell_groups_apart_with_it() -> None:
+    assert ratios_of(np.zeros(3), np.zeros(3), 50.0).overall == 1.0
+    noisy = ratios_of(np.array([200.0, 200.0]), np.array([60.0, 80.0]), 60.0)
+    assert noisy.each.tolist() == [1.0, 1.0]
+    assert noisy.overall > 140 / 400
+    assert ratios_of(np.array([500.0, 500.0]), np.array([100.0, 300.0]), 1.0).each == pytest.approx(
+        [0.5, 1.5], abs=0.01
+    )
+
+
+@pytest.mark.parametrize("informative", [False, True])
+def test_intervals_for_the_population_hold_two_sided(informative: bool) -> None:
+    """Seeds are fixed; of 24 intervals that hold with chance 0.9, 17 or fewer hold with chance 0.008."""
+    draw = np.random.default_rng(5)
+    people = np.where(draw.random(50_000) < 0.3, 0.0, draw.beta(2, 4, 50_000))  # zero-inflated
+    chance = (1 + 3 * people) if informative else draw.choice([1.0, 4.0], people.size)
+    cap, held = float(1 / chance.min()), np.zeros(3, dtype=int)
+    truth = np.append((people[:, None] < GRID.edges[:-1]).mean(axis=0), 1.0)
+    for seed in range(24):
+        at = np.random.default_rng(100 + seed).choice(people.size, 2000, p=chance / chance.sum())
+        table = {"x": people[at], "w": 1 / chance[at]}
+        curve = asked(dp.WeightedCdfQuestion("x", GRID, "w", cap), table, PrivacyLoss.pure(4), seed=seed)
+        lower, upper = curve.band(0.9, population=True)
+        held[0] += np.all((lower <= truth + 1e-9) & (truth <= upper + 1e-9))
+        mean = asked(dp.WeightedSummaryQuestion("x", 0, 1, "w", cap), table, PrivacyLoss.pure(4), seed=seed)
+        low, high = mean.mean_interval(0.9, population=True)
+        held[1] += low <= people.mean() <= high
+        low, high = curve.quantile_interval(0.7, 0.9, population=True)
+        held[2] += low <= np.quantile(people, 0.7) <= high
+    assert held.min() > 17
+
+
+def test_the_command_line_asks_weighted_results(tmp_path: Any) -> None:
+    table = made(300)
+    rows = zip(table["x"], table["w"], table["t"], table["e"], strict=True)
+    (tmp_path / "s.csv").write_text("x,w,t,e\n" + "\n".join(f"{x},{abs(w)},{t},{e}" for x, w, t, e in rows) + "\n")
+    weights = ["--weight", "w", "--weight-cap", "5", "--epsilon", "9", "--adjacency", "replace-one"]
+    asks = {
+        "cdf": "--column x --grid 0:1:16", "quantiles": "--column x --grid 0:1:16", "mean": "--column x --bounds 0:1",
+        "survival": "--time t --event e --grid 0:14:14",
+    }  # fmt: skip
+    for word, options in asks.items():
+        done = CliRunner().invoke(build(), [word, str(tmp_path / "s.csv"), *options.split(), *weights])
+        assert done.exit_code == 0, done.output
+        assert "weighted by w up to 5" in done.output
+    without = ["mean", str(tmp_path / "s.csv"), "--column", "x", "--bounds", "0:1", *weights[4:]]
+    for more, words in (
+        (["--weight", "w"], "weight-cap: give the public cap"),
+        (["--weight-cap", "5"], "weight-cap: it caps the weights of a column: name that with --weight"),
+        ([*weights[:4], "--by", "e=0,1"], "by: results of survey weights take none"),
+    ):
+        done = CliRunner().invoke(build(), [*without, *more])
+        assert done.exit_code != 0
+        assert words in done.output + str(done.exception)

@@ -1,0 +1,170 @@
+"""Questions about survey weights: tiny neighbours lose what was paid for all turns together, exactly."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from exact_loss import price
+from tiny_tables import ADJACENCIES, IntArray, data_sets, neighbours
+
+import dpcurves as dp
+from dpcurves.conversation import Plan
+from dpcurves.curves.weighted import SQUARES
+from dpcurves.curves.weighted_summary import HALF, SHARES, SPREAD_HALF
+from dpcurves.data import Axis, Categories, Weights
+from dpcurves.laws import Family, NoisySums
+from dpcurves.mechanisms import AUTO
+from dpcurves.mechanisms.linear import exact_sums
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
+from dpcurves.queries import (
+    Read,
+    SquaredWeightQuery,
+    WeighedQuery,
+    WeighedSpreadQuery,
+    WeighedSumQuery,
+    WeightQuery,
+)
+from dpcurves.records import Scored, open_records, tabulate
+from dpcurves.records.engines.engine import CellAmounts, SlotCells
+
+CAP = 5.0
+W = Weights("w", CAP)
+GIVEN = (
+    0.0,
+    -0.0,
+    1e-300,
+    CAP / 2**17,
+    1.3,
+    CAP,
+    np.nextafter(CAP, 0),
+    7.5,
+    1e308,
+    -1e-9,
+    -CAP,
+    np.nan,
+    np.inf,
+    -np.inf,
+)
+"""Weights: none, tiny, a half step (which is rounded to an even one), inside, the cap, above it, and no weights."""
+X, COARSE, ONE = (Axis("x", dp.Grid(0, 2, cells=cells)) for cells in (2, 1, 1))
+E = Categories("e", (0, 1))
+FAR = tuple(WeighedSpreadQuery((ONE,), W, SPREAD_HALF, center) for center in (0, 97, -SPREAD_HALF, SPREAD_HALF))
+QUESTIONS: dict[str, tuple[tuple[tuple[WeighedQuery, ...], Fraction], ...]] = {
+    "curve": (
+        ((WeightQuery((X,), W, Read.PREFIXES),), 1 - SQUARES),
+        ((SquaredWeightQuery((COARSE,), W), SquaredWeightQuery((X,), W)), SQUARES),
+    ),
+    "survival": (
+        ((WeightQuery((E, X), W, Read.PREFIXES),), 1 - SQUARES),
+        ((SquaredWeightQuery((E, COARSE), W), SquaredWeightQuery((E, X), W)), SQUARES),
+    ),
+    "summary": (
+        ((WeightQuery((ONE,), W, Read.CELLS),), SHARES[0]),
+        ((WeighedSumQuery((ONE,), W, HALF),), SHARES[1]),
+        ((SquaredWeightQuery((ONE,), W),), SHARES[2]),
+        (FAR, SHARES[3]),
+    ),
+}
+"""The turns of each question, with what may be asked in it, by earlier answers, and its share of the loss."""
+LEAST: dict[Any, float] = {("summary", ReplaceOne): 0.25}
+"""No replaced record moves all sums of one cell the most at once: how much of what is paid is lost at the least."""
+
+
+def counted(query: WeighedQuery, records: list[tuple[float, int, float]]) -> list[int]:
+    """The exact table of these records, as a curator counts it."""
+    x, e, w = (np.array(column, dtype=float) for column in zip(*records, strict=True)) if records else ([], [], [])
+    with open_records({"x": x, "e": e, "w": w}, unit=EACH_RECORD, key=b"key") as opened:
+        told: list[int] = tabulate(opened, query).tolist()
+        assert told == tabulate(Scored(opened), query).tolist()
+        return told
+
+
+@cache
+def kinds(name: str) -> tuple[list[Any], list[Any]]:
+    """What one record of each kind adds to the table of each query; kinds that add the same to all are one."""
+    queries = [query for asked, _ in QUESTIONS[name] for query in asked]
+    added = set()
+    for row in product((-1.0, 0.0, 1.0, 1.7, 2.0, np.nan), (0, 1, np.nan), GIVEN):
+        each = []
+        for query in queries:
+            told = [isinstance(axis, Categories) for axis in query.axes]
+            tally = CellAmounts(SlotCells(query.axes, told), query)
+            columns = dict(zip("xew", np.array(row)[:, None], strict=True))
+            tally.add([columns[str(axis.column)] for axis in query.read_axes])
+            each.append(tuple(tally.found))
+        added.add(tuple(each))
+    return queries, sorted(added)
+
+
+def losses(plan: Plan, sets: IntArray, pairs: IntArray, each: Any) -> Any:
+    """What each pair of neighbours loses by one turn, exactly, as `exact_loss` has it: Python's integers."""
+    law = plan.law
+    assert isinstance(law, NoisySums)
+    tables = sets.astype(object) @ np.array(each, dtype=object)
+    released = [exact_sums(table, law) for table in tables]
+    lost: Any = np.zeros(len(pairs), dtype=object)
+    for part, (_, noise) in enumerate(released[0]):
+        sums = np.array([found[part][0] for found in released], dtype=object)
+        shift = sums[pairs[:, 0]] - sums[pairs[:, 1]]
+        moved = abs(shift) if noise.family is Family.LAPLACE else shift**2
+        lost = lost + moved.sum(axis=1) * price(noise)
+    return lost
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
+def test_tiny_neighbours_lose_at_most_what_was_paid(name: str, adjacency: Adjacency) -> None:
+    turns = QUESTIONS[name]
+    queries, added = kinds(name)
+    few = sorted({*added[:: max(len(added) // 7, 1)], added[0], added[-1]}, key=added.index)
+    worst = [max(added, key=lambda one, at=at: max(map(abs, one[at]))) for at in range(len(queries))]  # type: ignore[misc]
+    least = min(added, key=lambda one: sum(map(abs, one[0])))
+    chosen = list(dict.fromkeys([*few, *worst, least]))
+    sets = data_sets(len(chosen), 2 if len(chosen) > 9 else 3)
+    pairs = neighbours(sets, adjacency)
+    for loss, claimed in ((PrivacyLoss.pure("0.7"), "0.7"), (PrivacyLoss.zcdp("0.3"), "0.3")):
+        lost: Any = 0
+        for asked, share in turns:
+            plans = [AUTO.plan(query, loss * share, adjacency) for query in asked]
+            each = [losses(plan, sets, pairs, [one[queries.index(plan.query)] for one in chosen]) for plan in plans]
+            lost = lost + np.max(np.array(each, dtype=object), axis=0)  # whichever is asked after earlier answers
+        assert LEAST.get((name, type(adjacency)), 0.9) * float(claimed) < max(lost) <= Fraction(claimed)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_record_adds_at_most_its_sensitivity_whatever_stands_in_its_columns(name: str) -> None:
+    queries, added = kinds(name)
+    for place, query in enumerate(queries):
+        tables = np.array([one[place] for one in added], dtype=object)
+        assert abs(tables).sum(axis=1).max() == query.per_record_sensitivity  # the cap is reached, and not passed
+        assert query.is_signed or tables.min() == 0
+        if isinstance(query, WeightQuery):  # so that the sum of the table is public where the number of records is
+            assert set(tables.sum(axis=1)) == {query.per_record_sensitivity}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_tables_are_sums_of_what_records_add_in_any_order_and_batch(name: str) -> None:
+    rows = [(x, e, w) for x, e, w in product((0.0, 1.7, np.nan), (0, 1), GIVEN)]
+    for query in (asked[-1] for asked, _ in QUESTIONS[name]):
+        parts = [counted(query, rows[start::3]) for start in range(3)]
+        assert counted(query, rows) == counted(query, rows[::-1]) == np.array(parts, dtype=object).sum(axis=0).tolist()
+        assert set(counted(query, [])) == {0}
+
+
+def test_steps_are_rounded_to_even_and_what_is_no_weight_is_missing() -> None:
+    steps = W.steps_of(np.array(GIVEN)).tolist()
+    assert steps[:6] == [0, 0, 0, 0, round(1.3 / CAP * Weights.STEPS), Weights.STEPS]
+    assert steps[7:] == [Weights.STEPS] * 2 + [-1] * 5
+    assert W.steps_of(np.array([1.5, 2.5, 3.5]) * W.step).tolist() == [2, 2, 4]
+
+
+def test_where_records_are_private_no_total_is_told() -> None:
+    query = WeightQuery((X,), W, Read.PREFIXES)
+    assert (query.total_of(None), query.total_of(3)) == (None, 3 * Weights.STEPS)
+    assert SquaredWeightQuery((X,), W).total_of(3) is None
+    assert AddRemove(EACH_RECORD).total is None
