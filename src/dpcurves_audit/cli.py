@@ -253,7 +253,7 @@ class Whole:
     """Options for an audit of everything."""
 
     quick: Annotated[bool, Option("--quick", help="In minutes: fewer samples, few pairs, and few faces.")] = False
-    only: str | None = perhaps("WORD", "Only what has this word in its name, or is looked at through this door.")
+    only: str | None = perhaps("A,B,...", "Only what has one of these words in its name, or such a door.")
     confidence: str = option("P", "The confidence of each bound; what is flagged was above its claim twice.", SURE)
     json: str | None = perhaps("FILE", "Write all reports as JSON to this file.")
 
@@ -309,11 +309,11 @@ def _in_words(finding: Finding) -> str:
 def _those_of(whole_of: Whole) -> list[Audited]:
     from .faces import everything
 
-    word = whole_of.only
+    words = [""] if whole_of.only is None else whole_of.only.split(",")
     return [
         each
         for each in everything()
-        if (_is_quick(each) or not whole_of.quick) and (word is None or word in each.name or word == each.kind)
+        if (_is_quick(each) or not whole_of.quick) and any(word in each.name or word == each.kind for word in words)
     ]
 
 

@@ -61,8 +61,8 @@ def adjacencies(records: int) -> tuple[Adjacency, ...]:
 class Walk:
     """Choices from a list, of which each later walk takes another one; their chance is the product."""
 
-    def __init__(self, taken: list[int]) -> None:
-        self.taken, self.offered, self.chance = taken, list[int](), 1.0
+    def __init__(self, taken: list[int], cells: int) -> None:
+        self.taken, self.cells, self.offered, self.chance = taken, cells, list[int](), 1.0
 
     def pick(self, chances: Sequence[float]) -> int:
         step = len(self.offered)
@@ -76,7 +76,7 @@ class Walk:
         taken = self.taken[: len(self.offered)]
         while taken and taken[-1] + 1 == self.offered[len(taken) - 1]:
             taken.pop()
-        return Walk([*taken[:-1], taken[-1] + 1]) if taken else None
+        return Walk([*taken[:-1], taken[-1] + 1], self.cells) if taken else None
 
     # What stands in the place of draws.
 
@@ -96,11 +96,11 @@ class Walk:
         chances = [above(score, scale) for score in scores.tolist()]
         return np.array([bool(self.pick((1 - chance, chance))) for chance in chances], dtype=np.bool_)
 
-    def whole_below(self, centre: Fraction, scale: Fraction, randomness: Randomness, most: int = 8) -> int:
-        """An edge from 0 to `most`, or -1 for all that lies outside. Pieces without cells have no noise, and one edge."""
+    def whole_below(self, centre: Fraction, scale: Fraction, randomness: Randomness) -> int:
+        """An edge, or -1 for all that lies outside. A piece without cells has no noise, and one edge."""
         if scale == 0:
             return int(centre)
-        ends = [0.5 + atan((edge - float(centre)) / float(scale)) / pi for edge in range(most + 2)]
+        ends = [0.5 + atan((edge - float(centre)) / float(scale)) / pi for edge in range(self.cells + 2)]
         inside = np.diff(ends).tolist()
         return self.pick((1 - sum(inside), *inside)) - 1
 
@@ -108,7 +108,7 @@ class Walk:
 def walked(table: IntArray, plan: Plan) -> list[float]:
     """Chances of all answers of `AUTO.run`, in the order of the answers."""
     found: dict[tuple[int, ...], float] = {}
-    walk: Walk | None = Walk([])
+    walk: Walk | None = Walk([], plan.query.cells)
     while walk is not None:
         with ExitStack() as replaced:
             for room, name in (
