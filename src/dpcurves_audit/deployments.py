@@ -31,6 +31,7 @@ from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from . import family as families
 from .door import Door, OneDoor, as_csv
 from .family import Family
+from .ledgers import KilledDoor, Publish
 
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 ONE, HALF_RHO = PrivacyLoss.pure(1), PrivacyLoss.zcdp(Fraction(1, 2))
@@ -125,16 +126,34 @@ def _streams() -> Iterator[Audited]:
             yield Audited(f"{name}: {loss}", StreamDoor(name, mechanism, query, loss), family, loss, "mechanism")
 
 
-def _followed(counts: Any, loss: PrivacyLoss) -> Door:
-    """The public face of a stream: tuples in, readings out, with a ledger in memory."""
+def _readings(data: Any, counts: Any, loss: PrivacyLoss, store: str) -> list[Any]:
+    """The public face of a stream: tuples in, readings out."""
     from dpcurves_streams.feed import follow
 
+    tuples = [{"time": step, "state": "a"} for step, number in enumerate(data) for _ in range(int(number))]
+    told = follow(tuples, counts, loss=loss, store=store, start=0, every=1, end=len(data))
+    return [[list(reading.values), np.asarray(reading.counts).ravel().tolist()] for reading in told]
+
+
+def _followed(counts: Any, loss: PrivacyLoss, times: int = 1) -> Door:
+    """A stream with a ledger of its own, followed so many times: together for the price of one."""
+
     def stream(data: Any) -> list[Any]:
-        tuples = [{"time": step, "state": "a"} for step, number in enumerate(data) for _ in range(int(number))]
-        told = follow(tuples, counts, loss=loss, store="sqlite://", start=0, every=1, end=len(data))
-        return [[list(reading.values), np.asarray(reading.counts).ravel().tolist()] for reading in told]
+        if times == 1:
+            return _readings(data, counts, loss, "sqlite://")
+        with tempfile.TemporaryDirectory() as folder:
+            return [_readings(data, counts, loss, f"sqlite:///{folder}/stream.db") for _ in range(times)]
 
     return OneDoor(stream)
+
+
+def _killed_stream(counts: Any, loss: PrivacyLoss) -> Door:
+    """A stream that is killed when its readings are there, and followed again with what its ledger has."""
+
+    def stream(data: Any, folder: Path, publish: Publish) -> None:
+        publish(_readings(data, counts, loss, f"sqlite:///{folder}/stream.db"))
+
+    return KilledDoor(stream)
 
 
 # Reports of people.
@@ -335,6 +354,8 @@ def _faces() -> Iterator[Audited]:
     told = families.streams(STEPS, adjacency=ADD_REMOVE)
     for word, counts in (("counts", Counts(states)), ("totals", Totals(states)), ("groups", Groups(states))):
         yield Audited(f"followed stream of {word}", _followed(counts, ONE), told, ONE, "face")
+    yield Audited("followed stream, twice over one store", _followed(Counts(states), ONE, 2), told, ONE, "ledger")
+    yield Audited("followed stream, killed and resumed", _killed_stream(Counts(states), ONE), told, ONE, "ledger")
     for name, task, family in _surveys():
         yield Audited(f"{name}, handed in: {task.loss}", _handed_in(task), family, task.loss, "face")
     if all(map(find_spec, ("argon2", "pyarrow"))):

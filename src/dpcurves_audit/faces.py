@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,9 +39,10 @@ from dpcurves.trust import Central, Curator
 from . import family as families
 from .deployments import ADD_REMOVE, HALF_RHO, ONE, REPLACE_ONE, Audited, deployments
 from .determinism import beside as fresh_calls
-from .determinism import forked, new_processes
+from .determinism import forked, new_processes, repeats
 from .door import Door, OneDoor
 from .family import Family, Pair
+from .feature import Reader
 from .floats import lattice
 from .ledgers import KilledDoor, Publish
 from .report import Finding
@@ -329,7 +331,7 @@ def _mechanisms() -> Iterator[Audited]:
     labelled = (dp.Categories(LABEL, (0, 1)), Axis(SCORE, Grid(0, 1, cells=GRID_CELLS)))
     sums: list[tuple[str, Any, Any]] = [
         ("flat histogram", cells, own.Flat()), ("tree of sums", prefixes, own.TreeSums()),
-        ("sum", asking.SumQuery(axis, 8), own.Flat()),
+        ("sums of values", asking.SumQuery(axis, 8), own.Flat()),
         ("counts of two classes", asking.CountQuery(labelled, Read.PREFIXES), own.TreeSums()),
         ("square root", prefixes, own.SquareRoot()),
     ]  # fmt: skip
@@ -344,7 +346,7 @@ def _mechanisms() -> Iterator[Audited]:
         ),
         ("PrivTree", asking.TreePartitionQuery(axis, (2,), 0), own.PrivTree()),
         ("merged cells", asking.MergePartitionQuery(axis, 2), own.MergedCells()),
-        ("sparse vector", asking.ThresholdQuery(axis, _compared(), 2), own.SparseVector()),
+        ("sparse vector", asking.ThresholdQuery(axis, _compared(), 1), own.SparseVector()),
         (
             "found bounds",
             asking.CoverageQuery((Axis(COLUMN, doubling_grid(0.125, 2)),), Fraction(9, 10)),
@@ -461,6 +463,23 @@ def beside_bounds() -> Iterator[tuple[str, list[Finding]]]:
         yield name, found if name == "face of a count" else [*found, *lattice(door, own, 100)]
     repeated = new_processes(f"{__name__}:one_count", pair)
     yield "a count in new processes", [] if repeated is None else [repeated]
+    yield "a ledger that is opened again", reopened(pair)
+
+
+def reopened(pair: Pair, calls: int = 12) -> list[Finding]:
+    """Findings on another request for the same count, after the ledger was closed and opened again: other noise."""
+    reader, rows = Reader(), ([], [])  # type: tuple[list[Any], list[Any]]
+    for _ in range(calls):
+        with tempfile.TemporaryDirectory() as folder, catch_warnings(action="ignore", category=CurveWarning):
+            for place, row in enumerate(rows):
+                with dp.Session(
+                    table_of(pair.left), budget=ONE + ONE, adjacency=ADD_REMOVE, ledger=f"sqlite:///{folder}/l.db"
+                ) as session:
+                    curve = session.ask(dp.CountQuestion(COLUMN), ONE, f"request {place}")
+                    row.append([release.values for release in curve.evidence])
+    if repeats(*(reader.read(row) for row in rows)):
+        return [Finding("reopened ledger", "two requests have the same noise, before and after it.", flagged=True)]
+    return []
 
 
 FRESH = "followed stream of totals", "report with public coins, handed in: epsilon 1"
