@@ -1,6 +1,6 @@
 """Doors to what stands beside the core: streams, local reports, pairs of people, two servers, a verification server.
 
-As for the core, noise is looked at through the cheapest door that has it, and public faces with fewer samples. What
+Noise is looked at through the cheapest door that has it, as in the core, and public faces with fewer samples. What
 needs a package that is not installed is left out.
 """
 

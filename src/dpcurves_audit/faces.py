@@ -461,14 +461,15 @@ def beside_bounds() -> Iterator[tuple[str, list[Finding]]]:
         shared = forked(door, own)
         found = [*fresh_calls(door, own), *timed(door, own, 30), *([] if shared is None else [shared])]
         yield name, found if name == "face of a count" else [*found, *lattice(door, own, 100)]
-    repeated = new_processes(f"{__name__}:one_count", pair)
+    repeated = new_processes(f"{__name__}:{one_count.__name__}", pair)
     yield "a count in new processes", [] if repeated is None else [repeated]
     yield "a ledger that is opened again", reopened(pair)
 
 
 def reopened(pair: Pair, calls: int = 12) -> list[Finding]:
     """Findings on another request for the same count, after the ledger was closed and opened again: other noise."""
-    reader, rows = Reader(), ([], [])  # type: tuple[list[Any], list[Any]]
+    reader = Reader()
+    rows: tuple[list[Any], list[Any]] = [], []
     for _ in range(calls):
         with tempfile.TemporaryDirectory() as folder, catch_warnings(action="ignore", category=CurveWarning):
             for place, row in enumerate(rows):

@@ -28,6 +28,7 @@ from dpcurves.conversation import Plan
 from dpcurves.data import Axis, doubling_grid
 from dpcurves.laws import Noise, ThresholdAnswers
 from dpcurves.mechanisms import AUTO, exponential, smooth_sensitivity, thresholds
+from dpcurves.noise import exponential as selection
 from dpcurves.noise.exponential import Chances
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
@@ -49,7 +50,7 @@ IntArray = NDArray[np.int64]
 ANY = Randomness.from_seed(0)
 ORDERS = (1.01, 1.2, 1.5, 2.0, 3.0, 4.5, 8.0, 16.0, 64.0)
 ANGLES = (np.arange(2000) + 0.5) / 2000 * pi - pi / 2
-"""Of a Cauchy variable: the midpoint rule on the circle, whose error falls faster than any power."""
+"""Angles of a Cauchy variable: the midpoint rule on the circle, whose error falls faster than any power."""
 
 
 def adjacencies(records: int) -> tuple[Adjacency, ...]:
@@ -112,7 +113,7 @@ def walked(table: IntArray, plan: Plan) -> list[float]:
     while walk is not None:
         with ExitStack() as replaced:
             for room, name in (
-                (exponential.selection, "choose"), (exponential, "choose_partition"),
+                (selection, "choose"), (exponential, "choose_partition"),
                 (thresholds, "noisily_above_zero"), (smooth_sensitivity, "whole_below"),
             ):  # fmt: skip
                 replaced.enter_context(patch.object(room, name, getattr(walk, name)))
@@ -125,9 +126,14 @@ def walked(table: IntArray, plan: Plan) -> list[float]:
 def compared(table: IntArray, plan: Plan) -> list[float]:
     """Chances of all answers of the sparse vector technique, of what `AUTO.run` compares."""
     seen: list[Sequence[int]] = []
-    with patch.object(thresholds, "reached", lambda exact, own, common, most: (seen.append(exact), (0,) * most)[1]):
+
+    def reached(exact: Sequence[int], own: object, common: object, most: int) -> tuple[int, ...]:
+        seen.append(exact)
+        return (0,) * most
+
+    with patch.object(thresholds, "reached", reached):
         AUTO.run(table, plan, ANY)
-    return _of_differences(tuple(seen[0]), plan.law.required(ThresholdAnswers)).tolist()
+    return list(_of_differences(tuple(seen[0]), plan.law.required(ThresholdAnswers)))
 
 
 @lru_cache(maxsize=10_000)
@@ -137,7 +143,7 @@ def _of_differences(exact: tuple[int, ...], law: ThresholdAnswers) -> FloatArray
 
 def merged(table: IntArray, plan: Plan) -> list[float]:
     """Chances of all answers of merged cells, of what `AUTO.run` hands on: counts, and both noises' law."""
-    seen: list[Any] = []
+    seen: list[tuple[tuple[int, ...], int]] = []
     noises: list[Noise] = []
 
     def ends(counts: Sequence[int], least: int, own: object, common: object) -> list[int]:
@@ -150,7 +156,8 @@ def merged(table: IntArray, plan: Plan) -> list[float]:
 
     with patch.object(thresholds, "ends", ends), patch.object(thresholds, "draws", draws):
         AUTO.run(table, plan, ANY)
-    return law_of_merged(*seen[0], noises[0]).tolist()
+    counts, least = seen[0]
+    return list(law_of_merged(counts, least, noises[0]))
 
 
 def cauchy(table: IntArray, plan: Plan) -> list[float]:

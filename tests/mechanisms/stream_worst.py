@@ -53,7 +53,7 @@ def worst_group(ticks: int) -> tuple[IntArray, IntArray]:
 
 
 def deviations(values: IntArray) -> IntArray:
-    """Of the first values, of the first two, and so on, on the lattice, rounded down as `group` does."""
+    """Deviations of the first value, of the first two, and so on, on the lattice, rounded down as `group` does."""
     found = np.zeros(len(values), dtype=np.int64)
     for length in range(2, len(values) + 1):
         members = values[:length]
@@ -136,8 +136,8 @@ def laws_of_answers(tree: PrefixTree, rule: Tuples, reach: int) -> tuple[FloatAr
     codes = np.ravel_multi_index(tuple(both - low), (int(both.max() - low) + 1,) * len(both))
     found, places = np.unique(codes, return_inverse=True)
     halves = places.ravel()[: grid.shape[1]], places.ravel()[grid.shape[1] :]
-    ours, theirs = (np.bincount(half, chances, len(found)) for half in halves)
-    return ours, theirs
+    first, second = (np.bincount(half, chances, len(found)).astype(np.float64) for half in halves)
+    return first, second
 
 
 def _log_weights(nodes: IntArray, noise: Noise) -> FloatArray:
