@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
-from choice_laws import Chooser, adjacencies, choosers, lost
+from itertools import product
+from math import exp, prod, tanh
+from unittest.mock import patch
 
-from dpcurves.privacy import PrivacyLoss
+import numpy as np
+import pytest
+from choice_laws import ANY, Chooser, IntArray, adjacencies, choosers, lost
+
+from dpcurves.laws import Noise
+from dpcurves.mechanisms import AUTO, thresholds
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 
 LEAST = {
     "quantile cuts": 0.5, "noisy medians": 0.8, "noisy area": 0.5, "buckets": 0.7, "worst box": 0.65, "PrivTree": 0.99,
@@ -23,3 +31,34 @@ def test_tiny_neighbours_lose_no_more_than_is_claimed(chooser: Chooser) -> None:
     assert max(each.share for each in (*pure, *concentrated)) <= 1 + 1e-9
     (least,) = (part for name, part in LEAST.items() if chooser.name.startswith(name))
     assert pure[0].share > least
+
+
+@pytest.mark.parametrize(
+    ("name", "epsilon"), [("merged cells, 1 at least", "2.5"), ("sparse vector, both ways, up to 1", "8")]
+)
+def test_every_draw_of_small_noise_through_run_gives_the_law_in_closed_form(name: str, epsilon: str) -> None:
+    """Two cells, or three comparisons: four noises up to 6, beyond which all have a chance of about exp(-14)."""
+    (chooser,) = (each for each in choosers(2) if each.name == name)
+    table = np.array([2, 1, 0][: chooser.query.cells])
+    table = np.append(table, 9)
+    plan = AUTO.plan(chooser.query, PrivacyLoss.pure(epsilon), AddRemove(EACH_RECORD))
+    noises: list[Noise] = []
+    found: dict[tuple[int, ...], float] = {}
+    drawn: list[int] = []
+
+    def draws(noise: Noise, size: int, randomness: Randomness) -> IntArray:
+        noises.extend([noise] * size)
+        start = len(noises) - size
+        return np.array(drawn[start : start + size], dtype=np.int64)
+
+    with patch.object(thresholds, "draws", draws):
+        for each_noise in product(range(-6, 7), repeat=4):
+            drawn[:] = each_noise
+            noises.clear()
+            values = AUTO.run(table, plan, ANY)
+            chance = prod(
+                exp(-abs(each) / float(noise.parameter)) * tanh(0.5 / float(noise.parameter))
+                for each, noise in zip(drawn, noises, strict=True)
+            )
+            found[values] = found.get(values, 0.0) + chance
+    assert sorted(found.values()) == pytest.approx(sorted(chooser.law(table, plan)), abs=1e-5)
