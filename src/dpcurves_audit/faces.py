@@ -381,11 +381,19 @@ def _questions() -> Iterator[Audited]:
     from dpcurves.data import Grid
 
     grid = Grid(0, 1, cells=GRID_CELLS)
+    ranges = {
+        "curve of any range": dp.UnboundedCdfQuestion(COLUMN),
+        "median of any range": dp.UnboundedQuantilesQuestion(COLUMN, (0.5,)),
+    }
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, HALF_RHO):
             for name, each in QUESTIONS.items():
                 door = TurnsDoor(f"turns of {name}", each.question(grid), loss, neighbours)
                 family = each.family(EDGES, adjacency=neighbours)
+                yield Audited(f"{name}: {loss}, {neighbours.value}", door, family, loss, "turns")
+            for name, question in ranges.items():
+                door = TurnsDoor(f"turns of {name}", question, loss, neighbours)
+                family = families.values(EDGES, adjacency=neighbours)
                 yield Audited(f"{name}: {loss}, {neighbours.value}", door, family, loss, "turns")
             door = TurnsDoor("turns of verification", _claim(), loss, neighbours, apart=True)
             yield Audited(f"verification: {loss}, {neighbours.value}", door, _lines(neighbours), loss, "turns")

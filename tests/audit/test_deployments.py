@@ -1,4 +1,4 @@
-"""Doors beside the core give answers, and what is said to lose half of what it loses is flagged through them."""
+"""Doors give answers, and what is said to lose half of what it loses is flagged through them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from dpcurves_audit.faces import everything
 from dpcurves_audit.feature import Reader
 
 ALL = {each.name: each for each in everything()}
-BESIDE = [
-    each for each in ALL.values()
-    if each.name.startswith(("stream,", "followed", "report", "pairs", "two servers", "verification"))
-]  # fmt: skip
+NEW = "stream,", "followed", "report", "pairs", "two servers", "verification", "curve of", "median of"
+BESIDE = [each for each in ALL.values() if each.name.startswith(NEW)]
 
 
 def test_names_are_unique_and_the_quick_audit_finds_its_faces() -> None:
