@@ -141,7 +141,7 @@ class Search:
         """Events of the pairs that stand out, on more samples; the best ones, each of another pair."""
         places = [place for place in self.ranking if place in screened][:LOOKED_AT]
         samples = int(min(LOOK * target, calls / (2 * len(places))))
-        found = []
+        found: list[tuple[int, Event, tuple[Sample, Sample]]] = []
         for place in places:
             if found and monotonic() > ends:
                 break
