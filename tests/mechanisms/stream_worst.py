@@ -35,7 +35,8 @@ of them below the mean; one below it has - 2 A / m. Let S be all values that wer
 D_i' is at most ``2 * min(1, |S| / i)``. If D' is negative, c is below the last mean, and so is S: D' is at least ``-2
 (1 - g)``, with g = |S| / n. Hence the slope is at most ``6 g (1 + log(1 / g)) + 2 (1 - g)`` over d, which is largest at
 ``g = exp(-1 / 3)``; if D' is not negative, it is at most 6 / d. Below a mean, all is mirrored. With d = 8 / epsilon
-that is the ceiling. (Deviations are rounded down to a lattice: at worst that adds one of its steps.)
+that is the ceiling. (Deviations are rounded down to a lattice: at worst that adds one of its steps.) A pure loss of x
+is ``x**2 / 2`` zero-concentrated: of a rho the Grouper loses the square of the ceiling at most, 0.62.
 """
 
 
