@@ -345,7 +345,7 @@ def audited(each: Audited, confidence: float, *, quick: bool) -> Report:
 def _is_quick(each: Audited) -> bool:
     """Tell whether a quick audit looks at it: all noise and ledgers, half of the mechanisms, some questions and faces.
 
-    Mechanisms and two servers with pure losses of records that come or go, or with a rho of records that are replaced.
+    Mechanisms are looked at with pure losses of records that come or go, or with a rho of records that are replaced.
     """
     pure = each.loss.epsilon is not None
     if each.kind in ("noise", "ledger"):
@@ -355,7 +355,9 @@ def _is_quick(each: Audited) -> bool:
     if each.kind == "face":
         return each.name in QUICK_FACES
     asked = each.name.partition(":")[0]
-    return pure and (asked.startswith("two servers") or ("add-remove" in each.name and asked in QUICK_QUESTIONS))
+    return pure and (
+        asked.startswith(("pairs", "two servers")) or ("add-remove" in each.name and asked in QUICK_QUESTIONS)
+    )
 
 
 def _commands(names: Iterable[str]) -> dict[str, Command]:

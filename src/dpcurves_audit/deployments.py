@@ -267,6 +267,27 @@ class AnswersDoor:
         return told.reshape(number, -1).astype(np.float64)
 
 
+@dataclass(frozen=True)
+class GarbledDoor(AnswersDoor):
+    """Answers of all pairs by the protocol: both parties run their sides here, with wire labels and transfers."""
+
+    def draw(self, data: Any, number: int) -> NDArray[np.float64]:
+        from dpcurves_parties.crypto.garbling import opened
+        from dpcurves_parties.crypto.two_party import evaluate, garble, together
+        from dpcurves_parties.pairs import answers_of_pairs, given_to_answers, response_to
+        from dpcurves_parties.pairs.mechanisms import response_of
+        from dpcurves_parties.pairs.queries import asked_of_pairs
+
+        query: Any = asked_of_pairs(self.plan.query)
+        pairs = np.tile(query.pairing.pairs(len(data), self.seed), (number, 1))
+        response, source = response_of(query, self.plan.loss), Randomness.system()
+        values = [{name: np.asarray(data)[pairs[:, place]] for name in self.kernel.columns} for place in (0, 1)]
+        given = [given_to_answers(self.kernel, response, values[party], party, source) for party in (0, 1)]
+        job = answers_of_pairs(os.urandom(16), self.kernel, response, len(pairs))
+        shares = together(garble(job, given[0], source), evaluate(job, given[1], source))
+        return response_to(response, opened(*shares)).reshape(number, -1).astype(np.float64)
+
+
 def _pairs() -> Iterator[Audited]:
     from dpcurves_parties import pairs
 
@@ -277,6 +298,9 @@ def _pairs() -> Iterator[Audited]:
     for name, kernel in (("collisions", collision), ("distances", gini)):
         plan = pairs.plan(kernel, people=people, pairs_per_person=2, loss=ONE)
         yield Audited(f"pairs, answers on {name}", AnswersDoor(name, kernel, plan, seed), family, ONE, "noise")
+        if find_spec("rbcl"):
+            door = GarbledDoor(name, kernel, plan, seed)
+            yield Audited(f"pairs, garbled answers on {name}", door, family, ONE, "turns")
         yield Audited(f"pairs, noisy sum of {name}", _summed(kernel, people, seed), family, ONE, "mechanism")
 
 
