@@ -320,7 +320,7 @@ def _those_of(whole_of: Whole) -> list[Audited]:
 SAMPLES = MappingProxyType({"noise": 100_000, "mechanism": 5_000, "turns": 1_000, "face": 200, "ledger": 100})
 """Samples of each data set of a release, by its door; a quick audit takes a part of them, and few pairs."""
 SECONDS = MappingProxyType({"noise": 30.0, "mechanism": 30.0, "turns": 30.0, "face": 30.0, "ledger": 60.0})
-QUICK_SECONDS = MappingProxyType({"noise": 1.5, "mechanism": 1.5, "turns": 4.0, "face": 5.0, "ledger": 6.0})
+QUICK_SECONDS = MappingProxyType({"noise": 1.4, "mechanism": 1.2, "turns": 3.0, "face": 4.0, "ledger": 4.0})
 QUICK_QUESTIONS = "cdf", "quantiles", "count", "bounds", "roc", "calibration", "verification"
 QUICK_FACES = (
     "cdf: add-remove", "histogram of units", "followed stream of totals",
