@@ -83,7 +83,7 @@ class Audit:
             learn: Boosted trees are fitted to outcomes, too, if scikit-learn is installed (extra ``audit``).
             again: Whatever is flagged is confirmed on fresh samples once more before it is said.
             beside: Calls in one tick of a clock, calls of neighbours that follow each other, and times of calls are
-                compared, too, for about a second.
+                compared, too, for about a second; for some where calls at once agree.
             file: A file that is written after each round, from which the same audit goes on.
 
         Formal guarantees: with the stated confidence, the bound is not above the privacy loss of the release for any

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from dpcurves.cli.options import Command
     from dpcurves.privacy import Neighbours
 
+    from .deployments import Audited
     from .door import Door
-    from .faces import Audited
     from .family import Family
-    from .report import Report
+    from .report import Finding, Report
 
 QUESTIONS = (
     "cdf", "quantiles", "histogram", "count", "sum", "mean", "variance", "summary", "bounds", "survival", "scores",
@@ -252,7 +252,8 @@ def _loss(said: Said) -> Any:
 class Whole:
     """Options for an audit of everything."""
 
-    quick: Annotated[bool, Option("--quick", help="In minutes: fewer samples, and one face.")] = False
+    quick: Annotated[bool, Option("--quick", help="In minutes: fewer samples, few pairs, and few faces.")] = False
+    only: str | None = perhaps("A,B,...", "Only what has one of these words in its name, or such a door.")
     confidence: str = option("P", "The confidence of each bound; what is flagged was above its claim twice.", SURE)
     json: str | None = perhaps("FILE", "Write all reports as JSON to this file.")
 
@@ -266,17 +267,16 @@ def itself(whole_of: Whole) -> None:
     """
     import json
 
-    from .faces import everything
+    from .faces import beside_bounds
 
     sure = chance("confidence", whole_of.confidence)
-    chosen_ones = [each for each in everything() if not whole_of.quick or _is_quick(each)]
-    console, reports = terminal(), []
-    with filling("attacking everything", len(chosen_ones)) as fill:
-        for place, each in enumerate(chosen_ones, start=1):
+    found, console, reports = _those_of(whole_of), terminal(), []
+    with filling("attacking everything", len(found)) as fill:
+        for place, each in enumerate(found, start=1):
             report = audited(each, sure, quick=whole_of.quick)
             reports.append((each, report))
             seen = "nothing" if report.visible is None else f"{100 * report.visible:.0f} % too little noise"
-            word = "FLAGGED" if report.flagged else "not flagged"
+            word = "FLAGGED" if report.flagged else "NO ANSWER" if report.is_silent else "not flagged"
             say(
                 console,
                 f"{each.kind:<10}{each.name:<48}{word:<13}{report.word} at least {report.lower:.3f} of "
@@ -287,16 +287,45 @@ def itself(whole_of: Whole) -> None:
         told = [{"name": each.name, "door": each.kind, **report.to_dict()} for each, report in reports]
         Path(whole_of.json).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     flagged = [each.name for each, report in reports if report.flagged]
-    say(console, f"{len(reports)} releases, {len(flagged)} flagged. Not flagged is no proof.", *flagged)
-    if flagged:
+    if whole_of.only is None:
+        for name, findings in beside_bounds():
+            flagged += [name for finding in findings if finding.flagged]
+            say(console, f"{'beside':<10}{name:<48}{'; '.join(map(_in_words, findings)) or 'no finding'}")
+    silent = [each.name for each, report in reports if report.is_silent]
+    say(
+        console,
+        f"{len(reports)} releases, {len(flagged)} flagged, {len(silent)} without an answer. Not flagged is no proof.",
+        *flagged,
+        *silent,
+    )
+    if flagged or silent:
         raise Exit(FLAGGED)
 
 
-SAMPLES = MappingProxyType({"noise": 100_000, "mechanism": 3_000, "turns": 1_000, "face": 200, "ledger": 100})
+def _in_words(finding: Finding) -> str:
+    return f"{'FLAGGED ' if finding.flagged else ''}{finding.name}: {finding.words}"
+
+
+def _those_of(whole_of: Whole) -> list[Audited]:
+    from .faces import everything
+
+    words = [""] if whole_of.only is None else whole_of.only.split(",")
+    return [
+        each
+        for each in everything()
+        if (_is_quick(each) or not whole_of.quick) and any(word in each.name or word == each.kind for word in words)
+    ]
+
+
+SAMPLES = MappingProxyType({"noise": 100_000, "mechanism": 5_000, "turns": 1_000, "face": 200, "ledger": 100})
 """Samples of each data set of a release, by its door; a quick audit takes a part of them, and few pairs."""
-SECONDS = MappingProxyType({"noise": 60.0, "mechanism": 60.0, "turns": 60.0, "face": 60.0, "ledger": 60.0})
-QUICK_SECONDS = MappingProxyType({"noise": 2.0, "mechanism": 3.0, "turns": 10.0, "face": 15.0, "ledger": 15.0})
-QUICK_QUESTIONS = "cdf", "quantiles", "count", "bounds", "roc", "calibration"
+SECONDS = MappingProxyType({"noise": 30.0, "mechanism": 30.0, "turns": 30.0, "face": 30.0, "ledger": 60.0})
+QUICK_SECONDS = MappingProxyType({"noise": 1.4, "mechanism": 1.2, "turns": 3.0, "face": 4.0, "ledger": 4.0})
+QUICK_QUESTIONS = "cdf", "quantiles", "count", "bounds", "roc", "calibration", "verification"
+QUICK_FACES = (
+    "cdf: add-remove", "histogram of units", "followed stream of totals",
+    "report with public coins, handed in: epsilon 1", "verification server, histogram",
+)  # fmt: skip
 QUICK_PAIRS = 3
 
 
@@ -314,13 +343,21 @@ def audited(each: Audited, confidence: float, *, quick: bool) -> Report:
 
 
 def _is_quick(each: Audited) -> bool:
-    """Tell whether a quick audit looks at it: all noise, choices and ledgers, questions of pure losses, two faces."""
-    if each.kind in ("noise", "mechanism", "ledger"):
+    """Tell whether a quick audit looks at it: all noise and ledgers, half of the mechanisms, some questions and faces.
+
+    Mechanisms are looked at with pure losses of records that come or go, or with a rho of records that are replaced.
+    """
+    pure = each.loss.epsilon is not None
+    if each.kind in ("noise", "ledger"):
         return True
+    if each.kind == "mechanism":
+        return pure is not ("replace-one" in each.name)
     if each.kind == "face":
-        return each.name in ("cdf: add-remove", "histogram of units")
+        return each.name in QUICK_FACES
     asked = each.name.partition(":")[0]
-    return each.loss.epsilon is not None and "add-remove" in each.name and asked in QUICK_QUESTIONS
+    return pure and (
+        asked.startswith(("pairs", "two servers")) or ("add-remove" in each.name and asked in QUICK_QUESTIONS)
+    )
 
 
 def _commands(names: Iterable[str]) -> dict[str, Command]:

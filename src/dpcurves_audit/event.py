@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from .bound import Claim, Counted, lower_rho
+from .bound import Claim, Counted, guessed_rho, lower_rho
 from .feature import Floats, Sample, Score
 
 MOST_CUTS = 200
@@ -138,7 +138,7 @@ def _partition(score: Score, ours: Floats, theirs: Floats, reverse: bool, cuts: 
             np.bincount(np.where(np.isnan(x), len(at) + 1, np.searchsorted(at, x, side="right")), minlength=len(at) + 2)
             for x in (ours, theirs)
         ]
-        guess = lower_rho(places[0], places[1], 0.1)
+        guess = guessed_rho(places[0], places[1], CAUTION)
         if best is None or guess > best.guess:
             best = Event(found.score, -inf, inf, reverse, found.cuts, guess)
     return best

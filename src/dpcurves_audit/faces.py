@@ -1,4 +1,4 @@
-"""Doors to this package: its noise, mechanisms, turns of questions and public faces; the only file that knows them.
+"""Doors to the core: its noise, mechanisms, turns of questions and public faces; `deployments` has what stands beside.
 
 A public face costs some 100 ms of processor time a call, the turns of a question some milliseconds, a mechanism less,
 and drawn noise a fraction of a microsecond a count. `everything` looks through the cheapest door that has the noise in
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -36,12 +37,17 @@ from dpcurves.session import pay_and_converse
 from dpcurves.trust import Central, Curator
 
 from . import family as families
+from .deployments import ADD_REMOVE, HALF_RHO, ONE, REPLACE_ONE, Audited, deployments
+from .determinism import beside as fresh_calls
+from .determinism import forked, new_processes, repeats
 from .door import Door, OneDoor
-from .family import Family
+from .family import Family, Pair
+from .feature import Reader
+from .floats import lattice
 from .ledgers import KilledDoor, Publish
+from .report import Finding
+from .timing import timed
 
-ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
-ONE, HALF_RHO = PrivacyLoss.pure(1), PrivacyLoss.zcdp(Fraction(1, 2))
 COLUMN, LABEL, SCORE, UNIT = "value", "label", "score", "unit"
 
 
@@ -139,6 +145,7 @@ class TurnsDoor:
         loss: The loss.
         neighbours: The neighbours.
         unit: The unit.
+        apart: Each run opens the data anew, with a key of its own: where what is chosen by the key shows.
     """
 
     name: str
@@ -146,8 +153,11 @@ class TurnsDoor:
     loss: PrivacyLoss
     neighbours: Neighbours
     unit: Unit = dp.EACH_RECORD
+    apart: bool = False
 
     def draw(self, data: Any, number: int) -> list[Any]:
+        if self.apart and number > 1:
+            return [each for _ in range(number) for each in self.draw(data, 1)]
         with catch_warnings(action="ignore", category=CurveWarning), opened(data, self.unit) as records:
             adjacency = adjacency_of(self.neighbours, self.unit, records)
             counted = counted_once(records)
@@ -298,40 +308,22 @@ def asked(name: str) -> Asked:
 # Everything that this version releases.
 
 
-@dataclass(frozen=True)
-class Audited:
-    """A release of this package, and what it is said to lose.
-
-    Attributes:
-        name: Its name.
-        door: A door to it.
-        family: Its neighbours.
-        loss: Its loss.
-        kind: The door, in a word: noise, mechanism, turns, face or ledger.
-    """
-
-    name: str
-    door: Door
-    family: Family
-    loss: PrivacyLoss
-    kind: str
-
-
 EDGES = np.linspace(0, 1, 5)
 GRID_CELLS = 4
 
 
 def everything() -> Iterator[Audited]:
-    """Mechanisms, questions, faces and ledgers of this version, the cheapest doors first."""
+    """Mechanisms, questions, faces and ledgers of this version, the cheapest doors of each part first."""
     yield from _mechanisms()
     yield from _questions()
     yield from _faces()
+    yield from deployments()
 
 
 def _mechanisms() -> Iterator[Audited]:
     from dpcurves import mechanisms as own
     from dpcurves import queries as asking
-    from dpcurves.data import Axis, Grid
+    from dpcurves.data import Axis, Grid, doubling_grid
     from dpcurves.queries import Read
 
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
@@ -339,13 +331,28 @@ def _mechanisms() -> Iterator[Audited]:
     labelled = (dp.Categories(LABEL, (0, 1)), Axis(SCORE, Grid(0, 1, cells=GRID_CELLS)))
     sums: list[tuple[str, Any, Any]] = [
         ("flat histogram", cells, own.Flat()), ("tree of sums", prefixes, own.TreeSums()),
-        ("sum", asking.SumQuery(axis, 8), own.Flat()),
+        ("sums of values", asking.SumQuery(axis, 8), own.Flat()),
         ("counts of two classes", asking.CountQuery(labelled, Read.PREFIXES), own.TreeSums()),
         ("square root", prefixes, own.SquareRoot()),
     ]  # fmt: skip
     choices: list[tuple[str, Any, Any]] = [
         ("quantile cuts", asking.QuantileCutsQuery(axis, 4), own.ExponentialQuantiles()),
         ("noisy medians", asking.MedianQuery(axis, 3), own.NoisyMedians()),
+        ("buckets", asking.IntervalPartitionQuery(axis, range(GRID_CELLS)), own.ExponentialPartition()),
+        (
+            "worst box",
+            asking.WorstBoxQuery(axis, (((0, 1),), ((1, 4),), ((0, 4),)), (0, 1, 1)),
+            own.ExponentialWorstBox(),
+        ),
+        ("PrivTree", asking.TreePartitionQuery(axis, (2,), 0), own.PrivTree()),
+        ("merged cells", asking.MergePartitionQuery(axis, 2), own.MergedCells()),
+        ("sparse vector", asking.ThresholdQuery(axis, _compared(), 1), own.SparseVector()),
+        (
+            "found bounds",
+            asking.CoverageQuery((Axis(COLUMN, doubling_grid(0.125, 2)),), Fraction(9, 10)),
+            own.SparseVector(),
+        ),
+        ("noisy area", asking.AucQuery(labelled), own.NoisyAuc()),
     ]
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         values = families.values(EDGES, adjacency=neighbours)
@@ -358,19 +365,58 @@ def _mechanisms() -> Iterator[Audited]:
                 yield Audited(f"{name}: {told}", door, family, loss, "noise")
             for name, query, mechanism in choices:
                 door = MechanismDoor(name, query, mechanism, loss, neighbours)
-                yield Audited(f"{name}: {told}", door, values, loss, "mechanism")
+                family = scored if query.rows > 1 else values
+                yield Audited(f"{name}: {told}", door, family, loss, "mechanism")
+
+
+def _compared() -> tuple[Any, ...]:
+    """Comparisons of counts with thresholds: of one cell, of halves, and of two cells with each other."""
+    from dpcurves.queries import ThresholdComparison
+
+    weights = (((1, 0, 0, 0), 0), ((0, 0, 0, 1), 1), ((1, 1, -1, -1), 0), ((0, 0, 1, 1), 0), ((0, 0, 0, 1), 0))
+    return tuple(ThresholdComparison(row, threshold) for row, threshold in weights)
 
 
 def _questions() -> Iterator[Audited]:
     from dpcurves.data import Grid
 
     grid = Grid(0, 1, cells=GRID_CELLS)
+    ranges = {
+        "curve of any range": dp.UnboundedCdfQuestion(COLUMN),
+        "median of any range": dp.UnboundedQuantilesQuestion(COLUMN, (0.5,)),
+    }
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, HALF_RHO):
             for name, each in QUESTIONS.items():
                 door = TurnsDoor(f"turns of {name}", each.question(grid), loss, neighbours)
                 family = each.family(EDGES, adjacency=neighbours)
                 yield Audited(f"{name}: {loss}, {neighbours.value}", door, family, loss, "turns")
+            for name, question in ranges.items():
+                door = TurnsDoor(f"turns of {name}", question, loss, neighbours)
+                family = families.values(EDGES, adjacency=neighbours)
+                yield Audited(f"{name}: {loss}, {neighbours.value}", door, family, loss, "turns")
+            door = TurnsDoor("turns of verification", _claim(), loss, neighbours, apart=True)
+            yield Audited(f"verification: {loss}, {neighbours.value}", door, _lines(neighbours), loss, "turns")
+
+
+def _claim() -> Any:
+    """A slope is positive, in two subsets."""
+    return dp.VerifyQuestion(dp.Ranged("y", 0, 1), (dp.Ranged("x", 0, 1),), "x", above=0.0, subsets=2)
+
+
+def _lines(neighbours: Neighbours) -> Family:
+    """Points on a rising line, of which one comes, or is replaced, that turns it."""
+
+    def table(*points: tuple[float, float]) -> Mapping[str, Any]:
+        return {"x": np.array([x for x, _ in points]), "y": np.array([y for _, y in points])}
+
+    few, more = ((0.0, 0.0), (1.0, 0.2)), tuple((place / 7, place / 28) for place in range(8))
+    if neighbours is ADD_REMOVE:
+        made = [(table(*base), table(*base, (1.0, 0.0))) for base in (few, more)]
+        made += [(table(*base[:2]), table(*base)) for base in (more[:3], (*few, (0.5, 0.2)))]
+    else:
+        made = [(table(*base, (1.0, 1.0)), table(*base, (1.0, 0.0))) for base in (few, more)]
+    return families.pairs(made, adjacency=neighbours, name="points of a line")
 
 
 def _faces() -> Iterator[Audited]:
@@ -381,6 +427,8 @@ def _faces() -> Iterator[Audited]:
         for name, each in QUESTIONS.items():
             door: Door = FaceDoor(f"face of {name}", each.question(grid), ONE, neighbours)
             yield Audited(f"{name}: {neighbours.value}", door, each.family(EDGES, adjacency=neighbours), ONE, "face")
+        door = FaceDoor("face of verification", _claim(), ONE, neighbours)
+        yield Audited(f"verification: {neighbours.value}", door, _lines(neighbours), ONE, "face")
     cdf, count = QUESTIONS["cdf"].question(grid), QUESTIONS["count"].question(grid)
     values = families.values(EDGES, adjacency=ADD_REMOVE)
     units = families.units(EDGES, 2, adjacency=ADD_REMOVE)
@@ -390,3 +438,58 @@ def _faces() -> Iterator[Audited]:
     yield Audited("two questions of a session", together({cdf: half, count: half}, ADD_REMOVE), values, ONE, "ledger")
     yield Audited("a request asked twice", FaceDoor("twice", count, ONE, ADD_REMOVE, times=2), values, ONE, "ledger")
     yield Audited("a request killed and resumed", killed(count, ONE, ADD_REMOVE), values, ONE, "ledger")
+
+
+# Fresh noise, lattices and times of public faces.
+
+
+def one_count(data: Any) -> Any:
+    """The public face of a count, in a session of its own: for new processes, which import it by its name."""
+    return _count_face().draw(data, 1)[0]
+
+
+def _count_face() -> Door:
+    return FaceDoor("face of a count", dp.CountQuestion(COLUMN), ONE, ADD_REMOVE)
+
+
+def beside_bounds() -> Iterator[tuple[str, list[Finding]]]:
+    """What calls have in common, numbers on no lattice, and times, of a count, drawn noise, a stream and a report."""
+    from dpcurves.data import Axis, Grid
+    from dpcurves.mechanisms import Flat
+    from dpcurves.queries import CountQuery, Read
+
+    pair = families.values(EDGES, adjacency=ADD_REMOVE).pairs[0]
+    query = CountQuery((Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),), Read.CELLS)
+    doors: dict[str, tuple[Door, Pair]] = {
+        "face of a count": (_count_face(), pair),
+        "noise of a histogram": (NoiseDoor("noise", query, Flat(), ONE, ADD_REMOVE), pair),
+    }
+    doors |= {each.name: (each.door, each.family.pairs[0]) for each in deployments() if each.name in FRESH}
+    for name, (door, own) in doors.items():
+        shared = forked(door, own)
+        found = [*fresh_calls(door, own), *timed(door, own, 30), *([] if shared is None else [shared])]
+        yield name, found if name == "face of a count" else [*found, *lattice(door, own, 100)]
+    repeated = new_processes(f"{__name__}:{one_count.__name__}", pair)
+    yield "a count in new processes", [] if repeated is None else [repeated]
+    yield "a ledger that is opened again", reopened(pair)
+
+
+def reopened(pair: Pair, calls: int = 12) -> list[Finding]:
+    """Findings on another request for the same count, after the ledger was closed and opened again: other noise."""
+    reader = Reader()
+    rows: tuple[list[Any], list[Any]] = [], []
+    for _ in range(calls):
+        with tempfile.TemporaryDirectory() as folder, catch_warnings(action="ignore", category=CurveWarning):
+            for place, row in enumerate(rows):
+                with dp.Session(
+                    table_of(pair.left), budget=ONE + ONE, adjacency=ADD_REMOVE, ledger=f"sqlite:///{folder}/l.db"
+                ) as session:
+                    curve = session.ask(dp.CountQuestion(COLUMN), ONE, f"request {place}")
+                    row.append([release.values for release in curve.evidence])
+    if repeats(*(reader.read(row) for row in rows)):
+        return [Finding("reopened ledger", "two requests have the same noise, before and after it.", flagged=True)]
+    return []
+
+
+FRESH = "followed stream of totals", "report with public coins, handed in: epsilon 1"
+"""Faces beside the core whose fresh noise is looked at."""

@@ -97,6 +97,7 @@ def values(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Family:
     crowd = [middles[len(middles) // 2]] * 3
     near = sorted({step for edge in _few(at) for step in (nextafter(edge, -inf), edge, nextafter(edge, inf))})
     far = [at[0] - (at[-1] - at[0]), at[-1] + (at[-1] - at[0])]
+    last = at[-1]  # sums depend on it most
     name = f"values at {len(at)} edges from {at[0]:g} to {at[-1]:g}"
 
     def table(*parts: Sequence[float]) -> Floats:
@@ -105,7 +106,7 @@ def values(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Family:
     def joined() -> Iterator[Pair]:
         bases = {"an empty table": [], "three equal values": crowd, "one value of each cell": _few(middles)}
         for told, base in bases.items():
-            for value in (middles[-1], middles[0]):
+            for value in (middles[-1], last, middles[0]):
                 yield Pair(f"{value:g} joins {told}", table(base), table(base, [value]))
         yield Pair(
             f"{crowd[0]:g} joins values at all edges", table(_few(at), _few(at)), table(_few(at), _few(at), crowd[:1])
@@ -115,11 +116,11 @@ def values(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Family:
             yield Pair(f"{value!r} joins three equal values", table(crowd), table(crowd, [value]))
 
     def replaced() -> Iterator[Pair]:
-        ends = middles[0], middles[-1]
+        ends, whole = (middles[0], middles[-1]), (at[0], last)
         spread = _few(middles)
         steps = list(pairwise(_few(middles)))
         for told, base in {"alone": [], "beside three equal values": crowd, "beside one of each cell": spread}.items():
-            for old, new in (ends, *steps):
+            for old, new in (ends, whole, *steps):
                 yield Pair(f"{old:g} becomes {new:g}, {told}", table(base, [old]), table(base, [new]))
         for old, new in (*pairwise(near), *((middles[0], each) for each in (*far, *ODD))):
             yield Pair(f"{old!r} becomes {new!r}, alone", table([old]), table([new]))

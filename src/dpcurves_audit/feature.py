@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from warnings import catch_warnings
 from zlib import crc32
 
 import numpy as np
@@ -349,7 +350,7 @@ def _line(left: Sample, right: Sample, columns: NDArray[np.int64]) -> Iterator[S
     """Fisher's linear discriminant."""
     a, b = _numbers(left, columns), _numbers(right, columns)
     both = np.concatenate([a, b])
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), catch_warnings(action="ignore", category=RuntimeWarning):  # of empty columns
         centre = np.nan_to_num(np.nanmedian(both, axis=0))
         spread = np.nan_to_num(np.nanquantile(both, 0.84, axis=0) - np.nanquantile(both, 0.16, axis=0))
     spread = np.where((spread > 0) & (spread < LARGEST), spread, 1.0)

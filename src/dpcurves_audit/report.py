@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 NO_PROOF = "Not flagged is no proof."
 FORMAT = "dpcurves-audit 1"
+NO_ANSWER = "raises ", "hangs", "ends with", "writes no"
+"""Beginnings of kinds of outcomes that are no answers."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,11 @@ class Report:
         """Tell whether the release was found to lose more than is claimed."""
         beyond = self.lower > self.claimed and (self.again is None or self.again > self.claimed)
         return beyond or any(each.flagged for each in self.findings)
+
+    @property
+    def is_silent(self) -> bool:
+        """Tell whether no call gave an answer: all of them raised, hung or ended. Such an audit has seen nothing."""
+        return bool(self.kinds) and all(each.startswith(NO_ANSWER) for each in self.kinds)
 
     @property
     def epsilon_lower(self) -> float:

@@ -24,6 +24,8 @@ FIRST, GROWTH, MOST = 150, 10, 2_000_000
 """Samples of each data set of a finalist: in the first round, from one to the next, and at most."""
 SCREEN, LOOK, CONFIRM = 0.1, 0.3, 0.6
 """Parts of a round's samples of one data set."""
+SCREENED_BY, LOOKED_BY = 0.45, 0.75
+"""Parts of the time of a round after which no other pair is begun with: a busy machine slows down on the way."""
 LOOKED_AT = 6
 PAIRS = 1, 4
 """Pairs of the first rounds, which find gross faults; later ones begin with all."""
@@ -99,8 +101,8 @@ class Search:
     def _round(self, done: int, target: int, error: float, seconds: float) -> Report:
         calls, ends = max(8.0, seconds * self.pace), monotonic() + seconds
         first = PAIRS[done] if done < len(PAIRS) and not self._is_last(target) else len(self.ranking)
-        pairs = self._screened(self.ranking[:first], target, 0.25 * calls)
-        looked = self._looked(pairs, target, 0.25 * calls)
+        pairs = self._screened(self.ranking[:first], target, 0.25 * calls, ends - (1 - SCREENED_BY) * seconds)
+        looked = self._looked(pairs, target, 0.25 * calls, ends - (1 - LOOKED_BY) * seconds)
         if not looked:
             return self._report(error)
         draws = 2 * len(looked) * (1.5 if self.again else 1.0)
@@ -111,8 +113,8 @@ class Search:
             best = found if best is None or found.lower > best.lower else best
         return best if best is not None else self._report(error)
 
-    def _screened(self, order: list[int], target: int, calls: float) -> dict[int, tuple[Sample, Sample]]:
-        """Small samples of these pairs, or of the first ones; the ranking is by what they suggest."""
+    def _screened(self, order: list[int], target: int, calls: float, ends: float) -> dict[int, tuple[Sample, Sample]]:
+        """Small samples of these pairs, or of the first ones in the time; the ranking is by what they suggest."""
         samples = int(min(SCREEN * target, calls / (2 * len(order))))
         if samples < LEAST:
             samples = int(max(4, min(LEAST, calls / 2)))
@@ -120,6 +122,8 @@ class Search:
         found: dict[int, tuple[Sample, Sample]] = {}
         guesses: dict[int, float] = {}
         for place in order:
+            if found and monotonic() > ends:
+                break
             pair = self.family.pairs[place]
             left, right = self._draw(pair.left, samples), self._draw(pair.right, samples)
             found[place] = left, right
@@ -132,13 +136,15 @@ class Search:
         return found
 
     def _looked(
-        self, screened: dict[int, tuple[Sample, Sample]], target: int, calls: float
+        self, screened: dict[int, tuple[Sample, Sample]], target: int, calls: float, ends: float
     ) -> list[tuple[int, Event, tuple[Sample, Sample]]]:
         """Events of the pairs that stand out, on more samples; the best ones, each of another pair."""
         places = [place for place in self.ranking if place in screened][:LOOKED_AT]
         samples = int(min(LOOK * target, calls / (2 * len(places))))
-        found = []
+        found: list[tuple[int, Event, tuple[Sample, Sample]]] = []
         for place in places:
+            if found and monotonic() > ends:
+                break
             pair, (left, right) = self.family.pairs[place], screened[place]
             if samples:
                 left, right = left + self._draw(pair.left, samples), right + self._draw(pair.right, samples)

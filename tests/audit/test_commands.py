@@ -14,6 +14,8 @@ from typer.testing import CliRunner, Result
 
 import dpcurves as dp
 from dpcurves.cli.app import build
+from dpcurves_audit import faces
+from dpcurves_audit.deployments import Audited
 from dpcurves_audit.door import CommandDoor, OneDoor, PackageDoor
 from dpcurves_audit.feature import Failed, Reader
 from dpcurves_audit.report import Report
@@ -169,3 +171,19 @@ def test_functions_are_called_in_processes_that_are_spawned() -> None:
 def test_failures_of_one_kind_with_other_words_are_other_outcomes() -> None:
     sample = Reader().read([Failed("raises", "a"), Failed("raises", "b"), Failed("raises", "a")])
     assert sample.kinds.tolist() == [0, 1, 0]
+
+
+def test_an_audit_of_itself_names_what_it_saw_and_what_gave_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = run("audit", "self", "--quick", "--only", "k-ary")
+    assert found.exit_code == 0, found.output
+    assert found.output.count("not flagged") == 2
+    assert "2 releases, 0 flagged, 0 without an answer. Not flagged is no proof." in found.output
+
+    def refused(data: object) -> object:
+        raise ValueError("whatever is asked")
+
+    one = families.values([0, 1], adjacency=dp.ADD_REMOVE)
+    made = [Audited("no door", OneDoor(refused), one, dp.PrivacyLoss.pure(1), "noise")]
+    monkeypatch.setattr(faces, "everything", lambda: iter(made))
+    found = run("audit", "self", "--quick", "--only", "no door")
+    assert (found.exit_code, found.output.count("NO ANSWER")) == (6, 1), found.output

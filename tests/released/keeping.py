@@ -54,6 +54,10 @@ LATER: tuple[dp.Question[Released], ...] = (
     dp.UpliftQuestion("y", "w", "x", GRID),
     dp.QuantileForecastsQuestion(("z",), (0.5,), dp.Grid(-3, 3, cells=8)),
     dp.PredictedObservedQuestion("x", "e", GRID, GRID),
+    dp.WeightedCdfQuestion("x", GRID, "e", 0.5),
+    dp.WeightedQuantilesQuestion("x", GRID, (0.5,), "e", 0.5),
+    dp.WeightedSummaryQuestion("x", 0, 1, "e", 0.5),
+    dp.WeightedSurvivalQuestion("x", "y", GRID, "e", 0.5),
 )
 """Questions of kinds that came after the ledger was kept: their results alone are."""
 CAP = dp.PrivacyLoss.pure(len(QUESTIONS) + 1)

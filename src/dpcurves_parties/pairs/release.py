@@ -17,7 +17,7 @@ from dpcurves.trust.base import require
 from dpcurves_parties.pairs.queries import Overlaps, PairQuery, asked_of_pairs, commitment
 
 from ..crypto.circuits import evaluated
-from .finite_coins import FiniteLaplace
+from .finite_coins import FiniteLaplace, Response
 from .law import PairAnswers, PairLaw, PairSum
 from .mechanisms import Kernel, coin_inputs, noise_of_sum, noisy_circuit, response_of
 
@@ -114,7 +114,7 @@ def simulated(plan: Plan, everybody: Everybody, allotment: Allotment, randomness
     pairs = query.pairing.pairs(law.people, everybody.seed)
     one, other = ({name: values[pairs[:, place]] for name, values in columns.items()} for place in (0, 1))
     if law.is_answered:
-        answers = _answers(plan, kernel, (one, other), randomness)
+        answers = answered(response_of(query, plan.loss), kernel, (one, other), randomness)
         return of_answers(plan, pairs, answers, allotment, seeded=randomness.seeded)
     noise = noise_of(plan)
     coins = [int.from_bytes(randomness.octets(places + 7 >> 3), "little") % (1 << places) for places in noise.coins]
@@ -122,9 +122,14 @@ def simulated(plan: Plan, everybody: Everybody, allotment: Allotment, randomness
     return of_sum(plan, pairs, noisy, allotment, seeded=randomness.seeded)
 
 
-def _answers(plan: Plan, kernel: Kernel, people: tuple[Mapping[str, Any], ...], randomness: Randomness) -> IntArray:
-    """Outputs of the circuit on values and even coins of both parties."""
-    response, given = response_of(_query(plan), plan.loss), []
+def answered(
+    response: Response, kernel: Kernel, people: tuple[Mapping[str, Any], ...], randomness: Randomness
+) -> IntArray:
+    """Randomised answers of pairs, by the circuit in the clear: values of the first and of the second person of each.
+
+    Formal guarantees: one pair's answer loses what `response_of` says, and coins of each pair are its own.
+    """
+    given = []
     for person in people:
         given += [person[name] for name in kernel.columns]
         many = len(given[0])

@@ -1,0 +1,101 @@
+"""Noise that comes again is found: in forked workers, new processes, neighbours' calls; in this package it does not."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import dpcurves as dp
+from dpcurves_audit.deployments import deployments
+from dpcurves_audit.determinism import beside, forked, new_processes
+from dpcurves_audit.door import OneDoor
+from dpcurves_audit.faces import killed, reopened, together
+from dpcurves_audit.family import Pair, values
+from dpcurves_audit.feature import Failed
+
+PAIR = Pair("a row joins", [], [1.0])
+ONE = dp.PrivacyLoss.pure(1)
+
+
+def fresh(data: list[float]) -> int:
+    return len(data) + int.from_bytes(os.urandom(4))
+
+
+def test_workers_that_are_forked_with_a_generator_repeat_its_noise() -> None:
+    chance = np.random.default_rng()
+    found = forked(OneDoor(lambda data: len(data) + int(chance.integers(2**40))), PAIR)
+    assert found is not None
+    assert (found.name, found.flagged) == ("forked workers", False)
+    assert forked(OneDoor(fresh), PAIR) is None
+
+
+def test_a_fixed_seed_shows_in_new_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(tmp_path, "seeded.py").write_text(
+        "import os\nfrom random import Random\nCHANCE = Random(7)\n\n"
+        "def one(data):\n    return len(data) + CHANCE.getrandbits(40)\n\n"
+        "def other(data):\n    return len(data) + int.from_bytes(os.urandom(5), 'big')\n",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    found = new_processes("seeded:one", PAIR)
+    assert found is not None
+    assert found.flagged
+    assert new_processes("seeded:other", PAIR) is None
+
+
+def test_neighbours_that_are_asked_one_after_the_other_share_no_noise() -> None:
+    """Noise that is kept for two calls, as a cache of a request does."""
+    calls, kept = [0], [0]
+
+    def sharing(data: list[float]) -> int:
+        if calls[0] % 2 == 0:
+            kept[0] = int.from_bytes(os.urandom(5))
+        calls[0] += 1
+        return len(data) + kept[0]
+
+    assert "shared noise" in [finding.name for finding in beside(OneDoor(sharing), PAIR) if finding.flagged]
+    assert beside(OneDoor(fresh), PAIR) == []
+
+
+def test_a_request_that_is_killed_is_answered_as_before_and_another_one_with_other_noise() -> None:
+    pair = values([0, 1], adjacency=dp.ADD_REMOVE).pairs[0]
+    (story,) = killed(dp.CountQuestion("value"), dp.PrivacyLoss.pure("1e-4"), dp.ADD_REMOVE).draw(pair.left, 1)
+    assert not isinstance(story[0], Failed)
+    assert len(story) == 3
+    assert story[0] == story[1] == story[2]  # noise of ten thousand: by chance once in many
+    assert reopened(pair) == []
+
+
+def test_a_ledger_whose_noise_comes_again_when_it_is_opened_again_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def opened(*_: object, ledger: str, **__: object) -> object:
+        number = Random(ledger).getrandbits(40)  # a seed in the ledger, and none of the request
+        told = SimpleNamespace(evidence=[SimpleNamespace(values=(number,))])
+        return nullcontext(SimpleNamespace(ask=lambda *_: told))
+
+    monkeypatch.setattr(dp, "Session", opened)
+    (finding,) = reopened(values([0, 1], adjacency=dp.ADD_REMOVE).pairs[0])
+    assert (finding.name, finding.flagged) == ("reopened ledger", True)
+
+
+def test_a_stream_that_is_followed_again_or_killed_tells_the_same_numbers() -> None:
+    """All numbers of a stream agree by chance once in a hundred times at epsilon 1: in all of ten, never."""
+    found = {each.name: each for each in deployments() if each.kind == "ledger"}
+    for door in (each.door for each in found.values()):
+        for story in door.draw(np.array([0, 1, 0, 2]), 5):
+            assert all(told == story[0] for told in story[1:]), story
+    assert len(found) == 2
+
+
+def test_answers_of_one_session_are_paid_by_the_sum() -> None:
+    """The budget of the door is their sum, to the last part: a question more, and it would refuse."""
+    count, cdf = dp.CountQuestion("value"), dp.CdfQuestion("value", dp.Grid(0, 1, cells=4))
+    door = together({count: ONE, cdf: ONE}, dp.ADD_REMOVE)
+    (answers,) = door.draw(np.array([0.5]), 1)
+    assert [answer["kind"] for answer in answers] == ["summary", "cdf"]
+    assert [answer["privacy"]["epsilon"] for answer in answers] == [1, 1]
