@@ -234,6 +234,7 @@ class Release:
         allotment: What paid for it. None: a rehearsal, no data was touched.
         seeded: True if the noise was seeded and can be subtracted: then the release is not private.
         notes: Public facts on how it was answered that every curve from it has to say.
+        bounded_by: The plan of the count of units that chose how many records of each are used; None: it was stated.
     """
 
     plan: Plan
@@ -241,6 +242,7 @@ class Release:
     allotment: Allotment | None
     seeded: bool
     notes: tuple[str, ...] = ()
+    bounded_by: Plan | None = None
 
     @classmethod
     def rehearsed(cls, plan: Plan) -> Release:

@@ -302,7 +302,7 @@ class Account:
         return {
             "adjacency": self.neighbours.value,
             "unit": repr(self.unit.column) if self.unit.column else "each record",
-            "rows_per_unit": str(self.unit.records),
+            "rows_per_unit": str(self.unit.records) if self.unit.is_bounded else "no bound",
             "budget": str(self.limit),
         }
 

@@ -173,7 +173,8 @@ def _checked(chain: Chain, row: RowMapping) -> Balance:
         raise Refused("ledger", f"what {row['dataset']!r} has spent was changed without the key")
     currency = Currency(row["currency"])
     cap = currency.loss(Fraction(row["cap"], BILLION))
-    unit = Unit(row["unit_column"], row["unit_records"])
+    named, records = row["unit_column"], row["unit_records"]
+    unit = Unit(named, records) if records or not named else Unit.of_any_rows(named)
     account = Account(row["dataset"], Neighbours(row["neighbours"]), unit, cap)
     return Balance(account, Amount(currency, row["spent"]))
 

@@ -16,6 +16,7 @@ from .query import (
     ThresholdComparison,
     ThresholdQuery,
     TreePartitionQuery,
+    UnitSizesQuery,
 )
 from .region import Boxes, IntervalPartitionQuery, RegionQuery, Splitting, WaveletQuery, WorstBoxQuery
 
@@ -23,5 +24,5 @@ __all__ = [
     "AucQuery", "Boxes", "CountQuery", "CoverageQuery", "Hint", "IntervalPartitionQuery", "MedianQuery",
     "MergePartitionQuery", "PartitionQuery", "PrefixQuery", "QuantileCutsQuery", "Query", "Read", "RegionQuery",
     "Splitting", "SquareQuery", "SubsetQuery", "SumQuery", "ThresholdComparison", "ThresholdQuery",
-    "TreePartitionQuery", "WaveletQuery", "WorstBoxQuery",
+    "TreePartitionQuery", "UnitSizesQuery", "WaveletQuery", "WorstBoxQuery",
 ]  # fmt: skip

@@ -264,6 +264,24 @@ class CountQuery(Query):
         return self.read.of_prefixes
 
 
+MOST_DOUBLINGS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class UnitSizesQuery(CountQuery):
+    """Counts of units by the number of their records: 1, 2, up to 4, up to 8, ..., and above ``2**20``.
+
+    A unit lies in one cell, so this is a count of units and not of records, and is planned under an adjacency of one
+    record each (`AnyRows.of_units`). Rows without a unit are one unit together.
+    """
+
+    @classmethod
+    def of(cls, column: str) -> Self:
+        """The count of units that this column names."""
+        cells = MOST_DOUBLINGS + 2
+        return cls((Axis(f"doublings of records of {column}", Grid(0, cells, cells=cells)),), Read.CELLS)
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionQuery(Query):
     """Counts of records in each interval of nested tilings of the last axis.

@@ -3,11 +3,11 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import singledispatch
 from threading import Lock
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from ..arguments import Refused, shown
 from ..arrays import BoolArray, FloatArray, IntArray, compiled
 from ..data.axis import Axis, Categories, Predictor, TypedAxis
 from ..data.grid import Grid
-from ..queries.query import PrefixQuery, Query, SquareQuery, SubsetQuery, SumQuery
+from ..queries.query import MOST_DOUBLINGS, PrefixQuery, Query, SquareQuery, SubsetQuery, SumQuery, UnitSizesQuery
 from .engines.engine import (
     Amounts,
     BoundAxis,
@@ -217,6 +217,17 @@ class CountSource(Protocol):
     def units(self) -> int:
         """The number of units; the records without a unit are one together."""
 
+    def unit_sizes(self, doublings: int) -> IntArray:
+        """Units by their number of records, in cells that end at powers of two, and one beyond them."""
+
+
+@runtime_checkable
+class CountsUnits(Protocol):
+    """An engine that can tell how many records units have."""
+
+    def unit_sizes(self) -> Mapping[int, int]:
+        """How many units have so many rows, by this number; rows without a unit are one unit together."""
+
 
 class Records:
     """Opened records, of which at most ``unit.records`` of each unit are used. Shows nothing of them.
@@ -317,6 +328,22 @@ class Records:
             self._counted_units = self._hidden(self._engine.units)
         return self._counted_units
 
+    def unit_sizes(self, doublings: int) -> IntArray:
+        """Units that have 1, 2, up to 4, ..., up to ``2**doublings`` rows, and more; whatever rows are used.
+
+        Formal guarantees: a unit lies in one cell, and in which one is told by its own rows.
+
+        Raises:
+            ValueError: the engine does not tell how many rows units have.
+        """
+        engine = self._engine
+        if not isinstance(engine, CountsUnits):
+            raise Refused("rows_per_unit", "this engine does not count rows of units: state a bound")
+        found = np.zeros(doublings + 2, dtype=np.int64)
+        for rows, units in self._hidden(engine.unit_sizes).items():
+            found[min((rows - 1).bit_length(), doublings + 1)] += units
+        return found
+
     def _hidden(self, action: Callable[[], Result]) -> Result:
         with self._one_at_a_time:
             return hidden(action, self._engine.failure)
@@ -352,6 +379,11 @@ def _table(query: Query, records: CountSource) -> NDArray[Any]:
 @_table.register
 def _(query: SubsetQuery, records: CountSource) -> NDArray[Any]:
     return np.array([records.confirmed(query), 0])
+
+
+@_table.register
+def _(query: UnitSizesQuery, records: CountSource) -> NDArray[Any]:
+    return np.append(records.unit_sizes(MOST_DOUBLINGS), 0)
 
 
 @_table.register
@@ -477,6 +509,9 @@ class Scored:
 
     def units(self) -> int:
         return self._records.units()
+
+    def unit_sizes(self, doublings: int) -> IntArray:
+        return self._records.unit_sizes(doublings)
 
     def _added(self, axes: Axes, amounts: Amounts) -> list[int]:
         tally = CellSums(_cells(axes), amounts)

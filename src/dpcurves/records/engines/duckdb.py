@@ -191,6 +191,12 @@ def units_in(rows: str, unit: Column, unit_place: int) -> str:
     return f"SELECT count(DISTINCT unit) + CAST(count(*) > count(unit) AS BIGINT) FROM ({named})"
 
 
+def sizes_of_units(rows: str, unit: Column, unit_place: int) -> str:
+    """SQL for how many units have so many rows: the number of rows, and that of units. Rows without a unit are one."""
+    named = f"SELECT {unit.unit.format(called(unit_place))} AS unit FROM {rows}"
+    return f"SELECT n, count(*) FROM (SELECT count(*) AS n FROM ({named}) GROUP BY unit) GROUP BY n"
+
+
 # SENSITIVE. Used rows, each with the subset that its unit was put into in secret.
 
 
@@ -427,6 +433,12 @@ class DuckEngine:
             query = units_in(source.scan(engine, [unit]), source.columns[unit], unit)
         (found,) = engine.execute(query).fetchall()
         return int(found[0])
+
+    def unit_sizes(self) -> dict[int, int]:
+        unit = place_of(self._unit.column, self._source.columns)
+        rows = self._source.scan(self._engine.connection, [unit])
+        query = sizes_of_units(rows, self._source.columns[unit], unit)
+        return {int(rows): int(units) for rows, units in self._engine.connection.execute(query).fetchall()}
 
     def close(self) -> None:
         self._engine.close()
