@@ -22,7 +22,7 @@ from .ledger.account import LARGEST_AMOUNT
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, AnyRows, Neighbours, PrivacyLoss, Unit
 from .queries import Query, UnitSizesQuery
-from .strategies.row_bounds import LOOK, chosen, growth_of, notes_on_price
+from .strategies.row_bounds import LOOK, chosen, described, growth_of, notes_on_price
 from .trust import Central, Curator, Formerly, Planner, TrustModel, conversation
 
 if TYPE_CHECKING:
@@ -66,7 +66,9 @@ def rehearse(
     notes: tuple[str, ...] = ()
     if isinstance(adjacency, AnyRows):
         notes, loss, adjacency = notes_on_price(adjacency, plans[0]), loss * (1 - LOOK), adjacency.bounded(1)
-    return Plans(plans, notes + (question.plan_notes(Setting(loss, adjacency)) if isinstance(question, Forewarned) else ()))
+    if isinstance(question, Forewarned):
+        notes += question.plan_notes(Setting(loss, adjacency))
+    return Plans(plans, notes)
 
 
 def bound_and_converse(
@@ -75,10 +77,13 @@ def bound_and_converse(
     trust: Planner,
     budget: QuestionBudget,
     reply: Callable[[Step, Allotment, Adjacency], Release],
+    *,
+    kept: Callable[[int], int] = int,
 ) -> Curve:
     """Find how many records of each unit are used, if nobody said, and converse as `pay_and_converse` does.
 
-    The reply to a step is given under the adjacency of its turn. Formal guarantees: see `strategies.row_bounds`.
+    The reply to a step is given under the adjacency of its turn. A bound that was found is `kept`, and the one that was
+    kept first is used. Formal guarantees: see `strategies.row_bounds`.
     """
     if not isinstance(adjacency, AnyRows):
         stated = adjacency
@@ -88,15 +93,15 @@ def bound_and_converse(
     left = 1 - LOOK
     loss, two = budget.grant.loss * left, adjacency.bounded(2)
     growth = growth_of(rehearse(question, loss, two, trust), sqrt(Setting(loss, two).noise().variance))
-    bound = chosen(counted, growth)
-    known = adjacency.bounded(bound.rows)
-    notes = (bound.note(adjacency.column),) if counted.allotment is not None else ()
+    rows = 1 if counted.allotment is None else kept(chosen(counted, growth))
+    known = adjacency.bounded(rows)
+    notes = () if counted.allotment is None else (described(counted, rows).note(adjacency.column),)
 
     def bounded(step: Step, paid: Allotment) -> Release:
         release = reply(step, paid, known)
         return replace(release, notes=(*release.notes, *notes), bounded_by=counted.plan)
 
-    return pay_and_converse(question, known, trust, budget, bounded, left)
+    return pay_and_converse(question, known, trust, budget, bounded, share=left)
 
 
 def pay_and_converse(
@@ -105,6 +110,7 @@ def pay_and_converse(
     trust: Planner,
     budget: QuestionBudget,
     reply: Callable[[Step, Allotment], Release],
+    *,
     share: Fraction = ALL,
 ) -> Curve:
     """Pay for each step and send it its reply, until the curve is read: all who ask, and rehearsals, do it so.
@@ -182,6 +188,8 @@ def require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
 
 MOMENT = "moment"
 """The name under which a question stores which version of an engine's data it began with."""
+ROWS = "rows per unit"
+"""The name under which it stores how many records of each unit it uses, where it found that by itself."""
 
 
 class Session:
@@ -195,7 +203,7 @@ class Session:
         adjacency: `ADD_REMOVE` (the number of units is private) or `REPLACE_ONE` (it is public).
         unit: The column that says whose record it is; None protects each record on its own.
         rows_per_unit: The largest number of records of one unit that are used. They are sampled once, in secret. Left
-            out where there is a unit, each question finds a bound with a twelfth of its loss, which then stands on
+            out where there is a unit, each question finds a bound with an eighth of its loss, which then stands on
             its curve; give that to later questions (`ask`), and they find none.
         ledger: Where spending is kept: ``sqlite:///file``, ``postgresql+psycopg://...``, or ``sqlite://`` in memory.
             A ledger in memory ends with the process: losses in it are not added to any others.
@@ -296,6 +304,11 @@ class Session:
         return self._ledger.granted(self._dataset, request) is not None
 
     @property
+    def unit(self) -> Unit:
+        """The protected unit."""
+        return self._unit
+
+    @property
     def left(self) -> PrivacyLoss:
         """The remaining budget."""
         left = self.balance.left
@@ -326,10 +339,8 @@ class Session:
             if rows_per_unit is not None:
                 raise Refused("rows_per_unit", "all questions of this session have one bound, which it was opened with")
             return self.adjacency
-        units = self._counted_units()
-        if rows_per_unit is None:
-            return AnyRows(self._neighbours, self._unit.column, units)
-        return self._neighbours.among(Unit(self._unit.column, rows_per_unit), units)
+        unit = self._unit if rows_per_unit is None else Unit(self._unit.column, rows_per_unit)
+        return self._neighbours.promised(unit, self._counted_units())
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss, *, rows_per_unit: int | None = None) -> Plans:
         """The plan of a question without any data: the loss of each turn, expected errors, refusals and notes.
@@ -357,7 +368,7 @@ class Session:
             loss: What it may lose.
             request: A name of this request.
             rows_per_unit: Where the session has no bound of records per unit: the one that is used, a public number
-                such as ``curve.privacy.rows_per_unit`` of an earlier answer. None: a twelfth of the loss finds one.
+                such as ``curve.privacy.rows_per_unit`` of an earlier answer. None: an eighth of the loss finds one.
 
         Warns:
             CurveWarning: each of the curve's `notes`, for instance on values that were clamped or missing, by released
@@ -454,7 +465,10 @@ class Session:
                 return paid[allotment.part]
             return self._run(self._trust.turn(step.query, allotment.loss, known), grant, allotment)
 
-        return bound_and_converse(question, promised, planner, QuestionBudget(grant), reply)
+        def kept(rows: int) -> int:
+            return self._ledger.remember(grant, 0, {ROWS: rows})[ROWS]
+
+        return bound_and_converse(question, promised, planner, QuestionBudget(grant), reply, kept=kept)
 
     def _paid_release(self, thing: Query, grant: Grant, allotment: Allotment, known: Adjacency) -> Release:
         """The stored answer of this payment; else it is answered and stored now. It has the turn of its part."""

@@ -190,6 +190,19 @@ def test_units_may_have_several_records(run: Run, parquet: Path) -> None:
     assert sum(count) == pytest.approx(1000, abs=2)
 
 
+def test_the_bound_of_rows_is_found_and_its_price_is_told_before(run: Run, parquet: Path, tmp_path: Path) -> None:
+    unit, url = ("--unit", "tail", "--adjacency", "add-remove"), f"sqlite:///{tmp_path}/budget.db"
+    planned = run("plan", "histogram", *DELAY, "--epsilon", "8", *unit)
+    assert "1/8 of the loss, counts tail by the number of their records" in " ".join(planned.output.split())
+    found = run("histogram", parquet, *DELAY, "--epsilon", "8", *unit)
+    assert "records of each tail are used" in " ".join(found.stderr.split())
+    made = run("ledger", "create", url, "--dataset", "flights", "--epsilon", "9", *unit)
+    assert "each question finds" in " ".join(made.output.split())
+    paid = run("histogram", parquet, *DELAY, "--epsilon", "8", "--ledger", url, "--rows-per-unit", "2")
+    assert paid.exit_code == 0
+    assert "of the loss, chose" not in paid.stderr
+
+
 def test_fields_may_be_separated_by_semicolons(run: Run, semicolons: Path) -> None:
     found = document(run, "cdf", semicolons, *DELAY, *ONE, "--delimiter", ";")
     assert found["kind"] == "cdf"

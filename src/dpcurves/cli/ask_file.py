@@ -102,11 +102,12 @@ class Terms:
         with opened_session(self, loss) as session, told_after_charge(self.payer):
             from ..ledger.verification import charged_under
 
-            if getattr(question, "is_told_before", False):
-                for note in session.plan(question, loss).notes:
+            rows = None if session.unit.is_bounded else self.promise.rows()
+            if getattr(question, "is_told_before", False) or not (session.unit.is_bounded or rows):
+                for note in session.plan(question, loss, rows_per_unit=rows).notes:
                     tell(note)
             with waiting("counting"), quietly():
-                curve = session.ask(question, loss, request)
+                curve = session.ask(question, loss, request, rows_per_unit=rows)
             with charged_under(request), delivering() as part:
                 written = deliver(part, question, curve, view, output)
                 with part():
@@ -148,8 +149,8 @@ def opened_session(terms: Terms, loss: PrivacyLoss) -> Session:
     unit = account.unit
     return Session(
         terms.source.records(), budget=account.cap, adjacency=account.neighbours, unit=unit.column or None,
-        rows_per_unit=unit.records if unit.column else None, units=terms.units.number(account.neighbours),
-        delimiter=terms.source.delimiter, ledger=ledger, dataset=account.dataset,
+        rows_per_unit=unit.records if unit.column and unit.is_bounded else None,
+        units=terms.units.number(account.neighbours), delimiter=terms.source.delimiter, ledger=ledger, dataset=account.dataset,
     )  # fmt: skip
 
 
@@ -160,7 +161,7 @@ def _forgetful(terms: Terms, loss: PrivacyLoss) -> Account:
         if value is not None:
             raise Misuse(option, "it means something in a ledger only; name one with --ledger")
     budget = Currency.of(loss).budget(loss)
-    return Account("data", terms.promise.neighbours(), terms.promise.protected(), budget)
+    return Account("data", terms.promise.neighbours(), terms.promise.protected(stated=False), budget)
 
 
 @contextmanager

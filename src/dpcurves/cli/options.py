@@ -329,7 +329,9 @@ class Promise:
     unit: str | None = perhaps(
         "NAME", "The column that says whose record it is; without it each record is protected on its own."
     )
-    rows_per_unit: str | None = perhaps("K", "The most records of one unit that are used; needed with --unit.")
+    rows_per_unit: str | None = perhaps(
+        "K", "The most records of one unit that are used; without it, an eighth of the loss finds out how many."
+    )
 
     def neighbours(self) -> Neighbours:
         """The kind of adjacency."""
@@ -342,17 +344,23 @@ class Promise:
             )
         return chosen("adjacency", self.adjacency, {kind.value: kind for kind in Neighbours})
 
-    def protected(self) -> Unit:
-        """The unit of privacy."""
+    def protected(self, *, stated: bool = True) -> Unit:
+        """The unit of privacy. Refused where the bound of its records has to be `stated`, and is not."""
         from ..privacy import EACH_RECORD, Unit
 
         if self.unit is None and self.rows_per_unit is None:
             return EACH_RECORD
         if not self.unit:
             raise Misuse("unit", "say with --unit which column tells whose record it is")
+        if self.rows_per_unit is None and not stated:
+            return Unit.of_any_rows(self.unit)
         if self.rows_per_unit is None:
             raise Misuse("rows-per-unit", "say with --rows-per-unit how many records of one unit are used at most")
         return Unit(self.unit, whole("rows-per-unit", self.rows_per_unit))
+
+    def rows(self) -> int | None:
+        """The bound of records of one unit; None: it was not given."""
+        return None if self.rows_per_unit is None else whole("rows-per-unit", self.rows_per_unit)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..conversation import Plans
     from ..curves import Question
     from ..forecasts import Forecast
-    from ..privacy import Adjacency, PrivacyLoss
+    from ..privacy import Adjacency, AnyRows, PrivacyLoss
     from ..session import Session
     from ..study import Study
     from .output import View
@@ -144,13 +144,13 @@ def rehearsed(question: Question[Any], loss: PrivacyLoss, promise: Promise, unit
     from ..session import rehearse
 
     neighbours = promise.neighbours()
-    adjacency = neighbours.among(promise.protected(), units.number(neighbours))
+    adjacency = neighbours.promised(promise.protected(stated=False), units.number(neighbours))
     plans = rehearse(question, loss, adjacency)
     show_plans(question, loss, adjacency, plans)
     return plans
 
 
-def show_plans(question: Question[Any], loss: PrivacyLoss, adjacency: Adjacency, plans: Plans) -> None:
+def show_plans(question: Question[Any], loss: PrivacyLoss, adjacency: Adjacency | AnyRows, plans: Plans) -> None:
     """Print plans: their turns, privacy losses, errors and mechanisms."""
     from rich.table import Table
 

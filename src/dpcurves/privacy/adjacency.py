@@ -193,6 +193,17 @@ class Neighbours(Enum):
             raise Refused("units", "replace-one needs the public number of units; add-remove does not")
         return ReplaceOne(unit, units)
 
+    def promised(self, unit: Unit, units: int | None) -> Adjacency | AnyRows:
+        """The adjacency of a question: where no bound of records of a unit is stated, that before it is known.
+
+        Raises:
+            ValueError: as `among`.
+        """
+        if unit.is_bounded:
+            return self.among(unit, units)
+        self.among(Unit(unit.column, 1), units)  # refuses a number of units that is missing
+        return AnyRows(self, unit.column, units if self.knows_units else None)
+
 
 class Model(Enum):
     """The origin of a model. If it was fitted to the records that it is tested on, its residuals reveal them all.

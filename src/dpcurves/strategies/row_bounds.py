@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from math import inf, isfinite, sqrt
 from typing import NamedTuple
 
@@ -13,8 +14,9 @@ from scipy.stats import norm
 
 from ..arrays import FloatArray
 from ..conversation import Plan, Release
+from ..laws import Family, IntervalSums, Noise
 from ..privacy import AnyRows
-from ..queries import CountQuery, Read, SumQuery
+from ..queries import CountQuery, PartitionQuery, Read, SumQuery
 from ..queries.query import MOST_DOUBLINGS
 
 # A bound on the records of a unit costs records, and every record more costs noise. Units are counted by the number of
@@ -31,15 +33,30 @@ from ..queries.query import MOST_DOUBLINGS
 # questions may use it, or any other, and lose what they pay.
 
 
-LOOK = Fraction(1, 12)
+LOOK = Fraction(1, 8)
 """The share of the loss that finds the bound."""
-SURE = 3.0
-"""The evidence, as a logarithm of odds, that one cell more needs to be taken as not empty."""
 MEAN_IN_CELL = 1.44
 """The mean of numbers from one power of two to the next, over the lower: if as many lie in any part of it by ratio."""
-UNLIKE = 0.3
-"""The distance of the distribution of records that are left out from that of the others, as far as it is expected."""
 LEVEL = 0.95
+SMOOTHED = 0.3
+"""The error of a distribution function of evenly spread records, over that of a reading before it is smoothed."""
+SPREAD = 0.3
+"""The error of a distribution function of one record that was drawn from many."""
+OWN, UNLIKE = 0.2, 0.15
+"""The distance of a unit's records from those of all, as far as it is chance, and as far as it grows with their number.
+"""
+
+# Before the noisy counts: units in one cell are as many as in the one before, give or take; few cells have more units
+# than any other number; behind one cell there are none.
+COUNTS = np.concatenate([[0.0, 0.0], 0.5 * 1.6 ** np.arange(46)])
+"""Numbers of units in a cell: none yet, none any more, and about so many."""
+LEVELLED = 0.2
+"""By which part of it a number of units may differ from the one that stands for it."""
+STEP, FALL, ANEW, ENDS, BEGINS = 1.0, 0.3, 0.1, 0.1, 0.5
+"""The mean step of the logarithm, its fall, and the chances of any number, of the end, and of no beginning yet."""
+PATHS = 200
+PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79)
+"""Multiples of their roots fill the unit cube evenly: draws that are the same everywhere."""
 
 
 def middles() -> FloatArray:
@@ -73,9 +90,11 @@ def growth_of(plans: Sequence[Plan], noise: float) -> Growth:
     """
     errors = [_in_records(plan) for plan in plans]
     known = [error for error in errors if isfinite(error) and error > 0] or [noise]
-    counts = [plan.query for plan in plans if type(plan.query) is CountQuery and plan.query.read is Read.CELLS]
-    readings = max(each.rows * each.cells for each in counts) if counts and len(counts) == len(plans) else 0
-    return Growth(min(known) / 2, readings)
+    queries = [plan.query for plan in plans]
+    if all(type(each) is CountQuery and each.read is Read.CELLS for each in queries):
+        return Growth(min(known) / 2, max(each.rows * each.cells for each in queries))
+    smoothed = any(isinstance(each, PartitionQuery) or each.of_prefixes for each in queries)
+    return Growth(min(known) / 2 * (SMOOTHED if smoothed else 1.0), 0)
 
 
 def _in_records(plan: Plan) -> float:
@@ -111,60 +130,89 @@ class RowBound:
         )
 
 
-def chosen(release: Release, growth: Growth) -> RowBound:
-    """The bound of the least expected error, from noisy counts of units.
+def chosen(release: Release, growth: Growth) -> int:
+    """The bound of the least expected error, from noisy counts of units: by how much larger it is than the least.
 
     Args:
         release: Noisy counts of units by the number of their records.
         growth: How the noise of the question grows.
     """
-    noisy, deviation = _noisy(release)
-    units = likely(noisy, deviation)
-    errors = [expected_error(units, each, growth) for each in bounds()]
-    rows = bounds()[int(np.argmin(errors))]
-    most = bounds()[min(int(np.flatnonzero(units)[-1]), MOST_DOUBLINGS)] if units.any() else 1
-    return RowBound(rows, LOOK, left_out(units, rows), _interval(noisy, deviation, rows, most), most)
+    units = likely(*_noisy(release))
+    logarithms = [np.log(error / error.min(axis=1, keepdims=True)).mean(axis=0) for error in _errors(units, growth)]
+    return bounds()[int(np.argmin(sum(logarithms)))]
 
 
-def _noisy(release: Release) -> tuple[FloatArray, float]:
-    law = release.plan.law
-    noisy = np.asarray(release.values[: MOST_DOUBLINGS + 2], dtype=np.float64)
-    return noisy, sqrt(law.levels[0].noise.variance)  # type: ignore[attr-defined]
-
-
-def likely(noisy: FloatArray, deviation: float) -> FloatArray:
-    """Units in each cell: none behind the cell up to which evidence for records outweighs what each cell needs.
-
-    >>> likely(np.array([100.0, 30.0, -4.0, 12.0, 3.0, -2.0, 9.0]), 4.0).tolist()
-    [100.0, 30.0, 0.0, 12.0, 0.0, 0.0, 0.0]
-    """
-    positive = np.maximum(noisy, 0.0)
-    evidence = np.cumsum(sqrt(2) * positive / deviation - SURE) if deviation > 0 else np.cumsum(positive > 0)
-    last = int(np.argmax(evidence)) if evidence.max() > 0 else 0
-    return np.where(np.arange(len(noisy)) <= last, positive, 0.0)
-
-
-def left_out(units: FloatArray, rows: int) -> float:
-    """The share of all records that this bound leaves out."""
+def described(release: Release, rows: int) -> RowBound:
+    """A bound, with the share that it leaves out."""
+    noisy, noise = _noisy(release)
+    units = likely(noisy, noise)
+    found = np.flatnonzero((units > 0).mean(axis=0) > 1 / 2)
+    most = bounds()[min(int(found[-1]), MOST_DOUBLINGS)] if len(found) else 1
+    low, high = _interval(noisy, sqrt(noise.variance), rows, most)
     sizes = middles()
-    whole = float(units @ sizes)
-    return 1 - float(units @ np.minimum(sizes, rows)) / whole if whole > 0 else 0.0
+    left = 1 - float((units @ np.minimum(sizes, rows) / np.maximum(units @ sizes, 1)).mean())
+    return RowBound(rows, LOOK, min(max(left, low), high), (low, high), most)
 
 
-def expected_error(units: FloatArray, rows: int, growth: Growth) -> float:
-    """The error of a reading under this bound: noise, and records that are left out, as independent parts.
+def _noisy(release: Release) -> tuple[FloatArray, Noise]:
+    law = release.plan.law.required(IntervalSums)
+    return np.asarray(release.values[: MOST_DOUBLINGS + 2], dtype=np.float64), law.levels[0].noise
 
-    Counts lack what is left out. Shares are those of the records that are used, which differ from all the more, the more
-    are left out, and the fewer units have most of these.
+
+def likely(noisy: FloatArray, noise: Noise) -> FloatArray:
+    """Numbers of units in each cell as they may have been, (paths, cells), given noisy ones.
+
+    Numbers of units in neighbouring cells are of one size more often than not, so what stands alone far behind the
+    others is noise. Drawn forwards and backwards along cells, in the same way for the same noisy counts.
     """
-    sizes = middles()
-    used, beyond = float(units @ np.minimum(sizes, rows)), units * np.maximum(sizes - rows, 0.0)
-    lost, noise = float(beyond.sum()), growth.error * rows
-    if used <= 0:
-        return noise if rows == 1 else inf
+    deviation = max(sqrt(noise.variance), 1e-3)
+    forward = np.zeros((len(noisy), len(COUNTS)))
+    moves, state = _moves(), np.array([BEGINS, 0.0, *np.full(len(COUNTS) - 2, (1 - BEGINS) / (len(COUNTS) - 2))])
+    for cell, found in enumerate(noisy):
+        scale = np.hypot(deviation, LEVELLED * COUNTS)
+        off = np.abs(found - COUNTS) / scale
+        fit = -np.log(scale) - (sqrt(2) * off if noise.family is Family.LAPLACE else off**2 / 2)
+        state = (state if cell == 0 else state @ moves) * np.exp(fit - fit.max()) + 1e-300
+        state /= state.sum()
+        forward[cell] = state
+    draws = np.outer(np.sqrt(PRIMES[: len(noisy)]), np.arange(PATHS) + 0.5) % 1
+    paths = np.zeros((PATHS, len(noisy)), dtype=np.int64)
+    for cell in reversed(range(len(noisy))):
+        after = np.ones((PATHS, len(COUNTS))) if cell == len(noisy) - 1 else moves[:, paths[:, cell + 1]].T
+        risen = np.cumsum(forward[cell] * after, axis=1)
+        paths[:, cell] = (risen < draws[cell][:, None] * risen[:, -1:]).sum(axis=1)
+    units = COUNTS[np.minimum(paths, len(COUNTS) - 1)]
+    return np.where((noisy > 5 * deviation) & (units > 0), noisy, units)
+
+
+@cache
+def _moves() -> FloatArray:
+    """Chances of a number of units in a cell, after each in the cell before."""
+    logarithms = np.log(COUNTS[2:])
+    step = np.exp(-1.4 * np.abs(logarithms[None, :] - logarithms[:, None] + FALL) / STEP)
+    moves = np.zeros((len(COUNTS), len(COUNTS)))
+    moves[2:, 2:] = (1 - ENDS) * ((1 - ANEW) * step / step.sum(axis=1, keepdims=True) + ANEW / len(step))
+    moves[0, 0], moves[0, 2:], moves[1, 1], moves[2:, 1] = BEGINS, (1 - BEGINS) / len(step), 1, ENDS
+    return moves
+
+
+def _errors(units: FloatArray, growth: Growth) -> list[FloatArray]:
+    """Errors of a reading under each bound, (paths, bounds): of counts; of shares in three ways, that are as likely.
+
+    Counts lack what is left out. Shares are those of the records that are used: these may be like the others, or each
+    unit may have a law of its own, so that it matters how much weights of units change, or records of units that have many
+    may differ.
+    """
+    sizes, rows = middles(), np.array(bounds(), dtype=np.float64)
+    used = np.maximum(units @ np.minimum(sizes[:, None], rows), 1)
+    whole = np.maximum((units @ sizes)[:, None], 1)
     if growth.readings:
-        return sqrt(noise**2 + (lost / growth.readings) ** 2)
-    return sqrt((noise / used) ** 2 + (UNLIKE * lost / (lost + used)) ** 2)
+        return [np.hypot(growth.error * rows, (whole - used) / growth.readings)]
+    drawn = SPREAD**2 * np.maximum(1 / used - 1 / whole, 0)
+    alike = (growth.error * rows / used) ** 2 + drawn
+    weights = np.minimum(sizes[:, None], rows)[None] / used[:, None, :] - (sizes / whole)[:, :, None]
+    own = alike + OWN**2 * (units[:, :, None] * weights**2).sum(axis=1)
+    return [np.sqrt(each) for each in (alike, own, alike + (UNLIKE * (1 - used / whole)) ** 2)]
 
 
 def _interval(noisy: FloatArray, deviation: float, rows: int, most: int) -> tuple[float, float]:
