@@ -150,7 +150,8 @@ def opened_session(terms: Terms, loss: PrivacyLoss) -> Session:
     return Session(
         terms.source.records(), budget=account.cap, adjacency=account.neighbours, unit=unit.column or None,
         rows_per_unit=unit.records if unit.column and unit.is_bounded else None,
-        units=terms.units.number(account.neighbours), delimiter=terms.source.delimiter, ledger=ledger, dataset=account.dataset,
+        units=terms.units.number(account.neighbours), delimiter=terms.source.delimiter, ledger=ledger,
+        dataset=account.dataset,
     )  # fmt: skip
 
 

@@ -200,8 +200,8 @@ def _errors(units: FloatArray, growth: Growth) -> list[FloatArray]:
     """Errors of a reading under each bound, (paths, bounds): of counts; of shares in three ways, that are as likely.
 
     Counts lack what is left out. Shares are those of the records that are used: these may be like the others, or each
-    unit may have a law of its own, so that it matters how much weights of units change, or records of units that have many
-    may differ.
+    unit may have a law of its own, so that it matters how much weights of units change, or records of units that have
+    many may differ.
     """
     sizes, rows = middles(), np.array(bounds(), dtype=np.float64)
     used = np.maximum(units @ np.minimum(sizes[:, None], rows), 1)
