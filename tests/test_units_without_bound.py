@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,6 @@ def test_units_are_counted_once_by_their_rows_and_those_without_a_name_are_one()
 
 def test_what_stands_alone_behind_all_others_is_taken_for_noise() -> None:
     noisy = np.array([900.0, 400, 150, 60, 8, -9, 3, 0, 12, -20, 1, 0, -3, 40, 2, 0, -7, 4, 0, 0, 9, 0])
-    units = likely(noisy, Noise(Family.LAPLACE, 10))
+    units = likely(noisy, Noise(Family.LAPLACE, Fraction(10)))
     assert (units[:, :3] > 0).all()
     assert (units[:, 13] > 0).mean() < 0.1

@@ -21,8 +21,10 @@ from .ledger import Account, Allotment, Currency, Grant, Member, QuestionBudget
 from .ledger.account import LARGEST_AMOUNT
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, AnyRows, Neighbours, PrivacyLoss, Unit
-from .queries import Query, UnitSizesQuery
+from .queries import NamesQuery, Query, UnitSizesQuery
 from .strategies.row_bounds import LOOK, chosen, described, growth_of, notes_on_price
+from .strategies.unlisted import FIND, asked_by, names_in, note_on, unlisted_of
+from .strategies.unlisted import notes_on_price as names_price
 from .trust import Central, Curator, Formerly, Planner, TrustModel, conversation
 
 if TYPE_CHECKING:
@@ -63,11 +65,17 @@ def rehearse(
     bound_and_converse(question, adjacency, model, budget, blank)
     if budget.left != 0:
         raise Refused("question", f"the shares of a question add up to 1; {budget.left} of this one is left")
+    if loss.delta and not any(plan.loss.delta for plan in plans):
+        raise Refused(
+            "delta", "nothing that is asked needs one: it finds groups that nobody listed, by=Unlisted(column)"
+        )
     notes: tuple[str, ...] = ()
     if isinstance(adjacency, AnyRows):
         notes, loss, adjacency = notes_on_price(adjacency, plans[0]), loss * (1 - LOOK), adjacency.bounded(1)
     if isinstance(question, Forewarned):
         notes += question.plan_notes(Setting(loss, adjacency))
+    if unlisted := unlisted_of(question):
+        notes += names_price(next(str(plan.loss) for plan in plans if plan.loss.delta), unlisted)
     return Plans(plans, notes)
 
 
@@ -87,7 +95,7 @@ def bound_and_converse(
     """
     if not isinstance(adjacency, AnyRows):
         stated = adjacency
-        return pay_and_converse(question, stated, trust, budget, lambda step, paid: reply(step, paid, stated))
+        return found_and_converse(question, stated, trust, budget, lambda step, paid: reply(step, paid, stated))
     look = UnitSizesQuery.of(adjacency.column)
     counted = reply(Step(look, LOOK), budget.pay(look, LOOK), adjacency.of_units)
     left = 1 - LOOK
@@ -99,9 +107,40 @@ def bound_and_converse(
 
     def bounded(step: Step, paid: Allotment) -> Release:
         release = reply(step, paid, known)
-        return replace(release, notes=(*release.notes, *notes), bounded_by=counted.plan)
+        return replace(release, notes=(*release.notes, *notes), before=(*release.before, counted.plan))
 
-    return pay_and_converse(question, known, trust, budget, bounded, share=left)
+    return found_and_converse(question, known, trust, budget, bounded, share=left)
+
+
+def found_and_converse(
+    question: Question[Curve],
+    adjacency: Adjacency,
+    trust: Planner,
+    budget: QuestionBudget,
+    reply: Callable[[Step, Allotment], Release],
+    *,
+    share: Fraction = ALL,
+) -> Curve:
+    """Find the groups that the question is asked by, if nobody listed them, and converse as `pay_and_converse` does.
+
+    Formal guarantees: see `mechanisms.found_names`. Names that were told are public; the question by them has the rest
+    of the loss, and no delta.
+    """
+    unlisted = unlisted_of(question)
+    if unlisted is None:
+        return pay_and_converse(question, adjacency, trust, budget, reply, share=share)
+    look = NamesQuery.of(unlisted.column)
+    told = reply(Step(look, share * FIND), budget.pay(look, share * FIND))
+    names = names_in(told)
+    notes = (note_on(told, unlisted, names),) if told.allotment is not None else ()
+
+    def noted(step: Step, paid: Allotment) -> Release:
+        release = reply(step, paid)
+        return replace(release, notes=(*release.notes, *notes), before=(*release.before, told.plan))
+
+    return pay_and_converse(
+        asked_by(question, unlisted, names), adjacency, trust, budget, noted, share=share * (1 - FIND)
+    )
 
 
 def pay_and_converse(
@@ -122,7 +161,8 @@ def pay_and_converse(
         _require_paid(question, step)
         return reply(step, budget.pay(step.query.paid_as, step.share * share))
 
-    return converse(conversation(question, budget.grant.loss * share, adjacency, trust), paid)
+    loss = (budget.grant.loss * share).with_delta(Fraction(0))
+    return converse(conversation(question, loss, adjacency, trust), paid)
 
 
 def converse(steps: Generator[Step, Release, Curve], reply: Callable[[Step], Release]) -> Curve:
@@ -137,19 +177,29 @@ def converse(steps: Generator[Step, Release, Curve], reply: Callable[[Step], Rel
 
 
 def request_of(
-    member: Member, question: object, loss: PrivacyLoss, adjacency: Adjacency, dataset: str, *, about: str = ""
+    member: Member,
+    question: object,
+    loss: PrivacyLoss,
+    adjacency: Adjacency | AnyRows,
+    dataset: str,
+    *,
+    about: str = "",
 ) -> str:
     """Under which request `Session.charge_for` charges: the same for whoever of a project asks the same."""
     loss = loss.of_one_release()
     return member.request(dataset, loss, binding_of(question, loss, adjacency, dataset, about))
 
 
-def binding_of(question: object, loss: PrivacyLoss, adjacency: Adjacency, dataset: str, about: str = "") -> str:
+def binding_of(
+    question: object, loss: PrivacyLoss, adjacency: Adjacency | AnyRows, dataset: str, about: str = ""
+) -> str:
     """The hash of all that a request stands for; `about` is what else tells it from others."""
     return fingerprint(_paid(question), loss, dataset, adjacency, about)
 
 
-def former_binding(question: object, loss: PrivacyLoss, adjacency: Adjacency, dataset: str, about: str = "") -> str:
+def former_binding(
+    question: object, loss: PrivacyLoss, adjacency: Adjacency | AnyRows, dataset: str, about: str = ""
+) -> str:
     """The hash of the same that ledgers of before hold."""
     facts = (former(_paid(question)), former(loss), dataset, former(adjacency), *([about] if about else ()))
     return sha256("\n".join(facts).encode()).hexdigest()
@@ -311,10 +361,12 @@ class Session:
     @property
     def left(self) -> PrivacyLoss:
         """The remaining budget."""
-        left = self.balance.left
+        balance = self.balance
+        left, cap = balance.left, balance.account.cap.delta
+        delta = cap - self._ledger.delta_spent(self._dataset) if cap else cap
         if left.currency is Currency.EPSILON:
-            return PrivacyLoss(left.exact, left.exact**2 / 2)
-        return PrivacyLoss(None, left.exact)
+            return PrivacyLoss(left.exact, left.exact**2 / 2, delta=delta)
+        return PrivacyLoss(None, left.exact, delta=delta)
 
     @property
     def adjacency(self) -> Adjacency:

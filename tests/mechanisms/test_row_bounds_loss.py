@@ -78,7 +78,7 @@ def test_the_bound_and_what_is_asked_under_it_lose_what_was_granted(neighbours: 
         assert sum((each.rho for each in spent), start=Fraction(0)) == loss.rho
         assert (curve.privacy.epsilon, curve.privacy.rho) == (loss.epsilon and float(loss.epsilon), float(loss.rho))
         losses = _losses([plans[0].law], tables(None), near), _losses([p.law for p in plans[1:]], tables(rows), near)
-        worst = max(map(sum, zip(*losses, strict=True)))  # type: ignore[arg-type]
+        worst = max(map(sum, zip(*losses, strict=True)))
         assert worst <= granted
         tight.append(worst == granted)
         bounds.add(rows)

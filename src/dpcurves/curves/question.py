@@ -69,8 +69,8 @@ def statement_of(releases: Sequence[Release], model: str = "") -> PrivacyStateme
     require_kind("model", model, str, "a text")
     plans = [release.plan for release in releases]
     loss: PrivacyLoss = plans[0].loss
-    for plan in (*plans[1:], *dict.fromkeys(release.bounded_by for release in releases)):
-        loss = loss if plan is None else loss + plan.loss
+    for plan in (*plans[1:], *dict.fromkeys(plan for release in releases for plan in release.before)):
+        loss = loss + plan.loss
     trust, _, _ = plans[0].made_by.partition(": ")
     mechanisms = dict.fromkeys(plan.made_by.partition(": ")[2] for plan in plans)
     allotment = releases[0].allotment

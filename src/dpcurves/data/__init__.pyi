@@ -1,8 +1,9 @@
-from .axis import Axis, Categories
+from .axis import Axis, Categories, FoundCategories, Unlisted
 from .forest import Forest
 from .grid import Grid, Outside, Spacing, doubling_grid
 from .values import Values
 
 __all__ = [
-    "Axis", "Categories", "Forest", "Grid", "Outside", "Spacing", "Values", "doubling_grid",
+    "Axis", "Categories", "Forest", "FoundCategories", "Grid", "Outside", "Spacing", "Unlisted", "Values",
+    "doubling_grid",
 ]  # fmt: skip

@@ -5,6 +5,7 @@ from .query import (
     Hint,
     MedianQuery,
     MergePartitionQuery,
+    NamesQuery,
     PartitionQuery,
     PrefixQuery,
     QuantileCutsQuery,
@@ -22,7 +23,7 @@ from .region import Boxes, IntervalPartitionQuery, RegionQuery, Splitting, Wavel
 
 __all__ = [
     "AucQuery", "Boxes", "CountQuery", "CoverageQuery", "Hint", "IntervalPartitionQuery", "MedianQuery",
-    "MergePartitionQuery", "PartitionQuery", "PrefixQuery", "QuantileCutsQuery", "Query", "Read", "RegionQuery",
-    "Splitting", "SquareQuery", "SubsetQuery", "SumQuery", "ThresholdComparison", "ThresholdQuery",
+    "MergePartitionQuery", "NamesQuery", "PartitionQuery", "PrefixQuery", "QuantileCutsQuery", "Query", "Read",
+    "RegionQuery", "Splitting", "SquareQuery", "SubsetQuery", "SumQuery", "ThresholdComparison", "ThresholdQuery",
     "TreePartitionQuery", "UnitSizesQuery", "WaveletQuery", "WorstBoxQuery",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import Refused, WrongKind, chosen, make_each_whole, make_whole, number
-from ..data.axis import Axis, Categories
+from ..data.axis import Axis, Categories, Unlisted
 from ..data.grid import Grid, Outside
 
 # Base of queries: a flat table of integers over public cells.
@@ -63,10 +63,12 @@ class Query:
     Attributes:
         is_signed: True if a record can take from its cell as well as add to it.
         is_laid_out: True if every cell of the table is counted; if not, those up to the slots that it names.
+        takes_delta: True if it can only be answered with a delta, which it has alone of all turns of a question.
     """
 
     is_signed: ClassVar[bool] = False
     is_laid_out: ClassVar[bool] = True
+    takes_delta: ClassVar[bool] = False
 
     axes: tuple[Axis | Categories, ...]
 
@@ -280,6 +282,24 @@ class UnitSizesQuery(CountQuery):
         """The count of units that this column names."""
         cells = MOST_DOUBLINGS + 2
         return cls((Axis(f"doublings of records of {column}", Grid(0, cells, cells=cells)),), Read.CELLS)
+
+
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class NamesQuery(Query):
+    """Names that many units have in the one column, which nobody listed, with how many these are.
+
+    Its table has a row for each name of at most 200 bytes of UTF-8 that occurs: the bytes, and the units that have it.
+    """
+
+    takes_delta = True
+
+    @classmethod
+    def of(cls, column: str) -> Self:
+        """The names of this column."""
+        return cls((Unlisted(column),))
 
 
 @dataclass(frozen=True, slots=True)
