@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from ..arguments import Refused
-from .options import ACCOUNT, Command, Price, Promise, whole
+from .options import ACCOUNT, Command, Price, PriceAndDelta, Promise, whole
 from .terminal import Misuse, named, say, terminal
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def create(
     dataset: Annotated[
         str, Option(help="A name for the dataset; the same records keep the same name.", metavar="NAME")
     ],
-    cap: Price,
+    cap: PriceAndDelta,
     promise: Promise,
 ) -> None:
     """Open an account.

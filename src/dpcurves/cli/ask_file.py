@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .accounts import account_of, files_of, ledger_at, require_kept
-from .options import Asked, Command, Group, Payer, Price, Promise, SourceOptions, Units
+from .options import Asked, Command, Group, Payer, PriceAndDelta, Promise, SourceOptions, Units, require_listed
 from .output import Covering, InputFile, Output, View
 from .terminal import Kept, Misuse, PerhapsKept, say, tell, waiting
 
@@ -82,7 +82,7 @@ class Terms:
     """Terms of a question to a table: the data source, the privacy loss, the guarantee, and the account that pays."""
 
     source: SourceOptions
-    price: Price
+    price: PriceAndDelta
     promise: Promise
     units: Units
     payer: Payer
@@ -99,11 +99,13 @@ class Terms:
         output.require_apart(*source, *kept)
         output.require_writable()
         loss, request = self.price.loss(), self.payer.request_id or secrets.token_hex(8)
+        require_listed(question, loss)
         with opened_session(self, loss) as session, told_after_charge(self.payer):
             from ..ledger.verification import charged_under
 
             rows = None if session.unit.is_bounded else self.promise.rows()
-            if getattr(question, "is_told_before", False) or not (session.unit.is_bounded or rows):
+            bounded = session.unit.is_bounded or rows is not None
+            if getattr(question, "is_told_before", False) or loss.delta or not bounded:
                 for note in session.plan(question, loss, rows_per_unit=rows).notes:
                     tell(note)
             with waiting("counting"), quietly():
