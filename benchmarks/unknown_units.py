@@ -10,6 +10,9 @@ rows. Columns:
 - *ratio*: of the first to the second.
 - *bound, best*: the median bound that was found, and that of the second column.
 
+With ``--groups`` it prints which share of groups, whose sizes follow Zipf's laws, is found, and which share the best
+mechanism of the same loss finds, if it had all of epsilon and if it had the part that finds groups here.
+
 Run ``python benchmarks/unknown_units.py [--units 1000 20000 --epsilon 1 --releases 5]``.
 """
 
@@ -88,14 +91,47 @@ def compared(table: dict[str, NDArray[np.generic]], adjacency: dp.Neighbours, ep
             yield name, mean, each[best], found, bounds[best]
 
 
+def optimal(epsilon: float, delta: float, largest: int) -> FloatArray:
+    """The chance with which a group of so many units is told at best (Desfontaines and others 2022, Theorem 1)."""
+    chances = np.zeros(largest + 1)
+    for units in range(largest):
+        now = chances[units]
+        chances[units + 1] = min(np.exp(epsilon) * now + delta, 1 - np.exp(-epsilon) * (1 - now - delta), 1)
+    return chances
+
+
+def groups(size: int, epsilon: float, releases: int) -> None:
+    delta = "1e-6"
+    print(f"\n{size:,} units, epsilon {epsilon:g}, delta {delta}: groups found, of {releases} releases")
+    print(f"{'':12}{'groups':>8}{'found':>8}{'best, part':>12}{'best, all':>12}")
+    for number, exponent in enumerate((1.1, 1.5, 2.0, 3.0)):
+        draw = np.random.default_rng([number, size])
+        names = zipf(exponent)(draw, size)
+        sizes = np.unique(names, return_counts=True)[1]
+        words = [f"group {name}" for name in names.tolist()]
+        found = [
+            len(dp.found_groups(words, epsilon=f"{epsilon:g}", delta=delta, adjacency=dp.ADD_REMOVE,
+                                randomness=dp.Randomness.from_seed(seed))) - 1
+            for seed in range(releases)
+        ]  # fmt: skip
+        best = [optimal(part * epsilon, float(delta), int(sizes.max()))[sizes].sum() for part in (0.25, 1)]
+        print(f"Zipf {exponent:<7g}{len(sizes):8,}{np.mean(found):8.1f}{best[0]:12.1f}{best[1]:12.1f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--units", type=int, nargs="+", default=[1000, 20_000])
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0])
     parser.add_argument("--releases", type=int, default=5)
     parser.add_argument("--laws", nargs="+", default=list(LAWS))
+    parser.add_argument("--groups", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
+    if given.groups:
+        for size in given.units:
+            for epsilon in given.epsilon:
+                groups(size, epsilon, given.releases)
+        return
     ratios = []
     for size in given.units:
         for epsilon in given.epsilon:
