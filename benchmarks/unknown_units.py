@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,16 +65,18 @@ def values(kind: str, draw: np.random.Generator, rows: IntArray) -> FloatArray:
     return np.asarray(100 * own)
 
 
-def errors(curve: object, truth: FloatArray) -> float:
-    found = curve.y if isinstance(curve, dp.CDF) else curve.count  # type: ignore[attr-defined]
+def errors(curve: Any, truth: FloatArray) -> float:
+    found = curve.y if isinstance(curve, dp.CDF) else curve.count
     return float(np.abs(found - truth).mean())
 
 
-def compared(table: dict[str, NDArray[np.generic]], adjacency: dp.Neighbours, epsilon: float, releases: int) -> None:
+def compared(
+    table: Mapping[str, NDArray[Any]], adjacency: dp.Neighbours, epsilon: float, releases: int
+) -> Iterator[tuple[str, float, float, int, int]]:
     value = table["x"]
-    questions = {
+    questions: Mapping[str, tuple[Any, FloatArray]] = {
         "cdf": (dp.CdfQuestion("x", FINE), np.searchsorted(np.sort(value), FINE.edges) / len(value)),
-        "histogram": (dp.HistogramQuestion("x", COARSE), np.histogram(value, COARSE.edges)[0]),
+        "histogram": (dp.HistogramQuestion("x", COARSE), np.histogram(value, COARSE.edges)[0].astype(float)),
     }
     loss, budget = dp.PrivacyLoss.pure(f"{epsilon:g}"), dp.PrivacyLoss.pure(10**6)
     chance = dp.Randomness.from_seed(1)
@@ -81,14 +84,14 @@ def compared(table: dict[str, NDArray[np.generic]], adjacency: dp.Neighbours, ep
         bounds = [2**power for power in range(15)]
         for name, (question, truth) in questions.items():
             own = [session.ask(question, loss) for _ in range(2 * releases)]
-            mean = np.mean([errors(curve, truth) for curve in own])
+            mean = float(np.mean([errors(curve, truth) for curve in own]))
             each = [
                 np.mean([errors(session.ask(question, loss, rows_per_unit=rows), truth) for _ in range(releases)])
                 for rows in bounds
             ]
             found = int(np.median([curve.privacy.rows_per_unit for curve in own]))
             best = int(np.argmin(each))
-            yield name, mean, each[best], found, bounds[best]
+            yield name, mean, float(each[best]), found, bounds[best]
 
 
 def optimal(epsilon: float, delta: float, largest: int) -> FloatArray:

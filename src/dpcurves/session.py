@@ -155,7 +155,12 @@ def pay_and_converse(
     """Pay for each step and send it its reply, until the curve is read: all who ask, and rehearsals, do it so.
 
     The question has this share of the grant.
+
+    Raises:
+        ValueError: it is by groups that nobody listed, which `found_and_converse` finds.
     """
+    if unlisted_of(question) is not None:
+        raise Refused("by", "groups that nobody listed are found by one curator alone, in a session: list them")
 
     def paid(step: Step) -> Release:
         _require_paid(question, step)

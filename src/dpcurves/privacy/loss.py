@@ -232,7 +232,7 @@ class PrivacyLoss:
         return PrivacyLoss(pure, self.rho * share, tuple(part * share for part in self.parts), self.delta * share)
 
     def with_delta(self, delta: Fraction) -> PrivacyLoss:
-        """The same loss with another delta."""
+        """Return this loss with another delta."""
         return replace(self, delta=delta)
 
     @property

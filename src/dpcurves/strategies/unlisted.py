@@ -29,10 +29,11 @@ def unlisted_of(question: object) -> Unlisted | None:
 
 
 def asked_by(question: Question, unlisted: Unlisted, names: tuple[str, ...]) -> Question:
-    """The same question by the groups that were found."""
+    """Return a question by the groups that were found."""
     by = tuple(unlisted.among(names) if each is unlisted else each for each in _columns(question))
     asked: Any = question
-    return replace(asked, by=by if isinstance(asked.by, tuple) else by[0])
+    found: Question = replace(asked, by=by if isinstance(asked.by, tuple) else by[0])
+    return found
 
 
 def _columns(question: object) -> tuple[object, ...]:
