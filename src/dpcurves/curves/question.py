@@ -95,7 +95,8 @@ def require_independent(privacy: PrivacyStatement) -> None:
 
 
 By: TypeAlias = Categories | tuple[Categories, ...] | None
-"""A column of categories; or several columns, for each combination of their categories; or none."""
+"""A column of categories, or of groups that nobody listed (`Unlisted`); or several columns, for each combination of
+their categories; or none."""
 Key: TypeAlias = Category | tuple[Category, ...]
 """A category; of several columns one of each."""
 

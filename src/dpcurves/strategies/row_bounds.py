@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from math import inf, isfinite, sqrt
+from math import inf, isfinite, log, sqrt
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import norm
 
 from ..arrays import FloatArray
 from ..conversation import Plan, Release
@@ -148,7 +148,7 @@ def described(release: Release, rows: int) -> RowBound:
     units = likely(noisy, noise)
     found = np.flatnonzero((units > 0).mean(axis=0) > 1 / 2)
     most = bounds()[min(int(found[-1]), MOST_DOUBLINGS)] if len(found) else 1
-    low, high = _interval(noisy, sqrt(noise.variance), rows, most)
+    low, high = _interval(noisy, noise, rows, most)
     sizes = middles()
     left = 1 - float((units @ np.minimum(sizes, rows) / np.maximum(units @ sizes, 1)).mean())
     return RowBound(rows, LOOK, min(max(left, low), high), (low, high), most)
@@ -215,9 +215,13 @@ def _errors(units: FloatArray, growth: Growth) -> list[FloatArray]:
     return [np.sqrt(each) for each in (alike, own, alike + (UNLIKE * (1 - used / whole)) ** 2)]
 
 
-def _interval(noisy: FloatArray, deviation: float, rows: int, most: int) -> tuple[float, float]:
-    """Ends of the share that is left out, if each cell is within as many deviations as hold for all of them."""
-    wide = deviation * float(norm.isf((1 - LEVEL) / 2 / len(noisy)))
+def _interval(noisy: FloatArray, noise: Noise, rows: int, most: int) -> tuple[float, float]:
+    """Ends of the share that is left out, if each cell is within what noise leaves open for all of them at once."""
+    error = (1 - LEVEL) / 2 / len(noisy)
+    if noise.family is Family.LAPLACE:
+        wide = 1 + float(noise.parameter) * log(1 / error)
+    else:
+        wide = 1 + sqrt(noise.variance) * NormalDist().inv_cdf(1 - error)
     low, high = np.maximum(noisy - wide, 0.0), np.maximum(noisy + wide, 0.0)
     ends = np.array(bounds(), dtype=np.float64)
     least, largest = np.append(0.0, ends) + 1, np.append(ends, inf)
