@@ -202,12 +202,12 @@ class QuestionBudget:
         """
         if not isinstance(share, Fraction | int):
             raise WrongKind("share", f"a Fraction is needed, got {type(share).__name__}")
+        if thing not in self._paid and not 0 < share <= self.left:
+            raise Refused("share", f"a step asks for share {share} of its question; {self.left} is left")
         loss = self.grant.loss * share
         if self.grant.loss.delta:
             loss = loss.with_delta(self.grant.loss.delta if getattr(thing, "takes_delta", False) else Fraction(0))
         if thing not in self._paid:
-            if not 0 < share <= self.left:
-                raise Refused("share", f"a step asks for share {share} of its question; {self.left} is left")
             if loss.delta and any(paid.loss.delta for paid in self._paid.values()):
                 raise Refused("delta", "one step of a question has all of it, and another one asks for it")
             self._paid[thing] = Allotment(self.grant.request, len(self._paid), loss)
