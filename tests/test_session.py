@@ -169,8 +169,6 @@ def test_adjacency_unit_and_rows_are_checked() -> None:
     with pytest.raises(TypeError, match=r"^adjacency: "):
         dp.Session({"x": X}, budget=ONE, adjacency="replace-one")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"^rows_per_unit: "):
-        session({"x": X}, unit="u")
-    with pytest.raises(ValueError, match=r"^rows_per_unit: "):
         session({"x": X}, rows_per_unit=2)
     with pytest.raises(ValueError, match=r"^rows_per_unit: "):
         session({"x": X}, unit="u", rows_per_unit=0)

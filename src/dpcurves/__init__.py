@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .data import Categories as Categories
     from .data import Grid as Grid
     from .data import Outside as Outside
+    from .data import Unlisted as Unlisted
     from .data import Values as Values
     from .forecasts import Forecast as Forecast
     from .forecasts import forecast as forecast
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "conversation": ("UnsupportedQuery",),
-    "data": ("Categories", "Grid", "Outside", "Values"),
+    "data": ("Categories", "Grid", "Outside", "Unlisted", "Values"),
     "models": ("Ranged", "Residual", "Scorecard", "Trees", "predictor_from_json"),
     "forecasts": ("Forecast", "forecast"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),

@@ -6,11 +6,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from hashlib import sha256
+from math import sqrt
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .arguments import Refused, WrongKind, require_kind, shown
-from .conversation import AnsweredOtherwise, Plan, Plans, Release, Setting, Step, UnsupportedQuery
+from .conversation import ALL, AnsweredOtherwise, Plan, Plans, Release, Setting, Step, UnsupportedQuery
 from .conversation.release import fingerprint, former
 from .curves import Question
 from .curves.question import Forewarned, paid_by
@@ -18,8 +20,11 @@ from .curves.result import warn_of
 from .ledger import Account, Allotment, Currency, Grant, Member, QuestionBudget
 from .ledger.account import LARGEST_AMOUNT
 from .noise.randomness import Randomness
-from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
-from .queries import Query
+from .privacy import EACH_RECORD, Adjacency, AnyRows, Neighbours, PrivacyLoss, Unit
+from .queries import NamesQuery, Query, UnitSizesQuery
+from .strategies.row_bounds import LOOK, chosen, described, growth_of, notes_on_price
+from .strategies.unlisted import FIND, asked_by, names_in, note_on, unlisted_of
+from .strategies.unlisted import notes_on_price as names_price
 from .trust import Central, Curator, Formerly, Planner, TrustModel, conversation
 
 if TYPE_CHECKING:
@@ -34,10 +39,13 @@ if TYPE_CHECKING:
 Curve = TypeVar("Curve")
 
 
-def rehearse(question: Question[Curve], loss: PrivacyLoss, adjacency: Adjacency, trust: Planner | None = None) -> Plans:
+def rehearse(
+    question: Question[Curve], loss: PrivacyLoss, adjacency: Adjacency | AnyRows, trust: Planner | None = None
+) -> Plans:
     """Plan a question: what it would cost, and with which error it would be answered. Touches no data and no ledger.
 
-    The plans, turn by turn; their `notes` should be read before the question is charged.
+    The plans, turn by turn; their `notes` should be read before the question is charged. Where no bound of records per
+    unit is stated, the first turn finds it, and the others are planned for one record each.
 
     >>> import dpcurves as dp
     >>> adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=1_000_000)
@@ -50,14 +58,89 @@ def rehearse(question: Question[Curve], loss: PrivacyLoss, adjacency: Adjacency,
     budget = QuestionBudget.rehearsing(loss)
     plans: list[Plan] = []
 
-    def blank(step: Step, allotment: Allotment) -> Release:
-        plans.append(model.turn(step.query, allotment.loss, adjacency))
+    def blank(step: Step, allotment: Allotment, known: Adjacency) -> Release:
+        plans.append(model.turn(step.query, allotment.loss, known))
         return Release.rehearsed(plans[-1])
 
-    pay_and_converse(question, adjacency, model, budget, blank)
+    bound_and_converse(question, adjacency, model, budget, blank)
     if budget.left != 0:
         raise Refused("question", f"the shares of a question add up to 1; {budget.left} of this one is left")
-    return Plans(plans, question.plan_notes(Setting(loss, adjacency)) if isinstance(question, Forewarned) else ())
+    if loss.delta and not any(plan.loss.delta for plan in plans):
+        raise Refused(
+            "delta", "nothing that is asked needs one: it finds groups that nobody listed, by=Unlisted(column)"
+        )
+    notes: tuple[str, ...] = ()
+    if isinstance(adjacency, AnyRows):
+        notes, loss, adjacency = notes_on_price(adjacency, plans[0]), loss * (1 - LOOK), adjacency.bounded(1)
+    if isinstance(question, Forewarned):
+        notes += question.plan_notes(Setting(loss, adjacency))
+    if unlisted := unlisted_of(question):
+        notes += names_price(next(str(plan.loss) for plan in plans if plan.loss.delta), unlisted)
+    return Plans(plans, notes)
+
+
+def bound_and_converse(
+    question: Question[Curve],
+    adjacency: Adjacency | AnyRows,
+    trust: Planner,
+    budget: QuestionBudget,
+    reply: Callable[[Step, Allotment, Adjacency], Release],
+    *,
+    kept: Callable[[int], int] = int,
+) -> Curve:
+    """Find how many records of each unit are used, if nobody said, and converse as `pay_and_converse` does.
+
+    The reply to a step is given under the adjacency of its turn. A bound that was found is `kept`, and the one that was
+    kept first is used. Formal guarantees: see `strategies.row_bounds`.
+    """
+    if not isinstance(adjacency, AnyRows):
+        stated = adjacency
+        return found_and_converse(question, stated, trust, budget, lambda step, paid: reply(step, paid, stated))
+    look = UnitSizesQuery.of(adjacency.column)
+    counted = reply(Step(look, LOOK), budget.pay(look, LOOK), adjacency.of_units)
+    left = 1 - LOOK
+    loss, two = budget.grant.loss * left, adjacency.bounded(2)
+    growth = growth_of(rehearse(question, loss, two, trust), sqrt(Setting(loss, two).noise().variance))
+    rows = 1 if counted.allotment is None else kept(chosen(counted, growth))
+    known = adjacency.bounded(rows)
+    notes = () if counted.allotment is None else (described(counted, rows).note(adjacency.column),)
+
+    def bounded(step: Step, paid: Allotment) -> Release:
+        release = reply(step, paid, known)
+        return replace(release, notes=(*release.notes, *notes), before=(*release.before, counted.plan))
+
+    return found_and_converse(question, known, trust, budget, bounded, share=left)
+
+
+def found_and_converse(
+    question: Question[Curve],
+    adjacency: Adjacency,
+    trust: Planner,
+    budget: QuestionBudget,
+    reply: Callable[[Step, Allotment], Release],
+    *,
+    share: Fraction = ALL,
+) -> Curve:
+    """Find the groups that the question is asked by, if nobody listed them, and converse as `pay_and_converse` does.
+
+    Formal guarantees: see `mechanisms.found_names`. Names that were told are public; the question by them has the rest
+    of the loss, and no delta.
+    """
+    unlisted = unlisted_of(question)
+    if unlisted is None:
+        return pay_and_converse(question, adjacency, trust, budget, reply, share=share)
+    look = NamesQuery.of(unlisted.column)
+    told = reply(Step(look, share * FIND), budget.pay(look, share * FIND))
+    names = names_in(told)
+    notes = (note_on(told, unlisted, names),) if told.allotment is not None else ()
+
+    def noted(step: Step, paid: Allotment) -> Release:
+        release = reply(step, paid)
+        return replace(release, notes=(*release.notes, *notes), before=(*release.before, told.plan))
+
+    return pay_and_converse(
+        asked_by(question, unlisted, names), adjacency, trust, budget, noted, share=share * (1 - FIND)
+    )
 
 
 def pay_and_converse(
@@ -66,14 +149,25 @@ def pay_and_converse(
     trust: Planner,
     budget: QuestionBudget,
     reply: Callable[[Step, Allotment], Release],
+    *,
+    share: Fraction = ALL,
 ) -> Curve:
-    """Pay for each step and send it its reply, until the curve is read: all who ask, and rehearsals, do it so."""
+    """Pay for each step and send it its reply, until the curve is read: all who ask, and rehearsals, do it so.
+
+    The question has this share of the grant.
+
+    Raises:
+        ValueError: it is by groups that nobody listed, which `found_and_converse` finds.
+    """
+    if unlisted_of(question) is not None:
+        raise Refused("by", "groups that nobody listed are found by one curator alone, in a session: list them")
 
     def paid(step: Step) -> Release:
         _require_paid(question, step)
-        return reply(step, budget.pay(step.query.paid_as, step.share))
+        return reply(step, budget.pay(step.query.paid_as, step.share * share))
 
-    return converse(conversation(question, budget.grant.loss, adjacency, trust), paid)
+    loss = (budget.grant.loss * share).with_delta(Fraction(0))
+    return converse(conversation(question, loss, adjacency, trust), paid)
 
 
 def converse(steps: Generator[Step, Release, Curve], reply: Callable[[Step], Release]) -> Curve:
@@ -88,19 +182,29 @@ def converse(steps: Generator[Step, Release, Curve], reply: Callable[[Step], Rel
 
 
 def request_of(
-    member: Member, question: object, loss: PrivacyLoss, adjacency: Adjacency, dataset: str, *, about: str = ""
+    member: Member,
+    question: object,
+    loss: PrivacyLoss,
+    adjacency: Adjacency | AnyRows,
+    dataset: str,
+    *,
+    about: str = "",
 ) -> str:
     """Under which request `Session.charge_for` charges: the same for whoever of a project asks the same."""
     loss = loss.of_one_release()
     return member.request(dataset, loss, binding_of(question, loss, adjacency, dataset, about))
 
 
-def binding_of(question: object, loss: PrivacyLoss, adjacency: Adjacency, dataset: str, about: str = "") -> str:
+def binding_of(
+    question: object, loss: PrivacyLoss, adjacency: Adjacency | AnyRows, dataset: str, about: str = ""
+) -> str:
     """The hash of all that a request stands for; `about` is what else tells it from others."""
     return fingerprint(_paid(question), loss, dataset, adjacency, about)
 
 
-def former_binding(question: object, loss: PrivacyLoss, adjacency: Adjacency, dataset: str, about: str = "") -> str:
+def former_binding(
+    question: object, loss: PrivacyLoss, adjacency: Adjacency | AnyRows, dataset: str, about: str = ""
+) -> str:
     """The hash of the same that ledgers of before hold."""
     facts = (former(_paid(question)), former(loss), dataset, former(adjacency), *([about] if about else ()))
     return sha256("\n".join(facts).encode()).hexdigest()
@@ -139,6 +243,8 @@ def require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
 
 MOMENT = "moment"
 """The name under which a question stores which version of an engine's data it began with."""
+ROWS = "rows per unit"
+"""The name under which it stores how many records of each unit it uses, where it found that by itself."""
 
 
 class Session:
@@ -151,7 +257,9 @@ class Session:
         budget: The cap of the account: pure (counted in epsilon) or zCDP (counted in rho).
         adjacency: `ADD_REMOVE` (the number of units is private) or `REPLACE_ONE` (it is public).
         unit: The column that says whose record it is; None protects each record on its own.
-        rows_per_unit: The largest number of records of one unit that are used. They are sampled once, in secret.
+        rows_per_unit: The largest number of records of one unit that are used. They are sampled once, in secret. Left
+            out where there is a unit, each question finds a bound with an eighth of its loss, which then stands on
+            its curve; give that to later questions (`ask`), and they find none.
         ledger: Where spending is kept: ``sqlite:///file``, ``postgresql+psycopg://...``, or ``sqlite://`` in memory.
             A ledger in memory ends with the process: losses in it are not added to any others.
         dataset: The name of the account. Two sessions that open the same records must use the same name. It ends with
@@ -209,6 +317,8 @@ class Session:
             raise WrongKind("adjacency", "give ADD_REMOVE or REPLACE_ONE")
         self._neighbours = adjacency
         self._unit = _unit(unit, rows_per_unit)
+        if not self._unit.is_bounded and isinstance(getattr(table, "engine", None), str):
+            raise Refused("rows_per_unit", "a table that stays in its engine needs a stated bound")
         self._units = units
         self._trust = _trust(trust, getattr(table, "engine", None))
         self._randomness = randomness if randomness is not None else Randomness.system()
@@ -216,7 +326,7 @@ class Session:
         require_kind("ledger", ledger, (str, Ledger), "a URL, as sqlite:///budget.db, or a Ledger")
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         self._dataset = _of_version(dataset, self._table)
-        self._records: Scored | None = None
+        self._records: dict[Unit, Scored] = {}
         self._ledger.create(Account(dataset, self._neighbours, self._unit, budget))
 
     def __repr__(self) -> str:
@@ -230,9 +340,9 @@ class Session:
 
     def close(self) -> None:
         """Close the records. The ledger stays."""
-        if self._records is not None:
-            self._records.close()
-            self._records = None
+        for records in self._records.values():
+            records.close()
+        self._records.clear()
 
     @property
     def statement(self) -> Statement:
@@ -249,35 +359,73 @@ class Session:
         return self._ledger.granted(self._dataset, request) is not None
 
     @property
+    def unit(self) -> Unit:
+        """The protected unit."""
+        return self._unit
+
+    @property
     def left(self) -> PrivacyLoss:
         """The remaining budget."""
-        left = self.balance.left
+        balance = self.balance
+        left, cap = balance.left, balance.account.cap.delta
+        delta = cap - self._ledger.delta_spent(self._dataset) if cap else cap
         if left.currency is Currency.EPSILON:
-            return PrivacyLoss(left.exact, left.exact**2 / 2)
-        return PrivacyLoss(None, left.exact)
+            return PrivacyLoss(left.exact, left.exact**2 / 2, delta=delta)
+        return PrivacyLoss(None, left.exact, delta=delta)
 
     @property
     def adjacency(self) -> Adjacency:
-        """The neighbouring relation of all releases. Where the number of units is public, it is counted here once."""
+        """The neighbouring relation of all releases. Where the number of units is public, it is counted here once.
+
+        Raises:
+            ValueError: no bound of records per unit is stated, so each question has a relation of its own; or the table
+                has no record.
+        """
+        return self._neighbours.among(self._unit, self._counted_units())
+
+    def _counted_units(self) -> int | None:
         if self._neighbours.knows_units and self._units is None:
-            self._units = self._opened().units()
+            self._units = self._opened(self._unit).units()
             if self._units == 0:
                 raise Refused("data", "the table has no record; replace-one needs at least one unit (use add-remove)")
-        return self._neighbours.among(self._unit, self._units if self._neighbours.knows_units else None)
+        return self._public_units
 
-    def plan(self, question: Question[Curve], loss: PrivacyLoss) -> Plans:
+    def _promised(self, rows_per_unit: int | None) -> Adjacency | AnyRows:
+        """The relation of one question: with the bound that is given for it, if the session has none."""
+        if self._unit.is_bounded:
+            if rows_per_unit is not None:
+                raise Refused("rows_per_unit", "all questions of this session have one bound, which it was opened with")
+            return self.adjacency
+        unit = self._unit if rows_per_unit is None else Unit(self._unit.column, rows_per_unit)
+        return self._neighbours.promised(unit, self._counted_units())
+
+    def plan(self, question: Question[Curve], loss: PrivacyLoss, *, rows_per_unit: int | None = None) -> Plans:
         """The plan of a question without any data: the loss of each turn, expected errors, refusals and notes.
 
         Opens no data, unless the number of units is public and was not given.
         """
-        return rehearse(question, loss, self.adjacency, self._trust)
+        return rehearse(question, loss, self._promised(rows_per_unit), self._trust)
 
-    def ask(self, question: Question[Curve], loss: PrivacyLoss, request: str | None = None) -> Curve:
+    def ask(
+        self,
+        question: Question[Curve],
+        loss: PrivacyLoss,
+        request: str | None = None,
+        *,
+        rows_per_unit: int | None = None,
+    ) -> Curve:
         """Plan, charge and answer a question. The same `request` again gives the same curve at no further loss.
 
         Questions that use the same release (a distribution function at some edges of a grid, and quantiles that are
         searched for along it) may follow each other under one request: the charge for the first covers all, and a count
         that was answered once keeps its answer.
+
+        Args:
+            question: What is asked.
+            loss: What it may lose.
+            request: A name of this request.
+            rows_per_unit: Where the session has no bound of records per unit: the one that is used, a public number
+                such as ``curve.privacy.rows_per_unit`` of an earlier answer. None: an eighth of the loss finds one.
 
         Warns:
             CurveWarning: each of the curve's `notes`, for instance on values that were clamped or missing, by released
@@ -295,15 +443,16 @@ class Session:
 
         loss = require_askable(question, loss).of_one_release()
         request = request if request is not None else secrets.token_hex(16)
-        plans = self.plan(question, loss)
-        records = self._required(plans)
-        of = (question, loss, self.adjacency, self._dataset)
+        plans = self.plan(question, loss, rows_per_unit=rows_per_unit)
+        promised = self._promised(rows_per_unit)
+        self._require(plans)
+        of = (question, loss, promised, self._dataset)
         grant = self._ledger.charge(
             self._dataset, loss, purpose=str(question), request=request, binding=binding_of(*of),
             units=self._public_units, before=(former_binding(*of),),
         )  # fmt: skip
         with charged_under(request):
-            curve = self._converse(question, grant, records)
+            curve = self._converse(question, grant, promised)
             warn_of(curve)
         return curve
 
@@ -331,9 +480,10 @@ class Session:
             UnsupportedQuery, BudgetExceeded, ValueError, TypeError: as of `ask`; nothing was charged.
         """
         loss = require_askable(question, loss).of_one_release()
-        self._required(self.plan(question, loss))
-        binding = binding_of(question, loss, self.adjacency, self._dataset, about)
-        before = (former_binding(question, loss, self.adjacency, self._dataset, about),)
+        self._require(self.plan(question, loss))
+        promised = self._promised(None)
+        binding = binding_of(question, loss, promised, self._dataset, about)
+        before = (former_binding(question, loss, promised, self._dataset, about),)
         condition = {} if only_if is None else {"only_if": only_if}
         return self._ledger.charge_for(
             member, self._dataset, loss, purpose=str(question), binding=binding, units=self._public_units,
@@ -346,42 +496,48 @@ class Session:
         Raises:
             ValueError: the ledger gave no such grant.
         """
-        return self._converse(question, grant, self._opened())
+        return self._converse(question, grant, self._promised(None))
 
     @property
     def _public_units(self) -> int | None:
         return self._units if self._neighbours.knows_units else None
 
-    def _converse(self, question: Question[Curve], grant: Grant, records: Scored) -> Curve:
+    def _converse(self, question: Question[Curve], grant: Grant, promised: Adjacency | AnyRows) -> Curve:
         try:
-            return self._conversed(question, grant, records, self._trust)
+            return self._conversed(question, grant, promised, self._trust)
         except AnsweredOtherwise:
             if type(self._trust) is not Central:
                 raise
-            return self._conversed(question, grant, records, Formerly(self._trust.mechanism, self._trust.engine))
+            return self._conversed(question, grant, promised, Formerly(self._trust.mechanism, self._trust.engine))
 
-    def _conversed(self, question: Question[Curve], grant: Grant, records: Scored, planner: Planner) -> Curve:
+    def _conversed(
+        self, question: Question[Curve], grant: Grant, promised: Adjacency | AnyRows, planner: Planner
+    ) -> Curve:
         paid: dict[int, Release] = {}
 
-        def reply(step: Step, allotment: Allotment) -> Release:
+        def reply(step: Step, allotment: Allotment, known: Adjacency) -> Release:
             if allotment.part not in paid:
-                paid[allotment.part] = self._paid_release(step.query.paid_as, grant, allotment, records)
+                paid[allotment.part] = self._paid_release(step.query.paid_as, grant, allotment, known)
             if step.query == step.query.paid_as:
                 return paid[allotment.part]
-            return self._run(self._trust.turn(step.query, allotment.loss, self.adjacency), grant, allotment, records)
+            return self._run(self._trust.turn(step.query, allotment.loss, known), grant, allotment)
 
-        return pay_and_converse(question, self.adjacency, planner, QuestionBudget(grant), reply)
+        def kept(rows: int) -> int:
+            return self._ledger.remember(grant, 0, {ROWS: rows})[ROWS]
 
-    def _paid_release(self, thing: Query, grant: Grant, allotment: Allotment, records: Scored) -> Release:
+        return bound_and_converse(question, promised, planner, QuestionBudget(grant), reply, kept=kept)
+
+    def _paid_release(self, thing: Query, grant: Grant, allotment: Allotment, known: Adjacency) -> Release:
         """The stored answer of this payment; else it is answered and stored now. It has the turn of its part."""
-        plan = self._trust.turn(thing, allotment.loss, self.adjacency)
+        plan = self._trust.turn(thing, allotment.loss, known)
         stored = self._ledger.stored(grant, allotment.part, allotment.part)
         if stored is None:
-            fresh = self._run(plan, grant, allotment, records)
+            fresh = self._run(plan, grant, allotment)
             stored = self._ledger.store(grant, allotment.part, allotment.part, fresh.to_json())
         return Release.from_json(stored, plan, allotment)
 
-    def _run(self, plan: Plan, grant: Grant, allotment: Allotment, records: Scored) -> Release:
+    def _run(self, plan: Plan, grant: Grant, allotment: Allotment) -> Release:
+        records = self._opened(plan.adjacency.unit)
         self._require_moment(records, grant)
         curator = Curator(records, _Notes(self._ledger, grant, allotment.part))
         return self._trust.run(plan, [curator], allotment, self._randomness)
@@ -394,22 +550,26 @@ class Session:
                 "data", "the engine's data may have changed since this request began; ask under a new request"
             )
 
-    def _opened(self) -> Scored:
-        if self._records is None:
+    def _opened(self, unit: Unit) -> Scored:
+        """Records, of which so many of each unit are used; one of each, where that is not known yet."""
+        unit = unit if unit.is_bounded else Unit(unit.column, 1)
+        if unit not in self._records:
             from .records import Scored, open_records
 
             key = self._ledger.dataset_key(self._dataset)
-            self._records = Scored(open_records(self._table, unit=self._unit, key=key, delimiter=self._delimiter))
-        return self._records
+            opened = open_records(self._table, unit=unit, key=key, delimiter=self._delimiter)
+            self._records[unit] = Scored(opened)
+        return self._records[unit]
 
-    def _required(self, plans: Plans) -> Scored:
-        """The records, once they have all that is asked for."""
-        records = self._opened()
+    def _require(self, plans: Plans) -> None:
+        """Refuse what the records do not have, and another number of units."""
         for plan in plans:
-            records.check(plan.query.read_axes)
+            records = self._opened(plan.adjacency.unit)
+            if not isinstance(plan.query, UnitSizesQuery):
+                records.check(plan.query.read_axes)
+        records = self._opened(self._unit)
         if self._neighbours.knows_units and records.units() != self._units:
             raise Refused("units", f"{self._units} were promised in public; the table has another number of units")
-        return records
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -457,6 +617,4 @@ def _unit(column: str | None, rows: int | None) -> Unit:
     require_kind("unit", column, str, "the name of a column")
     if not column:
         raise Refused("unit", "a column needs a name; leave unit out to protect each record on its own")
-    if rows is None:
-        raise Refused("rows_per_unit", f"say how many records of each {column} are used at most")
-    return Unit(column, rows)
+    return Unit.of_any_rows(column) if rows is None else Unit(column, rows)

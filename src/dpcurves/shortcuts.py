@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Required, TypeAlias, TypedDict, TypeVar, 
 from warnings import catch_warnings
 
 from . import curves
-from .arguments import Exact, Refused, require_kind, several
+from .arguments import Exact, Refused, exact, require_kind, several
 from .conversation import Cuts
 from .curves import Question
-from .data import Categories, Grid
+from .data import Categories, Grid, Unlisted
 from .data.axis import Category
 from .data.grid import HUNDREDTHS, SCORES, UNIT_INTERVAL
 from .data.weights import CAP_ALONE
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         ROC,
         BinnedResiduals,
         Bounds,
+        ByCategory,
         Calibration,
         Comparison,
         Contingency,
@@ -198,9 +199,9 @@ def _ends(bounds: Sequence[float]) -> tuple[float, float]:
 
 
 __all__ = [
-    "binned_residuals", "bounds", "calibration_curve", "cdf", "compare", "contingency", "count", "histogram",
-    "histogram2d", "hosmer_lemeshow", "mean", "quantiles", "residual_plot", "roc_curve", "scores", "sum", "summary",
-    "survival", "variance",
+    "binned_residuals", "bounds", "calibration_curve", "cdf", "compare", "contingency", "count", "found_groups",
+    "histogram", "histogram2d", "hosmer_lemeshow", "mean", "quantiles", "residual_plot", "roc_curve", "scores", "sum",
+    "summary", "survival", "variance",
 ]  # fmt: skip
 
 
@@ -631,6 +632,38 @@ def count(values: Values, *, label: str = "value", **paid: Unpack[Paid]) -> Summ
     True
     """
     found: Summary = asked(curves.CountQuestion(label), named(label, values), **paid)
+    return found
+
+
+@in_one_call
+def found_groups(names: Values, *, delta: Exact, label: str = "group", **paid: Unpack[Paid]) -> ByCategory[Summary]:
+    """Counts of groups that nobody listed: those of many records are found, the rest is ``other``.
+
+    Args:
+        names: Names, of shape ``(n,)``. None is missing.
+        delta: The chance with which more than the loss may be lost, above all that a group of one record is told: far
+            below one over the number of records.
+        adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public.
+        epsilon: The loss, if it is pure but for `delta`.
+        rho: The loss, if it is zero-concentrated but for `delta`; give one of the two.
+        label: The name of the groups.
+        randomness: Where noise comes from; anything but the operating system is marked on the curve.
+
+    Formal guarantees: the loss but for `delta`, under `adjacency`, for each record on its own: see
+    `mechanisms.found_names`. The ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> found = dp.found_groups(["north"] * 900 + ["south"] * 90 + ["x"], epsilon=4, delta="1e-6",
+    ...                         adjacency=dp.ADD_REMOVE)
+    >>> list(found), bool(abs(found["south"].count - 90) < 20)
+    (['north', 'south', 'other'], True)
+    """
+    loss = loss_of(paid.get("epsilon"), paid.get("rho")).with_delta(exact("delta", delta))
+    table = named(label, names) | {f"{label} is given": [1] * len(names)}
+    question = curves.CountQuestion(f"{label} is given", by=Unlisted(label))
+    adjacency, chance = paid["adjacency"], paid.get("randomness")
+    with Session(table, budget=Currency.of(loss).budget(loss), adjacency=adjacency, randomness=chance) as session:
+        found: ByCategory[Summary] = session.ask(question, loss)
     return found
 
 

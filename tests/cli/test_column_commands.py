@@ -190,6 +190,50 @@ def test_units_may_have_several_records(run: Run, parquet: Path) -> None:
     assert sum(count) == pytest.approx(1000, abs=2)
 
 
+def test_the_bound_of_rows_is_found_and_its_price_is_told_before(run: Run, parquet: Path, tmp_path: Path) -> None:
+    unit, url = ("--unit", "tail", "--adjacency", "add-remove"), f"sqlite:///{tmp_path}/budget.db"
+    planned = run("plan", "histogram", *DELAY, "--epsilon", "8", *unit)
+    assert "1/8 of the loss, counts tail by the number of their records" in " ".join(planned.output.split())
+    found = run("histogram", parquet, *DELAY, "--epsilon", "8", *unit)
+    assert "records of each tail are used" in " ".join(found.stderr.split())
+    made = run("ledger", "create", url, "--dataset", "flights", "--epsilon", "9", *unit)
+    assert "each question finds" in " ".join(made.output.split())
+    paid = run("histogram", parquet, *DELAY, "--epsilon", "8", "--ledger", url, "--rows-per-unit", "2")
+    assert paid.exit_code == 0
+    assert "of the loss, chose" not in paid.stderr
+
+
+def test_groups_that_nobody_listed_are_found_with_a_delta_of_the_account(
+    run: Run, parquet: Path, tmp_path: Path
+) -> None:
+    asked, url = ("--by", "carrier", "--epsilon", "8"), f"sqlite:///{tmp_path}/budget.db"
+    made = run(
+        "ledger",
+        "create",
+        url,
+        "--dataset",
+        "flights",
+        "--epsilon",
+        "9",
+        "--delta",
+        "1e-6",
+        "--adjacency",
+        "add-remove",
+    )
+    assert "delta 1e-06" in made.output
+    planned = run("plan", "histogram", *DELAY, *asked, "--delta", "1e-6", "--adjacency", "add-remove")
+    assert "finds those of many units" in " ".join(planned.output.split())
+    found = run("histogram", parquet, *DELAY, *asked, "--delta", "1e-6", "--ledger", url)
+    assert found.exit_code == 0, found.output
+    assert "other" in found.stdout
+    assert "finds those of many units" in " ".join(found.stderr.split())
+    again = run("histogram", parquet, *DELAY, "--by", "carrier", "--epsilon", "1", "--delta", "1e-6", "--ledger", url)
+    assert again.exit_code != 0
+    assert "delta: " in again.stderr
+    shown = run("ledger", "show", url)
+    assert "epsilon 8, delta 1e-06" in " ".join(shown.output.split())
+
+
 def test_fields_may_be_separated_by_semicolons(run: Run, semicolons: Path) -> None:
     found = document(run, "cdf", semicolons, *DELAY, *ONE, "--delimiter", ";")
     assert found["kind"] == "cdf"

@@ -281,14 +281,8 @@ def test_what_means_something_in_a_ledger_only_is_refused_without_one(run: Run, 
     refused(run("cdf", parquet, *DELAY, *ONE, f"--{option}", "a"), 2, f"{option}: it means something in a ledger only")
 
 
-@pytest.mark.parametrize(
-    ("unit", "line"),
-    [(("--unit", "tail"), "rows-per-unit: say with --rows-per-unit"), (("--rows-per-unit", "2"), "unit: say with")],
-)
-def test_a_unit_needs_its_column_and_its_number_of_rows(
-    run: Run, parquet: Path, unit: tuple[str, str], line: str
-) -> None:
-    refused(run("cdf", parquet, *DELAY, *ONE, *unit), 2, line)
+def test_a_number_of_rows_needs_the_column_of_units(run: Run, parquet: Path) -> None:
+    refused(run("cdf", parquet, *DELAY, *ONE, "--rows-per-unit", "2"), 2, "unit: say with")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from ..arguments import Refused
-from .options import ACCOUNT, Command, Price, Promise, whole
+from .options import ACCOUNT, Command, Price, PriceAndDelta, Promise, whole
 from .terminal import Misuse, named, say, terminal
 
 if TYPE_CHECKING:
@@ -81,11 +82,11 @@ def require_kept(promise: Promise, account: Account) -> None:
 
     neighbours = account.neighbours if promise.adjacency is None else promise.neighbours()
     column = account.unit.column if promise.unit is None else promise.unit
-    rows = account.unit.records
-    if promise.rows_per_unit is not None:
-        rows = whole("rows-per-unit", promise.rows_per_unit)
+    unit = replace(account.unit, column=column) if account.unit.is_bounded else Unit.of_any_rows(column)
+    if promise.rows_per_unit is not None and unit.is_bounded:
+        unit = Unit(column, whole("rows-per-unit", promise.rows_per_unit))
     try:
-        account.require_same(Account(account.dataset, neighbours, Unit(column, rows), account.cap))
+        account.require_same(Account(account.dataset, neighbours, unit, account.cap))
     except Refused as error:
         raise Misuse(error.argument, error.rule) from None
 
@@ -156,7 +157,7 @@ def create(
     dataset: Annotated[
         str, Option(help="A name for the dataset; the same records keep the same name.", metavar="NAME")
     ],
-    cap: Price,
+    cap: PriceAndDelta,
     promise: Promise,
 ) -> None:
     """Open an account.
@@ -168,7 +169,7 @@ def create(
     from ..ledger import Account, Ledger
 
     require_lasting(url)
-    account = Account(dataset, promise.neighbours(), promise.protected(), cap.loss())
+    account = Account(dataset, promise.neighbours(), promise.protected(stated=False), cap.loss())
     ledger = Ledger.open(url)
     ledger.create(account)
     _show(ledger.statement(dataset))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .accounts import account_of, files_of, ledger_at, require_kept
-from .options import Asked, Command, Group, Payer, Price, Promise, SourceOptions, Units
+from .options import Asked, Command, Group, Payer, PriceAndDelta, Promise, SourceOptions, Units, require_listed
 from .output import Covering, InputFile, Output, View
 from .terminal import Kept, Misuse, PerhapsKept, say, tell, waiting
 
@@ -82,7 +82,7 @@ class Terms:
     """Terms of a question to a table: the data source, the privacy loss, the guarantee, and the account that pays."""
 
     source: SourceOptions
-    price: Price
+    price: PriceAndDelta
     promise: Promise
     units: Units
     payer: Payer
@@ -99,14 +99,17 @@ class Terms:
         output.require_apart(*source, *kept)
         output.require_writable()
         loss, request = self.price.loss(), self.payer.request_id or secrets.token_hex(8)
+        require_listed(question, loss)
         with opened_session(self, loss) as session, told_after_charge(self.payer):
             from ..ledger.verification import charged_under
 
-            if getattr(question, "is_told_before", False):
-                for note in session.plan(question, loss).notes:
+            rows = None if session.unit.is_bounded else self.promise.rows()
+            bounded = session.unit.is_bounded or rows is not None
+            if getattr(question, "is_told_before", False) or loss.delta or not bounded:
+                for note in session.plan(question, loss, rows_per_unit=rows).notes:
                     tell(note)
             with waiting("counting"), quietly():
-                curve = session.ask(question, loss, request)
+                curve = session.ask(question, loss, request, rows_per_unit=rows)
             with charged_under(request), delivering() as part:
                 written = deliver(part, question, curve, view, output)
                 with part():
@@ -148,8 +151,9 @@ def opened_session(terms: Terms, loss: PrivacyLoss) -> Session:
     unit = account.unit
     return Session(
         terms.source.records(), budget=account.cap, adjacency=account.neighbours, unit=unit.column or None,
-        rows_per_unit=unit.records if unit.column else None, units=terms.units.number(account.neighbours),
-        delimiter=terms.source.delimiter, ledger=ledger, dataset=account.dataset,
+        rows_per_unit=unit.records if unit.column and unit.is_bounded else None,
+        units=terms.units.number(account.neighbours), delimiter=terms.source.delimiter, ledger=ledger,
+        dataset=account.dataset,
     )  # fmt: skip
 
 
@@ -160,7 +164,7 @@ def _forgetful(terms: Terms, loss: PrivacyLoss) -> Account:
         if value is not None:
             raise Misuse(option, "it means something in a ledger only; name one with --ledger")
     budget = Currency.of(loss).budget(loss)
-    return Account("data", terms.promise.neighbours(), terms.promise.protected(), budget)
+    return Account("data", terms.promise.neighbours(), terms.promise.protected(stated=False), budget)
 
 
 @contextmanager

@@ -322,6 +322,20 @@ class Price:
 
 
 @dataclass(frozen=True)
+class PriceAndDelta(Price):
+    """Options for the privacy loss, with a delta for groups that nobody listed."""
+
+    delta: str | None = perhaps(
+        "D", "The chance with which more may be lost; it finds the groups of --by NAME that nobody listed."
+    )
+
+    def loss(self) -> PrivacyLoss:
+        """The privacy loss that was given, with its delta."""
+        loss = super().loss()
+        return loss if self.delta is None else loss.with_delta(Fraction(amount("delta", self.delta)))
+
+
+@dataclass(frozen=True)
 class Promise:
     """Options for the privacy guarantee: adjacency, unit of privacy, and rows per unit."""
 
@@ -329,7 +343,9 @@ class Promise:
     unit: str | None = perhaps(
         "NAME", "The column that says whose record it is; without it each record is protected on its own."
     )
-    rows_per_unit: str | None = perhaps("K", "The most records of one unit that are used; needed with --unit.")
+    rows_per_unit: str | None = perhaps(
+        "K", "The most records of one unit that are used; without it, an eighth of the loss finds out how many."
+    )
 
     def neighbours(self) -> Neighbours:
         """The kind of adjacency."""
@@ -342,17 +358,23 @@ class Promise:
             )
         return chosen("adjacency", self.adjacency, {kind.value: kind for kind in Neighbours})
 
-    def protected(self) -> Unit:
-        """The unit of privacy."""
+    def protected(self, *, stated: bool = True) -> Unit:
+        """The unit of privacy. Refused where the bound of its records has to be `stated`, and is not."""
         from ..privacy import EACH_RECORD, Unit
 
         if self.unit is None and self.rows_per_unit is None:
             return EACH_RECORD
         if not self.unit:
             raise Misuse("unit", "say with --unit which column tells whose record it is")
+        if self.rows_per_unit is None and not stated:
+            return Unit.of_any_rows(self.unit)
         if self.rows_per_unit is None:
             raise Misuse("rows-per-unit", "say with --rows-per-unit how many records of one unit are used at most")
         return Unit(self.unit, whole("rows-per-unit", self.rows_per_unit))
+
+    def rows(self) -> int | None:
+        """The bound of records of one unit; None: it was not given."""
+        return None if self.rows_per_unit is None else whole("rows-per-unit", self.rows_per_unit)
 
 
 @dataclass(frozen=True)
@@ -429,7 +451,7 @@ class Split(Asked):
     by: list[str] | None = perhaps(  # noqa: RUF009
         "NAME",
         "A column of categories: one curve for each. Or NAME=A,B,C; given several times, one curve for each "
-        "combination.",
+        "combination. Without categories, --delta finds those of many units.",
     )
     categories: str | None = perhaps("A,B,C", "The categories, declared in public; other values count as missing.")
 
@@ -457,10 +479,22 @@ class Split(Asked):
     def _with_categories(self, given: str) -> Categories:
         column, sign, names = given.partition("=")
         if not sign:
-            raise Misuse(
-                "categories", "declare them with --categories A,B,C or as --by NAME=A,B,C; they are never read off data"
-            )
+            from ..data import Unlisted
+
+            return Unlisted(column)
         return _made(column, categories("by", names))
+
+
+def require_listed(question: object, loss: PrivacyLoss) -> None:
+    """Refuse groups that nobody listed where there is no delta that finds them."""
+    from ..strategies.unlisted import unlisted_of
+
+    if not loss.delta and unlisted_of(question) is not None:
+        raise Misuse(
+            "categories",
+            "declare them with --categories A,B,C or as --by NAME=A,B,C, or find those of many units with --delta; "
+            "they are never read off data",
+        )
 
 
 def _made(column: str, values: tuple[Category, ...]) -> Categories:

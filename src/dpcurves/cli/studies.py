@@ -14,7 +14,19 @@ from typer import Argument, Option
 
 from .ask_file import FORGETFUL, Terms, opened_session, quietly, told_after_charge
 from .columns import ALPHA
-from .options import ACCOUNT, Command, Payer, Price, Promise, SourceOptions, Units, groups_of, perhaps, whole
+from .options import (
+    ACCOUNT,
+    Command,
+    Payer,
+    PriceAndDelta,
+    Promise,
+    SourceOptions,
+    Units,
+    groups_of,
+    perhaps,
+    require_listed,
+    whole,
+)
 from .output import Output, drawn, text_of
 from .terminal import Misuse, filling, filling_late, say, tell, terminal
 
@@ -26,7 +38,7 @@ if TYPE_CHECKING:
     from ..conversation import Plans
     from ..curves import Question
     from ..forecasts import Forecast
-    from ..privacy import Adjacency, PrivacyLoss
+    from ..privacy import Adjacency, AnyRows, PrivacyLoss
     from ..session import Session
     from ..study import Study
     from .output import View
@@ -81,7 +93,7 @@ class MadeUp:
 class Rehearsal:
     """Terms of a question that is planned, but not asked."""
 
-    price: Price
+    price: PriceAndDelta
     promise: Promise
     units: Units
     made_up: MadeUp
@@ -89,6 +101,7 @@ class Rehearsal:
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
         """Print the privacy loss and the expected errors of the answer."""
         loss = self.price.loss()
+        require_listed(question, loss)
         for alpha in {plan.law.alpha(CHANCE) for plan in rehearsed(question, loss, self.promise, self.units)}:
             if not isnan(alpha):
                 say(terminal(), f"{ALPHA}: {alpha:.4g}")
@@ -144,13 +157,13 @@ def rehearsed(question: Question[Any], loss: PrivacyLoss, promise: Promise, unit
     from ..session import rehearse
 
     neighbours = promise.neighbours()
-    adjacency = neighbours.among(promise.protected(), units.number(neighbours))
+    adjacency = neighbours.promised(promise.protected(stated=False), units.number(neighbours))
     plans = rehearse(question, loss, adjacency)
     show_plans(question, loss, adjacency, plans)
     return plans
 
 
-def show_plans(question: Question[Any], loss: PrivacyLoss, adjacency: Adjacency, plans: Plans) -> None:
+def show_plans(question: Question[Any], loss: PrivacyLoss, adjacency: Adjacency | AnyRows, plans: Plans) -> None:
     """Print plans: their turns, privacy losses, errors and mechanisms."""
     from rich.table import Table
 
@@ -209,7 +222,8 @@ def study(
             rehearsed(each.question, asked.price(each), promise, units)
         say(terminal(), f"together: {asked.loss}")
         return
-    price = Price(epsilon=str(asked.loss.epsilon)) if asked.loss.epsilon is not None else Price(rho=str(asked.loss.rho))
+    pure = asked.loss.epsilon is not None
+    price = PriceAndDelta(epsilon=str(asked.loss.epsilon)) if pure else PriceAndDelta(rho=str(asked.loss.rho))
     terms = Terms(source, price, promise, units, Payer(ledger, dataset, None))
     folder = Path(out)
     try:

@@ -89,7 +89,7 @@ def _named(fact: Any) -> dict[str, Any]:
     named = {
         STORED.get(f"{kind}.{each.name}", each.name): _value(getattr(fact, each.name))
         for each in fields(fact)
-        if each.repr and each.name not in WORDS and not _says_nothing(each, fact)
+        if (each.repr or each.metadata.get("told")) and each.name not in WORDS and not _says_nothing(each, fact)
     }
     return {KIND: STORED.get(kind, kind), **named}
 
@@ -234,6 +234,8 @@ class Release:
         allotment: What paid for it. None: a rehearsal, no data was touched.
         seeded: True if the noise was seeded and can be subtracted: then the release is not private.
         notes: Public facts on how it was answered that every curve from it has to say.
+        before: Plans of turns that chose how this was asked, if there were any: their losses are parts of the
+            question's.
     """
 
     plan: Plan
@@ -241,6 +243,7 @@ class Release:
     allotment: Allotment | None
     seeded: bool
     notes: tuple[str, ...] = ()
+    before: tuple[Plan, ...] = ()
 
     @classmethod
     def rehearsed(cls, plan: Plan) -> Release:
@@ -378,6 +381,7 @@ class PrivacyStatement:
         grant: The request under which the ledger charged.
         model: What is said about the model that made the scores; empty where there is none.
         notes: What should be read along with the numbers, each in one line, from released numbers alone.
+        delta: The chance with which more may be lost; 0 but where names were found.
     """
 
     epsilon: float | None
@@ -392,6 +396,7 @@ class PrivacyStatement:
     grant: str
     model: str = ""
     notes: tuple[str, ...] = ()
+    delta: float = 0.0
 
     @classmethod
     def of(
@@ -411,7 +416,7 @@ class PrivacyStatement:
             epsilon=None if loss.epsilon is None else float(loss.epsilon), rho=float(loss.rho),
             adjacency=str(adjacency), unit="" if unit == EACH_RECORD else unit.column, rows_per_unit=unit.records,
             units=adjacency.units if isinstance(adjacency, ReplaceOne) else None,
-            trust=trust, mechanism=mechanism, seeded=seeded, grant=grant, model=model,
+            trust=trust, mechanism=mechanism, seeded=seeded, grant=grant, model=model, delta=float(loss.delta),
         )  # fmt: skip
 
     def noted(self, *notes: str) -> PrivacyStatement:
@@ -428,7 +433,8 @@ class PrivacyStatement:
         """The loss in words."""
         if self.trust.startswith(ELSEWHERE):
             return "the loss of another system"
-        return f"rho {self.rho:g}" if self.epsilon is None else f"epsilon {self.epsilon:g}"
+        loss = f"rho {self.rho:g}" if self.epsilon is None else f"epsilon {self.epsilon:g}"
+        return f"{loss}, delta {self.delta:g}" if self.delta else loss
 
     @property
     def protected(self) -> str:

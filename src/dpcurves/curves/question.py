@@ -69,7 +69,7 @@ def statement_of(releases: Sequence[Release], model: str = "") -> PrivacyStateme
     require_kind("model", model, str, "a text")
     plans = [release.plan for release in releases]
     loss: PrivacyLoss = plans[0].loss
-    for plan in plans[1:]:
+    for plan in (*plans[1:], *dict.fromkeys(plan for release in releases for plan in release.before)):
         loss = loss + plan.loss
     trust, _, _ = plans[0].made_by.partition(": ")
     mechanisms = dict.fromkeys(plan.made_by.partition(": ")[2] for plan in plans)
@@ -95,7 +95,8 @@ def require_independent(privacy: PrivacyStatement) -> None:
 
 
 By: TypeAlias = Categories | tuple[Categories, ...] | None
-"""A column of categories; or several columns, for each combination of their categories; or none."""
+"""A column of categories, or of groups that nobody listed (`Unlisted`); or several columns, for each combination of
+their categories; or none."""
 Key: TypeAlias = Category | tuple[Category, ...]
 """A category; of several columns one of each."""
 

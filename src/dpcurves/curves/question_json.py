@@ -15,7 +15,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from ..arguments import Refused, chosen, require_known, shown
 from ..conversation import Way
-from ..data import Categories, Grid, Values
+from ..data import Categories, Grid, Unlisted, Values
 from ..data.axis import Predictor
 from ..models import Ranged, predictor_of
 from ..strategies import Bisection, GrownPartition, QuantileCuts
@@ -97,6 +97,7 @@ def _written(value: Any) -> Any:
 FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (Grid, grid_to_json),
     (Predictor, lambda value: value.to_object()),
+    (Unlisted, lambda value: {"column": value.column, "unlisted": True}),
     (Categories, lambda value: {"column": value.column, "categories": list(value.values)}),
     (tuple(METHODS.values()), lambda value: {METHOD_WORDS[type(value)]: _written_fields(value)}),
     (Enum, lambda value: value.name.lower()),
@@ -144,6 +145,8 @@ def _categories(name: str, value: Any) -> Categories | tuple[Categories, ...]:
 
 def _one_column(name: str, value: Any) -> Categories:
     found = _object(name, value)
+    if found.get("unlisted") is True:
+        return Unlisted(found.get("column"))  # type: ignore[arg-type]
     return Categories(found.get("column"), found.get("categories"))  # type: ignore[arg-type]
 
 

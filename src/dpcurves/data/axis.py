@@ -218,6 +218,34 @@ class Categories:
         return self.arguments or ("categories",) * len(self.values)
 
 
+UNKNOWN, OTHER, OTHERS = "not found yet", "other", "other groups"
+
+
+@dataclass(frozen=True, slots=True)
+class Unlisted(Categories):
+    """A column of groups that nobody listed: those of many units are found by noisy counts, the rest is ``other``.
+
+    It needs a delta beside the loss: see `mechanisms.found_names`.
+
+    Attributes:
+        values: Stand for the groups before they are found.
+
+    >>> Unlisted("ward").among(("b", "a")).values
+    ('b', 'a', 'other')
+    """
+
+    values: tuple[Category, ...] = (UNKNOWN,)
+
+    def among(self, names: tuple[str, ...]) -> FoundCategories:
+        """The groups that were found, and the rest."""
+        return FoundCategories(self.column, (*names, OTHERS if OTHER in names else OTHER))
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCategories(Categories):
+    """Groups that noisy counts found; the last category holds all other values that are not missing."""
+
+
 def category(name: str, given: Any) -> Category:
     """The declared category, as Python's text, number or truth value; `name` is the argument to blame.
 

@@ -296,7 +296,10 @@ def opened(text: str, kind: str) -> Opened:
 
 def privacy_object(privacy: PrivacyStatement) -> dict[str, object]:
     """The ``privacy`` object of a curve."""
-    facts = {name: getattr(privacy, name) for name in PrivacyStatement.__slots__ if name not in {"model", "notes"}}
+    facts = {
+        name: getattr(privacy, name) for name in PrivacyStatement.__slots__ if name not in {"model", "notes", "delta"}
+    }
+    facts |= {"delta": privacy.delta} if privacy.delta else {}
     return _mapped({**facts, "unit": privacy.unit or None, "missing_rule": MISSING_RULE, "model": privacy.model})
 
 

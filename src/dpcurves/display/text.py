@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..ledger import Statement
+    from ..ledger.account import Amount
 
 
 SEEDED = "SEEDED: NOT PRIVATE"
@@ -64,6 +66,11 @@ class Spender(NamedTuple):
     left: str
 
 
+def told(amount: Amount, delta: Fraction) -> str:
+    """An amount of a ledger in words, with a delta where there is one."""
+    return f"{amount}, delta {float(delta):g}" if delta else str(amount)
+
+
 class BalanceReport(NamedTuple):
     """An account of the ledger: its budget, the spent and the remaining part, and the charges."""
 
@@ -80,14 +87,19 @@ class BalanceReport(NamedTuple):
         account = statement.account
         # Moments in UTC as people write them, without seconds: all of ISO 8601 is too wide for a table.
         charges = [
-            ChargeRow(line.purpose, str(line.price), line.request, f"{line.when[:10]} {line.when[11:16]}")
+            ChargeRow(
+                line.purpose, told(line.price, line.loss.delta), line.request, f"{line.when[:10]} {line.when[11:16]}"
+            )
             for line in statement.grants
         ]
         spenders = [
             Spender(each.project, each.analyst or "all", str(each.limit), str(each.spent), str(each.left))
             for each in statement.allowances
         ]
-        return cls(account.dataset, str(account.limit), str(statement.spent), str(statement.left), charges, spenders)
+        cap, spent = account.cap.delta, sum((line.loss.delta for line in statement.grants), start=Fraction(0))
+        amounts = zip((account.limit, statement.spent, statement.left), (cap, spent, cap - spent), strict=True)
+        budget, paid, left = (told(amount, delta if cap else cap) for amount, delta in amounts)
+        return cls(account.dataset, budget, paid, left, charges, spenders)
 
 
 class RefusalRow(NamedTuple):
@@ -105,6 +117,8 @@ ASKED = MappingProxyType(
     {
         "CountQuery": "counts",
         "PartitionQuery": "counts",
+        "UnitSizesQuery": "units by rows",
+        "NamesQuery": "groups",
         "TreePartitionQuery": "boxes",
         "PrefixQuery": "thresholds",
         "SumQuery": "sums",

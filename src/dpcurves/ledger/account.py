@@ -25,6 +25,29 @@ BILLION = 10**9
 LARGEST_AMOUNT = BILLION * BILLION  # fits a signed integer of 64 bits, with room for one more of the same size
 
 
+DELTA = "; delta "
+"""Stands in a ledger behind a loss that has a delta, before that as a fraction."""
+
+
+def told_with(text: str, delta: Fraction) -> str:
+    """A text of a ledger, with the delta of its loss where there is one.
+
+    >>> told_with("epsilon", Fraction(1, 1000)), told_with("1/2", Fraction(0))
+    ('epsilon; delta 1/1000', '1/2')
+    """
+    return f"{text}{DELTA}{delta}" if delta else text
+
+
+def told_apart(text: str) -> tuple[str, Fraction]:
+    """The inverse of `told_with`.
+
+    >>> told_apart("epsilon; delta 1/1000"), told_apart("1/2")
+    (('epsilon', Fraction(1, 1000)), ('1/2', Fraction(0, 1)))
+    """
+    text, _, delta = text.partition(DELTA)
+    return text, Fraction(delta or 0)
+
+
 class Currency(Enum):
     """The currency of an account: epsilon or rho.
 
@@ -67,7 +90,7 @@ class Currency(Enum):
         >>> Currency.EPSILON.budget(PrivacyLoss.pure("1/3")).epsilon
         Fraction(166666667, 500000000)
         """
-        return self.loss(self.price(loss).exact)
+        return self.loss(self.price(loss).exact).with_delta(loss.delta)
 
     def loss(self, exact: Fraction) -> PrivacyLoss:
         """The privacy loss of that many of this currency."""
@@ -146,6 +169,8 @@ class Allotment:
 class QuestionBudget:
     """Shares of a grant, which never add up to more than 1. A release that was charged once is free when used again.
 
+    A delta is not shared out: the one step that finds names has all of it.
+
     >>> budget = QuestionBudget(Grant("a", PrivacyLoss.pure(0.3), "flights", 1))
     >>> budget.pay("a tree", Fraction(1, 3)).loss.epsilon
     Fraction(1, 10)
@@ -177,13 +202,18 @@ class QuestionBudget:
         """
         if not isinstance(share, Fraction | int):
             raise WrongKind("share", f"a Fraction is needed, got {type(share).__name__}")
+        if thing not in self._paid and not 0 < share <= self.left:
+            raise Refused("share", f"a step asks for share {share} of its question; {self.left} is left")
+        loss = self.grant.loss * share
+        if self.grant.loss.delta:
+            loss = loss.with_delta(self.grant.loss.delta if getattr(thing, "takes_delta", False) else Fraction(0))
         if thing not in self._paid:
-            if not 0 < share <= self.left:
-                raise Refused("share", f"a step asks for share {share} of its question; {self.left} is left")
-            self._paid[thing] = Allotment(self.grant.request, len(self._paid), self.grant.loss * share)
+            if loss.delta and any(paid.loss.delta for paid in self._paid.values()):
+                raise Refused("delta", "one step of a question has all of it, and another one asks for it")
+            self._paid[thing] = Allotment(self.grant.request, len(self._paid), loss)
             self.left -= share
         paid = self._paid[thing]
-        if paid.loss != self.grant.loss * share:
+        if paid.loss != loss:
             raise Refused("share", f"this step was paid for with another share than {share}")
         return paid
 
@@ -302,8 +332,8 @@ class Account:
         return {
             "adjacency": self.neighbours.value,
             "unit": repr(self.unit.column) if self.unit.column else "each record",
-            "rows_per_unit": str(self.unit.records),
-            "budget": str(self.limit),
+            "rows_per_unit": str(self.unit.records) if self.unit.is_bounded else "no bound",
+            "budget": str(self.limit) + (f", delta {float(self.cap.delta):g}" if self.cap.delta else ""),
         }
 
 

@@ -13,7 +13,19 @@ from sqlalchemy import ColumnElement, RowMapping, Select, Table, func, select, u
 
 from ..arguments import Refused
 from ..privacy import Neighbours, Unit
-from .account import BILLION, WHOLE_PROJECT, Account, Allowance, Amount, BudgetExceeded, Currency, NoAllowance, Together
+from .account import (
+    BILLION,
+    WHOLE_PROJECT,
+    Account,
+    Allowance,
+    Amount,
+    BudgetExceeded,
+    Currency,
+    NoAllowance,
+    Together,
+    told_apart,
+    told_with,
+)
 from .chain import ACCOUNTS, ALLOWANCES, GRANTS, PAYMENTS, Chain
 
 Owner = tuple[str, ...]
@@ -133,7 +145,7 @@ def open_balance(chain: Chain, account: Account) -> None:
             "neighbours": account.neighbours.value,
             "unit_column": account.unit.column,
             "unit_records": account.unit.records,
-            "currency": account.currency.value,
+            "currency": told_with(account.currency.value, account.cap.delta),
             "cap": account.limit.billionths,
             "spent": 0,
             "seal": chain.seal_spent((account.dataset,), 0),
@@ -171,9 +183,11 @@ def require_balance(chain: Chain, dataset: str) -> Balance:
 def _checked(chain: Chain, row: RowMapping) -> Balance:
     if not chain.is_spent((row["dataset"],), row):
         raise Refused("ledger", f"what {row['dataset']!r} has spent was changed without the key")
-    currency = Currency(row["currency"])
-    cap = currency.loss(Fraction(row["cap"], BILLION))
-    unit = Unit(row["unit_column"], row["unit_records"])
+    told, delta = told_apart(row["currency"])
+    currency = Currency(told)
+    cap = currency.loss(Fraction(row["cap"], BILLION)).with_delta(delta)
+    named, records = row["unit_column"], row["unit_records"]
+    unit = Unit(named, records) if records or not named else Unit.of_any_rows(named)
     account = Account(row["dataset"], Neighbours(row["neighbours"]), unit, cap)
     return Balance(account, Amount(currency, row["spent"]))
 

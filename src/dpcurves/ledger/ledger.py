@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from fractions import Fraction
 from functools import partial
 from typing import TypeVar
 
@@ -34,6 +35,7 @@ from .verification import (
     Head,
     Verified,
     always,
+    delta_spent,
     enter_event,
     events_of,
     find_answer,
@@ -324,6 +326,14 @@ class Ledger:
         """
         return self._read(lambda chain: require_balance(chain, dataset))
 
+    def delta_spent(self, dataset: str) -> Fraction:
+        """The deltas of all charges of a dataset together.
+
+        Raises:
+            ValueError: a row was changed without the key.
+        """
+        return self._read(lambda chain: delta_spent(chain, dataset))
+
     def statement(self, dataset: str) -> Statement:
         """The charges of a dataset, and its remaining budget.
 
@@ -400,6 +410,7 @@ class Ledger:
                 only_if(chain.connection)
                 require_whole(chain)
                 require_paid(chain, balance)
+                charge.require_delta(chain)
                 write_spent(chain, balance.after(price, charge.purpose))
                 grant = charge.enter(chain)
                 if member is not None:

@@ -16,7 +16,19 @@ from sqlalchemy import Connection, RowMapping, Table, func, select
 
 from ..arguments import Refused
 from ..privacy import PrivacyLoss
-from .account import WHOLE_PROJECT, Account, Amount, Grant, require_digest, require_name, require_text
+from .account import (
+    DELTA,
+    WHOLE_PROJECT,
+    Account,
+    Amount,
+    BudgetExceeded,
+    Grant,
+    require_digest,
+    require_name,
+    require_text,
+    told_apart,
+    told_with,
+)
 from .balance import Owner, Spending, all_balances, every_allowance
 from .chain import ANSWERS, ENTRIES, EVENTS, GRANTS, PAYMENTS, Chain
 
@@ -150,6 +162,23 @@ class Charge:
                 " now; other records are another dataset",
             )
 
+    def require_delta(self, chain: Chain) -> None:
+        """Refuse a delta that the account does not have, or has not left.
+
+        Raises:
+            BudgetExceeded: less is left.
+            ValueError: the account has none.
+        """
+        cap = self.account.cap.delta
+        if not self.loss.delta:
+            return
+        if not cap:
+            raise Refused("delta", f"the account of {self.account.dataset!r} has none, and {self.purpose!r} needs one")
+        left = cap - delta_spent(chain, self.account.dataset)
+        if self.loss.delta > left:
+            asked = f"{self.purpose!r} asks for {float(self.loss.delta):g}"
+            raise BudgetExceeded("delta", f"{asked}; {float(left):g} of {float(cap):g} is left")
+
     def enter(self, chain: Chain) -> Grant:
         """Write the charge into the ledger."""
         entry = chain.append(
@@ -160,7 +189,7 @@ class Charge:
                 "purpose": self.purpose,
                 "binding": self.binding,
                 "epsilon": None if self.loss.epsilon is None else str(self.loss.epsilon),
-                "rho": str(self.loss.rho),
+                "rho": told_with(str(self.loss.rho), self.loss.delta),
                 "amount": self.price.billionths,
                 "units": self.units,
                 "charged_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -197,7 +226,18 @@ def require_grant(chain: Chain, grant: Grant) -> str:
 
 
 def _loss(row: RowMapping) -> PrivacyLoss:
-    return PrivacyLoss(None if row["epsilon"] is None else Fraction(row["epsilon"]), Fraction(row["rho"]))
+    rho, delta = told_apart(row["rho"])
+    return PrivacyLoss(None if row["epsilon"] is None else Fraction(row["epsilon"]), Fraction(rho), delta=delta)
+
+
+def delta_spent(chain: Chain, dataset: str) -> Fraction:
+    """The deltas of all charges of a dataset together (they add up under basic composition).
+
+    Raises:
+        ValueError: a row was changed without the key.
+    """
+    charged = select(GRANTS).where(GRANTS.c.dataset == dataset, GRANTS.c.rho.contains(DELTA.strip()))
+    return sum((_loss(row).delta for row in chain.rows(GRANTS, charged)), start=Fraction(0))
 
 
 def find_answer(chain: Chain, grant: Grant, turn: int, part: int) -> str | None:

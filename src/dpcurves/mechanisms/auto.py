@@ -102,6 +102,7 @@ ANSWERED_BY: Mapping[str, str] = {
     "CoverageQuery": "thresholds:SparseVector",
     "IntervalPartitionQuery": "exponential:ExponentialPartition",
     "QuantileCutsQuery": "exponential:ExponentialQuantiles",
+    "NamesQuery": "found_names:FoundNames",
     "MedianQuery": "smooth_sensitivity:NoisyMedians",
     "MergePartitionQuery": "thresholds:MergedCells",
     "WorstBoxQuery": "exponential:ExponentialWorstBox",

@@ -8,6 +8,7 @@ from .adjacency import (
     PUBLIC_MODEL,
     AddRemove,
     Adjacency,
+    AnyRows,
     Model,
     Neighbours,
     ReplaceOne,
@@ -17,6 +18,7 @@ from .adjacency import (
 from .loss import PrivacyLoss, delta_of_zcdp, epsilon_of_zcdp, rho_for
 
 __all__ = [
-    "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "AddRemove", "Adjacency", "Exact", "Model",
-    "Neighbours", "PrivacyLoss", "ReplaceOne", "Unit", "declared", "delta_of_zcdp", "epsilon_of_zcdp", "rho_for",
+    "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "AddRemove", "Adjacency", "AnyRows", "Exact",
+    "Model", "Neighbours", "PrivacyLoss", "ReplaceOne", "Unit", "declared", "delta_of_zcdp", "epsilon_of_zcdp",
+    "rho_for",
 ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Self
 
 from ..arguments import Refused, WrongKind, make_whole
 
@@ -11,6 +12,9 @@ from ..arguments import Refused, WrongKind, make_whole
 @dataclass(frozen=True, slots=True)
 class Unit:
     """The protected unit: all records that share a value of `column`. At most `records` of them are used.
+
+    Where no bound is stated, `of_any_rows`, `records` is 0: each question finds a bound of its own, and no adjacency is
+    made of such a unit, so nothing is counted without one.
 
     Raises:
         ValueError: `records` is below 1.
@@ -25,7 +29,25 @@ class Unit:
         if self.records < 1:
             raise Refused("rows_per_unit", f"at least 1 record of each unit is used, got {self.records}")
 
+    @classmethod
+    def of_any_rows(cls, column: str) -> Self:
+        """A unit of which nobody said how many records are used at most.
+
+        >>> Unit.of_any_rows("patient").is_bounded, Unit("patient", 2).is_bounded
+        (False, True)
+        """
+        unit = cls(column, 1)
+        object.__setattr__(unit, "records", 0)
+        return unit
+
+    @property
+    def is_bounded(self) -> bool:
+        """Tell whether it is said how many records are used at most."""
+        return self.records > 0
+
     def __str__(self) -> str:
+        if not self.is_bounded:
+            return f"{self.column} (each question finds how many records each are used)"
         return "each record" if self == EACH_RECORD else f"{self.column} (at most {self.records} records each)"
 
 
@@ -37,6 +59,9 @@ class AddRemove:
     """Neighbouring tables differ by one unit, added or removed. The number of units is private: no field has it."""
 
     unit: Unit
+
+    def __post_init__(self) -> None:
+        _require_bounded(self.unit)
 
     @property
     def l1_sensitivity(self) -> int:
@@ -71,6 +96,7 @@ class ReplaceOne:
 
     def __post_init__(self) -> None:
         make_whole(self, units="units")
+        _require_bounded(self.unit)
         if self.units < 1:
             raise Refused("units", "replace-one protects one unit among at least 1; there is none (use add-remove)")
 
@@ -100,6 +126,46 @@ class ReplaceOne:
 Adjacency = AddRemove | ReplaceOne
 
 
+def _require_bounded(unit: Unit) -> None:
+    if not unit.is_bounded:
+        raise Refused("rows_per_unit", f"say how many records of each {unit.column} are used at most")
+
+
+@dataclass(frozen=True, slots=True)
+class AnyRows:
+    """A neighbouring relation of units of which no question yet said how many records are used at most.
+
+    Tables differ by one unit and all its records, whatever their number. Under it nothing is counted but units;
+    `bounded` is the relation of what a question counts once it knows its bound.
+
+    Attributes:
+        neighbours: The kind of adjacency.
+        column: The column that says whose record it is.
+        units: The public number of units; None where it is private.
+    """
+
+    neighbours: Neighbours
+    column: str
+    units: int | None
+
+    def bounded(self, records: int) -> Adjacency:
+        """The relation with at most so many records of each unit."""
+        return self.neighbours.among(Unit(self.column, records), self.units)
+
+    @property
+    def of_units(self) -> Adjacency:
+        """The relation of counts of units: one unit is counted once."""
+        return self.bounded(1)
+
+    @property
+    def unit(self) -> Unit:
+        """The protected unit."""
+        return Unit.of_any_rows(self.column)
+
+    def __str__(self) -> str:
+        return self.neighbours.value
+
+
 class Neighbours(Enum):
     """A kind of adjacency, before the unit and the number of units are known.
 
@@ -126,6 +192,17 @@ class Neighbours(Enum):
         if units is None:
             raise Refused("units", "replace-one needs the public number of units; add-remove does not")
         return ReplaceOne(unit, units)
+
+    def promised(self, unit: Unit, units: int | None) -> Adjacency | AnyRows:
+        """The adjacency of a question: where no bound of records of a unit is stated, that before it is known.
+
+        Raises:
+            ValueError: as `among`.
+        """
+        if unit.is_bounded:
+            return self.among(unit, units)
+        self.among(Unit(unit.column, 1), units)  # refuses a number of units that is missing
+        return AnyRows(self, unit.column, units if self.knows_units else None)
 
 
 class Model(Enum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from importlib import import_module
@@ -191,6 +191,7 @@ class PrivacyLoss:
         rho: The loss under zero-concentrated differential privacy.
         parts: The losses that this one was added up from, for accountants that can do better than a sum. They are
             ignored in comparisons and in print. Empty: the loss is not a sum.
+        delta: The chance with which more may be lost: 0 but for what finds names that nobody declared.
 
     >>> third = PrivacyLoss.pure(0.3) * Fraction(1, 3)
     >>> third + third + third == PrivacyLoss.pure("0.3")
@@ -200,32 +201,39 @@ class PrivacyLoss:
     epsilon: Fraction | None
     rho: Fraction
     parts: tuple[PrivacyLoss, ...] = field(default=(), repr=False, compare=False)
+    delta: Fraction = field(default=Fraction(0), repr=False, metadata={"told": True})
 
     @classmethod
-    def pure(cls, epsilon: Exact) -> PrivacyLoss:
-        """Pure differential privacy."""
+    def pure(cls, epsilon: Exact, delta: Exact = 0) -> PrivacyLoss:
+        """Pure differential privacy; with a delta, but for that chance."""
         known = exact("epsilon", epsilon)
-        return cls(known, known**2 / 2)
+        return cls(known, known**2 / 2, delta=exact("delta", delta) if delta else Fraction(0))
 
     @classmethod
-    def zcdp(cls, rho: Exact) -> PrivacyLoss:
-        """Zero-concentrated differential privacy."""
-        return cls(None, exact("rho", rho))
+    def zcdp(cls, rho: Exact, delta: Exact = 0) -> PrivacyLoss:
+        """Zero-concentrated differential privacy; with a delta, but for that chance (Bun and Steinke 2016, 8.1)."""
+        return cls(None, exact("rho", rho), delta=exact("delta", delta) if delta else Fraction(0))
 
     def __post_init__(self) -> None:
         if not all(isinstance(part, Fraction | int | None) for part in (self.epsilon, self.rho)):
             raise WrongKind("epsilon, rho", "write PrivacyLoss.pure(epsilon) or PrivacyLoss.zcdp(rho), which are exact")
         if (self.epsilon is not None and self.epsilon < 0) or self.rho < 0:
             raise Refused("epsilon, rho", f"a privacy loss is never negative, got {self}")
+        if not 0 <= self.delta < 1:
+            raise Refused("delta", f"a chance from 0 on and below 1 is needed, got {float(self.delta):g}")
 
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
         pure = None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon
-        return PrivacyLoss(pure, self.rho + other.rho, self._pieces + other._pieces)
+        return PrivacyLoss(pure, self.rho + other.rho, self._pieces + other._pieces, self.delta + other.delta)
 
     def __mul__(self, share: Fraction) -> PrivacyLoss:
         """A part of this loss; parts whose shares add up to 1 add up to this loss."""
         pure = None if self.epsilon is None else self.epsilon * share
-        return PrivacyLoss(pure, self.rho * share, tuple(part * share for part in self.parts))
+        return PrivacyLoss(pure, self.rho * share, tuple(part * share for part in self.parts), self.delta * share)
+
+    def with_delta(self, delta: Fraction) -> PrivacyLoss:
+        """Return this loss with another delta."""
+        return replace(self, delta=delta)
 
     @property
     def _pieces(self) -> tuple[PrivacyLoss, ...]:
@@ -240,7 +248,8 @@ class PrivacyLoss:
         >>> ten.rho, ten.of_one_release().rho
         (Fraction(5, 1), Fraction(50, 1))
         """
-        return PrivacyLoss(None, self.rho) if self.epsilon is None else PrivacyLoss.pure(self.epsilon)
+        once = PrivacyLoss(None, self.rho) if self.epsilon is None else PrivacyLoss.pure(self.epsilon)
+        return once.with_delta(self.delta)
 
     @property
     def is_pure(self) -> bool:
@@ -252,7 +261,7 @@ class PrivacyLoss:
 
         Args:
             delta: The chance with which the bound may fail: strictly between 0 and 1, and far below one over the
-                number of units.
+                number of units. The loss's own delta is a part of it.
             accountant: ``zcdp`` converts the sum of rho, or gives epsilon where that is smaller. ``pld`` also composes
                 the loss distributions of the pure parts, and is never worse. It needs dp-accounting.
 
@@ -268,6 +277,9 @@ class PrivacyLoss:
         >>> hundred.epsilon, round(hundred.epsilon_at(1e-6), 2)
         (Fraction(10, 1), 5.22)
         """
+        if self.delta and not self.delta < delta:
+            raise Refused("delta", f"more than the {float(self.delta):g} is needed that the loss has of itself")
+        delta -= float(self.delta)
         converted = epsilon_of_zcdp(self.rho, delta)
         known = converted if self.epsilon is None else min(converted, float(self.epsilon))
         if accountant == "zcdp":
@@ -279,4 +291,5 @@ class PrivacyLoss:
         return min(known, composed_epsilon(pure, rest, delta))
 
     def __str__(self) -> str:
-        return f"rho {float(self.rho):g}" if self.epsilon is None else f"epsilon {float(self.epsilon):g}"
+        loss = f"rho {float(self.rho):g}" if self.epsilon is None else f"epsilon {float(self.epsilon):g}"
+        return f"{loss}, delta {float(self.delta):g}" if self.delta else loss

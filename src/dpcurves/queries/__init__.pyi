@@ -5,6 +5,7 @@ from .query import (
     Hint,
     MedianQuery,
     MergePartitionQuery,
+    NamesQuery,
     PartitionQuery,
     PrefixQuery,
     QuantileCutsQuery,
@@ -16,14 +17,15 @@ from .query import (
     ThresholdComparison,
     ThresholdQuery,
     TreePartitionQuery,
+    UnitSizesQuery,
 )
 from .region import Boxes, IntervalPartitionQuery, RegionQuery, Splitting, WaveletQuery, WorstBoxQuery
 from .weighed import SquaredWeightQuery, WeighedQuery, WeighedSpreadQuery, WeighedSumQuery, WeightQuery
 
 __all__ = [
     "AucQuery", "Boxes", "CountQuery", "CoverageQuery", "Hint", "IntervalPartitionQuery", "MedianQuery",
-    "MergePartitionQuery", "PartitionQuery", "PrefixQuery", "QuantileCutsQuery", "Query", "Read", "RegionQuery",
-    "Splitting", "SquareQuery", "SquaredWeightQuery", "SubsetQuery", "SumQuery", "ThresholdComparison",
-    "ThresholdQuery", "TreePartitionQuery", "WaveletQuery", "WeighedQuery", "WeighedSpreadQuery", "WeighedSumQuery",
-    "WeightQuery", "WorstBoxQuery",
+    "MergePartitionQuery", "NamesQuery", "PartitionQuery", "PrefixQuery", "QuantileCutsQuery", "Query", "Read",
+    "RegionQuery", "Splitting", "SquareQuery", "SquaredWeightQuery", "SubsetQuery", "SumQuery", "ThresholdComparison",
+    "ThresholdQuery", "TreePartitionQuery", "UnitSizesQuery", "WaveletQuery", "WeighedQuery", "WeighedSpreadQuery",
+    "WeighedSumQuery", "WeightQuery", "WorstBoxQuery",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import Refused, WrongKind, chosen, make_each_whole, make_whole, number
-from ..data.axis import Axis, Categories
+from ..data.axis import Axis, Categories, Unlisted
 from ..data.grid import Grid, Outside
 
 # Base of queries: a flat table of integers over public cells.
@@ -64,11 +64,13 @@ class Query:
         is_signed: True if a record can take from its cell as well as add to it.
         is_laid_out: True if every cell of the table is counted; if not, those up to the slots that it names.
         tells_missing: True if the number behind the cells is that of records that are missing.
+        takes_delta: True if it can only be answered with a delta, which it has alone of all turns of a question.
     """
 
     is_signed: ClassVar[bool] = False
     is_laid_out: ClassVar[bool] = True
     tells_missing: ClassVar[bool] = True
+    takes_delta: ClassVar[bool] = False
 
     axes: tuple[Axis | Categories, ...]
 
@@ -273,6 +275,42 @@ class CountQuery(Query):
     @property
     def of_prefixes(self) -> bool:
         return self.read.of_prefixes
+
+
+MOST_DOUBLINGS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class UnitSizesQuery(CountQuery):
+    """Counts of units by the number of their records: 1, 2, up to 4, up to 8, ..., and above ``2**20``.
+
+    A unit lies in one cell, so this is a count of units and not of records, and is planned under an adjacency of one
+    record each (`AnyRows.of_units`). Rows without a unit are one unit together.
+    """
+
+    @classmethod
+    def of(cls, column: str) -> Self:
+        """The count of units that this column names."""
+        cells = MOST_DOUBLINGS + 2
+        return cls((Axis(f"doublings of records of {column}", Grid(0, cells, cells=cells)),), Read.CELLS)
+
+
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class NamesQuery(Query):
+    """Names that many units have in the one column, which nobody listed, with how many these are.
+
+    Its table has a row for each name of at most 200 bytes of UTF-8 that occurs: the bytes, and the units that have it.
+    """
+
+    takes_delta = True
+
+    @classmethod
+    def of(cls, column: str) -> Self:
+        """The names of this column."""
+        return cls((Unlisted(column),))
 
 
 @dataclass(frozen=True, slots=True)

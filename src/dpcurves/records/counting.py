@@ -3,20 +3,29 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import singledispatch
 from threading import Lock
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import Refused, shown
+from ..arguments import Refused, WrongKind, shown
 from ..arrays import BoolArray, FloatArray, IntArray, compiled
-from ..data.axis import Axis, Categories, Predictor, TypedAxis
+from ..data.axis import Axis, Categories, FoundCategories, Predictor, TypedAxis, Unlisted
 from ..data.grid import Grid
-from ..queries.query import PrefixQuery, Query, SquareQuery, SubsetQuery, SumQuery
+from ..queries.query import (
+    MOST_DOUBLINGS,
+    NamesQuery,
+    PrefixQuery,
+    Query,
+    SquareQuery,
+    SubsetQuery,
+    SumQuery,
+    UnitSizesQuery,
+)
 from ..queries.weighed import WeighedQuery
 from .engines.engine import (
     Amounts,
@@ -226,6 +235,28 @@ class CountSource(Protocol):
     def units(self) -> int:
         """The number of units; the records without a unit are one together."""
 
+    def unit_sizes(self, doublings: int) -> IntArray:
+        """Units by their number of records, in cells that end at powers of two, and one beyond them."""
+
+    def names(self, axis: Categories) -> dict[str, int]:
+        """How many units have each value of a column, by its text."""
+
+
+@runtime_checkable
+class CountsUnits(Protocol):
+    """An engine that can tell how many records units have."""
+
+    def unit_sizes(self) -> Mapping[int, int]:
+        """How many units have so many rows, by this number; rows without a unit are one unit together."""
+
+
+@runtime_checkable
+class ListsNames(Protocol):
+    """An engine that can list the values of a column."""
+
+    def names(self, bound: BoundAxis) -> Mapping[str, int]:
+        """How many units have each text of a column."""
+
 
 class Records:
     """Opened records, of which at most ``unit.records`` of each unit are used. Shows nothing of them.
@@ -276,7 +307,7 @@ class Records:
             if column.kind not in taken:
                 rule = f"{axis.column!r} holds {column.kind.value}, {_needed(axis, column.kind)}"
                 raise Refused("column", rule, str(axis.column))
-            if isinstance(axis, Categories):
+            if isinstance(axis, Categories) and not isinstance(axis, Unlisted | FoundCategories):
                 _require_alike(axis, column)
         with self._one_at_a_time:
             self._engine.prepare(self._bound(axes))
@@ -330,6 +361,36 @@ class Records:
             self._counted_units = self._hidden(self._engine.units)
         return self._counted_units
 
+    def names(self, axis: Categories) -> dict[str, int]:
+        """How many units have each value of a column, by its text: of at most `LONGEST_NAME` bytes.
+
+        Formal guarantees: one unit changes the numbers of as many names as records of it are used, each by 1.
+
+        Raises:
+            ValueError: the engine does not list names.
+        """
+        self.check([axis])
+        engine = self._engine
+        if not isinstance(engine, ListsNames):
+            raise Refused("by", "this engine does not list names that nobody declared: give Categories")
+        return dict(self._hidden(lambda: engine.names(self._bound([axis])[0])))
+
+    def unit_sizes(self, doublings: int) -> IntArray:
+        """Units that have 1, 2, up to 4, ..., up to ``2**doublings`` rows, and more; whatever rows are used.
+
+        Formal guarantees: a unit lies in one cell, and in which one is told by its own rows.
+
+        Raises:
+            ValueError: the engine does not tell how many rows units have.
+        """
+        engine = self._engine
+        if not isinstance(engine, CountsUnits):
+            raise Refused("rows_per_unit", "this engine does not count rows of units: state a bound")
+        found = np.zeros(doublings + 2, dtype=np.int64)
+        for rows, units in self._hidden(engine.unit_sizes).items():
+            found[min((rows - 1).bit_length(), doublings + 1)] += units
+        return found
+
     def _hidden(self, action: Callable[[], Result]) -> Result:
         with self._one_at_a_time:
             return hidden(action, self._engine.failure)
@@ -365,6 +426,20 @@ def _table(query: Query, records: CountSource) -> NDArray[Any]:
 @_table.register
 def _(query: SubsetQuery, records: CountSource) -> NDArray[Any]:
     return np.array([records.confirmed(query), 0])
+
+
+@_table.register
+def _(query: NamesQuery, records: CountSource) -> NDArray[Any]:
+    (axis,) = query.axes
+    if not isinstance(axis, Categories):
+        raise WrongKind("axes", "names are listed of a column of categories")
+    found = sorted(records.names(axis).items())
+    return np.array([(name.encode(), units) for name, units in found], dtype=object).reshape(-1, 2)
+
+
+@_table.register
+def _(query: UnitSizesQuery, records: CountSource) -> NDArray[Any]:
+    return np.append(records.unit_sizes(MOST_DOUBLINGS), 0)
 
 
 @_table.register
@@ -505,6 +580,12 @@ class Scored:
 
     def units(self) -> int:
         return self._records.units()
+
+    def unit_sizes(self, doublings: int) -> IntArray:
+        return self._records.unit_sizes(doublings)
+
+    def names(self, axis: Categories) -> dict[str, int]:
+        return self._records.names(axis)
 
     def _added(self, axes: Axes, amounts: Amounts) -> list[int]:
         tally = CellSums(_cells(axes), amounts)

@@ -16,9 +16,10 @@ import numpy as np
 
 from ...arguments import Refused
 from ...arrays import FloatArray, IntArray
-from ...data.axis import Axis, Category
+from ...data.axis import Axis, Categories, Category, FoundCategories
 from ...data.grid import Grid, Outside
 from ...privacy import EACH_RECORD, Unit
+from ...queries.query import LONGEST_NAME
 from ..arrow import doubles_from
 from ..source import FAILURE, Column, Kind, Source, called, place_of, require_readable
 from .engine import (
@@ -191,6 +192,12 @@ def units_in(rows: str, unit: Column, unit_place: int) -> str:
     return f"SELECT count(DISTINCT unit) + CAST(count(*) > count(unit) AS BIGINT) FROM ({named})"
 
 
+def sizes_of_units(rows: str, unit: Column, unit_place: int) -> str:
+    """SQL for how many units have so many rows: the number of rows, and that of units. Rows without a unit are one."""
+    named = f"SELECT {unit.unit.format(called(unit_place))} AS unit FROM {rows}"
+    return f"SELECT n, count(*) FROM (SELECT count(*) AS n FROM ({named}) GROUP BY unit) GROUP BY n"
+
+
 # SENSITIVE. Used rows, each with the subset that its unit was put into in secret.
 
 
@@ -271,9 +278,29 @@ def _slots(bound: Sequence[BoundAxis]) -> list[str | None]:
     return [
         grid_slot(axis.grid, f"n{number}", slot)
         if isinstance(axis, Axis)
-        else category_slot(keys_of(axis, column.kind), f"n{number}", f"t{number}", slot)
+        else _category_slot(axis, column.kind, number, slot)
         for number, (axis, column, _) in enumerate(bound)
     ]
+
+
+def _category_slot(axis: Categories, kind: Kind, number: int, slot: str) -> str:
+    """SQL for the slot of a value among categories; of found ones the last is for all that has another value."""
+    keys, named = keys_of(axis, kind), (f"n{number}", f"t{number}", slot)
+    if not isinstance(axis, FoundCategories):
+        return category_slot(keys, *named)
+    rest = f"CASE WHEN {_has_value(kind, number)} THEN {len(keys) - 1}::{slot} END"
+    return f"coalesce({category_slot(keys[:-1], *named)}, {rest})" if len(keys) > 1 else rest
+
+
+def _has_value(kind: Kind, number: int) -> str:
+    """SQL that tells whether a value is not missing, where text of any kind is a value."""
+    return f"NOT coalesce(isnan(n{number}), true)" if kind is Kind.NUMBERS else f"t{number} IS NOT NULL"
+
+
+def names_in(read: str, kind: Kind, *, each_record: bool) -> str:
+    """SQL for each text of the first axis, of at most `LONGEST_NAME` bytes, and how many units have it."""
+    units = "count(*)" if each_record else "count(DISTINCT unit) + CAST(count(*) > count(unit) AS BIGINT)"
+    return f"SELECT t0, {units} FROM ({read}) WHERE {_has_value(kind, 0)} AND strlen(t0) <= {LONGEST_NAME} GROUP BY t0"
 
 
 def _read(rows: str, bound: Sequence[BoundAxis], *more: str) -> str:
@@ -427,6 +454,23 @@ class DuckEngine:
             query = units_in(source.scan(engine, [unit]), source.columns[unit], unit)
         (found,) = engine.execute(query).fetchall()
         return int(found[0])
+
+    def unit_sizes(self) -> dict[int, int]:
+        unit = place_of(self._unit.column, self._source.columns)
+        rows = self._source.scan(self._engine.connection, [unit])
+        query = sizes_of_units(rows, self._source.columns[unit], unit)
+        return {int(rows): int(units) for rows, units in self._engine.connection.execute(query).fetchall()}
+
+    def names(self, bound: BoundAxis) -> dict[str, int]:
+        engine = self._engine.connection
+        if self._unit == EACH_RECORD:
+            query = names_in(_read(self._rows([bound]), [bound]), bound.column.kind, each_record=True)
+        else:
+            place = place_of(self._unit.column, self._source.columns)
+            unit = f"{self._source.columns[place].unit.format(called(place))} AS unit"
+            rows = self._rows([bound], place)
+            query = names_in(_read(rows, [bound], unit), bound.column.kind, each_record=False)
+        return {str(name): int(units) for name, units in engine.execute(query).fetchall()}
 
     def close(self) -> None:
         self._engine.close()

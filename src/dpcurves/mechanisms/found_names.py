@@ -1,0 +1,159 @@
+"""Names that nobody listed: found under a delta by counts with bounded noise, which hide what few units have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, exp, log, log1p
+
+import numpy as np
+
+from ..arrays import IntArray
+from ..conversation import Plan, UnsupportedQuery
+from ..laws.law import PartitionDecisions
+from ..noise import discrete_laplace
+from ..noise.randomness import Randomness
+from ..privacy import Adjacency, PrivacyLoss
+from ..queries import NamesQuery
+from .base import Answering, ExactTable
+from .exponential import pure_epsilon
+
+MOST_NAMES = 1000
+"""Names that are told at most: those of the largest noisy counts."""
+LARGEST_THRESHOLD = 10**7
+_DIGITS = Context(prec=60, rounding=ROUND_CEILING)
+_MARGIN = Decimal("1e-40")
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedNoise:
+    """Whole numbers x from -threshold to threshold, with chances in proportion to ``exp(-rate * |x|)``.
+
+    A name of n units is told if ``n + x > threshold``: never if n is 0.
+
+    Attributes:
+        rate: Epsilon of one name.
+        threshold: The largest noise, and the largest noisy count that is hidden.
+    """
+
+    rate: Fraction
+    threshold: int
+
+    @classmethod
+    def hiding(cls, rate: Fraction, delta: Fraction) -> BoundedNoise:
+        """The least threshold under which a name of one unit is told with a chance of at most `delta`.
+
+        Raises:
+            UnsupportedQuery: it would be above ten million.
+        """
+        start = _first_guess(float(rate), float(delta))
+        if start > LARGEST_THRESHOLD:
+            raise UnsupportedQuery("epsilon, delta", "names need so much noise here that none would be told")
+        while start > 1 and cls(rate, start - 1).chance_of_one() <= delta:
+            start -= 1
+        while cls(rate, start).chance_of_one() > delta:
+            start += 1
+        return cls(rate, start)
+
+    def chance_of_one(self) -> Fraction:
+        """A bound from above on the chance that a name of one unit is told, with an error below 1e-40 of it.
+
+        It is one over the sum of ``q**(|x| - threshold)``, ``q = exp(-rate)``, and rises with q: one that is rounded
+        up gives an upper bound.
+        """
+        with_margin = _DIGITS.multiply(_exponential(self.rate), 1 + _MARGIN / (self.threshold + 1))
+        q = Fraction(with_margin)
+        power = Fraction(_DIGITS.power(with_margin, self.threshold)) * (1 + Fraction(_MARGIN))
+        return power * (1 - q) / (1 + q - 2 * q * power)
+
+    def told_chance(self, units: int) -> float:
+        """The chance that a name of so many units is told, about."""
+        q, k = exp(-float(self.rate)), self.threshold
+        whole = 1 + 2 * q * (1 - q**k) / (1 - q)
+        if units <= 0:
+            return 0.0
+        if units > 2 * k:
+            return 1.0
+        least = k + 1 - units  # of the noise
+        if least > 0:
+            return (q**least - q ** (k + 1)) / (1 - q) / whole
+        return 1 - (q ** (1 - least) - q ** (k + 1)) / (1 - q) / whole
+
+    def draws(self, size: int, randomness: Randomness) -> IntArray:
+        """Independent draws: of unbounded noise, anew as long as it is beyond the bound."""
+        found = np.empty(0, dtype=np.int64)
+        while len(found) < size:
+            drawn = discrete_laplace.sample(1 / self.rate, size - len(found), randomness)
+            found = np.append(found, drawn[np.abs(drawn) <= self.threshold])
+        return found
+
+
+def _first_guess(rate: float, delta: float) -> int:
+    up = exp(min(rate, 700.0))
+    return max(ceil((log1p((up - 1) / (2 * delta)) - log((up + 1) / 2)) / rate), 1)
+
+
+def _exponential(rate: Fraction) -> Decimal:
+    """``exp(-rate)``, rounded up."""
+    exponent = _DIGITS.divide(Decimal(rate.numerator), Decimal(rate.denominator))
+    return _DIGITS.multiply(_DIGITS.exp(-exponent), 1 + _MARGIN * _MARGIN)
+
+
+@lru_cache(maxsize=256)
+def noise_of_names(loss: PrivacyLoss, adjacency: Adjacency) -> BoundedNoise:
+    """The noise of names of which one unit changes as many as records of it come and go."""
+    names = adjacency.l1_sensitivity
+    return BoundedNoise.hiding(pure_epsilon(loss) / names, loss.delta / names)
+
+
+class FoundNames(Answering):
+    """Counts of units with bounded noise; what is not above the bound is hidden (Desfontaines and others 2022).
+
+    Formal guarantees: `run` loses at most ``plan.loss``, with its delta, under ``plan.adjacency``. Let one name have n
+    units in one table and n + 1 in the other, ``q = exp(-rate)``, and c the chance of no noise. If n is 0, it is hidden
+    in one, and told in the other with chance ``c * q**threshold``, the *chance of one*. Else noisy counts from
+    ``n + 1 - threshold`` to ``n + threshold`` have chances in both, whose ratio is q or its inverse; the two counts at
+    the ends have a chance in one table alone, and that is the chance of one. That all up to the threshold are told as
+    one outcome, hidden, makes no difference larger. So one name loses ``(rate, chance of one)``: no mechanism for the
+    same loss tells a name more often (Desfontaines, Voss, Gipson and Mandayam 2022, Theorem 3). Names have independent
+    noise, a unit changes as many as records of it come or go, each by 1, and losses add up: rate and delta of a name
+    are the parts that this leaves. No noise is drawn for names that nobody has, as they are hidden in any case. Names
+    are told in their alphabetical order, and where they are too many, those of the largest noisy counts, so no order
+    tells more.
+
+    Noise is exact: see `noise.discrete_laplace`, drawn anew where it is beyond the bound; and the threshold is found
+    with bounds from above that are rational numbers. As in all engines that list what occurs, the time that an answer
+    takes depends on how many names there are.
+    """
+
+    answers = (NamesQuery,)
+    called = "bounded noise"
+
+    def _plan(self, query: NamesQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        if not loss.delta:
+            raise UnsupportedQuery("delta", "groups that nobody listed need one: a chance far below 1 over all units")
+        if pure_epsilon(loss) == 0:
+            raise UnsupportedQuery("epsilon, rho", "names need a loss above zero")
+        noise = noise_of_names(loss, adjacency)
+        law = PartitionDecisions(())
+        return Plan(query, loss, adjacency, f"noise of at most {noise.threshold} on units of each name", law, error=0.0)
+
+    def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
+        """Each name as a whole number, and behind it its noisy count."""
+        self.asked(plan)
+        noise = noise_of_names(plan.loss, plan.adjacency)
+        noisy = table[:, 1].astype(np.int64) + noise.draws(len(table), randomness)
+        told = np.flatnonzero(noisy > noise.threshold)
+        told = np.sort(told[np.argsort(-noisy[told], kind="stable")[:MOST_NAMES]])
+        return tuple(each for place in told for each in (number_of(table[place, 0]), int(noisy[place])))
+
+
+def number_of(name: bytes) -> int:
+    """A name as a whole number: a one, and its bytes.
+
+    >>> number_of(b"ab")
+    90466
+    """
+    return int.from_bytes(b"\x01" + name)

@@ -1,0 +1,94 @@
+"""Units are counted by their records, then a question is asked under the bound: all turns lose what was granted."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from test_refining_loss import LARGE, LOSSES, answers, worst_loss
+
+from dpcurves.conversation import Release, Step
+from dpcurves.curves import CdfQuestion
+from dpcurves.data import Grid
+from dpcurves.ledger import Allotment, QuestionBudget
+from dpcurves.mechanisms import AUTO
+from dpcurves.privacy import Adjacency, AnyRows, Neighbours, PrivacyLoss
+from dpcurves.queries import UnitSizesQuery
+from dpcurves.session import bound_and_converse
+from dpcurves.strategies.row_bounds import LOOK
+from dpcurves.trust import Central
+
+ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
+IntArray = NDArray[np.int64]
+SLOTS, CELLS = 3, 22
+"""Cells of a grid of two with that of missing records, and of units by their records."""
+UNITS = [unit for rows in (1, 2, 3, 4) for unit in combinations_with_replacement(range(SLOTS), rows)]
+"""The records of a unit, by their cells: whichever are used, they are the first ones here."""
+TABLES = [table for units in range(4) for table in combinations_with_replacement(range(0, len(UNITS), 4), units)]
+
+
+def pairs(neighbours: Neighbours) -> IntArray:
+    """Tables of up to three units that differ in one."""
+    number, found = {table: place for place, table in enumerate(TABLES)}, set()
+    for table in TABLES:
+        for rest in {table[:place] + table[place + 1 :] for place in range(len(table))}:
+            if neighbours is ADD_REMOVE:
+                found.add((number[table], number[rest]))
+            else:
+                found |= {(number[table], number[tuple(sorted((*rest, each)))]) for each in range(0, len(UNITS), 4)}
+    return np.array(sorted(found | {(other, one) for one, other in found}))
+
+
+def tables(rows: int | None) -> IntArray:
+    """Units by their records of each table, or records under a bound."""
+    counted = np.zeros((len(TABLES), CELLS + 1 if rows is None else SLOTS), dtype=np.int64)
+    for place, table in enumerate(TABLES):
+        for unit in table:
+            cells = [(len(UNITS[unit]) - 1).bit_length()] if rows is None else UNITS[unit][:rows]
+            np.add.at(counted[place], list(cells), 1)
+    return counted
+
+
+@pytest.mark.parametrize("loss", (LOSSES | LARGE).values(), ids=list(LOSSES | LARGE))
+@pytest.mark.parametrize("neighbours", [ADD_REMOVE, REPLACE_ONE], ids=str)
+def test_the_bound_and_what_is_asked_under_it_lose_what_was_granted(neighbours: Neighbours, loss: PrivacyLoss) -> None:
+    granted = loss.epsilon if loss.epsilon is not None else loss.rho
+    any_rows = AnyRows(neighbours, "patient", 3 if neighbours.knows_units else None)
+    near, bounds, tight = pairs(neighbours), set(), []
+    for way in range(8):
+        plans, spent = [], []
+
+        def reply(step: Step, paid: Allotment, known: Adjacency) -> Release:
+            plans.append(AUTO.plan(step.query, paid.loss, known))  # noqa: B023
+            spent.append(paid.loss)  # noqa: B023
+            values = answers(plans[-1].law.size, len(plans), way)  # type: ignore[arg-type] # noqa: B023
+            return Release(plans[-1], tuple(values.tolist()), paid, seeded=True)  # noqa: B023
+
+        budget = QuestionBudget.rehearsing(loss)
+        question = CdfQuestion("score", Grid(0, 1, cells=2))
+        curve = bound_and_converse(question, any_rows, Central(), budget, reply)
+        rows = curve.privacy.rows_per_unit
+        assert isinstance(plans[0].query, UnitSizesQuery)
+        assert [plan.adjacency for plan in plans] == [any_rows.of_units, *[any_rows.bounded(rows)] * (len(plans) - 1)]
+        assert spent[0] == loss * LOOK
+        assert budget.left == 0
+        assert sum((each.rho for each in spent), start=Fraction(0)) == loss.rho
+        assert (curve.privacy.epsilon, curve.privacy.rho) == (loss.epsilon and float(loss.epsilon), float(loss.rho))
+        losses = _losses([plans[0].law], tables(None), near), _losses([p.law for p in plans[1:]], tables(rows), near)
+        worst = max(map(sum, zip(*losses, strict=True)))
+        assert worst <= granted
+        tight.append(worst == granted)
+        bounds.add(rows)
+    assert any(tight) or not bounds & {2, 4}  # larger ones need units that are larger
+    assert len(bounds) > 1
+
+
+def _losses(laws: list[object], counted: IntArray, near: IntArray) -> list[Fraction]:
+    """The loss of these turns for each pair of neighbours: of each shift once, as it depends on that alone."""
+    shifts, which = np.unique(counted[near[:, 0]] - counted[near[:, 1]], axis=0, return_inverse=True)
+    nothing = np.zeros_like(shifts[:1])
+    each = [worst_loss(laws, np.concatenate([shift[None], nothing]), np.array([[0, 1]])) for shift in shifts]  # type: ignore[arg-type]
+    return [each[place] for place in which.ravel()]

@@ -1,0 +1,108 @@
+"""Units of whose records nobody stated a bound: one is found, stands on the curve, and may be kept."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcurves as dp
+from dpcurves.laws import Family, Noise
+from dpcurves.privacy import Unit
+from dpcurves.strategies.row_bounds import LOOK, likely
+
+ONE = dp.PrivacyLoss.pure(1)
+GRID = dp.Grid(0, 100, cells=64)
+CDF, HISTOGRAM = dp.CdfQuestion("x", GRID), dp.HistogramQuestion("x", dp.Grid(0, 100, cells=4))
+
+
+def log(units: int = 2000, rows: int = 40) -> dict[str, Any]:
+    """Half of the units have one row, the others many."""
+    each = np.where(np.arange(units) % 2, rows, 1)
+    return {"x": np.random.default_rng(1).uniform(0, 100, each.sum()), "who": np.repeat(np.arange(units), each)}
+
+
+def session(table: Any, **more: Any) -> dp.Session:
+    given = {"budget": dp.PrivacyLoss.pure(9), "adjacency": dp.ADD_REMOVE, "unit": "who", **more}
+    return dp.Session(table, randomness=dp.Randomness.from_seed(3), **given)
+
+
+@pytest.mark.parametrize("adjacency", [dp.ADD_REMOVE, dp.REPLACE_ONE])
+@pytest.mark.parametrize("loss", [dp.PrivacyLoss.pure(4), dp.PrivacyLoss.zcdp(4)], ids=str)
+def test_counts_keep_nearly_all_rows_where_units_are_many(adjacency: Any, loss: dp.PrivacyLoss) -> None:
+    with session(log(), adjacency=adjacency, budget=loss) as opened:
+        found = opened.ask(HISTOGRAM, loss)
+    assert found.privacy.rows_per_unit in {32, 64}
+    assert found.privacy.loss == str(loss)
+    (note,) = (note for note in found.notes if "records of each who are used" in note)
+    assert f"at most {found.privacy.rows_per_unit} " in note
+    assert f"{LOOK} of the loss" in note
+    assert dp.Histogram.from_json(found.to_json()).privacy == found.privacy
+
+
+def test_a_bound_that_was_found_is_used_again_for_all_of_a_later_loss() -> None:
+    with session(log()) as opened:
+        found = opened.ask(HISTOGRAM, ONE)
+        later = opened.ask(CDF, ONE, rows_per_unit=found.privacy.rows_per_unit)
+        (look, *rest), stated = opened.plan(CDF, ONE), opened.plan(CDF, ONE, rows_per_unit=8)
+        assert look.loss == ONE * LOOK
+        assert sum(plan.loss.epsilon or 0 for plan in rest) == 1 - LOOK
+        assert stated[0].adjacency.unit == Unit("who", 8)
+        assert sum(plan.loss.epsilon or 0 for plan in stated) == 1
+        assert opened.left.epsilon == 7
+    assert later.privacy.rows_per_unit == found.privacy.rows_per_unit
+    assert not any("of the loss, chose" in note for note in later.notes)
+
+
+def test_a_request_keeps_its_bound_and_costs_nothing_again(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'budget.db'}"
+    with session(log(), ledger=url) as opened:
+        first = opened.ask(CDF, ONE, "mine")
+    with session(log(), ledger=url) as opened:
+        again = opened.ask(CDF, ONE, "mine")
+        assert opened.left.epsilon == 8
+        with pytest.raises(ValueError, match="request"):
+            opened.ask(CDF, ONE, "mine", rows_per_unit=first.privacy.rows_per_unit)
+    assert again.to_json() == first.to_json()
+    with pytest.raises(ValueError, match="rows_per_unit: the account of 'data' was opened with no bound, not with 2"):
+        session(log(), ledger=url, rows_per_unit=2)
+
+
+def test_one_bound_is_for_all_questions_where_it_was_stated() -> None:
+    with session(log(), rows_per_unit=2) as opened, pytest.raises(ValueError, match=r"^rows_per_unit: all questions"):
+        opened.ask(CDF, ONE, rows_per_unit=4)
+    with session(log()) as opened, pytest.raises(ValueError, match=r"^rows_per_unit: say how many"):
+        _ = opened.adjacency
+
+
+@pytest.mark.parametrize("question", [
+    dp.UnboundedCdfQuestion("x"), dp.MeanQuestion("x", 0, 100), dp.QuantilesQuestion("x", GRID, (0.5,)),
+    dp.BoundsQuestion("x", 1, "0.9"), dp.CdfQuestion("x", GRID, by=dp.Categories("half", (0, 1))),
+], ids=lambda question: type(question).__name__)  # fmt: skip
+def test_questions_of_all_kinds_find_a_bound(question: Any) -> None:
+    table = log(400)
+    table["half"] = np.arange(len(table["x"])) % 2
+    with session(table) as opened:
+        found = opened.ask(question, dp.PrivacyLoss.pure(2))
+        assert opened.left.epsilon == 7
+    assert found.privacy.epsilon == 2
+    assert any("records of each who are used" in note for note in found.notes)
+
+
+def test_units_are_counted_once_by_their_rows_and_those_without_a_name_are_one() -> None:
+    from dpcurves.records import open_records
+
+    who = ["a"] * 1 + ["b"] * 2 + ["c"] * 4 + ["d"] * 5 + [None] * 3
+    with open_records({"who": who}, unit=Unit("who", 1), key=bytes(32)) as records:
+        assert records.unit_sizes(2).tolist() == [1, 1, 2, 1]
+        assert records.units() == 5
+
+
+def test_what_stands_alone_behind_all_others_is_taken_for_noise() -> None:
+    noisy = np.array([900.0, 400, 150, 60, 8, -9, 3, 0, 12, -20, 1, 0, -3, 40, 2, 0, -7, 4, 0, 0, 9, 0])
+    units = likely(noisy, Noise(Family.LAPLACE, Fraction(10)))
+    assert (units[:, :3] > 0).all()
+    assert (units[:, 13] > 0).mean() < 0.1

@@ -1,0 +1,116 @@
+"""Groups that nobody listed are found under a delta, which an account has to have, and which it counts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcurves as dp
+from dpcurves.ledger.account import QuestionBudget
+from dpcurves.privacy import EACH_RECORD, Unit
+from dpcurves.queries import NamesQuery
+from dpcurves.records import open_records
+
+LOSS = dp.PrivacyLoss.pure(2, "1e-6")
+WARDS = ["a"] * 600 + ["b"] * 400 + ["alone"] + [None] * 100
+TABLE = {"x": np.linspace(0, 99, len(WARDS)), "ward": WARDS, "number": np.arange(len(WARDS)) % 2}
+GRID = dp.Grid(0, 100, cells=4)
+BY_WARD = dp.HistogramQuestion("x", GRID, by=dp.Unlisted("ward"))
+
+
+def session(**more: Any) -> dp.Session:
+    given = {"budget": dp.PrivacyLoss.pure(9, "2e-6"), "adjacency": dp.ADD_REMOVE, **more}
+    return dp.Session(given.pop("table", TABLE), randomness=dp.Randomness.from_seed(1), **given)
+
+
+@pytest.mark.parametrize("adjacency", [dp.ADD_REMOVE, dp.REPLACE_ONE])
+@pytest.mark.parametrize("loss", [LOSS, dp.PrivacyLoss.zcdp(2, "1e-6")], ids=str)
+def test_groups_of_many_are_found_and_the_rest_is_together(adjacency: Any, loss: dp.PrivacyLoss) -> None:
+    with session(adjacency=adjacency, budget=loss) as opened:
+        found = opened.ask(BY_WARD, loss)
+    assert list(found) == ["a", "b", "other"]
+    totals = [curve.count.sum() for curve in found.values()]
+    assert totals == pytest.approx([600, 400, 1], abs=25)
+    assert (found.privacy.loss, found.privacy.delta) == (str(loss), 1e-6)
+    assert any("2 are told" in note for note in found.notes)
+    assert json.loads(found.to_json())["privacy"]["delta"] == 1e-6
+    assert dp.ByCategory.from_json(found.to_json()).privacy == found.privacy
+
+
+def test_a_delta_is_spent_once_and_kept(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'budget.db'}"
+    with session(ledger=url) as opened:
+        first = opened.ask(BY_WARD, LOSS, "mine")
+    with session(ledger=url) as opened:
+        assert opened.ask(BY_WARD, LOSS, "mine").to_json() == first.to_json()
+        assert opened.left == dp.PrivacyLoss.pure(7, LOSS.delta)
+        with pytest.raises(dp.BudgetExceeded, match="delta: .* asks for 2e-06; 1e-06 of 2e-06 is left"):
+            opened.ask(BY_WARD, LOSS.with_delta(2 * LOSS.delta))
+        opened.ask(BY_WARD, LOSS)
+        assert opened.left.delta == 0
+        assert [line.loss.delta for line in opened.statement.grants] == [LOSS.delta] * 2
+    assert dp.Ledger.open(url).verify().entries > 0
+    with pytest.raises(ValueError, match="budget: the account of 'data' was opened with epsilon 9, delta 2e-06"):
+        session(ledger=url, budget=dp.PrivacyLoss.pure(9))
+
+
+def test_a_delta_is_refused_where_there_is_none_and_where_it_is_for_nothing() -> None:
+    with session(budget=dp.PrivacyLoss.pure(9)) as opened:
+        with pytest.raises(ValueError, match="delta: the account of 'data' has none"):
+            opened.ask(BY_WARD, LOSS)
+        with pytest.raises(dp.UnsupportedQuery, match="delta: groups that nobody listed need one"):
+            opened.ask(BY_WARD, dp.PrivacyLoss.pure(1))
+        with pytest.raises(ValueError, match="delta: nothing that is asked needs one"):
+            opened.ask(dp.HistogramQuestion("x", GRID), LOSS)
+        two = dp.HistogramQuestion("x", GRID, by=(dp.Unlisted("ward"), dp.Unlisted("number")))
+        with pytest.raises(ValueError, match="by: groups of one column"):
+            opened.ask(two, LOSS)
+        assert opened.left.epsilon == 9
+
+
+def test_one_step_has_all_of_the_delta() -> None:
+    from fractions import Fraction
+
+    budget, half = QuestionBudget.rehearsing(LOSS), Fraction(1, 2)
+    assert budget.pay("counts", Fraction(1, 4)).loss.delta == 0
+    assert budget.pay(NamesQuery.of("ward"), Fraction(1, 4)).loss.delta == LOSS.delta
+    with pytest.raises(ValueError, match="delta: one step"):
+        budget.pay(NamesQuery.of("bed"), half)
+
+
+@pytest.mark.parametrize("question", [
+    dp.CdfQuestion("x", GRID, by=dp.Unlisted("number")), dp.CountQuestion("x", by=dp.Unlisted("ward")),
+    dp.HistogramQuestion("x", GRID, by=(dp.Unlisted("ward"), dp.Categories("number", (0, 1)))),
+], ids=str)  # fmt: skip
+def test_questions_by_groups_find_them(question: Any) -> None:
+    with session() as opened:
+        found = opened.ask(question, LOSS)
+    assert found.privacy.delta == 1e-6
+    assert len(found) in {3, 6}
+
+
+def test_rows_of_a_unit_count_once_for_each_name_and_a_bound_may_be_found_too() -> None:
+    who = np.repeat(np.arange(500), 2)
+    table = {"x": np.ones(1000), "ward": ["a", "b"] * 450 + ["c", "c"] * 50, "who": who}
+    names = dp.Unlisted("ward")
+    for unit, counts in ((EACH_RECORD, (450, 450, 100)), (Unit("who", 2), (450, 450, 50))):
+        with open_records(table, unit=unit, key=bytes(32)) as records:
+            assert records.names(names) == dict(zip("abc", counts, strict=True))
+    with session(table=table, unit="who", budget=dp.PrivacyLoss.pure(8, "1e-6")) as opened:
+        found = opened.ask(dp.CountQuestion("x", by=names), dp.PrivacyLoss.pure(8, "1e-6"))
+        assert opened.left.epsilon == 0
+    assert list(found) == ["a", "b", "c", "other"]
+    assert found.privacy.epsilon == 8
+    assert any("chose" in note for note in found.notes)
+
+
+def test_long_names_and_missing_ones_are_not_listed_and_an_own_group_called_other_stays() -> None:
+    table = {"ward": ["other"] * 300 + ["x" * 201] * 300 + [None] * 300, "x": np.arange(900)}
+    with session(table=table) as opened:
+        found = opened.ask(dp.CountQuestion("x", by=dp.Unlisted("ward")), LOSS)
+    assert list(found) == ["other", "other groups"]
+    assert [curve.count for curve in found.values()] == pytest.approx([300, 300], abs=25)
