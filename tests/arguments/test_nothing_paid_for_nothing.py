@@ -53,6 +53,7 @@ VALID: dict[str, dict[str, Any]] = {
     "UpliftQuestion": {"outcome": "y", "treatment": "z", "score": "x", "grid": SLOTS},
     "QuantileForecastsQuestion": {"errors": ("x",), "quantiles": (0.5,), "grid": SLOTS},
     "PredictedObservedQuestion": {"predicted": "x", "observed": "z", "grid": SLOTS, "observed_grid": SLOTS},
+    "PairwiseScorerQuestion": {"label": "y", "features": (dp.Ranged("x", 0, 1),)},
     "SurvivalQuestion": {"time": "x", "event": "y", "grid": SLOTS},
     "CompetingRisksQuestion": {"time": "x", "event": "y", "grid": SLOTS, "causes": (1,)},
     "DelayedEntryQuestion": {"entry": "z", "time": "x", "event": "y", "grid": SLOTS},

@@ -54,6 +54,7 @@ LATER: tuple[dp.Question[Released], ...] = (
     dp.UpliftQuestion("y", "w", "x", GRID),
     dp.QuantileForecastsQuestion(("z",), (0.5,), dp.Grid(-3, 3, cells=8)),
     dp.PredictedObservedQuestion("x", "e", GRID, GRID),
+    dp.PairwiseScorerQuestion("y", (dp.Ranged("x", 0, 1), dp.Ranged("e", 0, 8))),
 )
 """Questions of kinds that came after the ledger was kept: their results alone are."""
 CAP = dp.PrivacyLoss.pure(len(QUESTIONS) + 1)
