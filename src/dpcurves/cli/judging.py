@@ -36,6 +36,10 @@ class Models(Asked):
     neg_label: str | None = perhaps("LABEL", "The negative one; not needed where the other is 1 or 0.", one_label)
     model: str = option("TEXT", MODEL, "the models are taken as public")
 
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        found = super().told(usual)
+        return {**found, "at": found["at"] or ()}
+
 
 @dataclass(frozen=True)
 class Classes(Asked):
@@ -134,7 +138,7 @@ class NumbersView(ResultView):
     def tables(self, curve: Any) -> list[Shown]:
         """A row for each number."""
         if not hasattr(curve, "parts"):
-            return [self.shown(curve, curve._columns(), what=curve._covers(), most=len(curve.names))]
+            return [self.shown(curve, curve._columns(), what=curve._covers(), most=max(len(curve.names), 2))]
         found = [(curve.named(name), *self.tables(each)) for name, each in curve.items()]
         return [shown._replace(headline=f"{name}: {shown.headline}") for name, shown in found]
 
