@@ -1,12 +1,13 @@
 """Errors and coverage where models are judged: pairs of models, groups, drift.
 
-`python benchmarks/judging_models.py [pairs|ways|groups|drift|scorer ...] [--releases N]` prints, at 2,000 records and
-epsilon 1 under replace-one: how often the interval of a difference of two areas held at 0.9, and its error beside that
-of sampling and of noise alone; the noise of the difference by other ways (two releases of half the loss as scores or as
-ROC curves, planes of even cells); the error of the selection rate of five groups of one release over that of each
-alone; false alarms of drift with its power, beside that of the exact test of Kolmogorov and Smirnov; and, of learned
-scorers of 3, 5 and 10 features, the area of new records beside that of logistic regression and of Fisher's discriminant
-without privacy, and how often the held-out area's interval held.
+`python benchmarks/judging_models.py [pairs|ways|groups|drift|scorer|stream ...] [--releases N]` prints, at 2,000
+records and epsilon 1 under replace-one: how often the interval of a difference of two areas held at 0.9, and its error
+beside that of sampling and of noise alone; the noise of the difference by other ways (two releases of half the loss as
+scores or as ROC curves, planes of even cells); the error of the selection rate of five groups of one release over that
+of each alone; false alarms of drift with its power, beside that of the exact test of Kolmogorov and Smirnov; and, of
+learned scorers of 3, 5 and 10 features, the area of new records beside that of logistic regression and of Fisher's
+discriminant without privacy, and how often the held-out area's interval held; of years of windows of a stream how many
+raise a false alarm, and power.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ from by_hand import answer, both
 import dpcurves as dp
 from dpcurves.curves.counted_numbers import area
 from dpcurves.curves.pairwise_scorer import SCORES, least_squares
+from dpcurves.laws import Family
 from dpcurves.privacy import PrivacyLoss
+from dpcurves_streams import DriftWatch, TickReading
+from dpcurves_streams.readings.question import Noisy
 
 RECORDS, ONE, HALF, HUGE = 2000, PrivacyLoss.pure(1), PrivacyLoss.pure("0.5"), PrivacyLoss.pure(10**9)
 GROUPS = tuple(range(5))
@@ -189,8 +193,36 @@ def held_out(told: Any, new: Any, truth: Any) -> float:
     return float(np.average(areas, weights=pairs))
 
 
+def stream(releases: int) -> None:
+    """False alarms of years of 52 windows of 1,000 tuples, at 0.05, of a reference of 10,000; power in one window."""
+    grid, a_year = dp.Grid(0, 1, cells=20), 52
+    years, moved, known, noise = max(releases // 2, 4), np.zeros(4), 0, 2**0.5
+    false = np.zeros(4)
+    for year in range(years):
+        draw = np.random.default_rng([year, a_year])
+
+        def counted(tick: int, values: Any, draw: Any = draw) -> TickReading:
+            counts = np.bincount(grid.cell_of(values), minlength=grid.cells) + draw.laplace(0, 1, grid.cells).round()
+            noisy = Noisy(Family.LAPLACE, counts, noise)
+            return TickReading(tick, counts, {}, {}, noisy=noisy, noisy_windows={})
+
+        before = draw.beta(2, 3, 10_000)
+        watch, alarmed = DriftWatch(grid, counted(0, before), a_year=a_year), set[str]()
+        for tick in range(a_year):
+            alarmed |= set(watch.after(counted(tick + 1, draw.beta(2, 3, draw.poisson(1000)))).alarms)
+        later = draw.beta(2, 2.6, 1000)
+        found = watch.after(counted(a_year + 1, later)).alarms
+        false += [word in alarmed for word in dp.Drift.STATISTICS]
+        moved += [word in found for word in dp.Drift.STATISTICS]
+        known += ks_2samp(before, later).pvalue < -np.expm1(np.log1p(-0.05) / a_year)
+    for place, word in enumerate(dp.Drift.STATISTICS):
+        print(f"stream: {word}: years with a false alarm {false[place] / years:.3f} of {years}", end=", ")
+        print(f"power in a window {moved[place] / years:.2f}")
+    print(f"stream: power of the exact test of Kolmogorov and Smirnov {known / years:.2f}")
+
+
 if __name__ == "__main__":
-    PARTS = {"pairs": pairs, "ways": ways, "groups": groups, "drift": drift, "scorer": scorer}
+    PARTS = {"pairs": pairs, "ways": ways, "groups": groups, "drift": drift, "scorer": scorer, "stream": stream}
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
     asked.add_argument("--releases", type=int, default=200)

@@ -58,13 +58,18 @@ class Shift(NamedTuple):
         return self.value > self.threshold
 
 
-class _DriftCells(NamedTuple):
+class DriftCells(NamedTuple):
     """Two samples on the same cells, how far apart neighbouring cells are, and the first cells of ten groups."""
 
     first: ReleasedSample
     second: ReleasedSample
     steps: FloatArray
     groups: IntArray
+
+    @classmethod
+    def along(cls, places: FloatArray, first: ReleasedSample, second: ReleasedSample) -> DriftCells:
+        """Two samples in cells at these places."""
+        return cls(first, second, np.diff(places), even_groups(first.likely, GROUPS))
 
     def null(self, generator: np.random.Generator) -> Null:
         return alike(self.first, self.second, generator)
@@ -236,7 +241,7 @@ def _grid_of(curve: Any) -> Grid:
     return found
 
 
-def _cells_of(reference: Any, window: Any, generator: np.random.Generator) -> _DriftCells:
+def _cells_of(reference: Any, window: Any, generator: np.random.Generator) -> DriftCells:
     middles = middles_of(_grid_of(reference))
     bounds: IntArray = np.arange(len(middles) + 1)
     if isinstance(reference, Histogram):
@@ -255,7 +260,7 @@ def _cells_of(reference: Any, window: Any, generator: np.random.Generator) -> _D
             for each, law in zip((reference, window), laws, strict=True)
         )  # fmt: skip
     places = np.array([middles[one:other].mean() for one, other in pairwise(bounds.tolist())])
-    return _DriftCells(first, second, np.diff(places), even_groups(first.likely, GROUPS))
+    return DriftCells.along(places, first, second)
 
 
 def _shares(cells: FloatArray) -> FloatArray:
@@ -263,13 +268,13 @@ def _shares(cells: FloatArray) -> FloatArray:
     return np.asarray(kept / kept.sum(axis=-1, keepdims=True))
 
 
-def _stability(first: FloatArray, second: FloatArray, cells: _DriftCells) -> FloatArray:
+def _stability(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
     """The sum over bins of the difference of shares times the log of their ratio."""
     one, other = (_shares(np.add.reduceat(each, cells.groups, axis=-1)) for each in (first, second))
     return np.asarray(((one - other) * np.log(one / other)).sum(axis=-1))
 
 
-def _between(first: FloatArray, second: FloatArray, cells: _DriftCells) -> FloatArray:
+def _between(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
     """The area between both distribution functions."""
     one, other = (
         np.cumsum(each, axis=-1) / np.maximum(each.sum(axis=-1, keepdims=True), 1.0) for each in (first, second)
@@ -277,7 +282,7 @@ def _between(first: FloatArray, second: FloatArray, cells: _DriftCells) -> Float
     return np.asarray(np.abs(one - other)[..., :-1] @ cells.steps)
 
 
-READ: Mapping[str, Callable[[FloatArray, FloatArray, _DriftCells], FloatArray]] = MappingProxyType({
+READ: Mapping[str, Callable[[FloatArray, FloatArray, DriftCells], FloatArray]] = MappingProxyType({
     "psi": _stability,
     "ks": lambda first, second, cells: largest_difference(first, second),
     "wasserstein": _between,
