@@ -224,6 +224,22 @@ def drift(reference: Curve, windows: Curve | Mapping[str, Curve], *, alarms: flo
     return Drift(reference, windows if isinstance(windows, Mapping) else {"now": windows}, alarms)
 
 
+def require_window(reference: Any, question: Any) -> None:
+    """Refuse a reference beside which the answer to a question could not stand, before it is asked.
+
+    Raises:
+        ValueError: it is no distribution function or histogram of the question's kind, without categories, on the same
+            cells.
+    """
+    kinds = {"CdfQuestion": CDF, "HistogramQuestion": Histogram}
+    kind, grid = kinds.get(type(question).__name__), getattr(question, "grid", None)
+    if kind is None or not isinstance(reference, kind) or not isinstance(grid, Grid) or question.by is not None:
+        raise Refused("since", "a cdf or histogram without categories is compared with an earlier one of its kind")
+    if not np.array_equal(_grid_of(reference).edges, grid.edges) or grid.outside is Outside.APART:
+        raise Refused("since", "it is on other cells, or values outside are counted apart")
+    require_independent(reference.privacy)
+
+
 def _require_alike(reference: Any, window: Any) -> None:
     if isinstance(reference, Histogram) and isinstance(window, Histogram):
         if not np.array_equal(reference.x, window.x):
