@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,18 @@ def ways(releases: int) -> None:
             found.setdefault(f"plane of {cells or 'forecast'} cells", []).append(pair.difference - true)
     for name, errors in found.items():
         print(f"ways: {name}: noise and rounding {root(errors):.4f}")
+    for records, loss in ((300_000, "0.01"), (20_000, "0.1"), (300_000, "1")):
+        given, units = models(records, 1), both(records)[1]
+        true, errors = exact(given), dict[str, list[float]]()
+        for seed, each in product(range(max(releases // 10, 2)), (1, 2, None)):
+            pair = answer(
+                dp.ModelPairQuestion("y", "a", "b", releases=each), given, PrivacyLoss.pure(loss), units, seed
+            )
+            errors.setdefault(str(each or f"{pair.question.releases or 1} by forecast"), []).append(
+                pair.difference - true
+            )
+        told = ", ".join(f"releases {name} {root(off):.5f}" for name, off in errors.items())
+        print(f"ways: {records} records, epsilon {loss}: noise and rounding: {told}")
 
 
 def groups(releases: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations, product
 from math import sqrt
 from typing import Any, NamedTuple
@@ -13,7 +14,9 @@ from by_hand import answer, both
 from sklearn import metrics
 
 import dpcurves as dp
+from dpcurves.conversation import Setting
 from dpcurves.curves.counted_numbers import CountedNumbers
+from dpcurves.curves.model_pairs import forecast_way
 from dpcurves.curves.result import curve_from_json
 from dpcurves.privacy import PrivacyLoss
 
@@ -109,6 +112,25 @@ def test_two_models_differ_as_scikit_learn_says(adjacency: int) -> None:
         one, other = read(label, given["a"]), read(label, given["b"])
         assert found.value(f"{name} difference") == pytest.approx(one - other, abs=1e-9)
         assert found.value(f"{name}, second") == pytest.approx(other, abs=1e-9)
+
+
+def test_two_releases_of_a_pair_have_the_same_numbers_and_are_chosen_by_public_facts() -> None:
+    whole = exact(CASES["pair"])[1]
+    given, alone = models(900, 1), replace(CASES["pair"].question, releases=2)
+    apart = answer(alone, given, HUGE, both(900)[1], 1)
+    assert len(apart.evidence) == 2
+    assert [apart.value(name) for name in apart.names] == pytest.approx([whole.value(name) for name in whole.names])
+    again = dp.ModelPair.from_json(apart.to_json())
+    assert again.intervals(0.9).tolist() == apart.intervals(0.9).tolist()
+    question = dp.ModelPairQuestion("y", "a", "b")
+    chosen = {
+        records: forecast_way(question, Setting(PrivacyLoss.pure(loss), both(records)[1])).releases
+        for records, loss in ((2000, "1"), (20_000, "0.1"), (300_000, "0.01"))
+    }
+    assert chosen == {2000: None, 20_000: None, 300_000: 2}
+    of_groups = answer(replace(alone, by=dp.Categories("g", (0, 1))), given, HUGE, both(900)[1], 1)
+    own = {name: each[given["g"] == 1] for name, each in given.items()}
+    assert of_groups[1].difference == pytest.approx(answer(alone, own, HUGE, both(450)[1], 1).difference)
 
 
 def test_several_classes_have_the_areas_and_the_confusion_of_scikit_learn() -> None:

@@ -31,6 +31,9 @@ class Models(Asked):
         "L:U:N", "Public cells of the second model's scores, if they are others.", grid_of
     )
     cells: str | None = perhaps("N", "Cells that each score is joined to; chosen by a forecast if left out.", whole)
+    releases: str | None = perhaps(
+        "1|2", "Both scores together, or one by one; chosen by a forecast if left out.", whole
+    )
     at: str | None = perhaps("P,P", "Threshold probabilities of net benefit.", numbers)
     pos_label: str = option("LABEL", "The positive label.", "1", one_label)
     neg_label: str | None = perhaps("LABEL", "The negative one; not needed where the other is 1 or 0.", one_label)
