@@ -105,15 +105,13 @@ def ways(releases: int) -> None:
         print(f"ways: {name}: noise and rounding {root(errors):.4f}")
     for records, loss in ((300_000, "0.01"), (20_000, "0.1"), (300_000, "1")):
         given, units = models(records, 1), both(records)[1]
-        true, errors = exact(given), dict[str, list[float]]()
+        true, off = exact(given), dict[str, list[float]]()
         for seed, each in product(range(max(releases // 10, 2)), (1, 2, None)):
             pair = answer(
                 dp.ModelPairQuestion("y", "a", "b", releases=each), given, PrivacyLoss.pure(loss), units, seed
             )
-            errors.setdefault(str(each or f"{pair.question.releases or 1} by forecast"), []).append(
-                pair.difference - true
-            )
-        told = ", ".join(f"releases {name} {root(off):.5f}" for name, off in errors.items())
+            off.setdefault(str(each or f"{pair.question.releases or 1} by forecast"), []).append(pair.difference - true)
+        told = ", ".join(f"releases {name} {root(errors):.5f}" for name, errors in off.items())
         print(f"ways: {records} records, epsilon {loss}: noise and rounding: {told}")
 
 
@@ -227,7 +225,7 @@ def stream(releases: int) -> None:
         found = watch.after(counted(a_year + 1, later)).alarms
         false += [word in alarmed for word in dp.Drift.STATISTICS]
         moved += [word in found for word in dp.Drift.STATISTICS]
-        known += ks_2samp(before, later).pvalue < -np.expm1(np.log1p(-0.05) / a_year)
+        known += int(ks_2samp(before, later).pvalue < -np.expm1(np.log1p(-0.05) / a_year))
     for place, word in enumerate(dp.Drift.STATISTICS):
         print(f"stream: {word}: years with a false alarm {false[place] / years:.3f} of {years}", end=", ")
         print(f"power in a window {moved[place] / years:.2f}")

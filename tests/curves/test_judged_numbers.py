@@ -198,7 +198,7 @@ def test_bands_of_uplift_and_qini_curves_hold_whole_curves_about_as_often_as_the
         here = answer(CASES["uplift"].question, given, HUGE, adjacency, seed)
         for (row, curve), population in product(enumerate(curves), (False, True)):
             true = getattr(crowd, curve) * 1500 / 100_000 if population else getattr(here, curve)
-            low, high = found.band(0.9, curve=curve, population=population)  # type: ignore[attr-defined]
+            low, high = found.band(0.9, curve=curve, population=population)
             held[row, int(population)] += (low <= true + 1e-6).all() and (true <= high + 1e-6).all()
     assert (held >= 23).all()
     assert held.sum() < 120

@@ -17,7 +17,9 @@ GRID = dp.Grid(0, 1, cells=10)
 
 def counted(tick: int, values: Any, draw: np.random.Generator, scale: float = 1.0) -> TickReading:
     """The reading of a window whose counts have Laplace noise."""
-    counts = np.bincount(GRID.cell_of(values), minlength=10) + (draw.laplace(0, scale, 10).round() if scale else 0.0)
+    counts = np.bincount(GRID.cell_of(values), minlength=10).astype(np.float64) + (
+        draw.laplace(0, scale, 10).round() if scale else np.zeros(10)
+    )
     noisy = Noisy(Family.LAPLACE, counts, 2**0.5 * scale)
     return TickReading(tick, counts, {}, {}, noisy=noisy, noisy_windows={})
 
@@ -50,10 +52,11 @@ def test_it_watches_what_a_stream_releases() -> None:
     table = {"time": np.repeat(np.arange(8.0), 500), "x": draw.random(4000)}
     question = Counts((dp.data.Axis("x", GRID),), 8, windows=(2,))
     loss = dp.PrivacyLoss.pure(1)
-    readings = list(dp.streams.follow(table, question, loss=loss, store="sqlite://", start=0, every=1, end=8))
-    watch = DriftWatch(GRID, readings[3].reading, a_year=12, width=2, reference_width=2)
-    assert watch.after(readings[5].reading).tick == 6
-    assert len(watch.after(readings[7].reading).shifts) == 4
+    steps = list(dp.streams.follow(table, question, loss=loss, store="sqlite://", start=0, every=1, end=8))
+    readings = [step.reading for step in steps if isinstance(step.reading, TickReading)]
+    watch = DriftWatch(GRID, readings[3], a_year=12, width=2, reference_width=2)
+    assert watch.after(readings[5]).tick == 6
+    assert len(watch.after(readings[7]).shifts) == 4
 
 
 @pytest.mark.parametrize(

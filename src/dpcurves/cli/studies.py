@@ -235,7 +235,7 @@ def _reference(asked: StudyQuestion) -> Any:
     from ..curves.column_drift import drift, require_window
     from ..curves.result import curve_from_json
 
-    found = curve_from_json(text_of("since", str(asked.since)))
+    found: Any = curve_from_json(text_of("since", str(asked.since)))
     require_window(found, asked.question)
     _ = drift(found, found, alarms=asked.alarms).shifts  # alarms too rare to be simulated are refused here
     return found

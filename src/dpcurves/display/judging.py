@@ -88,8 +88,8 @@ def draw_curves(
         picture.style = LineStyle(PALETTE[at % len(PALETTE)], DASHES[at % len(DASHES)])
         if name in bands:
             low, high, words = bands[name]
-            look = {"color": picture.style.color, "alpha": depth(words), "label": once(ax, words)}
-            ax.fill_between(x, low, high, linewidth=0, **look)
+            color, label = picture.style.color, once(ax, words)
+            ax.fill_between(x, low, high, linewidth=0, color=color, alpha=depth(words), label=label)
         picture.line(x, y, picture.entry())
     if share:
         picture.ax.set(xlim=UNIT, ylim=UNIT, aspect="equal")
