@@ -207,7 +207,7 @@ def held_out(told: Any, new: Any, truth: Any) -> float:
 def stream(releases: int) -> None:
     """False alarms of years of 52 windows of 1,000 tuples, at 0.05, of a reference of 10,000; power in one window."""
     grid, a_year = dp.Grid(0, 1, cells=20), 52
-    years, moved, known, noise = max(releases // 2, 4), np.zeros(4), 0, 2**0.5
+    years, moved, known, noise = max(releases // 2, 4), np.zeros(4), 0.0, 2**0.5
     false = np.zeros(4)
     for year in range(years):
         draw = np.random.default_rng([year, a_year])
@@ -225,7 +225,7 @@ def stream(releases: int) -> None:
         found = watch.after(counted(a_year + 1, later)).alarms
         false += [word in alarmed for word in dp.Drift.STATISTICS]
         moved += [word in found for word in dp.Drift.STATISTICS]
-        known += int(ks_2samp(before, later).pvalue < -np.expm1(np.log1p(-0.05) / a_year))
+        known += float(ks_2samp(before, later).pvalue < -np.expm1(np.log1p(-0.05) / a_year))
     for place, word in enumerate(dp.Drift.STATISTICS):
         print(f"stream: {word}: years with a false alarm {false[place] / years:.3f} of {years}", end=", ")
         print(f"power in a window {moved[place] / years:.2f}")
