@@ -140,7 +140,6 @@ def test_a_plan_is_shown_before_anything_is_paid(site: Pages) -> None:
 JUDGES: dict[str, dict[str, str]] = {
     "pairwise-scorer": {"label": "late", "features": "delay=-60:600"},
     "model-pair": {"label": "late", "first": "delay", "second": "late", "grid": "-60:600:66", "second_grid": "0:1:2"},
-    "several-classes": {"label": "delay", "classes": "1,2,3", "scores": "late,late,late"},
     "ordered-classes": {"label": "delay", "classes": "1,2,3", "score": "late"},
     "uplift": {"outcome": "late", "treatment": "delay", "score": "delay", "grid": "-60:600:66"},
     "quantile-forecasts": {"errors": "delay", "quantiles": "0.5", "grid": "-60:600:66"},

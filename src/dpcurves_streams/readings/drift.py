@@ -101,7 +101,9 @@ class DriftWatch:
         self._draws = min(
             max(LEAST_DRAWS, ceil(EXPECTED / (SAFE * self._alarms))), MOST_DRAWS, MOST_VALUES // grid.cells
         )
-        self._before = self._sample(reference, whole("reference_width", reference_width), 0)
+        noisy, total = self._read(reference, whole("reference_width", reference_width))
+        noise = _noise(noisy, reference_width, self._draws, numbered_generator(PLACE))
+        self._before = ReleasedSample(noisy.values, on_simplex(noisy.values, total), noise)
         self._thresholds: dict[int, Thresholds] = {}
 
     def after(self, reading: TickReading) -> WindowDrift:
@@ -110,25 +112,27 @@ class DriftWatch:
         Raises:
             ValueError: the reading has no such window, or other cells.
         """
-        now = self._sample(reading, self._width, 1)
-        cells, size = DriftCells.along(self._places, self._before, now), max(float(now.cells.sum()), 1.0)
+        noisy, size = self._read(reading, self._width)
+        cells = DriftCells.along(self._places, self._before, self._before)
         group = floor(log(size) / STEP)
         if group not in self._thresholds:
-            self._thresholds[group] = self._simulated(cells, exp(group * STEP))
+            self._thresholds[group] = self._simulated(cells, noisy, exp(group * STEP))
         found = {}
         for word, (threshold, drawn) in self._thresholds[group].items():
-            value = float(READ[word](self._before.cells, now.cells, cells))
+            value = float(READ[word](self._before.cells, noisy.values, cells))
             found[word] = Shift(value, threshold, chance_of_as_much(value, drawn))
         return WindowDrift(reading.tick, MappingProxyType(found))
 
-    def _simulated(self, cells: DriftCells, size: float) -> Thresholds:
+    def _simulated(self, cells: DriftCells, noisy: Noisy, size: float) -> Thresholds:
         """Of each statistic the threshold, and the draws that it is read from, for windows of so many tuples."""
         like = self._before.likely / self._before.likely.sum() * size
-        null = cells._replace(second=ReleasedSample(like, like, cells.second.noise)).null(numbered_generator(PLACE + 2))
+        noise = _noise(noisy, self._width, self._draws, numbered_generator(PLACE + 1))
+        null = cells._replace(second=ReleasedSample(like, like, noise)).null(numbered_generator(PLACE + 2))
         drawn = {word: read(*null, cells) for word, read in READ.items()}
         return {word: (upper_quantile(each, 1 - SAFE * self._alarms), each) for word, each in drawn.items()}
 
-    def _sample(self, reading: TickReading, width: int, place: int) -> ReleasedSample:
+    def _read(self, reading: TickReading, width: int) -> tuple[Noisy, float]:
+        """The noisy counts of a window, and how many tuples they seem to be."""
         require_kind("reading", reading, TickReading, "a reading of counts")
         noisy = reading.noisy if width == 1 else reading.noisy_windows.get(width)
         if noisy is None:
@@ -136,9 +140,7 @@ class DriftWatch:
             raise Refused("width", f"noisy counts of 1 or {shown(known)} ticks are known, got {width}")
         if noisy.values.shape != self._places.shape:
             raise Refused("grid", f"the stream has {len(noisy.values)} counts, the grid {len(self._places)} cells")
-        noise = _noise(noisy, width, self._draws, numbered_generator(PLACE + place))
-        total = max(float(noisy.values.sum()), 1.0)
-        return ReleasedSample(noisy.values, on_simplex(noisy.values, total), noise)
+        return noisy, max(float(noisy.values.sum()), 1.0)
 
 
 def _noise(noisy: Noisy, width: int, draws: int, generator: np.random.Generator) -> FloatArray:
