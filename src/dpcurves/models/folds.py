@@ -34,8 +34,8 @@ class Folds(Predictor):
     Raises:
         ValueError: `folds` is not from 2 to 20, or no column decides.
 
-    >>> Folds(("age",), ("age",), 2).predict({"age": [31, 32, 33, 31, None]}).tolist()
-    [0.0, 0.0, 1.0, 0.0, nan]
+    >>> Folds(("age",), ("age",), 2).predict({"age": [31, 36, 40, 31, None]}).tolist()
+    [1.0, 0.0, 0.0, 1.0, nan]
     """
 
     KIND: ClassVar[str] = "folds"
