@@ -43,7 +43,7 @@ class Sums(NamedTuple):
     """Counts, sums and sums of products of features between -1 and 1, of both classes, and variances of their noise.
 
     Attributes:
-        counts: Of shape ``(2, folds)``, negatives first.
+        counts: Records of each class and fold, negatives first: ``(2, folds)``.
         first: Sums of each feature: ``(2, folds, features)``.
         second: Sums of each product of two: ``(2, folds, features, features)``.
         noise: The variance of the noise of a sum of products, the mean of all of them.

@@ -80,7 +80,7 @@ def draw_curves(
         labels: What both axes show.
         ax: Where; None: on a new figure.
         share: Whether both axes are from 0 to 1, with a line from one end to the other.
-        bands: Of some curves, a band around them.
+        bands: A band around a curve, by its name.
     """
     for place, (name, (x, y)) in enumerate(curves.items()):
         picture = Picture(SQUARE if share else LANDSCAPE, privacy, ax=ax, name=name)

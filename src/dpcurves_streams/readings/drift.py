@@ -124,7 +124,7 @@ class DriftWatch:
         return WindowDrift(reading.tick, MappingProxyType(found))
 
     def _simulated(self, cells: DriftCells, noisy: Noisy, size: float) -> Thresholds:
-        """Of each statistic the threshold, and the draws that it is read from, for windows of so many tuples."""
+        """The threshold of each statistic, and the draws that it is read from, for windows of so many tuples."""
         like = self._before.likely / self._before.likely.sum() * size
         noise = _noise(noisy, self._width, self._draws, numbered_generator(PLACE + 1))
         null = cells._replace(second=ReleasedSample(like, like, noise)).null(numbered_generator(PLACE + 2))
