@@ -189,7 +189,7 @@ def test_areas_of_uplift_and_qini_curves_are_those_of_scikit_uplift(seed: int) -
 
 
 def test_bands_of_uplift_and_qini_curves_hold_whole_curves_about_as_often_as_they_say() -> None:
-    """Of these records and of the population, at 0.9 of 30: 8 or more that do not hold come once in 130."""
+    """At 0.9 of 30, these records and the population: 8 or more that do not hold come once in 130."""
     crowd, curves = exact(CASES["uplift"], records=100_000, seed=3)[1], ("uplift", "qini")
     held = np.zeros((2, 2))
     for seed in range(30):
