@@ -83,7 +83,8 @@ class ModelPairQuestion:
         grid: Public cells of the scores of the first; scores outside count in the end cells.
         second_grid: Those of the second; None: the same.
         cells: How many cells each score is joined to; None: as the forecast says. Declared values stay apart.
-        releases: 1: both scores together; 2: one after the other; None: as the forecast says, 1 if `cells` are given.
+        releases: 1: both scores together, which two servers and people at home need; 2: one after the other; None: as
+            the forecast says, 1 if `cells` are given.
         at: Threshold probabilities of net benefit.
         by: Categories that were declared in public: one result for each, all together at the privacy loss of one.
         pos_label, neg_label: The two classes; records with another label are missing.
