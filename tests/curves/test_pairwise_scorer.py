@@ -94,7 +94,7 @@ def test_what_a_site_is_asked_is_read_again_and_scores_are_those_of_each_record_
 def test_intervals_hold_for_held_out_areas_of_these_records_and_of_all_others() -> None:
     many = records(40_000, 10**6)
     held, releases = np.zeros(2), 30
-    for seed in range(releases):
+    for seed in range(70, 70 + releases):
         given = records(2000, seed)
         found = answer(QUESTION, given, PrivacyLoss.pure(2), both(2000)[seed % 2], seed)
         axis = _held_out(found)
