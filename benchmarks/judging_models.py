@@ -1,10 +1,13 @@
 """Errors and coverage where models are judged: pairs of models, groups, drift.
 
-`python benchmarks/judging_models.py [pairs|ways|groups|drift ...] [--releases N]` prints, at 2,000 records and epsilon
-1 under replace-one: how often the interval of a difference of two areas held at 0.9, and its error beside that of
-sampling and of noise alone; the noise of the difference by other ways (two releases of half the loss as scores or as
-ROC curves, planes of even cells); the error of the selection rate of five groups of one release over that of each
-alone; and false alarms of drift with its power, beside that of the exact test of Kolmogorov and Smirnov.
+`python benchmarks/judging_models.py [pairs|ways|groups|drift|scorer|stream ...] [--releases N]` prints, at 2,000
+records and epsilon 1 under replace-one: how often the interval of a difference of two areas held at 0.9, and its error
+beside that of sampling and of noise alone; the noise of the difference by other ways (two releases of half the loss as
+scores or as ROC curves, planes of even cells); the error of the selection rate of five groups of one release over that
+of each alone; false alarms of drift with its power, beside that of the exact test of Kolmogorov and Smirnov; and, of
+learned scorers of 3, 5 and 10 features, the area of new records beside that of logistic regression and of Fisher's
+discriminant without privacy, and how often the held-out area's interval held; of years of windows of a stream how many
+raise a false alarm, and power.
 """
 
 from __future__ import annotations
@@ -12,11 +15,15 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 from scipy.stats import ks_2samp
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "curves"))
@@ -24,7 +31,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "curves")
 from by_hand import answer, both
 
 import dpcurves as dp
+from dpcurves.curves.counted_numbers import area
+from dpcurves.curves.pairwise_scorer import SCORES, least_squares
+from dpcurves.laws import Family
 from dpcurves.privacy import PrivacyLoss
+from dpcurves_streams import DriftWatch, TickReading
+from dpcurves_streams.readings.question import Noisy
 
 RECORDS, ONE, HALF, HUGE = 2000, PrivacyLoss.pure(1), PrivacyLoss.pure("0.5"), PrivacyLoss.pure(10**9)
 GROUPS = tuple(range(5))
@@ -91,6 +103,16 @@ def ways(releases: int) -> None:
             found.setdefault(f"plane of {cells or 'forecast'} cells", []).append(pair.difference - true)
     for name, errors in found.items():
         print(f"ways: {name}: noise and rounding {root(errors):.4f}")
+    for records, loss in ((300_000, "0.01"), (20_000, "0.1"), (300_000, "1")):
+        given, units = models(records, 1), both(records)[1]
+        true, off = exact(given), dict[str, list[float]]()
+        for seed, each in product(range(max(releases // 10, 2)), (1, 2, None)):
+            pair = answer(
+                dp.ModelPairQuestion("y", "a", "b", releases=each), given, PrivacyLoss.pure(loss), units, seed
+            )
+            off.setdefault(str(each or f"{pair.question.releases or 1} by forecast"), []).append(pair.difference - true)
+        told = ", ".join(f"releases {name} {root(errors):.5f}" for name, errors in off.items())
+        print(f"ways: {records} records, epsilon {loss}: noise and rounding: {told}")
 
 
 def groups(releases: int) -> None:
@@ -130,8 +152,88 @@ def drift(releases: int) -> None:
     print(f"drift: power of the exact test of Kolmogorov and Smirnov {known / releases:.2f}")
 
 
+def features(records: int, many: int, share: float, seed: int) -> tuple[Any, Any]:
+    """Correlated features, the first one skewed, and labels of which about this share is positive."""
+    law, draw = np.random.default_rng(many + 1), np.random.default_rng([seed, records, many])
+    mixed, weights = np.eye(many) + 0.4 * law.normal(size=(many, many)), law.normal(size=many)
+    found = draw.normal(size=(records, many)) @ mixed.T
+    found[:, 0] = np.exp(found[:, 0] / 2)
+    hidden = found @ (weights / np.linalg.norm(weights))
+    return found, (draw.random(records) < expit(1.2 * (hidden - hidden.mean()) + np.log(share / (1 - share)))).astype(
+        int
+    )
+
+
+def scorer(releases: int) -> None:
+    """Areas of new records, and coverage of held-out areas."""
+    for records, many, share in ((2000, 3, 0.5), (10_000, 5, 0.1), (30_000, 10, 0.3)):
+        bounds = tuple(dp.Ranged(f"x{place}", -4 * (place > 0), 4) for place in range(many))
+        question, (new, truth) = dp.PairwiseScorerQuestion("y", bounds), features(400_000, many, share, 10**6)
+        ways = {"logistic regression": LogisticRegression(max_iter=1000), "Fisher": LinearDiscriminantAnalysis()}
+        found: dict[str, list[float]] = {name: [] for name in ways}
+        held = np.zeros(2)
+        for seed in range(max(releases // 10, 2)):
+            known, label = features(records, many, share, seed)
+            for name, way in ways.items():
+                found[name].append(roc_auc_score(truth[:50_000], way.fit(known, label).decision_function(new[:50_000])))
+            given = {"y": label, **{f"x{place}": column for place, column in enumerate(known.T)}}
+            for epsilon in ("0.5", "1", "2"):
+                told = answer(question, given, PrivacyLoss.pure(epsilon), both(records)[seed % 2], seed)
+                ranked = told.scorecard.values(list(new[:50_000].T))
+                found.setdefault(f"epsilon {epsilon}", []).append(roc_auc_score(truth[:50_000], ranked))
+                low, high = told.interval("auc", 0.9, population=True)
+                held += [low <= held_out(told, new, truth) <= high, 1]
+        shown = ", ".join(f"{name} {np.mean(areas):.4f}" for name, areas in found.items())
+        print(
+            f"scorer: {records} records, {many} features, {share:.0%} positive: area of new records: {shown};", end=" "
+        )
+        print(f"interval of the held-out area held {held[0] / held[1]:.2f} of {held[1]:.0f} at 0.9")
+
+
+def held_out(told: Any, new: Any, truth: Any) -> float:
+    """The area of new records by scorers that were learned without their fold, in the cells of the release."""
+    sums, pairs, areas = told.question.sums(told.evidence[1:]), [], []
+    fold = told.question._hash().values(list(new.T))
+    for each in range(told.question.folds):
+        card = told.question.scorecard(least_squares(sums.without(each)), "held out", standard=True)
+        own = fold == each
+        cells = SCORES.cell_of(card.values(list(new[own].T)))
+        counts = (np.bincount(cells[truth[own] == kind], minlength=SCORES.cells).astype(float) for kind in (0, 1))
+        areas.append(area(*counts))
+        pairs.append(truth[own].sum() * (1 - truth[own]).sum())
+    return float(np.average(areas, weights=pairs))
+
+
+def stream(releases: int) -> None:
+    """False alarms of years of 52 windows of 1,000 tuples, at 0.05, of a reference of 10,000; power in one window."""
+    grid, a_year = dp.Grid(0, 1, cells=20), 52
+    years, moved, known, noise = max(releases // 2, 4), np.zeros(4), 0.0, 2**0.5
+    false = np.zeros(4)
+    for year in range(years):
+        draw = np.random.default_rng([year, a_year])
+
+        def counted(tick: int, values: Any, draw: Any = draw) -> TickReading:
+            counts = np.bincount(grid.cell_of(values), minlength=grid.cells) + draw.laplace(0, 1, grid.cells).round()
+            noisy = Noisy(Family.LAPLACE, counts, noise)
+            return TickReading(tick, counts, {}, {}, noisy=noisy, noisy_windows={})
+
+        before = draw.beta(2, 3, 10_000)
+        watch, alarmed = DriftWatch(grid, counted(0, before), a_year=a_year), set[str]()
+        for tick in range(a_year):
+            alarmed |= set(watch.after(counted(tick + 1, draw.beta(2, 3, draw.poisson(1000)))).alarms)
+        later = draw.beta(2, 2.6, 1000)
+        found = watch.after(counted(a_year + 1, later)).alarms
+        false += [word in alarmed for word in dp.Drift.STATISTICS]
+        moved += [word in found for word in dp.Drift.STATISTICS]
+        known += float(ks_2samp(before, later).pvalue < -np.expm1(np.log1p(-0.05) / a_year))
+    for place, word in enumerate(dp.Drift.STATISTICS):
+        print(f"stream: {word}: years with a false alarm {false[place] / years:.3f} of {years}", end=", ")
+        print(f"power in a window {moved[place] / years:.2f}")
+    print(f"stream: power of the exact test of Kolmogorov and Smirnov {known / years:.2f}")
+
+
 if __name__ == "__main__":
-    PARTS = {"pairs": pairs, "ways": ways, "groups": groups, "drift": drift}
+    PARTS = {"pairs": pairs, "ways": ways, "groups": groups, "drift": drift, "scorer": scorer, "stream": stream}
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
     asked.add_argument("--releases", type=int, default=200)

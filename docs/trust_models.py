@@ -37,6 +37,7 @@ GIVEN: dict[str, Any] = {
     "model": dp.PUBLIC_MODEL, "lower": 0, "upper": 1, "across": dp.BoundsQuestion("x", 0.25, "0.9"), "upwards": ERRORS,
     "first": "x", "second": "r", "scores": ("x", "r", "w"), "errors": ("x",), "quantiles": (0.5,),
     "outcome": "y", "treatment": "w", "observed": "r", "observed_grid": dp.Grid(0, 1, cells=8),
+    "features": (dp.Ranged("x", 0, 1), dp.Ranged("r", -1, 1)),
     "time": "x", "event": "y", "entry": "r", "last": "r", "causes": (1, 2), "times": dp.Grid(0, 1, cells=4),
     "x": "x", "y": "r",
     "rows": dp.Categories("y", (0, 1)), "columns": dp.Categories("x", (1, 2)),

@@ -10,7 +10,7 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import Any
 
-from .arguments import Refused, exact, require_known, shown
+from .arguments import Refused, chance, exact, require_known, shown
 from .conversation import Plan
 from .curves import Question
 from .curves.question_json import question_from_json, question_to_json
@@ -19,8 +19,8 @@ from .session import Session, rehearse
 from .shortcuts import loss_of
 from .trust import TrustModel
 
-ALL = Fraction(1)
-OWN = ("name", "share")
+ALL, ALARMS = Fraction(1), 0.05
+OWN = ("name", "share", "since", "alarms")
 KNOWN = ("epsilon", "rho", "question")
 NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
@@ -33,11 +33,15 @@ class StudyQuestion:
         name: The name of its files: lower-case letters, digits, ``-`` and ``_``.
         question: What is asked.
         share: The part of the loss that it gets.
+        since: The file of a released curve on the same cells, since which the column may have moved: see `drift`.
+        alarms: The chance of a false alarm, for each statistic.
     """
 
     name: str
     question: Question[Any]
     share: Fraction
+    since: str | None = None
+    alarms: float = ALARMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,9 @@ class Study:
         """The study that a TOML or JSON text describes.
 
         It gives ``epsilon`` or ``rho``, and a list ``question``: each has ``ask``, the fields of that question, and, if
-        wanted, a ``name`` and a ``share`` of the loss. Questions without a share share what is left evenly.
+        wanted, a ``name`` and a ``share`` of the loss. Questions without a share share what is left evenly. A
+        distribution function or a histogram may name the file of an earlier one in ``since``, and the chance of false
+        ``alarms``.
 
         Raises:
             ValueError: the text describes none; one line names what is wrong.
@@ -154,4 +160,8 @@ def _asked(listed: list[Mapping[str, Any]]) -> Iterator[StudyQuestion]:
         name = each.get("name", each["ask"] if number == 1 else f"{each['ask']}-{number}")
         if not isinstance(name, str):
             raise Refused("name", f"a text is needed, got {shown(name)}")
-        yield StudyQuestion(name, question, rest if share is None else share)
+        since = each.get("since")
+        if since is not None and not isinstance(since, str):
+            raise Refused("since", f"the name of a file is needed, got {shown(since)}")
+        alarms = chance("alarms", each.get("alarms", ALARMS))
+        yield StudyQuestion(name, question, rest if share is None else share, since, alarms)

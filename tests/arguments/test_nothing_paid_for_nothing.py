@@ -54,6 +54,7 @@ VALID: dict[str, dict[str, Any]] = {
     "UpliftQuestion": {"outcome": "y", "treatment": "z", "score": "x", "grid": SLOTS},
     "QuantileForecastsQuestion": {"errors": ("x",), "quantiles": (0.5,), "grid": SLOTS},
     "PredictedObservedQuestion": {"predicted": "x", "observed": "z", "grid": SLOTS, "observed_grid": SLOTS},
+    "PairwiseScorerQuestion": {"label": "y", "features": (dp.Ranged("x", 0, 1),)},
     "SurvivalQuestion": {"time": "x", "event": "y", "grid": SLOTS},
     "WeightedCdfQuestion": {**CELLS, **WEIGHTS},
     "WeightedQuantilesQuestion": {**CELLS, "at": (0.5,), **WEIGHTS},

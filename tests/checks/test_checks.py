@@ -30,7 +30,7 @@ BY_NAME: dict[str, Any] = {
     "across": dp.BoundsQuestion("x", 1, 0.9), "upwards": dp.BoundsQuestion("z", 1, 0.9),
     "time": "x", "event": "y", "entry": "z", "last": "z", "first": "x", "causes": (1,), "times": dp.Grid(0, 1, cells=2),
     "second": "z", "scores": (), "errors": (), "quantiles": (), "treatment": "y", "observed": "z",
-    "observed_grid": GRID, "outcome": dp.Categories("y", (0, 1)), "coefficient": "x",
+    "observed_grid": GRID, "features": (), "outcome": dp.Categories("y", (0, 1)), "coefficient": "x",
     "lower": 0, "upper": 1, "rows": dp.Categories("y", (0, 1)), "columns": dp.Categories("x by y", (1, 2, 3)),
 }  # fmt: skip
 """What a field of this name is given, where it has no default."""
@@ -43,6 +43,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "UpliftQuestion": {"outcome": "y", "treatment": "x by y", "treated": 1, "untreated": 2},
     "QuantileForecastsQuestion": {"errors": ("z",), "quantiles": (0.5,), "grid": dp.Grid(-3, 3, cells=12)},
     "PredictedObservedQuestion": {"observed": "z", "observed_grid": dp.Grid(-3, 3, cells=12)},
+    "PairwiseScorerQuestion": {"features": (dp.Ranged("x", 0, 1),)},
     "VerifyQuestion": {"columns": (dp.Ranged("x", 0, 1), dp.Ranged("z", -3, 3)), "above": -1000, "subsets": 5},
 }  # fmt: skip
 

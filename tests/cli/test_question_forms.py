@@ -36,6 +36,7 @@ TYPED = {
     "uplift": {"outcome": ["o"], "treatment": ["t"], "score": ["@risk"]},
     "quantile-forecasts": {"errors": ["e,f"], "quantiles": ["0.1,0.9"], "grid": ["-9:9:18"]},
     "predicted-observed": {"predicted": ["p"], "observed": ["o"], "grid": ["0:9:9"], "observed_grid": ["0:9:9"]},
+    "pairwise-scorer": {"label": ["late"], "features": ["age=18:90\r\nowed=0:10"]},
     "bounds": {"column": ["age"], "smallest": ["1"], "coverage": ["0.95"]},
     "scores": {"label": ["late"], "score": ["p"]},
     "roc": {"label": ["late"], "score": ["@risk"], "points": ["10"], "cuts": ["fixed"]},

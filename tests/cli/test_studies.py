@@ -59,6 +59,24 @@ def test_a_study_is_paid_once_and_the_same_when_it_is_run_again(
     assert json.loads((tmp_path / "two" / "delays.json").read_text())["privacy"]["epsilon"] == 0.5
 
 
+def test_a_study_says_how_far_columns_have_moved_since_an_earlier_one(run: Run, table: Path, tmp_path: Path) -> None:
+    first, later, moved = tmp_path / "first.toml", tmp_path / "later.toml", tmp_path / "moved.csv"
+    asked = 'epsilon = 5\n[[question]]\nask = "cdf"\nname = "delays"\ncolumn = "delay"\ngrid = "-60:240:20"\n'
+    first.write_text(asked)
+    later.write_text(f"{asked}since = '{tmp_path / 'one' / 'delays.json'}'\nalarms = 0.01\n")
+    values = [line.split(",")[0] for line in table.read_text().splitlines()[1:]]
+    moved.write_text("delay\n" + "\n".join(str(float(value) + 15) for value in values))
+    assert run("study", first, table, "--adjacency", "add-remove", "--out", tmp_path / "one").exit_code == 0
+    done = run("study", later, moved, "--adjacency", "add-remove", "--out", tmp_path / "two")
+    assert "delays.json: alarms psi, ks, wasserstein, auc" in done.stdout.replace("\n", "")
+    assert "alarm" in (tmp_path / "two" / "delays.drift.json").read_text()
+    assert "Drift" in (tmp_path / "two" / "index.html").read_text()
+    later.write_text(later.read_text().replace("-60:240:20", "-60:240:21"))
+    refused = run("study", later, moved, "--adjacency", "add-remove", "--out", tmp_path / "three")
+    assert (refused.exit_code, (tmp_path / "three").exists()) == (2, False)
+    assert "since: it is on other cells" in refused.stderr
+
+
 def test_without_a_ledger_a_study_says_that_nothing_remembers_it(
     run: Run, study: Path, table: Path, tmp_path: Path
 ) -> None:

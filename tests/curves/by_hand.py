@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpcurves.conversation import Release, Step
 from dpcurves.curves import Question
 from dpcurves.data import Axis, Categories, Outside
+from dpcurves.data.axis import Predictor
 from dpcurves.ledger import Grant, QuestionBudget
 from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.auto import LINEAR
@@ -86,13 +87,22 @@ def table_of(columns: Columns, query: Query) -> NDArray[Any]:
 
 
 def _places(columns: Columns, query: Query) -> NDArray[np.int64]:
-    cells = [_cells(axis, np.asarray(columns[str(axis.column)])) for axis in query.axes]
+    cells = [_cells(axis, _values(columns, axis)) for axis in query.axes]
     missing = np.any([cell >= axis.slots for cell, axis in zip(cells, query.axes, strict=True)], axis=0)
     place = np.zeros(len(missing), dtype=np.int64)
     for cell, axis in zip(cells, query.axes, strict=True):
         place = place * axis.slots + np.minimum(cell, axis.slots - 1)
     place[missing] = query.rows * query.cells
     return place
+
+
+def _values(columns: Columns, axis: Axis | Categories) -> NDArray[Any]:
+    """A column, or what a model makes of several."""
+    if isinstance(axis.column, Predictor):
+        numbers = all(each.values is None for each in axis.column.inputs)
+        given = [np.asarray(columns[each.column], dtype=np.float64) for each in axis.column.inputs if numbers]
+        return axis.column.values(given) if numbers else axis.column.predict(columns)
+    return np.asarray(columns[axis.column])
 
 
 def _cells(axis: Axis | Categories, values: NDArray[Any]) -> NDArray[np.int64]:
@@ -107,7 +117,7 @@ def _cells(axis: Axis | Categories, values: NDArray[Any]) -> NDArray[np.int64]:
 def _sums(columns: Columns, query: SumQuery, place: NDArray[np.int64], size: int) -> NDArray[Any]:
     axis = query.axes[-1]
     assert isinstance(axis, Axis)
-    given = np.asarray(columns[str(axis.column)], dtype=np.float64)
+    given = np.asarray(_values(columns, axis), dtype=np.float64)
     values = np.clip(given, axis.grid.lower, axis.grid.upper)
     edges, sums = axis.grid.edges, np.zeros(size + 1, dtype=np.int64)
     cell = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, axis.grid.cells - 1)

@@ -55,6 +55,7 @@ QUESTIONS: tuple[Question[object], ...] = (
     dp.UpliftQuestion("y", "w", "x", GRID),
     dp.QuantileForecastsQuestion(("r",), (0.5,), dp.Grid(-2, 2, cells=8)),
     dp.PredictedObservedQuestion("x", "r", dp.Grid(0, 1, cells=4), dp.Grid(-2, 2, cells=8)),
+    dp.PairwiseScorerQuestion("y", (dp.Ranged("x", 0, 1), dp.Ranged("r", -2, 2))),
     dp.SurvivalQuestion("x", "y", GRID),
     dp.WeightedCdfQuestion("x", GRID, "w", 2),
     dp.WeightedQuantilesQuestion("x", GRID, (0.25, 0.5), "w", 2),

@@ -58,6 +58,7 @@ QUESTIONS = (
     dp.UpliftQuestion("good", "treated", "score", dp.Grid(0, 1, cells=20)),
     dp.QuantileForecastsQuestion(("e",), (0.5,), dp.Grid(-1, 1, cells=20)),
     dp.PredictedObservedQuestion("p", "y", dp.Grid(0, 1, cells=4), dp.Grid(0, 1, cells=20)),
+    dp.PairwiseScorerQuestion("label", (dp.Ranged("score", 0, 1), dp.Ranged("other", 0, 1))),
     dp.VerifyQuestion(dp.Categories("y", ("no", "yes")), (YEARS, dp.Categories("c", ("a", "b"))), "c", "b", above=0),
 )
 

@@ -58,6 +58,7 @@ LATER: tuple[dp.Question[Released], ...] = (
     dp.WeightedQuantilesQuestion("x", GRID, (0.5,), "e", 0.5),
     dp.WeightedSummaryQuestion("x", 0, 1, "e", 0.5),
     dp.WeightedSurvivalQuestion("x", "y", GRID, "e", 0.5),
+    dp.PairwiseScorerQuestion("y", (dp.Ranged("x", 0, 1), dp.Ranged("e", 0, 8))),
 )
 """Questions of kinds that came after the ledger was kept: their results alone are."""
 CAP = dp.PrivacyLoss.pure(len(QUESTIONS) + 1)

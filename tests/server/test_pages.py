@@ -137,6 +137,27 @@ def test_a_plan_is_shown_before_anything_is_paid(site: Pages) -> None:
     assert not site.scene.gate.questions.all(site.scene.ann, "delays")
 
 
+JUDGES: dict[str, dict[str, str]] = {
+    "pairwise-scorer": {"label": "late", "features": "delay=-60:600"},
+    "model-pair": {"label": "late", "first": "delay", "second": "late", "grid": "-60:600:66", "second_grid": "0:1:2"},
+    "ordered-classes": {"label": "delay", "classes": "1,2,3", "score": "late"},
+    "uplift": {"outcome": "late", "treatment": "delay", "score": "delay", "grid": "-60:600:66"},
+    "quantile-forecasts": {"errors": "delay", "quantiles": "0.5", "grid": "-60:600:66"},
+    "predicted-observed": {"predicted": "late", "observed": "delay", "grid": "0:1:2", "observed_grid": "-60:600:66"},
+    "incidence": {"time": "delay", "event": "late", "causes": "1", "censored": "0", "grid": "0:600:60"},
+    "delayed-entry": {"entry": "late", "time": "delay", "event": "late", "grid": "0:600:60"},
+    "between-looks": {"last": "late", "first": "delay", "grid": "0:600:10"},
+    "survival-model": {"score": "late", "time": "delay", "event": "late", "times": "0:600:10"},
+}
+
+
+@pytest.mark.parametrize("word", JUDGES)
+def test_questions_that_judge_models_and_tell_of_times_are_planned_from_their_forms(site: Pages, word: str) -> None:
+    status, text, _ = site.browser("ann").post(f"/projects/delays/ask/{word}", do="plan", amount="0.25", **JUDGES[word])
+    assert status == 200, text
+    assert ": epsilon 0.25" in text
+
+
 def test_the_plan_comes_as_one_types_and_says_nothing_before_all_is_there(site: Pages) -> None:
     ann = site.browser("ann")
     status, text, _ = ann.post(f"{HERE}/plan", **{**PLAN, "grid": "-60:600"})

@@ -31,10 +31,17 @@ class Models(Asked):
         "L:U:N", "Public cells of the second model's scores, if they are others.", grid_of
     )
     cells: str | None = perhaps("N", "Cells that each score is joined to; chosen by a forecast if left out.", whole)
+    releases: str | None = perhaps(
+        "1|2", "Both scores together, or one by one; chosen by a forecast if left out.", whole
+    )
     at: str | None = perhaps("P,P", "Threshold probabilities of net benefit.", numbers)
     pos_label: str = option("LABEL", "The positive label.", "1", one_label)
     neg_label: str | None = perhaps("LABEL", "The negative one; not needed where the other is 1 or 0.", one_label)
     model: str = option("TEXT", MODEL, "the models are taken as public")
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        found = super().told(usual)
+        return {**found, "at": found["at"] or ()}
 
 
 @dataclass(frozen=True)
@@ -104,6 +111,23 @@ class Compared(Asked):
     model: str = option("TEXT", MODEL, PUBLIC)
 
 
+@dataclass(frozen=True)
+class Learned(Asked):
+    """Options for labels, and for features with their bounds."""
+
+    label: str = option("NAME", "The column of true labels.")
+    features: list[str] = option("NAME=L:U", "A column of numbers with its bounds; given once for each.")  # noqa: RUF009
+    folds: str = option("N", "Into how many folds records are put: 2 to 20.", "2", whole)
+    split_by: str | None = perhaps("NAME", "The column of numbers whose hash decides on folds; else all features do.")
+    pos_label: str = option("LABEL", "The positive label.", "1", one_label)
+    neg_label: str | None = perhaps("LABEL", "The negative one; not needed where the other is 1 or 0.", one_label)
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        from .scores import declared
+
+        return {**super().told(usual), "features": tuple(declared("features", each) for each in self.features)}
+
+
 def _classified(told: dict[str, Any], label: str, classes: str) -> dict[str, Any]:
     from ..data import Categories
 
@@ -117,9 +141,18 @@ class NumbersView(ResultView):
     def tables(self, curve: Any) -> list[Shown]:
         """A row for each number."""
         if not hasattr(curve, "parts"):
-            return [self.shown(curve, curve._columns(), what=curve._covers(), most=len(curve.names))]
+            return [self.shown(curve, curve._columns(), what=curve._covers(), most=max(len(curve.names), 2))]
         found = [(curve.named(name), *self.tables(each)) for name, each in curve.items()]
         return [shown._replace(headline=f"{name}: {shown.headline}") for name, shown in found]
+
+
+class ScorerView(NumbersView):
+    """View of a scorer: the area of held-out records, and coefficients."""
+
+    def tables(self, curve: Any) -> list[Shown]:
+        """A row for each number, and one for each feature."""
+        told = curve.coefficients
+        return [*super().tables(curve), Shown("coefficients", {"feature": list(told), "coefficient": [*told.values()]})]
 
 
 JUDGING_COMMANDS = (
@@ -153,5 +186,11 @@ JUDGING_COMMANDS = (
         "predicted-observed", "PredictedObservedQuestion", [Compared, Split], [NumbersView],
         title="Predicted against observed numbers, in bins of similar predictions.",
         example="fitted.csv --predicted fare --observed paid --grid 0:50:10 --observed-grid 0:100:50",
+    ),
+    asks(
+        "pairwise-scorer", "PairwiseScorerQuestion", [Learned], [ScorerView],
+        title="Learn a linear scorer that ranks positives above negatives, judged on held-out records.",
+        example="loans.csv --label late --features age=18:90 --features owed=0:5000",
+        more="Sums of features and of their products are released by class; AUC is of folds that were left out.",
     ),
 )  # fmt: skip

@@ -200,7 +200,7 @@ class ResidualPlotView(PlainView):
 # Verification of a regression coefficient by disjoint subsets of records.
 
 
-def _declared(argument: str, given: str) -> Ranged | Categories:
+def declared(argument: str, given: str) -> Ranged | Categories:
     """Parse a column with its range, or with its categories."""
     from ..data import Categories
     from ..models import Ranged
@@ -219,7 +219,7 @@ class Claim(Asked):
     """Options for a regression, and for a claim about one of its coefficients."""
 
     outcome: str = option(
-        "NAME=...", "What is explained: NAME=L:U, numbers in a range, or NAME=A,B, two categories.", read=_declared
+        "NAME=...", "What is explained: NAME=L:U, numbers in a range, or NAME=A,B, two categories.", read=declared
     )
     explained_by: list[str] = option(  # noqa: RUF009
         "NAME=...", "A column that explains it: NAME=L:U or NAME=A,B,C; given once for each."
@@ -231,6 +231,6 @@ class Claim(Asked):
 
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
         found = super().told(usual)
-        columns = tuple(_declared("explained-by", each) for each in found.pop("explained_by"))
+        columns = tuple(declared("explained-by", each) for each in found.pop("explained_by"))
         column, sign, level = self.coefficient.partition("=")
         return {**found, "columns": columns, "coefficient": column, "level": category(level) if sign else None}

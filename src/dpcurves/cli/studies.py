@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ..forecasts import Forecast
     from ..privacy import Adjacency, AnyRows, PrivacyLoss
     from ..session import Session
-    from ..study import Study
+    from ..study import Study, StudyQuestion
     from .output import View
 
 
@@ -216,6 +216,7 @@ def study(
         reason = getattr(error, "strerror", None) or "it is no text"
         raise Misuse("study", f"{study!r} cannot be read ({reason})") from None
     asked = Study.read(text)
+    earlier = {each.name: _reference(each) for each in asked.asked if each.since is not None}
     if dry_run:
         for each in asked.asked:
             say(terminal(), f"{each.name}:")
@@ -231,17 +232,38 @@ def study(
     except OSError as error:
         raise Misuse("out", f"{str(folder)!r} cannot be made ({error.strerror})") from None
     outputs = [Output(str(folder / f"{each.name}.json"), str(folder / f"{each.name}.svg")) for each in asked.asked]
-    for output in outputs:
+    moved = {name: Output(str(folder / f"{name}.drift.json"), str(folder / f"{name}.drift.svg")) for name in earlier}
+    for output in (*outputs, *moved.values()):
         output.require_writable()
+    drifts = {name: (earlier[name], moved[name]) for name in earlier}
     with opened_session(terms, asked.loss) as session, told_after_charge(terms.payer):
-        summaries = _answered(asked, session, outputs, model_card=model_card)
+        summaries = _answered(asked, session, outputs, drifts, model_card=model_card)
         _write_page(folder, summaries, session, "Model card" if model_card else "Study")
     say(terminal(), f"written: {len(asked.asked)} curves, their pictures and index.html in {out!r}")
     if ledger is None:
         tell(FORGETFUL)
 
 
-def _answered(asked: Study, session: Session, outputs: Sequence[Output], *, model_card: bool) -> list[str]:
+def _reference(asked: StudyQuestion) -> Any:
+    """The released curve since which a column may have moved, read before anything is asked."""
+    from ..curves.column_drift import drift, require_window
+    from ..curves.result import curve_from_json
+
+    found: Any = curve_from_json(text_of("since", str(asked.since)))
+    require_window(found, asked.question)
+    _ = drift(found, found, alarms=asked.alarms).shifts  # alarms too rare to be simulated are refused here
+    return found
+
+
+def _answered(
+    asked: Study,
+    session: Session,
+    outputs: Sequence[Output],
+    drifts: Mapping[str, tuple[Any, Output]],
+    *,
+    model_card: bool,
+) -> list[str]:
+    from ..curves import drift
     from ..curves.model_report import with_readings
 
     summaries: list[str] = []
@@ -251,6 +273,14 @@ def _answered(asked: Study, session: Session, outputs: Sequence[Output], *, mode
             output.write_plot(partial(drawn, curve))
             say(terminal(), f"{each.name}: {curve!r}", *(f"  note: {note}" for note in curve.notes))
             summaries += [read._repr_html_() for read in (with_readings(curve) if model_card else (curve,))]
+            if each.name in drifts:
+                reference, beside = drifts[each.name]
+                found = drift(reference, {each.name: curve}, alarms=each.alarms)
+                beside.write_json(found.to_json)
+                beside.write_plot(partial(drawn, found))
+                alarms = [word for (_, word), shift in found.shifts.items() if shift.alarm]
+                say(terminal(), f"  since {each.since}: alarms {', '.join(alarms) or 'none'}")
+                summaries.append(found._repr_html_())
             fill(outputs.index(output) + 1)
     return summaries
 

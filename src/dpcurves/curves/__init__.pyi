@@ -28,6 +28,7 @@ from .interval_censoring import IntervalCensored, IntervalCensoredQuestion
 from .model_pairs import ModelPair, ModelPairQuestion, difference_of_models
 from .model_report import model_card
 from .pair_mean import UStatistic
+from .pairwise_scorer import PairwiseScorer, PairwiseScorerQuestion
 from .quantile_quantile import QuantileQuantile
 from .quantiles import Quantiles, QuantilesQuestion
 from .question import Continued, Question
@@ -89,7 +90,8 @@ __all__ = [
     "DelayedEntryQuestion", "Drift", "Estimate", "GroupRates", "GrownPartition", "Histogram", "Histogram2D",
     "Histogram2DQuestion", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "IntervalCensored",
     "IntervalCensoredQuestion", "MeanQuestion", "Midpoint", "ModelPair", "ModelPairQuestion", "OnCells",
-    "OrderedClasses", "OrderedClassesQuestion", "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall",
+    "OrderedClasses", "OrderedClassesQuestion", "PairwiseScorer", "PairwiseScorerQuestion", "PlaneBounds",
+    "PlaneBoundsQuestion", "PrecisionRecall",
     "PredictedObserved", "PredictedObservedQuestion", "QuantileCuts", "QuantileForecasts", "QuantileForecastsQuestion",
     "QuantileQuantile", "Quantiles", "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion",
     "RocQuestion", "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion", "SeveralClasses",

@@ -58,13 +58,18 @@ class Shift(NamedTuple):
         return self.value > self.threshold
 
 
-class _DriftCells(NamedTuple):
+class DriftCells(NamedTuple):
     """Two samples on the same cells, how far apart neighbouring cells are, and the first cells of ten groups."""
 
     first: ReleasedSample
     second: ReleasedSample
     steps: FloatArray
     groups: IntArray
+
+    @classmethod
+    def along(cls, places: FloatArray, first: ReleasedSample, second: ReleasedSample) -> DriftCells:
+        """Two samples in cells at these places."""
+        return cls(first, second, np.diff(places), even_groups(first.likely, GROUPS))
 
     def null(self, generator: np.random.Generator) -> Null:
         return alike(self.first, self.second, generator)
@@ -219,6 +224,22 @@ def drift(reference: Curve, windows: Curve | Mapping[str, Curve], *, alarms: flo
     return Drift(reference, windows if isinstance(windows, Mapping) else {"now": windows}, alarms)
 
 
+def require_window(reference: Any, question: Any) -> None:
+    """Refuse a reference beside which the answer to a question could not stand, before it is asked.
+
+    Raises:
+        ValueError: it is no distribution function or histogram of the question's kind, without categories, on the same
+            cells.
+    """
+    kinds = {"CdfQuestion": CDF, "HistogramQuestion": Histogram}
+    kind, grid = kinds.get(type(question).__name__), getattr(question, "grid", None)
+    if kind is None or not isinstance(reference, kind) or not isinstance(grid, Grid) or question.by is not None:
+        raise Refused("since", "a cdf or histogram without categories is compared with an earlier one of its kind")
+    if not np.array_equal(_grid_of(reference).edges, grid.edges) or grid.outside is Outside.APART:
+        raise Refused("since", "it is on other cells, or values outside are counted apart")
+    require_independent(reference.privacy)
+
+
 def _require_alike(reference: Any, window: Any) -> None:
     if isinstance(reference, Histogram) and isinstance(window, Histogram):
         if not np.array_equal(reference.x, window.x):
@@ -236,7 +257,7 @@ def _grid_of(curve: Any) -> Grid:
     return found
 
 
-def _cells_of(reference: Any, window: Any, generator: np.random.Generator) -> _DriftCells:
+def _cells_of(reference: Any, window: Any, generator: np.random.Generator) -> DriftCells:
     middles = middles_of(_grid_of(reference))
     bounds: IntArray = np.arange(len(middles) + 1)
     if isinstance(reference, Histogram):
@@ -252,7 +273,7 @@ def _cells_of(reference: Any, window: Any, generator: np.random.Generator) -> _D
             for each in (reference, window)
         )
     places = np.array([middles[one:other].mean() for one, other in pairwise(bounds.tolist())])
-    return _DriftCells(first, second, np.diff(places), even_groups(first.likely, GROUPS))
+    return DriftCells.along(places, first, second)
 
 
 def _shares(cells: FloatArray) -> FloatArray:
@@ -260,13 +281,13 @@ def _shares(cells: FloatArray) -> FloatArray:
     return np.asarray(kept / kept.sum(axis=-1, keepdims=True))
 
 
-def _stability(first: FloatArray, second: FloatArray, cells: _DriftCells) -> FloatArray:
+def _stability(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
     """The sum over bins of the difference of shares times the log of their ratio."""
     one, other = (_shares(np.add.reduceat(each, cells.groups, axis=-1)) for each in (first, second))
     return np.asarray(((one - other) * np.log(one / other)).sum(axis=-1))
 
 
-def _between(first: FloatArray, second: FloatArray, cells: _DriftCells) -> FloatArray:
+def _between(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
     """The area between both distribution functions."""
     one, other = (
         np.cumsum(each, axis=-1) / np.maximum(each.sum(axis=-1, keepdims=True), 1.0) for each in (first, second)
@@ -274,7 +295,7 @@ def _between(first: FloatArray, second: FloatArray, cells: _DriftCells) -> Float
     return np.asarray(np.abs(one - other)[..., :-1] @ cells.steps)
 
 
-READ: Mapping[str, Callable[[FloatArray, FloatArray, _DriftCells], FloatArray]] = MappingProxyType({
+READ: Mapping[str, Callable[[FloatArray, FloatArray, DriftCells], FloatArray]] = MappingProxyType({
     "psi": _stability,
     "ks": lambda first, second, cells: largest_difference(first, second),
     "wasserstein": _between,

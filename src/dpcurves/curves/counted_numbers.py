@@ -126,9 +126,14 @@ class CountedNumbers(Covered):
             raise Refused("name", f"one of {', '.join(self._read)} is needed, got {shown(name)}")
         return self._read[name]
 
+    @property
+    def _counted(self) -> tuple[Evidence, ...]:
+        """What numbers are read from."""
+        return self.evidence
+
     @cached_property
     def _unbiased(self) -> Tables:
-        shapes = zip(self.evidence, self.question.shapes(), strict=True)
+        shapes = zip(self._counted, self.question.shapes(), strict=False)
         return [each.unbiased.reshape(shape) for each, shape in shapes]
 
     @cached_property
@@ -144,7 +149,7 @@ class CountedNumbers(Covered):
     def _noise(self) -> Tables:
         return [
             noise_of(each.sums, each.total, self._draws, numbered_generator(PLACE + 2 * place)).reshape(-1, *told.shape)
-            for place, (each, told) in enumerate(zip(self.evidence, self._unbiased, strict=True))
+            for place, (each, told) in enumerate(zip(self._counted, self._unbiased, strict=True))
         ]
 
     @cached_property

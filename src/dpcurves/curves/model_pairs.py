@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from math import hypot, sqrt
+from math import hypot, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from ..arguments import Refused, chosen, number, require_kind, several, whole
 from ..arrays import FloatArray
 from ..conversation import ALL, Cells, Needs, Setting, needed
+from ..conversation.workload import Counted
 from ..data import Axis, Grid, Values
 from ..data.axis import Category, Predictor
 from ..inference.moments import Measured
@@ -25,19 +26,20 @@ from .scores import Scores
 
 UNIT = Grid(0, 1, cells=100)
 LEAST_CELLS, MOST_CELLS = 4, 128
-ROUNDED, SPREAD, USUAL = 0.2, 1.155, 5000
+ROUNDED, SPREAD, USUAL, PAIRED, APART = 0.2, 1.155, 5000, 0.4, 1.2
 """How far rounding to c even cells moves a difference of areas, times the square of c, as measured; the noise of the
-difference, in units of cells times that of a count over records; records that are taken where their number is private.
-"""
+difference, in units of cells times that of a count over records; records that are taken where their number is private;
+and the sampling error of a difference, and of two areas at their worst, times the root of the number of records."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelPair(CountedNumbers):
     """Two models of the same labels: numbers of each, and their differences, first less second.
 
-    Both scores of a record were counted together, so sampling errors of both are known together, as in the test of
-    DeLong, DeLong and Clarke-Pearson (1988). Scores are rounded to their cells, and tied there; intervals are for such
-    scores. `resolution` bounds how far rounding moves the difference of areas.
+    Where both scores of a record were counted together sampling errors of both are known together, as in the test of
+    DeLong, DeLong and Clarke-Pearson (1988); of two releases they are taken to add up at their worst. Scores are
+    rounded to their cells, and tied there; intervals are for such scores. `resolution` bounds how far rounding moves
+    the difference of areas.
     """
 
     KIND = "model-pair"
@@ -53,10 +55,10 @@ class ModelPair(CountedNumbers):
     @property
     def resolution(self) -> float:
         """At most so far the difference of areas of exact scores lies from that of rounded ones: half of tied pairs."""
-        (likely,), grids = self._likely, (self.question.grid, self.question.other)
+        grids = self.question.grid, self.question.other
         tied = [
             0.0 if isinstance(grid, Values) else float(ratio((side[0] * side[1]).sum(), np.prod(side.sum(axis=-1)))) / 2
-            for side, grid in zip(_sides(likely), grids, strict=True)
+            for side, grid in zip(_sides(self._likely), grids, strict=True)
         ]
         return sum(tied)
 
@@ -67,10 +69,12 @@ class ModelPairQuestion:
 
     One table counts both scores of each record. Where noise is large beside the number of records its cells are joined
     to fewer ones: to as many as make the forecast error of the difference of areas least, of noise and of rounding. Two
-    releases of one score each, of half the loss, err more (`benchmarks/judging_models.py`), and leave open how sampling
-    errors of both are related: see `difference_of_models`.
+    releases of one score each, of half the loss, leave open how sampling errors of both are related. They are chosen
+    where noise hides that: where the forecast interval for the population is narrower, as of a million records at
+    epsilon 0.01 (`benchmarks/judging_models.py ways`); where a unit has several records, that for these records.
 
-    Formal guarantees: a record lies in one cell of one table, whatever its label and scores.
+    Formal guarantees: a record lies in one cell of each table, whatever its label and scores; of two tables each has
+    half of the loss. Cells and releases are chosen by public facts alone.
 
     Attributes:
         label: The column of true labels.
@@ -79,6 +83,8 @@ class ModelPairQuestion:
         grid: Public cells of the scores of the first; scores outside count in the end cells.
         second_grid: Those of the second; None: the same.
         cells: How many cells each score is joined to; None: as the forecast says. Declared values stay apart.
+        releases: 1: both scores together, which two servers and people at home need; 2: one after the other; None: as
+            the forecast says, 1 if `cells` are given.
         at: Threshold probabilities of net benefit.
         by: Categories that were declared in public: one result for each, all together at the privacy loss of one.
         pos_label, neg_label: The two classes; records with another label are missing.
@@ -100,6 +106,7 @@ class ModelPairQuestion:
     pos_label: Category = 1
     neg_label: Category | None = None
     model: str = "the models are taken as public"
+    releases: int | None = None
 
     def __post_init__(self) -> None:
         for name, each, score in (("grid", self.grid, self.first), ("second_grid", self.other, self.second)):
@@ -114,6 +121,10 @@ class ModelPairQuestion:
             object.__setattr__(self, "cells", whole("cells", self.cells))
             if self.cells < 2:
                 raise Refused("cells", "at least 2 are needed")
+        if self.releases is not None:
+            object.__setattr__(self, "releases", whole("releases", self.releases))
+            if self.releases not in (1, 2):
+                raise Refused("releases", f"1 or 2 is needed, got {self.releases}")
         given = several("at", self.at, "threshold probabilities, as in (0.2,)")
         object.__setattr__(self, "at", tuple(number("at", each) for each in given))
         if not all(0 < each < 1 for each in self.at):
@@ -127,8 +138,9 @@ class ModelPairQuestion:
         return self.grid if self.second_grid is None else self.second_grid
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Classes, and cells of both scores."""
-        return ((2, *(each.cells for each in self._joined())),)
+        """Classes, and cells of both scores, or of one after the other."""
+        first, second = (each.cells for each in self._joined())
+        return ((2, first, second),) if self.releases != 2 else ((2, first), (2, second))
 
     def statistics(self) -> Mapping[str, Statistic]:
         """Numbers of each model, and differences."""
@@ -136,7 +148,7 @@ class ModelPairQuestion:
         for name, read in _readings(grids, self.at).items():
 
             def of(tables: Tables, side: int, read: Any = read) -> FloatArray:
-                return np.asarray(read(_sides(tables[0])[side], side))
+                return np.asarray(read(_sides(tables)[side], side))
 
             def apart(tables: Tables, of: Any = of) -> FloatArray:
                 return np.asarray(of(tables, 0) - of(tables, 1))
@@ -148,17 +160,23 @@ class ModelPairQuestion:
         return found
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table of both scores."""
-        asked = self if self.cells is not None else replace(self, cells=forecast_cells(self, setting))
+        """Ask for one table of both scores, or for one after the other."""
+        asked = forecast_way(self, setting)
         require_few(asked.shapes(), "grid")
-        scores = (Axis(column, grid) for column, grid in zip((self.first, self.second), asked._joined(), strict=True))
-        classes = labels(self.label, self.pos_label, self.neg_label)
-        found = yield from needed(Cells(axes_of(self.by, classes, *scores)), ALL)
-        privacy = statement_of(found.releases, self.model)
+        scores = [Axis(column, grid) for column, grid in zip((self.first, self.second), asked._joined(), strict=True)]
+        classes, counted = labels(self.label, self.pos_label, self.neg_label), list[Counted]()
+        for axes in [[each] for each in scores] if asked.releases == 2 else [scores]:
+            share = ALL / (asked.releases or 1)
+            counted.append((yield from needed(Cells(axes_of(self.by, classes, *axes)), share)))
+        privacy = statement_of([release for each in counted for release in each.releases], self.model)
         if any(each.cells < grid.cells for each, grid in zip(asked._joined(), (self.grid, self.other), strict=True)):
             privacy = privacy.noted(f"scores are rounded to {asked.cells} cells, and intervals are of such scores")
-        rows = [found.counts] if self.by is None else rows_of(found.counts, 2 * asked.shapes()[0][1])
-        return parted(self.by, (ModelPair(asked, (each,), privacy) for each in rows))
+        rows: Any = [each.counts for each in counted]
+        if self.by is not None:
+            sizes = (prod(shape[:-1]) for shape in asked.shapes())
+            rows = [rows_of(each, size) for each, size in zip(rows, sizes, strict=True)]
+        parts = [tuple(rows)] if self.by is None else zip(*rows, strict=True)
+        return parted(self.by, (ModelPair(asked, each, privacy) for each in parts))
 
     def _joined(self) -> tuple[Grid, Grid]:
         return joined(self.grid, self.cells), joined(self.other, self.cells)
@@ -167,13 +185,26 @@ class ModelPairQuestion:
         return f"models {self.first} and {self.second} for {self.label}{by_words(self.by)}"
 
 
-def forecast_cells(question: ModelPairQuestion, setting: Setting) -> int:
-    """The number of cells that makes noise and rounding least, by public facts: the noise of a count, and records."""
-    records = setting.adjacency.total or USUAL
-    noise = SPREAD * sqrt(float(setting.noise().variance)) / max(records, 1)
+def forecast_way(question: ModelPairQuestion, setting: Setting) -> ModelPairQuestion:
+    """The question with the releases and cells that are forecast to err least, by public facts: noise, and records.
+
+    Noise of a difference of areas grows with the number of cells of one table of both scores, and with its root of two
+    tables of one score each, whose noise is that of half the loss. Sampling errors of both models, which are related,
+    are smaller together than their sum.
+    """
+    if question.cells is not None:
+        return question
+    records = max(setting.adjacency.total or USUAL, 1)
     most = min(max(question.grid.cells, question.other.cells, LEAST_CELLS), MOST_CELLS)
     tried = np.arange(LEAST_CELLS, most + 1)
-    return int(tried[np.argmin(np.hypot(noise * tried, ROUNDED / tried**2))])
+    sampled = (PAIRED, APART) if setting.adjacency.unit.records == 1 else (0.0, 0.0)
+    ways = list[tuple[float, int, int]]()
+    for releases, scatter in zip((1, 2), sampled, strict=True):
+        noise = SPREAD * sqrt(float(setting.noise(ALL / releases).variance)) / records
+        errors = np.hypot(noise * tried ** (1 / releases), ROUNDED / tried**2)
+        ways.append((hypot(float(errors.min()), scatter / sqrt(records)), releases, int(tried[np.argmin(errors)])))
+    _, releases, cells = min(each for each in ways if question.releases in (None, each[1]))
+    return replace(question, cells=cells, releases=2 if releases == 2 else question.releases)
 
 
 def joined(grid: Grid, cells: int | None) -> Grid:
@@ -184,9 +215,11 @@ def joined(grid: Grid, cells: int | None) -> Grid:
     return Grid.from_edges(np.asarray(grid.edge(at)).tolist())
 
 
-def _sides(table: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _sides(tables: Tables) -> tuple[FloatArray, FloatArray]:
     """Counts of both classes along each score: (..., 2, cells)."""
-    return table.sum(axis=-1), table.sum(axis=-2)
+    if len(tables) == 2:
+        return tables[0], tables[1]
+    return tables[0].sum(axis=-1), tables[0].sum(axis=-2)
 
 
 def _readings(grids: tuple[Grid, Grid], at: tuple[float, ...]) -> dict[str, Callable[[FloatArray, int], FloatArray]]:

@@ -174,6 +174,7 @@ READERS: Mapping[Any, Callable[[str, Any], Any]] = MappingProxyType(
         Grid: _grid,
         Ranged: _declared,
         tuple[Ranged | Categories, ...]: _each_declared,
+        tuple[Ranged, ...]: _each_declared,
         Categories: _categories,
         Predictor: lambda name, value: value if isinstance(value, str) else predictor_of(_object(name, value)),
         Way: _method,

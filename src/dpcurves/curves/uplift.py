@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from ..arguments import Refused
+from ..arguments import Refused, chance, shown
 from ..arrays import FloatArray
 from ..conversation import ALL, Needs, Prefixes, Setting, needed
 from ..data import Axis, Grid
 from ..data.axis import Category, Predictor
+from ..display.canvas import Shade, covering
 from ..display.judging import draw_curves
+from ..inference.bands import simultaneous_errors
 from .by_category import by_words, parted, rows_of
 from .counted_numbers import CountedNumbers, Statistic, ratio, require_clamped, require_few
-from .question import By, axes_of, keys_of, labels, statement_of
+from .question import By, axes_of, keys_of, labels, require_independent, statement_of
+from .result import scopes
 
 CELLS = Grid(-1, 1, cells=40)
 
@@ -54,12 +58,51 @@ class Uplift(CountedNumbers):
         """The Qini curve: more good outcomes among the treated than as many untreated ones would have."""
         return _qini(_above(self._likely[0]))
 
-    def plot_curves(self, ax: Any = None) -> Any:
-        """Draw both curves, and what treating at random gains."""
+    def band(self, level: float, *, curve: str = "uplift", population: bool = False) -> tuple[FloatArray, FloatArray]:
+        """A band that holds the whole curve with chance about `level`: at each edge of the scores, all at once.
+
+        The noise is simulated, and the largest studentised error over all edges is bounded. It is for these records,
+        rounded to their cells; with `population`, for what is expected of as many records of the population that they
+        were drawn from, which needs independent units of one record each.
+
+        Args:
+            level: The chance that it holds at all edges at once.
+            curve: uplift or qini.
+            population: Whether it is for the population, not for these records.
+
+        Returns:
+            Its lower and upper ends, each of the shape of `treated_first`.
+
+        Raises:
+            ValueError: there is no such curve; `level` is not between 0 and 1; or, with `population`, units have
+                several records.
+        """
+        level, read = chance("level", level), CURVES.get(curve)
+        if read is None:
+            raise Refused("curve", f"one of {', '.join(CURVES)} is needed, got {shown(curve)}")
+        if population:
+            require_independent(self.privacy)
+        likely, moved = self._likely[0], self._likely[0] + self._noise[0]
+        off = read(_above(moved + self._sampled[0] if population else moved)) - read(_above(likely))
+        error, found, told = simultaneous_errors([off], level), read(_above(self._unbiased[0])), read(_above(likely))
+        most = float(likely.sum())  # nobody gains more than one good outcome
+        return np.minimum(np.maximum(found - error, -most), told), np.maximum(np.minimum(found + error, most), told)
+
+    def plot_curves(self, ax: Any = None, *, level: float | None = 0.95) -> Any:
+        """Draw both curves with bands at a `level`, and what treating at random gains.
+
+        Bands are for the population where each unit has one record, else for these records; None: there are none.
+        """
         found = {"uplift": (self.treated_first, self.uplift), "Qini": (self.treated_first, self.qini)}
+        whom, population = list(scopes(self.privacy).items())[-1]
+        bands = {
+            name: Shade(*self.band(level, curve=name.lower(), population=population), covering(level, "band", whom))
+            for name in found
+            if level is not None
+        }
         found["treated at random"] = (self.treated_first[[0, -1]], self.uplift[[0, -1]])
         words = "records with the highest scores", "more good outcomes"
-        return draw_curves(found, self.privacy, labels=words, ax=ax, share=False)
+        return draw_curves(found, self.privacy, labels=words, ax=ax, share=False, bands=bands)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +207,9 @@ def _qini(above: FloatArray) -> FloatArray:
     untreated, treated = np.moveaxis(above, -3, 0)
     gained = treated[..., 1, :] - untreated[..., 1, :] * _share(treated.sum(axis=-2), untreated.sum(axis=-2))
     return np.asarray(gained)
+
+
+CURVES: Mapping[str, Callable[[FloatArray], FloatArray]] = MappingProxyType({"uplift": _uplift, "qini": _qini})
 
 
 def _effect(totals: FloatArray) -> FloatArray:

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
-from .canvas import DASHES, GREY, LANDSCAPE, PALETTE, SQUARE, UNIT, LineStyle, Picture, Shaded, canvas, explain
+from .canvas import (
+    DASHES,
+    GREY,
+    LANDSCAPE,
+    PALETTE,
+    SQUARE,
+    UNIT,
+    LineStyle,
+    Picture,
+    Shade,
+    Shaded,
+    canvas,
+    depth,
+    explain,
+    once,
+)
 from .numerals import lettering
 from .scores import draw_numbers
 
@@ -19,6 +35,7 @@ if TYPE_CHECKING:
 ROOM = 0.06
 HEAD, ROW = 1.7, 0.26
 LONGEST = 48
+NO_BANDS: Mapping[str, Shade] = MappingProxyType({})
 
 
 def draw_intervals(
@@ -54,6 +71,7 @@ def draw_curves(
     labels: tuple[str, str],
     ax: Axes | None = None,
     share: bool = True,
+    bands: Mapping[str, Shade] = NO_BANDS,
 ) -> Axes:
     """Draw curves by their names on common axes.
 
@@ -62,11 +80,16 @@ def draw_curves(
         labels: What both axes show.
         ax: Where; None: on a new figure.
         share: Whether both axes are from 0 to 1, with a line from one end to the other.
+        bands: A band around a curve, by its name.
     """
     for place, (name, (x, y)) in enumerate(curves.items()):
         picture = Picture(SQUARE if share else LANDSCAPE, privacy, ax=ax, name=name)
         ax, at = picture.ax, picture.before + place
         picture.style = LineStyle(PALETTE[at % len(PALETTE)], DASHES[at % len(DASHES)])
+        if name in bands:
+            low, high, words = bands[name]
+            color, label = picture.style.color, once(ax, words)
+            ax.fill_between(x, low, high, linewidth=0, color=color, alpha=depth(words), label=label)
         picture.line(x, y, picture.entry())
     if share:
         picture.ax.set(xlim=UNIT, ylim=UNIT, aspect="equal")

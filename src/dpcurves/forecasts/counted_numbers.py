@@ -56,6 +56,16 @@ def _columns(question: Any, drawn: Any) -> dict[str, Any]:
     return found if question.confidence is None else {**found, question.confidence: along(question.groups, score)}
 
 
+def _features(question: Any, drawn: Any) -> dict[str, Any]:
+    """Two classes, and features that rise with a score, or fall, by turns."""
+    bits, score = np.asarray(drawn[0]), np.asarray(drawn[1], dtype=np.float64)
+    classes = labels(question.label, question.pos_label, question.neg_label).values
+    found = {} if question.split_by is None else {question.split_by: np.arange(len(bits))}
+    for place, each in enumerate(question.features):
+        found[each.column] = each.lower + (each.upper - each.lower) * _turned(score, place + 1)
+    return {**found, question.label: np.array(classes)[bits]}
+
+
 def _turned(score: FloatArray, place: int) -> FloatArray:
     return score if place % 2 else 1 - score
 
@@ -75,3 +85,4 @@ def _half(found: CountedNumbers, population: bool) -> float:
 
 
 FORECAST = ForecastKind(CLASSES, _columns, _error, FIRST, _half, "the first number", rehearsals=OF_SLOW)
+FORECAST_OF_FEATURES = FORECAST._replace(columns=_features)

@@ -12,6 +12,7 @@ import numpy as np
 from ..arguments import Refused, require_kind, shown
 from ..arrays import FloatArray
 from ..data.axis import MOST_JSON, Input, Predictor
+from .folds import Folds, HeldOut
 from .linear import Scorecard
 from .trees import Trees
 
@@ -59,6 +60,8 @@ class Residual(Predictor):
 
 
 KINDS: tuple[type[Scorecard | Trees], ...] = (Scorecard, Trees)
+OF_FOLDS: tuple[type[Folds | HeldOut], ...] = (Folds, HeldOut)
+"""Predictors that questions make by themselves; a site reads them in what it is asked."""
 
 
 def predictor_from_json(text: str) -> Predictor:
@@ -91,12 +94,15 @@ def predictor_of(stored: Any) -> Predictor:
     """
     kinds = {kind.KIND: kind for kind in KINDS}
     word = stored.get("dpcurves") if isinstance(stored, Mapping) else None
-    if not isinstance(word, str) or word not in {*kinds, Residual.KIND}:
+    made = {kind.KIND: kind for kind in OF_FOLDS}
+    if not isinstance(word, str) or word not in {*kinds, *made, Residual.KIND}:
         raise Refused("model", f"an object whose field dpcurves is one of {', '.join(kinds)} is needed")
     facts = {name: value for name, value in stored.items() if name not in {"dpcurves", "name"}}
     try:
         if word == Residual.KIND:
             return Residual(facts["outcome"], predictor_of(facts["model"]))
+        if word in made:
+            return made[word].of_facts(facts)
         return kinds[word].of_facts(stored.get("name", ""), facts)
     except Refused:
         raise

@@ -11,12 +11,14 @@ from .counts import (
     Smoothing,
     TickReading,
 )
+from .drift import DriftWatch, WindowDrift
 from .groups import GroupReader, Groups, GroupWindow, Smoother
 from .question import Event, Jump, Low
 from .totals import TotalReading, Totals, TotalsReader
 
 __all__ = [
-    "Aggregated", "AggregatedReader", "Auto", "AutoWindow", "Counts", "CountsReader", "Event", "GroupReader",
-    "GroupWindow", "Groups", "Jump", "Low", "Plain", "PlainWindow", "PrunedStates", "Smoother", "Smoothing",
-    "TickReading", "TotalReading", "Totals", "TotalsReader",
+    "Aggregated", "AggregatedReader", "Auto", "AutoWindow", "Counts", "CountsReader", "DriftWatch", "Event",
+    "GroupReader", "GroupWindow", "Groups", "Jump", "Low", "Plain", "PlainWindow", "PrunedStates", "Smoother",
+    "Smoothing",
+    "TickReading", "TotalReading", "Totals", "TotalsReader", "WindowDrift",
 ]  # fmt: skip

@@ -1,0 +1,152 @@
+"""Drift of a column between a reference and windows of a stream, with few false alarms in a year of windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, exp, floor, log, log1p, sqrt
+from types import MappingProxyType
+from typing import TypeAlias
+
+import numpy as np
+
+from dpcurves.arguments import Refused, chance, require_kind, shown, whole
+from dpcurves.arrays import FloatArray
+from dpcurves.curves.column_drift import READ, SAFE, DriftCells, Shift
+from dpcurves.curves.counted_numbers import middles_of, require_clamped
+from dpcurves.data import Grid
+from dpcurves.inference.bands import upper_quantile
+from dpcurves.inference.simulation import chance_of_as_much, numbered_generator
+from dpcurves.inference.two_samples import ReleasedSample
+from dpcurves.laws import Family
+from dpcurves.summaries.two_classes import on_simplex
+
+from .counts import TickReading
+from .question import Noisy
+
+EXPECTED, LEAST_DRAWS, MOST_DRAWS, MOST_VALUES = 60, 2000, 2**16, 2**22
+"""Draws beyond a threshold; and how many draws, and counts of them, are simulated."""
+STEP = log1p(0.1)
+"""Windows whose numbers of tuples differ by less than a tenth have one threshold: that of the smallest of them."""
+PLACE = 70
+Thresholds: TypeAlias = Mapping[str, tuple[float, FloatArray]]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowDrift:
+    """How far a window has moved since the reference.
+
+    Attributes:
+        tick: The tick that closes the window.
+        shifts: By statistic (psi, ks, wasserstein, auc): the value, its threshold, and the chance of as much in a
+            window that has not moved.
+    """
+
+    tick: int
+    shifts: Mapping[str, Shift]
+
+    @property
+    def alarms(self) -> tuple[str, ...]:
+        """The statistics above their thresholds."""
+        return tuple(word for word, each in self.shifts.items() if each.alarm)
+
+
+class DriftWatch:
+    """Compares each window of a stream with a reference: the statistics of `dpcurves.drift`, with rare false alarms.
+
+    If nothing moves, a statistic raises an alarm in at least one of a year's windows with at most about the chance
+    `alarms`: each window is given the part ``1 - (1 - alarms) ** (1 / a_year)``, and three quarters of that, for the
+    law is read from noisy counts. Thresholds are simulated: the reference and a window of as many tuples, drawn from
+    what the reference seems to be, with the noise of both. Tuples are taken as independent of each other.
+
+    Formal guarantees: all is read from released numbers; the stream has paid for them.
+
+    Args:
+        grid: The cells that the stream counts, of one column.
+        reference: The reading at the end of the reference.
+        a_year: How many windows a year has.
+        alarms: The chance of a false alarm in a year, for each statistic.
+        width: How many ticks a window has: 1, or a width that the stream was asked for.
+        reference_width: How many the reference has.
+
+    Raises:
+        ValueError: values outside of the grid are counted apart; the reading has no such window, or other cells; or
+            `alarms` is not between 0 and 1, or too small to be simulated.
+
+    >>> from dpcurves.laws import Family
+    >>> def counted(tick, counts):
+    ...     noisy = Noisy(Family.LAPLACE, np.array(counts), 2.0)
+    ...     return TickReading(tick, noisy.values, {}, {}, noisy=noisy, noisy_windows={})
+    >>> watch = DriftWatch(Grid(0, 4, cells=4), counted(1, [500.0, 400, 300, 200]), a_year=52)
+    >>> watch.after(counted(2, [255.0, 198, 148, 101])).alarms
+    ()
+    >>> watch.after(counted(3, [100.0, 200, 150, 250])).alarms
+    ('psi', 'ks', 'wasserstein', 'auc')
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        reference: TickReading,
+        *,
+        a_year: int,
+        alarms: float = 0.05,
+        width: int = 1,
+        reference_width: int = 1,
+    ) -> None:
+        self._places, self._width = middles_of(require_clamped("grid", grid)), whole("width", width)
+        if whole("a_year", a_year) < 1:
+            raise Refused("a_year", "at least one window is needed")
+        self._alarms = -np.expm1(log1p(-chance("alarms", alarms)) / a_year)
+        self._draws = min(
+            max(LEAST_DRAWS, ceil(EXPECTED / (SAFE * self._alarms))), MOST_DRAWS, MOST_VALUES // grid.cells
+        )
+        noisy, total = self._read(reference, whole("reference_width", reference_width))
+        noise = _noise(noisy, reference_width, self._draws, numbered_generator(PLACE))
+        self._before = ReleasedSample(noisy.values, on_simplex(noisy.values, total), noise)
+        self._thresholds: dict[int, Thresholds] = {}
+
+    def after(self, reading: TickReading) -> WindowDrift:
+        """The drift of the window that ends with this reading.
+
+        Raises:
+            ValueError: the reading has no such window, or other cells.
+        """
+        noisy, size = self._read(reading, self._width)
+        cells = DriftCells.along(self._places, self._before, self._before)
+        group = floor(log(size) / STEP)
+        if group not in self._thresholds:
+            self._thresholds[group] = self._simulated(cells, noisy, exp(group * STEP))
+        found = {}
+        for word, (threshold, drawn) in self._thresholds[group].items():
+            value = float(READ[word](self._before.cells, noisy.values, cells))
+            found[word] = Shift(value, threshold, chance_of_as_much(value, drawn))
+        return WindowDrift(reading.tick, MappingProxyType(found))
+
+    def _simulated(self, cells: DriftCells, noisy: Noisy, size: float) -> Thresholds:
+        """The threshold of each statistic, and the draws that it is read from, for windows of so many tuples."""
+        like = self._before.likely / self._before.likely.sum() * size
+        noise = _noise(noisy, self._width, self._draws, numbered_generator(PLACE + 1))
+        null = cells._replace(second=ReleasedSample(like, like, noise)).null(numbered_generator(PLACE + 2))
+        drawn = {word: read(*null, cells) for word, read in READ.items()}
+        return {word: (upper_quantile(each, 1 - SAFE * self._alarms), each) for word, each in drawn.items()}
+
+    def _read(self, reading: TickReading, width: int) -> tuple[Noisy, float]:
+        """The noisy counts of a window, and how many tuples they seem to be."""
+        require_kind("reading", reading, TickReading, "a reading of counts")
+        noisy = reading.noisy if width == 1 else reading.noisy_windows.get(width)
+        if noisy is None:
+            known = sorted(reading.noisy_windows)
+            raise Refused("width", f"noisy counts of 1 or {shown(known)} ticks are known, got {width}")
+        if noisy.values.shape != self._places.shape:
+            raise Refused("grid", f"the stream has {len(noisy.values)} counts, the grid {len(self._places)} cells")
+        return noisy, max(float(noisy.values.sum()), 1.0)
+
+
+def _noise(noisy: Noisy, width: int, draws: int, generator: np.random.Generator) -> FloatArray:
+    """The noise of each count, simulated, (draws, keys): of a window it is a sum of as many draws as it has ticks."""
+    shape = draws, len(noisy.values)
+    if noisy.family is not Family.LAPLACE:
+        return np.asarray(generator.standard_normal(shape) * noisy.deviations)
+    up, down = (generator.standard_gamma(width, shape) for _ in range(2))
+    return np.asarray((up - down) / sqrt(2 * width) * noisy.deviations)

@@ -1,0 +1,40 @@
+"""Questions that judge models, and the one that learns one, on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from dpcurves.curves.result import curve_from_json
+
+Run = Callable[..., Result]
+
+ONE = ("--epsilon", "1", "--adjacency", "replace-one")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        (("pairwise-scorer", "--label", "late", "--features=score=0:1", "--features=delay=-100:300"), "coefficients"),
+        (("model-pair", "--label", "late", "--first", "score", "--second", "delay", "--second-grid=-100:300:8",
+          "--cells", "4"), "auc difference"),
+        (("ordered-classes", "--label", "carrier", "--classes", "UA,AA,DL", "--score", "score"), "volume"),
+        (("uplift", "--outcome", "late", "--treatment", "carrier", "--treated", "UA", "--untreated", "AA", "--score",
+          "score", "--grid", "0:1:8"), "qini area"),
+        (("predicted-observed", "--predicted", "score", "--observed", "delay", "--grid", "0:1:2",
+          "--observed-grid=-100:300:8"), "mean squared error"),
+    ],
+    ids=lambda case: case[0][0],
+)  # fmt: skip
+def test_each_question_is_answered_written_and_drawn(
+    run: Run, parquet: Path, tmp_path: Path, case: tuple[tuple[str, ...], str]
+) -> None:
+    (word, *asked), words = case
+    file, picture = tmp_path / "curve.json", tmp_path / "curve.svg"
+    assert words in run(word, parquet, *asked, *ONE).stdout
+    assert run(word, parquet, *asked, *ONE, "--json", file, "--plot", picture).exit_code == 0
+    assert word == curve_from_json(file.read_text()).KIND
+    assert "<svg" in picture.read_text()
