@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .ask_file import distributions_compared, survival_compared
 from .options import (
     A_COLUMN,
+    AUTO,
     NEEDS_GRID,
     Asked,
     ColumnOptions,
@@ -21,6 +22,7 @@ from .options import (
     option,
     perhaps,
     size,
+    unit,
 )
 from .output import MOST_BANDED, PlainView, ResultView, Shown
 from .terminal import Misuse, named
@@ -72,6 +74,26 @@ def quantiles_question(**said: Any) -> Any:
     if said["grid"] is not None:
         return QuantilesQuestion(**said)
     return UnboundedQuantilesQuestion(said["column"], said["at"], said["measured_in"])
+
+
+def survival_question(**said: Any) -> Any:
+    """The question for survival along the grid that is given, or where none is known, without a horizon."""
+    from ..curves import SurvivalQuestion, UnboundedSurvivalQuestion
+
+    return _with_or_without(SurvivalQuestion, UnboundedSurvivalQuestion, said)
+
+
+def scores_question(**said: Any) -> Any:
+    """The question for scores along the grid that is given, or where none is known, without a range."""
+    from ..curves import ScoresQuestion, UnboundedScoresQuestion
+
+    return _with_or_without(ScoresQuestion, UnboundedScoresQuestion, said)
+
+
+def _with_or_without(kind: type[Any], unbounded: type[Any], said: Mapping[str, Any]) -> Any:
+    if said["grid"] is not None:
+        return kind(**said)
+    return unbounded(**{name: value for name, value in said.items() if name != "grid"})
 
 
 class QuantilesView(ResultView):
@@ -230,7 +252,9 @@ class Sizes(Asked):
     """Options for one or two columns of numbers, and the approximate size of their values."""
 
     column: str = option("NAME", A_COLUMN)
-    smallest: str = option("U", "The smallest bound tried, about the size of typical values; it is doubled.", read=size)
+    smallest: str = option(
+        "U", "The smallest bound tried, about the size of typical values, or auto; it is doubled.", AUTO, unit
+    )
     and_column: str | None = perhaps("NAME", "A second column; each has half of the loss.")
     and_smallest: str | None = perhaps("U", "The smallest bound of the second column that is tried.", size)
 

@@ -74,7 +74,12 @@ from .u_statistic import (
     sample_variance,
     u_statistic,
 )  # fmt: skip
-from .unbounded import UnboundedCdfQuestion, UnboundedQuantilesQuestion
+from .unbounded import (
+    UnboundedCdfQuestion,
+    UnboundedQuantilesQuestion,
+    UnboundedScoresQuestion,
+    UnboundedSurvivalQuestion,
+)
 from .uplift import Uplift, UpliftQuestion
 from .verification import Verification, VerifyQuestion
 
@@ -92,11 +97,11 @@ __all__ = [
     "RocQuestion", "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion", "SeveralClasses",
     "SeveralClassesQuestion", "Shift", "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary", "SummaryByCategory",
     "SummaryQuestion", "Survival", "SurvivalModel", "SurvivalModelQuestion", "SurvivalNumbers", "SurvivalQuestion",
-    "TwoSampleTest", "UStatistic", "UnboundedCdfQuestion", "UnboundedQuantilesQuestion", "Uplift", "UpliftQuestion",
-    "VarianceQuestion", "Verification", "VerifyQuestion", "area_between", "collision_probability",
-    "difference_of_models", "drift", "energy_distance", "from_counts", "gini_coefficient", "gini_mean_difference",
-    "group_curves", "group_rates", "hazard_at", "hazard_ratio", "kendall_tau_a", "kendall_tau_b", "ks_distance",
-    "ks_test", "log_rank_test", "model_card", "number_needed", "rank_sum_test", "renyi2_entropy", "restricted_mean",
-    "restricted_mean_difference", "sample_variance", "share_at", "share_difference", "survival_figure",
-    "survival_numbers", "u_statistic", "wasserstein_distance",
+    "TwoSampleTest", "UStatistic", "UnboundedCdfQuestion", "UnboundedQuantilesQuestion", "UnboundedScoresQuestion",
+    "UnboundedSurvivalQuestion", "Uplift", "UpliftQuestion", "VarianceQuestion", "Verification", "VerifyQuestion",
+    "area_between", "collision_probability", "difference_of_models", "drift", "energy_distance", "from_counts",
+    "gini_coefficient", "gini_mean_difference", "group_curves", "group_rates", "hazard_at", "hazard_ratio",
+    "kendall_tau_a", "kendall_tau_b", "ks_distance", "ks_test", "log_rank_test", "model_card", "number_needed",
+    "rank_sum_test", "renyi2_entropy", "restricted_mean", "restricted_mean_difference", "sample_variance", "share_at",
+    "share_difference", "survival_figure", "survival_numbers", "u_statistic", "wasserstein_distance",
 ]  # fmt: skip
