@@ -16,8 +16,8 @@ Seven quantiles of each law, mean absolute error in rank (records), under add-re
   with a third of the loss each (Kaplan, Schnapp and Stemmer 2022).
 - *slices*: ranks are moved by the noise of a binary tree, with half of the loss; then each quantile is chosen from the
   records around its rank alone, by the same mechanism with the other half (Imola et al. 2025, arXiv 2505.13662).
-- *OpenDP*: its private quantiles over the same numbers, a seventh of the loss each. *diffprivlib*: its quantiles between
-  -1e18 and 1e18. A line says which of the two is not installed.
+- *OpenDP*: its private quantiles over the same numbers, a seventh of the loss each. *diffprivlib*: its quantiles
+  between -1e18 and 1e18. A line says which of the two is not installed.
 
 The error of a value in rank is the distance of the wanted rank from the ranks that the value has: from the number of
 records below it to the number of those not above it.
@@ -225,8 +225,8 @@ def ranks(records: int, epsilon: float, releases: int) -> None:
             return float(np.mean([rank_errors(values, ask(seed)).mean() for seed in range(releases)]))
 
         own = error(lambda seed, values=values: without_range(values, epsilon, seed))  # type: ignore[misc]
-        asks = [partial(on_grid, values, grid, epsilon) for grid in grids(name, values)]
-        best = error(lambda seed, ask=min(asks, key=error): ask(seed + releases))  # type: ignore[misc]
+        fitting = min((partial(on_grid, values, grid, epsilon) for grid in grids(name, values)), key=error)
+        best = error(lambda seed, ask=fitting: ask(seed + releases))  # type: ignore[misc]
         rows = [
             error(lambda seed, ask=ask, values=values: ask(values, epsilon, seed))  # type: ignore[misc]
             for ask in others.values()

@@ -54,7 +54,7 @@ def test_one_command_gives_price_curve_and_a_band_that_holds(
 @pytest.mark.parametrize(
     ("asked", "turns"),
     [
-        (("cdf", "--column", "amount", "--grid", "auto"), "2 to"),
+        (("cdf", "--column", "amount", "--grid", "auto"), "3 to"),
         (("survival", "--time", "days", "--event", "ended", "--grid", "auto"), "4"),
         (("scores", "--label", "ended", "--score", "points", "--grid", "auto"), "4"),
     ],

@@ -74,12 +74,9 @@ from .u_statistic import (
     sample_variance,
     u_statistic,
 )  # fmt: skip
-from .unbounded import (
-    UnboundedCdfQuestion,
-    UnboundedQuantilesQuestion,
-    UnboundedScoresQuestion,
-    UnboundedSurvivalQuestion,
-)
+from .unbounded import UnboundedCdfQuestion, UnboundedQuantilesQuestion
+from .unbounded_scores import UnboundedScoresQuestion
+from .unbounded_survival import UnboundedSurvivalQuestion
 from .uplift import Uplift, UpliftQuestion
 from .verification import Verification, VerifyQuestion
 

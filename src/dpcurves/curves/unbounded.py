@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from ..arguments import require_kind
-from ..conversation import ALL, Anywhere, Counted, Needs, PrivacyStatement, Range, Setting, needed
-from ..data import Grid, Outside
-from ..data.axis import Category
-from ..data.grid import HUNDREDTHS
+from ..conversation import ALL, Anywhere, Counted, Needs, PrivacyStatement, Setting, needed
 from ..display import numeral
 from ..strategies.found_range import FEWEST_TURNS, FIRST, MOST_TURNS
-from .by_category import axis_label, by_words, in_words
+from .by_category import axis_label, in_words
 from .cdf import CDF
 from .prefixes import PrefixShares
 from .quantiles import Quantiles, shares
-from .question import By, statement_of
-from .scores import ScoresQuestion
-from .survival import SurvivalQuestion
+from .question import statement_of
 
 QUARTILES = (0.25, 0.5, 0.75)
 WIDE = 3
@@ -30,7 +22,7 @@ WIDE = 3
 
 @dataclass(frozen=True, slots=True)
 class UnboundedCdfQuestion:
-    """The distribution function of a column of numbers of which no range is known, by three to eight turns for one loss.
+    """The distribution function of a column of numbers of which no range is known, by 3 to 8 turns for one loss.
 
     A part of the loss looks for the range among all doubles, and closer where most records seem to lie; the rest counts
     on a grid whose cells are fine there, with edges at round numbers, and coarse elsewhere. Values are not clamped: a
@@ -73,9 +65,9 @@ class UnboundedCdfQuestion:
         """The price, and what it is spent on."""
         first = setting.loss * FIRST[0]
         return (
-            f"no range is given: {setting.loss} pays for {FEWEST_TURNS} to {MOST_TURNS} turns together; the first, with "
-            f"{first}, looks at all doubles, and noisy answers tell how many look closer and on which grid the last one "
-            "counts",
+            f"no range is given: {setting.loss} pays for {FEWEST_TURNS} to {MOST_TURNS} turns together; the first, "
+            f"with {first}, looks at all doubles, and noisy answers tell how many look closer and on which grid the "
+            "last one counts",
         )
 
     def __str__(self) -> str:
@@ -125,128 +117,6 @@ class UnboundedQuantilesQuestion:
 
     def __str__(self) -> str:
         return in_words("quantiles", self.column, None) + ", no range given"
-
-
-LOOKED = Fraction(1, 5)
-"""Part of the loss that looks for a grid, where a table of two columns is counted on it."""
-CELLS_OF_TIME, CELLS_OF_SCORES = 128, 256
-"""About how many cells the grid has."""
-
-
-@dataclass(frozen=True, slots=True)
-class UnboundedSurvivalQuestion:
-    """Time until an event, where some records are censored and no horizon is known.
-
-    A fifth of the loss looks for the range of times in three turns; the rest counts as a `SurvivalQuestion` does, on a
-    grid from zero to the end of that range.
-
-    Formal guarantees: the loss that was granted, under either adjacency: looks and count add up to it, whatever the
-    looks find (see `strategies.found_range`).
-
-    Attributes:
-        time, event, by, came, censored, measured_in: Those of a `SurvivalQuestion`.
-
-    Raises:
-        ValueError, TypeError: as for a `SurvivalQuestion`.
-
-    >>> import numpy as np
-    >>> import dpcurves as dp
-    >>> table = {"days": np.linspace(1, 900, 20_000), "died": [1, 0] * 10_000}
-    >>> session = dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
-    >>> curve = session.ask(dp.UnboundedSurvivalQuestion("days", "died"), dp.PrivacyLoss.pure(1))
-    >>> bool(500 < curve.x[-1] < 2000)
-    True
-    """
-
-    time: str
-    event: str
-    by: By = None
-    came: Category = 1
-    censored: Category | None = None
-    measured_in: str = ""
-
-    def __post_init__(self) -> None:
-        self._along(Grid(0, 1, cells=1))
-
-    def steps(self, setting: Setting) -> Needs[Any]:
-        """Looks for the range of times, and asks as a `SurvivalQuestion` does."""
-        found = yield from needed(Range(self.time, CELLS_OF_TIME), LOOKED)
-        edges = [0.0, *(edge for edge in found.cells_counted.edges.tolist() if edge > 0)]
-        grid = Grid.from_edges(edges if len(edges) > 1 else [0.0, 1.0], outside=Outside.APART)
-        return (yield from self._along(grid).counted(ALL - LOOKED, found.releases))
-
-    @property
-    def is_told_before(self) -> bool:
-        """See `UnboundedCdfQuestion`."""
-        return True
-
-    def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """The price, and what it is spent on."""
-        return (note_on_looks(setting),)
-
-    def _along(self, grid: Grid) -> SurvivalQuestion:
-        return SurvivalQuestion(self.time, self.event, grid, self.by, self.came, self.censored, self.measured_in)
-
-    def __str__(self) -> str:
-        return in_words(f"survival by {self.event}", self.time, self.by) + ", no horizon given"
-
-
-@dataclass(frozen=True, slots=True)
-class UnboundedScoresQuestion:
-    """The distribution of scores in two classes, where no range of the scores is known: log-odds, points, ranks.
-
-    A fifth of the loss looks for the range in three turns; the rest counts as a `ScoresQuestion` does, on a grid within
-    it. Scores beyond are counted apart. Probabilities, which lie in [0, 1], need no looks.
-
-    Formal guarantees: those of an `UnboundedSurvivalQuestion`.
-
-    Attributes:
-        label, by, pos_label, neg_label, model: Those of a `ScoresQuestion`.
-        score: The column of scores. A model is no column: its range is public, as are its coefficients.
-
-    Raises:
-        ValueError, TypeError: as for a `ScoresQuestion`; or the score is no column.
-    """
-
-    label: str
-    score: str
-    by: By = None
-    pos_label: Category = 1
-    neg_label: Category | None = None
-    model: str = "the model is taken as public"
-
-    def __post_init__(self) -> None:
-        require_kind("score", self.score, str, "the name of a column")
-        self._along(HUNDREDTHS)
-
-    def steps(self, setting: Setting) -> Needs[Any]:
-        """Looks for the range of scores, and asks as a `ScoresQuestion` does."""
-        found = yield from needed(Range(self.score, CELLS_OF_SCORES), LOOKED)
-        return (yield from self._along(found.cells_counted).counted(ALL - LOOKED, found.releases))
-
-    @property
-    def is_told_before(self) -> bool:
-        """See `UnboundedCdfQuestion`."""
-        return True
-
-    def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """The price, and what it is spent on."""
-        return (note_on_looks(setting),)
-
-    def _along(self, grid: Grid) -> ScoresQuestion:
-        return ScoresQuestion(self.label, self.score, grid, self.by, self.pos_label, self.neg_label, self.model)
-
-    def __str__(self) -> str:
-        return f"scores {self.score} for {self.label}{by_words(self.by)}, no range given"
-
-
-def note_on_looks(setting: Setting) -> str:
-    """The price, and the part of it that looks for a grid."""
-    looked = setting.loss * LOOKED
-    return (
-        f"no grid is given: {setting.loss} pays for 4 turns together; three look for a grid, with {looked} together, "
-        "and the last one counts on it"
-    )
 
 
 def read_along(found: Counted, label: str) -> CDF:
