@@ -10,8 +10,10 @@ import pytest
 from typer.testing import Result
 
 import dpcurves as dp
+from dpcurves.cli.one_table import QUESTIONS
 from dpcurves.curves.question_json import question_from_json
 from dpcurves_parties.cli.suggestion import proposed
+from dpcurves_server.cli.commands import forms_of
 
 Run = Callable[..., Result]
 RECORDS = 4000
@@ -85,6 +87,8 @@ def test_a_study_and_the_forms_of_a_server_take_auto() -> None:
     assert found == dp.UnboundedSurvivalQuestion("t", "e")
     found = question_from_json({"ask": "bounds", "column": "x", "unit": "auto", "coverage": "0.9"})
     assert found.unit == 2.0**-30
+    typed = {"time": ["t"], "event": ["e"], "grid": ["auto"]}
+    assert forms_of(QUESTIONS)["survival"].question(typed, {}) == dp.UnboundedSurvivalQuestion("t", "e")
     with pytest.raises(ValueError, match=r"^grid: this question needs one: 'auto' is known by cdf, quantiles, "):
         question_from_json({"ask": "histogram", "column": "x", "grid": "auto"})
 

@@ -257,10 +257,10 @@ def found(workload: Anywhere, setting: Setting) -> Strategy[Counted]:
 
 
 def looked_for(workload: Range, setting: Setting) -> Strategy[Counted]:
-    """Look three times, with a third of the loss each: closer where an interval seems to hold many records, else again.
+    """Look three times, with a third of the loss each: closer where an interval seems to hold many, else again.
 
-    The grid goes from the first to the last interval that seems to hold records, and counts values beyond apart. Its
-    cells are narrow where records seem to lie.
+    The grid goes beyond all intervals that seem to hold records, and counts values beyond it apart. Its cells are narrow
+    where records seem to lie.
     """
     share = ALL / LOOKS_ALONE
     turns, total = (yield from _Turns(workload.column, Looks(DECADES)).looked(share)), setting.adjacency.total
@@ -271,10 +271,27 @@ def looked_for(workload: Range, setting: Setting) -> Strategy[Counted]:
         turns = yield from turns.looked(share)
     believed = turns.looks.believed(total)
     inside = np.flatnonzero(believed)
-    first, last = (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, len(believed))
+    first, last = (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (1, len(believed) - 1)
     known, shares = turns.looks.edges[first : last + 1], shares_of_cells(believed)[first:last]
-    edges = finer_edges(known, shares / shares.sum(), workload.cells)
+    edges = finer_edges(*_widened(known, shares), workload.cells)
     return Counted(turns.releases, turns.looks.turns, Grid.from_edges(edges, outside=Outside.APART))
+
+
+def _widened(edges: tuple[float, ...], shares: FloatArray) -> tuple[tuple[float, ...], FloatArray]:
+    """These intervals with one more at each end, of half the width of all, but not across zero; and parts of cells.
+
+    >>> _widened((10.0, 20.0, 50.0), np.array([1.0, 1.0]))[0], _widened((0.0, 10.0), np.array([1.0]))[0]
+    ((0.0, 10.0, 20.0, 50.0, 70.0), (0.0, 10.0, 15.0))
+    """
+    low, high, half = edges[0], edges[-1], (edges[-1] - edges[0]) / 2
+    below, above = (float(f"{end:.1e}") for end in (low - half, high + half))
+    below, above = max(below, 0.0) if low >= 0 else below, min(above, 0.0) if high <= 0 else above
+    before, behind = edges[:0], edges[:0]
+    if below < low:
+        before, shares = (below,), np.append(NEIGHBOURS[0] * shares[0], shares)
+    if above > high:
+        behind, shares = (above,), np.append(shares, NEIGHBOURS[0] * shares[-1])
+    return (*before, *edges, *behind), shares / shares.sum()
 
 
 def _within(ends: tuple[int, int], cells: float) -> float:
