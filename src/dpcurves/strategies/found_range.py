@@ -259,7 +259,7 @@ def found(workload: Anywhere, setting: Setting) -> Strategy[Counted]:
 def looked_for(workload: Range, setting: Setting) -> Strategy[Counted]:
     """Look three times, with a third of the loss each: closer where an interval seems to hold many, else again.
 
-    The grid goes beyond all intervals that seem to hold records, and counts values beyond it apart. Its cells are narrow
+    The grid goes beyond all intervals that seem to hold records, and counts values outside apart. Its cells are narrow
     where records seem to lie.
     """
     share = ALL / LOOKS_ALONE
