@@ -174,7 +174,7 @@ def known_unit(unit: float | Auto) -> float:
     """The unit that is given, or where no magnitude is known one that is small enough."""
     from .curves.bounds import SMALLEST_UNIT
 
-    return SMALLEST_UNIT if unit == "auto" else unit  # type: ignore[return-value]
+    return SMALLEST_UNIT if unit == "auto" else unit
 
 
 # The questions.

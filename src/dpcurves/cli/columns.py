@@ -76,26 +76,6 @@ def quantiles_question(**said: Any) -> Any:
     return UnboundedQuantilesQuestion(said["column"], said["at"], said["measured_in"])
 
 
-def survival_question(**said: Any) -> Any:
-    """The question for survival along the grid that is given, or where none is known, without a horizon."""
-    from ..curves import SurvivalQuestion, UnboundedSurvivalQuestion
-
-    return _with_or_without(SurvivalQuestion, UnboundedSurvivalQuestion, said)
-
-
-def scores_question(**said: Any) -> Any:
-    """The question for scores along the grid that is given, or where none is known, without a range."""
-    from ..curves import ScoresQuestion, UnboundedScoresQuestion
-
-    return _with_or_without(ScoresQuestion, UnboundedScoresQuestion, said)
-
-
-def _with_or_without(kind: type[Any], unbounded: type[Any], said: Mapping[str, Any]) -> Any:
-    if said["grid"] is not None:
-        return kind(**said)
-    return unbounded(**{name: value for name, value in said.items() if name != "grid"})
-
-
 class QuantilesView(ResultView):
     """Quantiles with their intervals."""
 

@@ -28,7 +28,9 @@ def scores(scored: of.ScoreOptions, cells: of.AutoCells, showing: models.Showing
     Example: dpcurves scores scored.parquet --label late --score p_late --show precision-recall --epsilon 1
     --adjacency replace-one
     """
-    question = question_of(columns.scores_question, scored, cells, showing.split)
+    question = question_of(
+        "UnboundedScoresQuestion" if cells.is_auto else "ScoresQuestion", scored, cells, showing.split
+    )
     view = showing.view(output.covering(), getattr(question, "grid", None))
     terms.answer(question, models.GroupedScoresView(view) if question.by else view, output)
 
@@ -45,7 +47,8 @@ def survival(
     Example: dpcurves survival patients.csv --time months --event died --grid 0:60:60 --epsilon 1 --adjacency
     replace-one
     """
-    question = question_of(columns.survival_question, observed, cells, split)
+    kind = "UnboundedSurvivalQuestion" if cells.is_auto else "SurvivalQuestion"
+    question = question_of(kind, observed, cells, split)
     terms.answer(
         question, readings.view(output, getattr(question, "grid", None), grouped=question.by is not None), output
     )

@@ -704,7 +704,15 @@ class AutoCells(CellOptions):
     """Options for a grid, of which ``--grid auto`` says that a part of the loss looks for it."""
 
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
-        return _without_grid(self) if self.grid == AUTO and is_found(self) else CellOptions.told(self, usual)
+        if not self.is_auto:
+            return CellOptions.told(self, usual)
+        _without_grid(self)
+        return {}
+
+    @property
+    def is_auto(self) -> bool:
+        """Tell whether a part of the loss is to look for the grid."""
+        return self.grid == AUTO and is_found(self)
 
 
 def is_found(cells: CellOptions) -> bool:
