@@ -15,7 +15,8 @@ Seven quantiles of each law, mean absolute error in rank (records), under add-re
 - *recursive*: the same mechanism for the median, then for the medians of what lies below and above it: three levels,
   with a third of the loss each (Kaplan, Schnapp and Stemmer 2022).
 - *slices*: ranks are moved by the noise of a binary tree, with half of the loss; then each quantile is chosen from the
-  records around its rank alone, by the same mechanism with the other half (Imola et al. 2025, arXiv 2505.13662).
+  records around its rank alone, by the exponential mechanism over all numbers between -1e18 and 1e18, evenly by
+  logarithms, with the other half (Imola et al. 2025, arXiv 2505.13662).
 - *OpenDP*: its private quantiles over the same numbers, a seventh of the loss each. *diffprivlib*: its quantiles
   between -1e18 and 1e18. A line says which of the two is not installed.
 
@@ -45,6 +46,11 @@ P = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 DIGITS = [float(f"{digit / 10}e{power}") for power in range(-9, 18) for digit in range(10, 100)]
 CANDIDATES = np.array([*(-each for each in reversed(DIGITS)), 0.0, *DIGITS])
 RATIO = 1.001
+CLOSEST = 1e-9
+RESOLVED = 2.0**40
+FARTHEST = float(np.log1p(1e18 / CLOSEST))
+"""Numbers from -1e18 to 1e18, evenly by logarithms but for those closer to zero: how far they go on that scale, and how
+many times as long that is as a gap between two records."""
 
 
 def bimodal(draw: np.random.Generator, size: int) -> FloatArray:
@@ -160,18 +166,27 @@ def recursive(values: FloatArray, epsilon: float, seed: int) -> FloatArray:
 
 
 def slices(values: FloatArray, epsilon: float, seed: int) -> FloatArray:
-    """A record moves all later ranks by one, which the tree hides, and it changes one slice by a record."""
-    draw, ordered, levels = np.random.default_rng(seed), np.sort(values), int(np.log2(len(P) + 1))
-    decay = np.exp(-epsilon / 2 / levels)
-    size = (levels, len(P) + 1)
+    """A record moves all later ranks by one, which the tree hides, and it changes one slice by a record.
+
+    In a slice may be no candidate: here the mechanism chooses among all numbers, evenly by their logarithms.
+    """
+    draw, levels = np.random.default_rng(seed), int(np.log2(len(P) + 1))
+    ordered = np.sort(np.sign(values) * np.log1p(np.abs(values) / CLOSEST))
+    size, decay = (levels, len(P) + 1), np.exp(-epsilon / 2 / levels)
     nodes = draw.geometric(1 - decay, size) - draw.geometric(1 - decay, size)
-    half = int(np.ceil(8 / epsilon * np.log(len(CANDIDATES))))  # less, and candidates far from the slice win together
+    half = int(np.ceil(8 / epsilon * np.log(RESOLVED)))  # less, and far gaps win by their width
     found = []
     for number, share in enumerate(P, start=1):
         parts = [level for level in range(levels) if number >> level & 1]
         moved = round(share * len(values)) + sum(int(nodes[level, number >> level]) for level in parts)
-        own = ordered[max(moved - half, 0) : max(moved + half + 1, 1)]
-        found.append(chosen(own, moved - max(moved - half, 0), epsilon / 2, draw))
+        first = min(max(moved - half, 0), len(values))
+        own = ordered[first : max(moved + half + 1, first)]
+        ends = np.clip(np.concatenate([[-FARTHEST], own, [FARTHEST]]), -FARTHEST, FARTHEST)
+        with np.errstate(divide="ignore"):
+            score = np.log(np.diff(ends)) - np.abs(np.arange(len(own) + 1) - (moved - first)) * epsilon / 4
+        gap = int(np.argmax(score + draw.gumbel(size=len(score))))
+        place = draw.uniform(ends[gap], ends[gap + 1])
+        found.append(np.sign(place) * CLOSEST * np.expm1(abs(place)))
     return np.array(found)
 
 
