@@ -271,7 +271,7 @@ def looked_for(workload: Range, setting: Setting) -> Strategy[Counted]:
         turns = yield from turns.looked(share)
     believed = turns.looks.believed(total)
     inside = np.flatnonzero(believed)
-    first, last = (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (1, len(believed) - 1)
+    first, last = (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, len(believed))
     known, shares = turns.looks.edges[first : last + 1], shares_of_cells(believed)[first:last]
     edges = finer_edges(*_widened(known, shares), workload.cells)
     return Counted(turns.releases, turns.looks.turns, Grid.from_edges(edges, outside=Outside.APART))
