@@ -171,7 +171,7 @@ def slices(values: FloatArray, epsilon: float, seed: int) -> FloatArray:
     In a slice may be no candidate: here the mechanism chooses among all numbers, evenly by their logarithms.
     """
     draw, levels = np.random.default_rng(seed), int(np.log2(len(P) + 1))
-    ordered = np.sort(np.sign(values) * np.log1p(np.abs(values) / CLOSEST))
+    ordered = np.sort(np.sign(values) * np.log1p(np.minimum(np.abs(values), 1e18) / CLOSEST))
     size, decay = (levels, len(P) + 1), np.exp(-epsilon / 2 / levels)
     nodes = draw.geometric(1 - decay, size) - draw.geometric(1 - decay, size)
     half = int(np.ceil(8 / epsilon * np.log(RESOLVED)))  # less, and far gaps win by their width
