@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypeAlias, TypedDict, 
 from warnings import catch_warnings
 
 from . import curves
-from .arguments import Exact, Refused, require_kind, several
+from .arguments import Exact, Refused, WrongKind, require_kind, several, shown
 from .conversation import Cuts
 from .curves import Question
 from .data import Categories, Grid
@@ -166,7 +166,7 @@ Auto: TypeAlias = Literal["auto"]
 def known_grid(grid: Grid | Auto | None) -> Grid | None:
     """The grid that is given; None, if none is known."""
     if isinstance(grid, str) and grid != "auto":
-        raise Refused("grid", "a Grid, or 'auto', is needed")
+        raise WrongKind("grid", f"a Grid, or 'auto', is needed, got {shown(grid)}")
     return None if isinstance(grid, str) else grid
 
 
