@@ -3,24 +3,37 @@
 Seven quantiles of each law, mean absolute error in rank (records), under add-remove. Columns:
 
 - *no range*: `dp.quantiles` without a grid, all of the loss.
-- *hindsight*: the least mean error of any of the grids that `grids` lays between the 0.1 and 99.9 % quantiles of the
-  records themselves: linear and geometric, 256 to 4,096 cells; of the two modes 128 cells each; of heaped values these.
+- *hindsight*: the best of the grids that `grids` lays between the 0.1 and 99.9 % quantiles of the records themselves:
+  linear and geometric, 256 to 4,096 cells; of the two modes 128 cells each; of heaped and of whole values these. It is
+  chosen by the mean error of so many releases, and its error is that of as many others.
 - *ratio*: of the first to the second.
 - *bounds, grid*: `BoundsQuestion` (unit 1, coverage 0.995) with a tenth of the loss, then 4,096 even cells within them.
 - *unbounded*: AboveThreshold along powers of 1.001 for each quantile (Durfee 2023), of values above zero, with a
   seventh of the loss and a number of records that is known exactly.
 - *exponential*: the exponential mechanism over 4,861 numbers of two digits from 1e-9 to 1e18, both signs and zero, for
   each quantile with a seventh of the loss (Smith 2011), which libraries offer for given candidates.
+- *recursive*: the same mechanism for the median, then for the medians of what lies below and above it: three levels,
+  with a third of the loss each (Kaplan, Schnapp and Stemmer 2022).
+- *slices*: ranks are moved by the noise of a binary tree, with half of the loss; then each quantile is chosen from the
+  records around its rank alone, by the exponential mechanism over all numbers between -1e18 and 1e18, evenly by
+  logarithms, with the other half (Imola et al. 2025, arXiv 2505.13662).
+- *OpenDP*: its private quantiles over the same numbers, a seventh of the loss each. *diffprivlib*: its quantiles
+  between -1e18 and 1e18. A line says which of the two is not installed.
+
+The error of a value in rank is the distance of the wanted rank from the ranks that the value has: from the number of
+records below it to the number of those not above it.
 
 With ``--bands`` it prints how often bands at 0.9 held, and their mean width, on five kinds of data. Run
-``python benchmarks/unknown.py [--records 1000 100000 --epsilon 0.1 1 --releases 10]``.
+``python benchmarks/unknown.py [--records 1000 100000 --epsilon 0.1 1 --releases 10 --laws years]``.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +46,11 @@ P = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 DIGITS = [float(f"{digit / 10}e{power}") for power in range(-9, 18) for digit in range(10, 100)]
 CANDIDATES = np.array([*(-each for each in reversed(DIGITS)), 0.0, *DIGITS])
 RATIO = 1.001
+CLOSEST = 1e-9
+RESOLVED = 2.0**40
+FARTHEST = float(np.log1p(1e18 / CLOSEST))
+"""Numbers from -1e18 to 1e18, evenly by logarithms but for those closer to zero: how far they go on that scale, and how
+many times as long that is as a gap between two records."""
 
 
 def bimodal(draw: np.random.Generator, size: int) -> FloatArray:
@@ -51,6 +69,8 @@ LAWS: Mapping[str, Law] = {
     "bimodal": bimodal,
     "heaped incomes": heaped,
     "timestamps": lambda draw, size: np.round(1.7e9 + 3e7 * draw.beta(2, 3, size)),
+    "heights": lambda draw, size: np.round(draw.normal(170, 10, size)),
+    "years": lambda draw, size: np.round(1990 - 30 * draw.gamma(2, 0.5, size)),
     "one of 1e300": lambda draw, size: np.append(np.exp(draw.normal(3, 0.5, size - 1)), 1e300),
 }
 KINDS: Mapping[str, Law] = {
@@ -79,6 +99,8 @@ def grids(name: str, values: FloatArray) -> Iterator[dp.Grid]:
     if name == "bimodal":
         modes = [np.geomspace(3e-7, 3e-6, 129), np.geomspace(3e5, 3e6, 129)]
         yield dp.Grid.from_edges(np.concatenate(modes).tolist())
+    if name in ("heights", "years"):
+        yield dp.Values(range(int(values.min()), int(values.max()) + 1))
     if name == "heaped incomes":
         yield dp.Values(range(0, 300_001, 1000))
         yield dp.Values(range(0, 300_001, 100))
@@ -114,34 +136,120 @@ def unbounded(values: FloatArray, epsilon: float, seed: int) -> FloatArray:
     return np.array(found)
 
 
+def chosen(ordered: FloatArray, rank: float, epsilon: float, draw: np.random.Generator) -> float:
+    """One of the candidates, by the exponential mechanism: its score is how many records its rank is off."""
+    score = -np.abs(np.searchsorted(ordered, CANDIDATES) - rank)
+    return float(CANDIDATES[int(np.argmax(score * epsilon / 2 + draw.gumbel(size=len(score))))])
+
+
 def exponential(values: FloatArray, epsilon: float, seed: int) -> FloatArray:
-    """The exponential mechanism over candidates: their score moves by 1 with a record at most, in one direction."""
+    """The exponential mechanism over candidates, for each quantile on its own."""
     draw, ordered, each = np.random.default_rng(seed), np.sort(values), epsilon / len(P)
-    below = np.searchsorted(ordered, CANDIDATES)
-    scores = (-np.abs(below - share * len(values)) * each for share in P)
-    return np.array([CANDIDATES[int(np.argmax(score / 2 + draw.gumbel(size=len(score))))] for score in scores])
+    return np.array([chosen(ordered, share * len(values), each, draw) for share in P])
 
 
-def ranks(records: int, epsilon: float, releases: int) -> None:
+def recursive(values: FloatArray, epsilon: float, seed: int) -> FloatArray:
+    """Medians of medians: a record takes part once in each level."""
+    draw, depth = np.random.default_rng(seed), int(np.log2(len(P) + 1))
+
+    def within(ordered: FloatArray, shares: list[float]) -> list[float]:
+        if not shares:
+            return []
+        middle = len(shares) // 2
+        found = chosen(ordered, shares[middle] * len(ordered), epsilon / depth, draw)
+        cut, share = int(np.searchsorted(ordered, found)), shares[middle]
+        below = within(ordered[:cut], [each / share for each in shares[:middle]])
+        above = within(ordered[cut:], [(each - share) / (1 - share) for each in shares[middle + 1 :]])
+        return [*below, found, *above]
+
+    return np.array(within(np.sort(values), list(P)))
+
+
+def slices(values: FloatArray, epsilon: float, seed: int) -> FloatArray:
+    """A record moves all later ranks by one, which the tree hides, and it changes one slice by a record.
+
+    In a slice may be no candidate: here the mechanism chooses among all numbers, evenly by their logarithms.
+    """
+    draw, levels = np.random.default_rng(seed), int(np.log2(len(P) + 1))
+    ordered = np.sort(np.sign(values) * np.log1p(np.minimum(np.abs(values), 1e18) / CLOSEST))
+    size, decay = (levels, len(P) + 1), np.exp(-epsilon / 2 / levels)
+    nodes = draw.geometric(1 - decay, size) - draw.geometric(1 - decay, size)
+    half = int(np.ceil(8 / epsilon * np.log(RESOLVED)))  # less, and far gaps win by their width
+    found = []
+    for number, share in enumerate(P, start=1):
+        parts = [level for level in range(levels) if number >> level & 1]
+        moved = round(share * len(values)) + sum(int(nodes[level, number >> level]) for level in parts)
+        first = min(max(moved - half, 0), len(values))
+        own = ordered[first : max(moved + half + 1, first)]
+        ends = np.clip(np.concatenate([[-FARTHEST], own, [FARTHEST]]), -FARTHEST, FARTHEST)
+        with np.errstate(divide="ignore"):
+            score = np.log(np.diff(ends)) - np.abs(np.arange(len(own) + 1) - (moved - first)) * epsilon / 4
+        gap = int(np.argmax(score + draw.gumbel(size=len(score))))
+        place = draw.uniform(ends[gap], ends[gap + 1])
+        found.append(np.sign(place) * CLOSEST * np.expm1(abs(place)))
+    return np.array(found)
+
+
+def opendp(values: FloatArray, epsilon: float, seed: int) -> FloatArray:
+    """OpenDP draws from the operating system: the seed is not used."""
+    import opendp.prelude as od
+
+    od.enable_features("contrib")
+    space = od.vector_domain(od.atom_domain(T=float, nan=False)), od.symmetric_distance(), od.max_divergence()
+    candidates, records, each = CANDIDATES.tolist(), values.tolist(), epsilon / len(P)
+
+    def one(share: float) -> float:
+        unscaled = od.m.make_private_quantile(*space, candidates, share, 1.0)
+        scale = unscaled.map(1) / each  # type: ignore[no-untyped-call]
+        return float(od.m.make_private_quantile(*space, candidates, share, scale)(records))
+
+    return np.array([one(share) for share in P])
+
+
+def diffprivlib(values: FloatArray, epsilon: float, seed: int) -> FloatArray:
+    from diffprivlib.tools import quantile  # type: ignore[import-not-found]
+
+    each = epsilon / len(P)
+    return np.array([quantile(values, share, epsilon=each, bounds=(-1e18, 1e18), random_state=seed) for share in P])
+
+
+def peers() -> dict[str, Callable[[FloatArray, float, int], FloatArray]]:
+    """Other ways without a range, those of libraries only where they are installed."""
+    found: dict[str, Callable[[FloatArray, float, int], FloatArray]] = {
+        "bounds, grid": bounds_then_grid,
+        "unbounded": unbounded,
+        "exponential": exponential,
+        "recursive": recursive,
+        "slices": slices,
+    }
+    for name, package, ask in (("OpenDP", "opendp", opendp), ("diffprivlib", "diffprivlib", diffprivlib)):
+        if find_spec(package) is None:
+            print(f"{name} is not installed: no column for it")
+        else:
+            found[name] = ask
+    return found
+
+
+def ranks(records: int, epsilon: float, releases: int, laws: Sequence[str]) -> None:
     print(f"\n{records:,} records, epsilon {epsilon:g}: mean rank errors of {releases} releases")
-    head = ("no range", "hindsight", "ratio", "bounds, grid", "unbounded", "exponential")
-    print(f"{'':16}" + "".join(f"{each:>14}" for each in head))
-    for name, law in LAWS.items():
+    others = peers()
+    print(f"{'':16}" + "".join(f"{each:>13}" for each in ("no range", "hindsight", "ratio", *others)))
+    for name in laws:
+        law = LAWS[name]
         values = law(np.random.default_rng(1), records)
 
         def error(ask: Callable[[int], FloatArray], values: FloatArray = values) -> float:
             return float(np.mean([rank_errors(values, ask(seed)).mean() for seed in range(releases)]))
 
         own = error(lambda seed, values=values: without_range(values, epsilon, seed))  # type: ignore[misc]
-        best = min(
-            error(lambda seed, grid=grid, values=values: on_grid(values, grid, epsilon, seed))  # type: ignore[misc]
-            for grid in grids(name, values)
-        )
-        others = [
+        fitting = min((partial(on_grid, values, grid, epsilon) for grid in grids(name, values)), key=error)
+        best = error(lambda seed, ask=fitting: ask(seed + releases))  # type: ignore[misc]
+        rows = [
             error(lambda seed, ask=ask, values=values: ask(values, epsilon, seed))  # type: ignore[misc]
-            for ask in (bounds_then_grid, unbounded, exponential)
+            for ask in others.values()
         ]
-        print(f"{name:16}{own:14.1f}{best:14.1f}{own / max(best, 0.5):14.2f}" + "".join(f"{x:14.1f}" for x in others))
+        told = "".join(f"{each:13.1f}" for each in rows)
+        print(f"{name:16}{own:13.1f}{best:13.1f}{own / max(best, 0.5):13.2f}{told}", flush=True)
 
 
 def bands(records: int, epsilon: float, releases: int) -> None:
@@ -165,12 +273,16 @@ def main() -> None:
     parser.add_argument("--records", type=int, nargs="+", default=[1000, 100_000])
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.1, 1.0])
     parser.add_argument("--releases", type=int, default=10)
+    parser.add_argument("--laws", nargs="+", choices=list(LAWS), default=list(LAWS))
     parser.add_argument("--bands", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     for records in given.records:
         for epsilon in given.epsilon:
-            (bands if given.bands else ranks)(records, epsilon, given.releases)
+            if given.bands:
+                bands(records, epsilon, given.releases)
+            else:
+                ranks(records, epsilon, given.releases, given.laws)
 
 
 if __name__ == "__main__":

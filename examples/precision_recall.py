@@ -24,3 +24,12 @@ for name in ("auc", "average-precision", "brier", "ks"):
     low, high = read.interval(name, 0.95, population=True)
     print(f"{name}: {read.value(name):.3f}, {low:.3f} to {high:.3f} for the population")
 print(read.confusion(0.3).rates)
+
+# %% [markdown]
+# Scores of any scale, here points, need no grid either: a part of the loss looks for their range.
+
+# %%
+points = {"points": np.round(600 + 50 * np.log(score / (1 - score))), "ill": ill}
+with dp.Session(points, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    of_points = session.ask(dp.UnboundedScoresQuestion("ill", "points"), dp.PrivacyLoss.pure(1))
+print(f"area {of_points.value('auc'):.3f}")

@@ -26,3 +26,11 @@ arms.plot()
 for arm, curve in arms.items():
     print(arm, curve.median, curve.median_interval(0.95, population=True))
 print(dp.log_rank_test(arms["drug"], arms["placebo"]))
+
+# %% [markdown]
+# Without a grid, a part of the loss looks for the horizon first.
+
+# %%
+with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    found = session.ask(dp.UnboundedSurvivalQuestion("months", "died"), dp.PrivacyLoss.pure(1))
+print(f"half are left after {found.median:.0f} months, of {found.x[-1]:g} that were found")

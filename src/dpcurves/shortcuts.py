@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, Required, TypeAlias, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Required, TypeAlias, TypedDict, TypeVar, Unpack, cast
 from warnings import catch_warnings
 
 from . import curves
-from .arguments import Exact, Refused, exact, require_kind, several
+from .arguments import Exact, Refused, WrongKind, exact, require_kind, several, shown
 from .conversation import Cuts
 from .curves import Question
 from .data import Categories, Grid, Unlisted
@@ -195,6 +195,24 @@ def _ends(bounds: Sequence[float]) -> tuple[float, float]:
     return ends[0], ends[1]
 
 
+Auto: TypeAlias = Literal["auto"]
+"""What stands for a grid, or a unit, of which nothing is known in public."""
+
+
+def known_grid(grid: Grid | Auto | None) -> Grid | None:
+    """The grid that is given; None, if none is known."""
+    if isinstance(grid, str) and grid != "auto":
+        raise WrongKind("grid", f"a Grid, or 'auto', is needed, got {shown(grid)}")
+    return None if isinstance(grid, str) else grid
+
+
+def known_unit(unit: float | Auto) -> float:
+    """The unit that is given, or where no magnitude is known one that is small enough."""
+    from .curves.bounds import SMALLEST_UNIT
+
+    return SMALLEST_UNIT if unit == "auto" else unit
+
+
 # The questions.
 
 
@@ -209,7 +227,7 @@ __all__ = [
 def cdf(
     values: Values,
     *,
-    grid: Grid | None = None,
+    grid: Grid | Auto | None = None,
     label: str = "value",
     hint: Hint | None = None,
     weight: Values | None = None,
@@ -221,8 +239,8 @@ def cdf(
     Args:
         values: Numbers, of shape ``(n,)``. NaN and None are missing.
         grid: Public cells, which must not be chosen from the data. Values outside are clamped into the end cells; with
-            ``outside="apart"`` they are counted separately. None: a part of the loss looks for the range, see
-            `UnboundedCdfQuestion`.
+            ``outside="apart"`` they are counted separately. None, or ``"auto"``: a part of the loss looks for the
+            range, see `UnboundedCdfQuestion`.
         adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public.
         epsilon: The loss, under pure differential privacy.
         rho: The loss, under zero-concentrated differential privacy; instead of `epsilon`.
@@ -243,10 +261,11 @@ def cdf(
     """
     table, weights = weighed(named(label, values), weight, weight_cap)
     question: Question[Any] = curves.UnboundedCdfQuestion(label)
+    cells = known_grid(grid)
     if weights:
-        question = curves.WeightedCdfQuestion(label, _along(grid, hint), **weights)
-    elif grid is not None:
-        question = curves.CdfQuestion(label, grid, hint=hint)
+        question = curves.WeightedCdfQuestion(label, _along(cells, hint), **weights)
+    elif cells is not None:
+        question = curves.CdfQuestion(label, cells, hint=hint)
     elif hint is not None:
         raise Refused("hint", NO_HINT)
     curve: CDF = asked(question, table, **paid)
@@ -258,7 +277,7 @@ def quantiles(
     values: Values,
     p: Sequence[float] = (0.25, 0.5, 0.75),
     *,
-    grid: Grid | None = None,
+    grid: Grid | Auto | None = None,
     label: str = "value",
     hint: Hint | None = None,
     weight: Values | None = None,
@@ -280,10 +299,11 @@ def quantiles(
     at = shares("p", p)
     table, weights = weighed(named(label, values), weight, weight_cap)
     question: Question[Quantiles] = curves.UnboundedQuantilesQuestion(label, at)
+    cells = known_grid(grid)
     if weights:
-        question = curves.WeightedQuantilesQuestion(label, _along(grid, hint), at, **weights)
-    elif grid is not None:
-        question = curves.QuantilesQuestion(label, grid, at, hint=hint)
+        question = curves.WeightedQuantilesQuestion(label, _along(cells, hint), at, **weights)
+    elif cells is not None:
+        question = curves.QuantilesQuestion(label, cells, at, hint=hint)
     elif hint is not None:
         raise Refused("hint", NO_HINT)
     return asked(question, table, **paid)
@@ -346,7 +366,7 @@ def scores(
     y_true: Values,
     y_score: Values,
     *,
-    grid: Grid = HUNDREDTHS,
+    grid: Grid | Auto = HUNDREDTHS,
     pos_label: Category = 1,
     neg_label: Category | None = None,
     **paid: Unpack[Paid],
@@ -354,15 +374,18 @@ def scores(
     """A release of scores in two classes for several results: ROC, precision-recall, calibration curves and others.
 
     Arguments and guarantees as for `roc_curve`, but thresholds are not chosen from the data: scores are counted in the
-    cells of the public `grid`, by default hundredths of [0, 1]. The ledger is in memory and does not add up with other
-    calls.
+    cells of the public `grid`, by default hundredths of [0, 1]. With ``grid="auto"`` a part of the loss looks for the
+    range of scores on another scale: see `UnboundedScoresQuestion`. The ledger is in memory and does not add up with
+    other calls.
 
     >>> import dpcurves as dp
     >>> found = dp.scores([0, 1] * 5000, [0.2, 0.7] * 5000, epsilon=10, adjacency=dp.REPLACE_ONE)
     >>> found.value("auc") > 0.9, found.confusion(0.5).rates["recall"] > 0.9
     (True, True)
     """
-    question = curves.ScoresQuestion("y_true", "y_score", grid, None, pos_label, neg_label)
+    question: Question[Any] = curves.UnboundedScoresQuestion("y_true", "y_score", None, pos_label, neg_label)
+    if (cells := known_grid(grid)) is not None:
+        question = curves.ScoresQuestion("y_true", "y_score", cells, None, pos_label, neg_label)
     found: Scores = asked(question, pair(y_true, y_score, ("y_true", "y_score")), **paid)
     return found
 
@@ -455,8 +478,8 @@ def residual_plot(
     predicted: Values,
     residual: Values,
     *,
-    unit_predicted: float,
-    unit_residual: float,
+    unit_predicted: float | Auto = "auto",
+    unit_residual: float | Auto = "auto",
     coverage: Exact,
     model: Model,
     cells: int = 64,
@@ -466,8 +489,8 @@ def residual_plot(
 
     Arguments and guarantees as for `binned_residuals`, and more. The bounds of each axis are chosen privately: the
     smallest power of two times `unit_predicted`, or `unit_residual`, such that both bounds together cover about a share
-    `coverage` of the records. Within them each axis has `cells` cells. The ledger is in memory and does not add up with
-    other calls.
+    `coverage` of the records; ``"auto"``: no magnitude is known, and a billionth is doubled. Within them each axis has
+    `cells` cells. The ledger is in memory and does not add up with other calls.
 
     >>> import dpcurves as dp
     >>> x, residual = [0.1 * i for i in range(10)] * 500, [0.2, -0.2] * 2500
@@ -479,24 +502,27 @@ def residual_plot(
     """
     columns = pair(predicted, residual, ("predicted", "residual"))
     question = curves.ResidualPlotQuestion(
-        "predicted", "residual", unit_predicted, unit_residual, coverage, model, cells
+        "predicted", "residual", known_unit(unit_predicted), known_unit(unit_residual), coverage, model, cells
     )
     return asked(question, columns, **paid)
 
 
 @in_one_call
-def bounds(values: Values, *, unit: float, coverage: Exact, label: str = "value", **paid: Unpack[Paid]) -> Bounds:
+def bounds(
+    values: Values, *, unit: float | Auto = "auto", coverage: Exact, label: str = "value", **paid: Unpack[Paid]
+) -> Bounds:
     """A bound on the size of `values`: the least power of two times `unit` that about a share `coverage` lies within.
 
     Arguments and guarantees as for `cdf`, without a grid: `unit` is public, and should be of the magnitude of relevant
-    values; see `BoundsQuestion`. The ledger is in memory and does not add up with other calls.
+    values, or ``"auto"``, if none is known: a billionth; see `BoundsQuestion`. The ledger is in memory and does not add
+    up with other calls.
 
     >>> import dpcurves as dp
     >>> found = dp.bounds([3, -5, 6] * 1000, unit=1, coverage=0.95, epsilon=1, adjacency=dp.REPLACE_ONE)
     >>> (found.lower, found.upper)
     (-8.0, 8.0)
     """
-    return asked(curves.BoundsQuestion(label, unit, coverage), named(label, values), **paid)
+    return asked(curves.BoundsQuestion(label, known_unit(unit), coverage), named(label, values), **paid)
 
 
 def compare(private: Any, question: Question[Any], public: Any) -> Comparison:
@@ -716,7 +742,7 @@ def survival(
     time: Values,
     event: Values,
     *,
-    grid: Grid,
+    grid: Grid | Auto,
     came: Category = 1,
     censored: Category | None = None,
     weight: Values | None = None,
@@ -726,8 +752,9 @@ def survival(
     """Kaplan-Meier and Nelson-Aalen curves of the time until an event, with censoring; see `SurvivalQuestion`.
 
     Arguments and guarantees as for `cdf`; `event` says whether the event happened at `time`, or the record was censored
-    then. With `weight` and `weight_cap` it is the curve of the weight: see `WeightedSurvivalQuestion`. The ledger is in
-    memory and does not add up with other calls.
+    then. With ``grid="auto"`` a part of the loss looks for the horizon: see `UnboundedSurvivalQuestion`. With `weight`
+    and `weight_cap` it is the curve of the weight: see `WeightedSurvivalQuestion`. The ledger is in memory and does not
+    add up with other calls.
 
     >>> import dpcurves as dp
     >>> grid = dp.Grid(0, 10, cells=10)
@@ -736,8 +763,12 @@ def survival(
     True
     """
     table, weights = weighed(pair(time, event, ("time", "event")), weight, weight_cap)
-    question: Question[Survival] = curves.SurvivalQuestion("time", "event", grid, came=came, censored=censored)
+    question: Question[Any] = curves.UnboundedSurvivalQuestion("time", "event", came=came, censored=censored)
+    cells = known_grid(grid)
     if weights:
-        question = curves.WeightedSurvivalQuestion("time", "event", grid, **weights, came=came, censored=censored)
+        along = _along(cells, None)
+        question = curves.WeightedSurvivalQuestion("time", "event", along, **weights, came=came, censored=censored)
+    elif cells is not None:
+        question = curves.SurvivalQuestion("time", "event", cells, came=came, censored=censored)
     found: Survival = asked(question, table, **paid)
     return found

@@ -71,6 +71,8 @@ VALID: dict[str, dict[str, Any]] = {
     "SummaryQuestion": {"column": "x", "lower": 0, "upper": 1},
     "UnboundedCdfQuestion": {"column": "x"},
     "UnboundedQuantilesQuestion": {"column": "x", "at": (0.5,)},
+    "UnboundedScoresQuestion": {"label": "y", "score": "x"},
+    "UnboundedSurvivalQuestion": {"time": "x", "event": "y"},
     "VerifyQuestion": {
         "outcome": dp.Categories("y", (0, 1)), "columns": (dp.Ranged("z", -20, 20),), "coefficient": "z", "above": 0,
     },

@@ -37,6 +37,8 @@ QUESTIONS: tuple[Question[object], ...] = (
     dp.QuantilesQuestion("x", GRID, (0.25, 0.5)),
     dp.UnboundedCdfQuestion("r"),
     dp.UnboundedQuantilesQuestion("x", (0.25, 0.5)),
+    dp.UnboundedScoresQuestion("y", "r"),
+    dp.UnboundedSurvivalQuestion("x", "y"),
     dp.HistogramQuestion("x", GRID),
     dp.Histogram2DQuestion("x", "r", GRID, dp.Grid(-3, 3, cells=8)),
     dp.CdfQuestion("x", GRID, at=(7, 50)),

@@ -27,6 +27,8 @@ QUESTIONS = (
     dp.HistogramQuestion("x", GRID),
     dp.UnboundedCdfQuestion("x"),
     dp.UnboundedQuantilesQuestion("x"),
+    dp.UnboundedScoresQuestion("label", "score"),
+    dp.UnboundedSurvivalQuestion("t", "e"),
     ROC,
     dp.CalibrationQuestion("label", "score"),
     dp.BinnedResidualsQuestion("label", "score", dp.DISJOINT_RECORDS),

@@ -8,7 +8,7 @@ import pytest
 from test_refining_loss import LARGE, LOSSES, answers, worst_loss
 from tiny_tables import ADJACENCIES, data_sets, neighbours
 
-from dpcurves.conversation import Anywhere, Counted, Plan, Release, Setting, Step
+from dpcurves.conversation import Anywhere, Counted, Plan, Range, Release, Setting, Step
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import Adjacency, PrivacyLoss
@@ -17,7 +17,9 @@ from dpcurves.session import converse
 from dpcurves.strategies import found_range
 
 
-def conversed(loss: PrivacyLoss, adjacency: Adjacency, way: int) -> tuple[Counted, list[Plan], Fraction]:
+def conversed(
+    loss: PrivacyLoss, adjacency: Adjacency, way: int, *, looks_alone: bool = False
+) -> tuple[Counted, list[Plan], Fraction]:
     plans: list[Plan] = []
     shares: list[Fraction] = []
 
@@ -30,7 +32,11 @@ def conversed(loss: PrivacyLoss, adjacency: Adjacency, way: int) -> tuple[Counte
         values = answers(law.size, len(plans), way)
         return Release(plans[-1], tuple(values.tolist()), allotment=None, seeded=True)
 
-    found = converse(found_range.found(Anywhere("x"), Setting(loss, adjacency)), reply)
+    setting = Setting(loss, adjacency)
+    if looks_alone:
+        found = converse(found_range.looked_for(Range("x", 4), setting), reply)
+    else:
+        found = converse(found_range.found(Anywhere("x"), setting), reply)
     return found, plans, sum(shares, start=Fraction(0))
 
 
@@ -57,6 +63,24 @@ def test_all_turns_together_lose_what_was_granted(
         turns.add(len(plans))
     assert any(tight)
     assert len(turns) > 1
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=list(LOSSES))
+@pytest.mark.parametrize("adjacency", ADJACENCIES[::2], ids=repr)
+def test_looks_alone_lose_what_was_granted_however_they_cut(
+    adjacency: Adjacency, loss: PrivacyLoss, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(found_range, "DECADES", (1.0, 4.0))
+    monkeypatch.setattr(found_range, "LOOKED_AT", (2, 3))
+    granted = loss.epsilon if loss.epsilon is not None else loss.rho
+    for way in range(4):
+        found, plans, spent = conversed(loss, adjacency, way, looks_alone=True)
+        assert spent == 1
+        assert len({plan.query for plan in plans}) == len(plans) == found_range.LOOKS_ALONE
+        laws = [turn.measured for turn in found.read]
+        sets = data_sets(laws[-1].cells + 1, 3)
+        assert worst_loss(list(laws), sets, neighbours(sets, adjacency)) <= granted
+        assert found.cells_counted.cells >= 1
 
 
 @pytest.mark.parametrize("way", range(12))

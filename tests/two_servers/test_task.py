@@ -7,20 +7,23 @@ import stat
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from at_once import at_once
 
 from dpcurves.conversation import UnsupportedQuery
+from dpcurves.curves import Question, UnboundedCdfQuestion, UnboundedSurvivalQuestion
 from dpcurves.data import Categories, Grid
-from dpcurves.privacy import PrivacyLoss
+from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
+from dpcurves.session import rehearse
 from dpcurves_parties.serving.identity import Identity, Pair, read_server
 from dpcurves_parties.serving.server import Address, proving, proving_alone
 from dpcurves_parties.serving.task_document import Role, Ticket, found, hash_of, hash_of_shown
 from dpcurves_parties.serving.two_servers.report_set import common, named, packed, unpacked
 from dpcurves_parties.shares import ProtocolAborted, Server, Task
 from dpcurves_parties.shares.analyst import statement
-from dpcurves_parties.shares.function_shares import Owners
+from dpcurves_parties.shares.function_shares import FunctionShares, Owners
 from dpcurves_parties.shares.task import Counted
 
 SERVERS = Server("https://a:1", "00" * 32, "pem 0"), Server("https://b:2", "11" * 32, "pem 1")
@@ -82,6 +85,13 @@ def test_all_cells_are_counted_where_they_are_few_and_thresholds_where_they_are_
         replace(wards, grid=Grid(0, 1, cells=2**20), counted=None)
     with pytest.raises(UnsupportedQuery, match=r"^grid: two servers count at most 65535 slots .* take a coarser grid"):
         replace(PLAIN, grid=Grid(0, 1, cells=2**20))
+
+
+@pytest.mark.parametrize("question", [UnboundedCdfQuestion("x"), UnboundedSurvivalQuestion("x", "late")], ids=str)
+def test_two_servers_count_once_so_without_a_grid_they_refuse_in_one_line(question: Question[Any]) -> None:
+    adjacency = Neighbours.REPLACE_ONE.among(EACH_RECORD, units=1000)
+    with pytest.raises(UnsupportedQuery, match=r"^grid: this trust model counts once, .*dpcurves task suggest .*$"):
+        rehearse(question, PrivacyLoss.pure(1), adjacency, FunctionShares())
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .ask_file import distributions_compared, survival_compared
 from .options import (
     A_COLUMN,
+    AUTO,
     NEEDS_GRID,
     Asked,
     ColumnOptions,
@@ -21,6 +22,7 @@ from .options import (
     option,
     perhaps,
     size,
+    unit,
 )
 from .output import MOST_BANDED, PlainView, ResultView, Shown
 from .terminal import Misuse, named
@@ -82,10 +84,14 @@ def weighted(kind: str, said: Mapping[str, Any], **more: Any) -> Any:
 
 
 def survival_question(**said: Any) -> Any:
-    """The question for survival, of survey weights where they are named."""
-    from ..curves import SurvivalQuestion
+    """The question for survival: of survey weights where they are named, and without a horizon where none is known."""
+    from ..curves import SurvivalQuestion, UnboundedSurvivalQuestion
 
-    return weighted("WeightedSurvivalQuestion", said) or SurvivalQuestion(**said)
+    if (found := weighted("WeightedSurvivalQuestion", said)) is not None:
+        return found
+    if said.get("grid") is not None:
+        return SurvivalQuestion(**said)
+    return UnboundedSurvivalQuestion(**{name: value for name, value in said.items() if name != "grid"})
 
 
 def summary_of(kind: str, statistic: str) -> Callable[..., Any]:
@@ -281,7 +287,9 @@ class Sizes(Asked):
     """Options for one or two columns of numbers, and the approximate size of their values."""
 
     column: str = option("NAME", A_COLUMN)
-    smallest: str = option("U", "The smallest bound tried, about the size of typical values; it is doubled.", read=size)
+    smallest: str = option(
+        "U", "The smallest bound tried, about the size of typical values, or auto; it is doubled.", AUTO, unit
+    )
     and_column: str | None = perhaps("NAME", "A second column; each has half of the loss.")
     and_smallest: str | None = perhaps("U", "The smallest bound of the second column that is tried.", size)
 

@@ -17,36 +17,39 @@ from .studies import study
 from .survival_readings import TIME_COMMANDS, SurvivalReadings
 
 
-def scores(
-    scored: of.ScoreOptions, cells: of.CellOptions, showing: models.Showing, terms: Terms, output: Output
-) -> None:
+def scores(scored: of.ScoreOptions, cells: of.AutoCells, showing: models.Showing, terms: Terms, output: Output) -> None:
     """Many curves of a score of two classes, for one privacy loss.
 
     ROC and precision-recall curve, gain, confusion matrix, decision curve, calibration and more are read from one
     release: --show says which, and others are free under the same --request-id.
 
+    Scores lie in [0, 1] unless a grid is given; with --grid auto a part of the loss looks for their range.
+
     Example: dpcurves scores scored.parquet --label late --score p_late --show precision-recall --epsilon 1
     --adjacency replace-one
     """
-    question = question_of("ScoresQuestion", scored, cells, showing.split)
-    view = showing.view(output.covering(), question.grid)
+    question = question_of(
+        "UnboundedScoresQuestion" if cells.is_auto else "ScoresQuestion", scored, cells, showing.split
+    )
+    view = showing.view(output.covering(), getattr(question, "grid", None))
     terms.answer(question, models.GroupedScoresView(view) if question.by else view, output)
 
 
 def survival(
-    *, observed: columns.Observed, cells: of.CellOptions, split: of.Split, weighing: of.Weighing,
+    *, observed: columns.Observed, cells: of.AutoCells, split: of.Split, weighing: of.Weighing,
     readings: SurvivalReadings, terms: Terms, output: Output,
 ) -> None:  # fmt: skip
     """The time until an event, with censored records.
 
     Numbers at times, cumulative hazards and a figure for papers are read from the same release: --show says which.
+    Where no horizon is known, a part of the loss looks for it: --grid auto.
 
     Example: dpcurves survival patients.csv --time months --event died --grid 0:60:60 --epsilon 1 --adjacency
     replace-one
     """
     question = question_of(columns.survival_question, observed, cells, split, weighing)
-    grouped = getattr(question, "by", None) is not None
-    terms.answer(question, readings.view(output, question.grid, grouped=grouped), output)
+    grid, grouped = getattr(question, "grid", None), getattr(question, "by", None) is not None
+    terms.answer(question, readings.view(output, grid, grouped=grouped), output)
 
 
 STATISTICS = columns.SummaryView, columns.SummariesView

@@ -71,6 +71,15 @@ def size(argument: str, text: str) -> float:
     return float(Fraction(amount(argument, text)))
 
 
+def unit(argument: str, text: str) -> float:
+    """Parse a finite number above zero, or ``auto``: no magnitude is known."""
+    if text != AUTO:
+        return size(argument, text)
+    from ..curves.bounds import SMALLEST_UNIT
+
+    return SMALLEST_UNIT
+
+
 def chance(argument: str, text: str) -> float:
     """Parse a number between 0 and 1, both exclusive."""
     number = _decimal(text)
@@ -291,6 +300,11 @@ A_COLUMN = "A column of numbers."
 SIGN = "@"
 """The prefix of a file name of a model, in the place of a column of scores."""
 NEEDS_GRID = "give --grid lower:upper:cells (or --edges, or --values): --{} needs one"
+AUTO = "auto"
+NO_AUTO = (
+    "auto is for cdf, quantiles, survival and scores of one table; here cells are public, as 0:100:256: "
+    "dpcurves task suggest proposes some from a public sample"
+)
 NO_GRID = "give --grid lower:upper:cells (or --edges, or --values); bounds are declared, never read off data"
 MOST_POINTS = 4000
 IN_NO_GROUP = "scores outside of the grid are counted apart here and lie in no group; leave --outside out"
@@ -616,6 +630,8 @@ class CellOptions(Asked):
     def _given(self) -> Grid | None:
         from ..data import Grid, Values
 
+        if self.grid == AUTO:
+            raise Misuse("grid", NO_AUTO)
         given = [name for name in ("grid", "edges", "values") if getattr(self, name) is not None]
         if len(given) > 1:
             raise Misuse(given[1], f"give --{given[0]} or --{given[1]}, not both")
@@ -706,8 +722,7 @@ class PerhapsHinted(HintedCells):
     """Options for a grid and a hint, which may be left out together."""
 
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
-        given = (self.grid, self.edges, self.values) != (None,) * 3
-        return HintedCells.told(self, usual) if given else _without_grid(self)
+        return _without_grid(self) if is_found(self) else HintedCells.told(self, usual)
 
 
 @dataclass(frozen=True)
@@ -715,14 +730,37 @@ class PerhapsCells(SomeCells):
     """Options for a grid, a hint and a few edges, which may be left out together."""
 
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
-        given = (self.grid, self.edges, self.values) != (None,) * 3
-        return SomeCells.told(self, usual) if given else _without_grid(self)
+        return _without_grid(self) if is_found(self) else SomeCells.told(self, usual)
 
 
-def _without_grid(cells: HintedCells) -> dict[str, Any]:
+@dataclass(frozen=True)
+class AutoCells(CellOptions):
+    """Options for a grid, of which ``--grid auto`` says that a part of the loss looks for it."""
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        if not self.is_auto:
+            return CellOptions.told(self, usual)
+        _without_grid(self)
+        return {}
+
+    @property
+    def is_auto(self) -> bool:
+        """Tell whether a part of the loss is to look for the grid."""
+        return self.grid == AUTO and is_found(self)
+
+
+def is_found(cells: CellOptions) -> bool:
+    """Tell whether no grid is given, or in words that none is known."""
+    others = (cells.edges, cells.values) != (None, None)
+    if cells.grid == AUTO and others:
+        raise Misuse("grid", "give auto, or cells, not both")
+    return cells.grid in (None, AUTO) and not others
+
+
+def _without_grid(cells: CellOptions) -> dict[str, Any]:
     """Nothing said of a grid, and of what needs one."""
     some = getattr(cells, "some", SomeEdges())
-    said = {"outside": cells.outside, "hint": cells.hint, "at": some.at, "points": some.points}
+    said = {"outside": cells.outside, "hint": getattr(cells, "hint", None), "at": some.at, "points": some.points}
     odd = next((name for name, value in said.items() if value is not None), None)
     if odd is not None:
         raise Misuse("grid", NEEDS_GRID.format(odd))

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from .options import (
+    AUTO,
     Asked,
     Split,
     categories,
@@ -19,7 +20,7 @@ from .options import (
     perhaps,
     scores_of,
     several,
-    size,
+    unit,
 )
 from .output import Covering, PlainView, ResultView, Shown, drawn
 from .terminal import Misuse
@@ -62,12 +63,12 @@ class Showing:
     )
     threshold: str = option("S", "For the confusion matrix: scores at or above it are called positive.", "0.5")
 
-    def view(self, sure: Covering, grid: Grid) -> ScoresView:
-        """View of scores on this grid. Refused where a reading needs probabilities and the grid has others."""
+    def view(self, sure: Covering, grid: Grid | None) -> ScoresView:
+        """View of scores on this grid, if known. Refused where a reading needs probabilities and it has others."""
         if self.show == GAPS and self.split.by is None:
             raise Misuse("show", "gaps are between groups: say which, by --by and --categories")
         reading = chosen("show", self.show, {**READ, GAPS: READ["confusion"]})
-        if self.show in OF_PROBABILITIES and (grid.lower < 0 or grid.upper > 1):
+        if self.show in OF_PROBABILITIES and (grid is None or grid.lower < 0 or grid.upper > 1):
             raise Misuse("show", f"{self.show} is of probabilities, in [0, 1]; the grid has other scores")
         at = one_number("threshold", self.threshold)
         return ScoresView(sure, show=self.show, read=lambda scores: reading(scores, at), threshold=at)
@@ -169,10 +170,10 @@ class Plane(Asked):
     predicted: str = option("NAME", "The column of predictions; or @FILE, a model in JSON that predicts.")
     residual: str = option("NAME", "The column of residuals; of a model in a file, the column that it predicts.")
     unit_predicted: str = option(
-        "U", "The smallest bound of predictions tried, about their size; it is doubled.", read=size
+        "U", "The smallest bound of predictions tried, about their size, or auto; it is doubled.", AUTO, unit
     )
     unit_residual: str = option(
-        "U", "The smallest bound of residuals tried, about their size; it is doubled.", read=size
+        "U", "The smallest bound of residuals tried, about their size, or auto; it is doubled.", AUTO, unit
     )
 
     def __post_init__(self) -> None:

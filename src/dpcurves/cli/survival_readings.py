@@ -47,9 +47,8 @@ class SurvivalReadings:
     weights: str = option("R,G", "Powers rho and gamma of Fleming and Harrington's weights of the test.", "0,0")
     theme: str = option("light|dark|print", "The colours of the figure.", "light")
 
-    def view(self, output: Output, grid: Grid, *, grouped: bool) -> ResultView:
-        """View of what is to be shown of curves on this grid. Refused where a time lies beyond it."""
-        import numpy as np
+    def view(self, output: Output, grid: Grid | None, *, grouped: bool) -> ResultView:
+        """View of what is to be shown of curves on this grid, if it is known. Refused where a time lies beyond it."""
 
         show = chosen("show", self.show, {word: word for word in READ})
         rho, gamma = (*numbers("weights", self.weights), None)[:2]
@@ -67,14 +66,23 @@ class SurvivalReadings:
         at = () if self.at is None else numbers("at", self.at)
         if show == "numbers" and until is None and not at:
             raise Misuse("show", "say which numbers: --until T, or --at T,T")
-        known = (("until", until), ("since", since), *(("at", time) for time in at))
-        for name, time in known:
-            if time is not None and not grid.edges[0] <= time <= grid.edges[-1]:
-                raise Misuse(name, f"a time on the grid is needed, from {grid.edges[0]:g} to {grid.edges[-1]:g}")
-        if since is not None and (grid.nearest_edge(np.array(at)) <= grid.nearest_edge(np.array([since]))).any():
-            raise Misuse("since", "an earlier time than those of --at is needed")
+        if grid is None and show == "numbers":
+            raise Misuse("grid", "numbers at times need a grid that has these times: give it, instead of auto")
+        if grid is not None:
+            _require_on(grid, until, at, since)
         asked = {"until": until, "at": at, "since": since}
         return SurvivalReadingView(output.covering(), show=show, asked=asked, weights=(rho, gamma), theme=self.theme)
+
+
+def _require_on(grid: Grid, until: float | None, at: tuple[float, ...], since: float | None) -> None:
+    """Refuse times beyond the grid, and landmarks that are not after `since`."""
+    import numpy as np
+
+    for name, time in (("until", until), ("since", since), *(("at", each) for each in at)):
+        if time is not None and not grid.edges[0] <= time <= grid.edges[-1]:
+            raise Misuse(name, f"a time on the grid is needed, from {grid.edges[0]:g} to {grid.edges[-1]:g}")
+    if since is not None and (grid.nearest_edge(np.array(at)) <= grid.nearest_edge(np.array([since]))).any():
+        raise Misuse("since", "an earlier time than those of --at is needed")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,6 +30,7 @@ from .workload import (
     Need,
     Needs,
     Prefixes,
+    Range,
     Ranks,
     Shares,
     Single,
@@ -67,6 +68,7 @@ __all__ = [
     "Plans",
     "Prefixes",
     "PrivacyStatement",
+    "Range",
     "Ranks",
     "Release",
     "Setting",
@@ -80,4 +82,4 @@ __all__ = [
     "Way",
     "Workload",
     "needed",
-]  # fmt: skip
+]

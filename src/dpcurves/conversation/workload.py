@@ -251,6 +251,24 @@ class Anywhere(Workload[Counted]):
         return ()
 
 
+@dataclass(frozen=True, slots=True)
+class Range(Workload[Counted]):
+    """A grid of cells where records lie, along a column of which no range is known. Its counts are those of the looks.
+
+    Attributes:
+        column: A column of numbers.
+        cells: About how many cells are wanted.
+    """
+
+    column: str
+    cells: int
+
+    @property
+    def axes(self) -> Axes:
+        """The sides of the table: none is known before the first turn."""
+        return ()
+
+
 class Cuts(Enum):
     """The method that finds the thresholds of a ROC curve.
 

@@ -76,6 +76,8 @@ from .u_statistic import (
     u_statistic,
 )  # fmt: skip
 from .unbounded import UnboundedCdfQuestion, UnboundedQuantilesQuestion
+from .unbounded_scores import UnboundedScoresQuestion
+from .unbounded_survival import UnboundedSurvivalQuestion
 from .uplift import Uplift, UpliftQuestion
 from .verification import Verification, VerifyQuestion
 from .weighted import WeightedCDF, WeightedCdfQuestion, WeightedQuantiles, WeightedQuantilesQuestion
@@ -97,10 +99,10 @@ __all__ = [
     "RocQuestion", "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion", "SeveralClasses",
     "SeveralClassesQuestion", "Shift", "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary", "SummaryByCategory",
     "SummaryQuestion", "Survival", "SurvivalModel", "SurvivalModelQuestion", "SurvivalNumbers", "SurvivalQuestion",
-    "TwoSampleTest", "UStatistic", "UnboundedCdfQuestion", "UnboundedQuantilesQuestion", "Uplift", "UpliftQuestion",
-    "VarianceQuestion", "Verification", "VerifyQuestion", "WeightedCDF", "WeightedCdfQuestion", "WeightedQuantiles",
-    "WeightedQuantilesQuestion", "WeightedSummary", "WeightedSummaryQuestion", "WeightedSurvival",
-    "WeightedSurvivalQuestion", "area_between", "collision_probability",
+    "TwoSampleTest", "UStatistic", "UnboundedCdfQuestion", "UnboundedQuantilesQuestion", "UnboundedScoresQuestion",
+    "UnboundedSurvivalQuestion", "Uplift", "UpliftQuestion", "VarianceQuestion", "Verification", "VerifyQuestion",
+    "WeightedCDF", "WeightedCdfQuestion", "WeightedQuantiles", "WeightedQuantilesQuestion", "WeightedSummary",
+    "WeightedSummaryQuestion", "WeightedSurvival", "WeightedSurvivalQuestion", "area_between", "collision_probability",
     "difference_of_models", "drift", "energy_distance", "from_counts", "gini_coefficient", "gini_mean_difference",
     "group_curves", "group_rates", "hazard_at", "hazard_ratio", "kendall_tau_a", "kendall_tau_b", "ks_distance",
     "ks_test", "log_rank_test", "model_card", "number_needed", "rank_sum_test", "renyi2_entropy", "restricted_mean",

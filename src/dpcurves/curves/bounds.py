@@ -27,6 +27,14 @@ PROMISED = 0.95
 CAPPED = "no interval seemed wide enough: this is the widest that was tried"
 
 
+SMALLEST_UNIT = 2.0**-30
+"""A unit where the magnitude of values is not known: bounds are then powers of two from a billionth on.
+
+The search adds noise in each comparison: more intervals that hold next to nothing cost no loss, only the small chance
+that noise stops at one of them.
+"""
+
+
 @dataclass(frozen=True, repr=False)
 class Bounds(Released):
     """The closed interval ``[-bound, bound]`` that about the asked share of the records lies in.

@@ -19,10 +19,15 @@ from ..data import Categories, Grid, Unlisted, Values
 from ..data.axis import Predictor
 from ..models import Ranged, predictor_of
 from ..strategies import Bisection, GrownPartition, QuantileCuts
+from .bounds import SMALLEST_UNIT
 from .question import grid_from_json, grid_to_json
 
 ASK = "ask"
 VALUES = "values:"
+AUTO, GRID, UNBOUNDED = "auto", "grid", "unbounded-"
+"""What stands for a grid, or a unit, of which nothing is known; and what the words of questions without a grid begin
+with."""
+UNITS = ("unit", "unit_predicted", "unit_residual")
 METHODS = {"grown-partition": GrownPartition, "quantile-cuts": QuantileCuts, "bisection": Bisection}
 METHOD_WORDS: dict[type[Any], str] = {kind: word for word, kind in METHODS.items()}
 
@@ -54,7 +59,8 @@ def question_to_json(question: Any) -> dict[str, Any]:
 def question_from_json(stored: Mapping[str, Any]) -> Any:
     """The question that was written by `question_to_json`, or by hand.
 
-    A grid may also be a text, as ``"0:90:90"`` or ``"values:0:90"``; an exact number a text, as ``"0.95"``.
+    A grid may also be a text, as ``"0:90:90"`` or ``"values:0:90"``; an exact number a text, as ``"0.95"``. The grid
+    ``"auto"`` asks the same without one, where that can be asked, and a unit ``"auto"`` is as small as bounds start at.
 
     Raises:
         ValueError: there is no such question, or a field is missing, unknown or of the wrong form; one line names it.
@@ -65,7 +71,21 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
     if not isinstance(stored, Mapping) or not isinstance(stored.get(ASK), str) or stored[ASK] not in kinds():
         asked = stored.get(ASK) if isinstance(stored, Mapping) else stored
         raise Refused(ASK, f"one of {', '.join(sorted(kinds()))} is needed, got {shown(asked)}")
-    return _read_fields(kinds()[stored[ASK]], {name: value for name, value in stored.items() if name != ASK})
+    word, said = stored[ASK], {name: value for name, value in stored.items() if name != ASK}
+    if said.get(GRID) == AUTO:
+        if f"{UNBOUNDED}{word}" not in kinds():
+            raise Refused(GRID, f"this question needs one: {AUTO!r} is known by {', '.join(_without_grid())}")
+        word = f"{UNBOUNDED}{word}"
+        del said[GRID]
+    return _read_fields(kinds()[word], {name: _unit(name, value) for name, value in said.items()})
+
+
+def _unit(name: str, value: Any) -> Any:
+    return SMALLEST_UNIT if value == AUTO and name in UNITS else value
+
+
+def _without_grid() -> list[str]:
+    return sorted(word.removeprefix(UNBOUNDED) for word in kinds() if word.startswith(UNBOUNDED))
 
 
 def columns_written(columns: Sequence[Ranged | Categories]) -> list[dict[str, Any]]:

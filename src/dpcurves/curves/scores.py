@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 from math import log
@@ -15,7 +16,7 @@ import numpy as np
 from .. import display
 from ..arguments import Refused, chance, chosen, require_kind, shown
 from ..arrays import FloatArray
-from ..conversation import ALL, Needs, Prefixes, Setting, needed
+from ..conversation import ALL, Needs, Prefixes, Release, Setting, needed
 from ..data import Axis, Grid
 from ..data.axis import Category, Predictor
 from ..data.grid import HUNDREDTHS
@@ -298,11 +299,15 @@ class ScoresQuestion:
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table with two rows, or with two rows for each category."""
+        return (yield from self.counted(ALL, ()))
+
+    def counted(self, share: Fraction, before: tuple[Release, ...]) -> Needs[Any]:
+        """Ask for it with this share of the loss; releases `before` stand in the privacy statement too."""
         classes = labels(self.label, self.pos_label, self.neg_label)
         score = Axis(self.score, self.grid)
         axes = axes_of(self.by, classes, score)
-        found = yield from needed(Prefixes(axes), ALL)
-        privacy = statement_of(found.releases, self.model)
+        found = yield from needed(Prefixes(axes), share)
+        privacy = statement_of((*before, *found.releases), self.model)
         if self.by is None:
             noted = privacy.noted(*notes_on_outside(found.releases[-1], self.grid))
             return Scores.read(ClassTable(found.counts, self.grid, noted))

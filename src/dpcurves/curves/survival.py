@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from math import inf
 from typing import Any, ClassVar, NamedTuple, Self, Unpack
@@ -13,7 +14,7 @@ import numpy as np
 from .. import display
 from ..arguments import Refused, chance, require_kind
 from ..arrays import BoolArray, FloatArray
-from ..conversation import ALL, Evidence, Needs, Prefixes, PrivacyStatement, Setting, needed
+from ..conversation import ALL, Evidence, Needs, Prefixes, PrivacyStatement, Release, Setting, needed
 from ..data import Axis, Grid, Outside
 from ..data.axis import Category
 from ..display import numeral, span
@@ -408,10 +409,14 @@ class SurvivalQuestion:
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts of censored records and of events in each cell, summed from the end."""
+        return (yield from self.counted(ALL, ()))
+
+    def counted(self, share: Fraction, before: tuple[Release, ...]) -> Needs[Any]:
+        """Ask for it with this share of the loss; releases `before` stand in the privacy statement too."""
         axis = Axis(self.time, self.grid.with_outside(Outside.APART))
         axes = (labels(self.event, self.came, self.censored, ("censored", "came")), axis)
-        found = yield from needed(Prefixes(axes_of(self.by, *axes)), ALL)
-        rows, privacy = rows_of(found.counts), statement_of(found.releases)
+        found = yield from needed(Prefixes(axes_of(self.by, *axes)), share)
+        rows, privacy = rows_of(found.counts), statement_of((*before, *found.releases))
         label = axis_label(self.time, self.measured_in)
         curves = [Survival.read(pair, axis.grid, label, privacy) for pair in zip(rows[::2], rows[1::2], strict=True)]
         return parted(self.by, curves)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..conversation import ALL, Anywhere, Counted, Needs, PrivacyStatement, Setting, needed
 from ..display import numeral
-from ..strategies.found_range import FIRST, MOST_TURNS
+from ..strategies.found_range import FEWEST_TURNS, FIRST, MOST_TURNS
 from .by_category import axis_label, in_words
 from .cdf import CDF
 from .prefixes import PrefixShares
@@ -22,7 +22,7 @@ WIDE = 3
 
 @dataclass(frozen=True, slots=True)
 class UnboundedCdfQuestion:
-    """The distribution function of a column of numbers of which no range is known, by two to six turns for one loss.
+    """The distribution function of a column of numbers of which no range is known, by 3 to 8 turns for one loss.
 
     A part of the loss looks for the range among all doubles, and closer where most records seem to lie; the rest counts
     on a grid whose cells are fine there, with edges at round numbers, and coarse elsewhere. Values are not clamped: a
@@ -63,10 +63,11 @@ class UnboundedCdfQuestion:
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """The price, and what it is spent on."""
-        first = setting.loss * FIRST
+        first = setting.loss * FIRST[0]
         return (
-            f"no range is given: {setting.loss} pays for 2 to {MOST_TURNS} turns together; the first, with {first}, "
-            "looks at all doubles, and noisy answers tell how many look closer and on which grid the last one counts",
+            f"no range is given: {setting.loss} pays for {FEWEST_TURNS} to {MOST_TURNS} turns together; the first, "
+            f"with {first}, looks at all doubles, and noisy answers tell how many look closer and on which grid the "
+            "last one counts",
         )
 
     def __str__(self) -> str:

@@ -21,6 +21,7 @@ from ..conversation import (
     FirstInterval,
     Groups,
     Prefixes,
+    Range,
     Ranks,
     Release,
     Setting,
@@ -107,11 +108,11 @@ def _single(workload: Single, setting: Setting) -> Strategy[Release]:
 AT_ONCE: Mapping[type[Workload[Any]], Made] = MappingProxyType({
     Cells: _cells, Prefixes: prefixes.one_table, Below: prefixes.below, Brackets: prefixes.brackets, Ranks: ranks.fixed,
     Groups: ranks.all_cells, Table: cell_by_cell, FirstInterval: covers.compared, Single: _single,
-    Anywhere: found_range.refused,
+    Anywhere: found_range.refused, Range: found_range.refused,
 })  # fmt: skip
 ADAPTIVELY: Mapping[type[Workload[Any]], Made] = MappingProxyType({
     **AT_ONCE, Prefixes: prefixes.refined, Ranks: ranks.found, Groups: ranks.cut_and_measured, Table: grown,
-    Anywhere: found_range.found,
+    Anywhere: found_range.found, Range: found_range.looked_for,
 })  # fmt: skip
 FORMERLY: Mapping[type[Workload[Any]], Made] = MappingProxyType({
     **ADAPTIVELY, Prefixes: prefixes.formerly, Ranks: ranks.formerly,

@@ -1,9 +1,11 @@
 """Counts of a column of which no range is known: looks over all doubles, then a grid that fits what was seen.
 
-A conversation of two to six turns, each of which counts intervals of one column:
+A conversation of three to eight turns, each of which counts intervals of one column:
 
-1. *First look*: decades of both signs, coarser ones far from 1, and zero (`DECADES`); once more where noise hides all.
-2. *Closer looks*, `MOST_CLOSER` at most: where one interval seems to hold most records, it is cut at round numbers.
+1. *First look*: decades of both signs, coarser ones far from 1, and zero (`DECADES`); again, with more of the loss,
+   while noise hides all.
+2. *A closer look*, and one more where an interval still seems to hold many records: these are cut at round numbers,
+   which have cells of their own, so that a look sees whether values are heaped on them.
 3. *Counting* on a grid that is fine where records seem to lie, with all that is left, as the later turns of
    `prefixes.refining` do, the first of which the looks stand for. All turns are read together, so looks are not lost.
 
@@ -25,23 +27,25 @@ section 3.5; Bun and Steinke 2016, Lemma 2.3).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil, floor, inf, log, log10, nextafter, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arrays import FloatArray
-from ..conversation import ALL, Anywhere, Counted, Evidence, Release, Setting, Step, Strategy, UnsupportedQuery
+from ..conversation import ALL, Anywhere, Counted, Evidence, Range, Release, Setting, Step, Strategy, UnsupportedQuery
 from ..data import Grid, Outside
 from ..data.axis import TypedAxis
 from ..estimation.binary_tree import Layout
 from ..estimation.empirical_bayes import estimate
 from ..estimation.joint_estimate import JointEstimate, nested_in
-from ..laws import Family, Tier
+from ..laws import Tier
 from ..laws.law import LEAST_VARIANCE
 from ..queries import PartitionQuery
-from .prefixes import CLEAR, Tilings, has_atoms, is_glance, last_refinement, overall_look, refinement
+from .prefixes import CLEAR, Tilings, has_atoms, last_refinement, overall_look
 
 LARGEST = 1e300
 """The last edge: values beyond are counted in cells of their own, with the infinities."""
@@ -51,21 +55,23 @@ MAGNITUDES = (
 """Edges above zero of the first look: decades from a thousandth to 10**12, and fewer beyond."""
 DECADES = (*(-edge for edge in reversed(MAGNITUDES)), 0.0, *MAGNITUDES)
 """Edges of the first look."""
-FIRST, AGAIN, GLANCE = Fraction(1, 10), Fraction(3, 20), Fraction(1, 10)
-"""Parts of the loss: of the first look, of its repetition, and of a turn between the looks and the last one."""
-CLOSER, MOST_OF_LEFT = Fraction(1, 20), Fraction(1, 3)
+FIRST = Fraction(1, 50), Fraction(3, 100), Fraction(1, 10), Fraction(1, 10)
+"""Parts of the loss of the first look and of its repetitions, of which each one follows if noise has hidden all."""
+GLANCE = Fraction(1, 10)
+"""The part of a turn between the looks and the last one, where single cells seem to hold most."""
+CLOSER, MOST_OF_LEFT = Fraction(1, 25), Fraction(1, 3)
 """The least part of the loss that a closer look has, and the largest part of what is left."""
-STANDING_OUT, IN_CELLS, TENTH = 20.0, 700.0, 0.1
+STANDING_OUT, IN_CELLS, TENTH = 25.0, 700.0, 0.1
 """Deviations of the noise of a closer look that all records are, if its part of the loss allows; so many are aimed at
 with up to a tenth of the loss."""
-MOST_CLOSER = 2
-MOST_TURNS = 4 + MOST_CLOSER
+MOSTLY = 0.0, 0.25
+"""Parts of the records in one interval from which on there is a first closer look, and a second one. There always is a
+first one: nothing is known of where in a decade records lie."""
+FEWEST_TURNS, MOST_TURNS = 3, len(FIRST) + len(MOSTLY) + 2
 FAINT = 8.0
 """Deviations of its noise that the largest count of the first look has at least, or it is repeated."""
-SEEN, DOUBT = 2.0, 1.0
+SEEN, DOUBT = 3.0, 1.0
 """Deviations of its noise from which on a count stands for records, and so many that are taken off an estimate."""
-MOSTLY = 0.6
-"""Part of the records in one interval from which on it is worth a closer look."""
 NEIGHBOURS = (0.25, 0.08, 0.03)
 """Cells that an interval is given for what those at a distance of 1, 2, 3 seem to hold, in parts of theirs."""
 LOOKS, LOOKED_AT = 0.15, (32, 256)
@@ -74,6 +80,12 @@ CELLS = (256, 4096)
 """Cells of the grid, at least and at most, about: half as many as records are deviations of the noise of one count."""
 SINGLES = 1024
 """Cells of the grid from which on numbers of two digits, on which values are heaped, have cells of their own."""
+LOOKS_ALONE = 3
+"""How many there are where nothing else is asked for, each with the same part of the loss."""
+HEAPS, HEAPED = 4.0, 0.03
+"""Deviations of the noise, and part of the records, that round numbers hold together if values are heaped on such."""
+NEARLY = 1e-6
+"""Numbers that differ by so little are taken to be whole, or equal, where cells are chosen."""
 TENTHS = (1, 2, 5)
 CLOSE = 2.6
 """Ratio of numbers up to which they are cut evenly, and not by logarithms."""
@@ -81,6 +93,17 @@ SMALLEST = 1e-290
 """Width from which on cells are cut: below it powers of ten are no longer exact enough."""
 FEWEST = 1.5
 """Cells from which on an interval is cut."""
+
+
+class Alone(Enum):
+    """Numbers that have cells of their own, because values may be heaped on them."""
+
+    ZERO = auto()
+    TWO_DIGITS = auto()
+    ROUNDER = auto()
+    """Those of two digits, and edges that are multiples of a power of ten at least as large as the cells beside."""
+    EDGES = auto()
+    """All edges."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +153,23 @@ class Looks:
     def records(self) -> float:
         """The number of records, roughly: the sum of the counts that stand out of the noise."""
         return float(max(self.counts[self.counts > SEEN * self.noise].sum(), self.noise))
+
+    @property
+    def wide(self) -> NDArray[np.bool_]:
+        """Mark the intervals that have more than one number."""
+        edges = np.array(self.edges)
+        return np.asarray(edges[1:] != np.nextafter(edges[:-1], inf))
+
+    @property
+    def heaped(self) -> bool:
+        """Tell whether single numbers, of those that have cells of their own, hold many records; zero does not count.
+
+        Of a density they hold none.
+        """
+        edges = np.array(self.edges)
+        alone = ~self.wide & (edges[:-1] != 0)
+        held = float(self.counts[alone].sum())
+        return held > max(HEAPS * self.noise * sqrt(alone.sum()), HEAPED * self.records)
 
     @property
     def _own(self) -> list[Evidence]:
@@ -188,28 +228,70 @@ class _Turns:
         """Ask for a count of every cell."""
         return (yield from self.asked((range(self.slots),), share))
 
-    def finer(self, cells: float, total: int | None, *, singles: bool = False) -> _Turns:
+    def finer(self, cells: float, believed: FloatArray, alone: Alone) -> _Turns:
         """Go on with about so many cells more, most of them where records seem to lie."""
-        edges = finer_edges(self.looks.edges, shares_of_cells(self.looks.believed(total)), cells, singles=singles)
+        edges = finer_edges(self.looks.edges, shares_of_cells(believed), cells, alone)
         return replace(self, looks=self.looks.upon(edges))
 
 
 def found(workload: Anywhere, setting: Setting) -> Strategy[Counted]:
     """Look, look closer, and count: see above."""
-    turns = yield from _Turns(workload.column, Looks(DECADES)).looked(FIRST)
-    if turns.looks.counts.max() < FAINT * turns.looks.noise:
-        turns = yield from turns.looked(AGAIN)
+    turns = yield from _Turns(workload.column, Looks(DECADES)).looked(FIRST[0])
+    for share in FIRST[1:]:
+        if turns.looks.counts.max() < FAINT * turns.looks.noise:
+            turns = yield from turns.looked(share)
     one, total = max(sqrt(setting.noise().variance), LEAST_VARIANCE), setting.adjacency.total
-    for _ in range(MOST_CLOSER):
+    heaped, believed = False, turns.looks.believed(total)
+    for part in MOSTLY:
         records = turns.looks.records
-        if turns.looks.believed(total).max() < MOSTLY * records:
+        if believed[turns.looks.wide].max() < part * records:
             break
         wanted = max(STANDING_OUT * one / records, min(IN_CELLS * one / records, TENTH))
         share = min(max(Fraction(round(100 * wanted), 100), CLOSER), MOST_OF_LEFT * turns.left)
         cells = _within(LOOKED_AT, LOOKS * float(share) * records / one)
-        turns = yield from turns.finer(cells, total, singles=cells >= LOOKED_AT[1]).looked(share)
+        turns = yield from turns.finer(cells, believed, Alone.EDGES).looked(share)
+        heaped, believed = heaped or turns.looks.heaped, turns.looks.believed(total)
     cells = _within(CELLS, turns.looks.records / (2 * one))
-    return (yield from _counted(turns.finer(cells, total, singles=cells >= SINGLES), setting))
+    alone = Alone.ROUNDER if heaped else Alone.TWO_DIGITS if cells >= SINGLES else Alone.ZERO
+    return (yield from _counted(turns.finer(cells, believed, alone), setting))
+
+
+def looked_for(workload: Range, setting: Setting) -> Strategy[Counted]:
+    """Look three times, with a third of the loss each: closer where an interval seems to hold many, else again.
+
+    The grid goes beyond all intervals that seem to hold records, and counts values outside apart. Its cells are narrow
+    where records seem to lie.
+    """
+    share = ALL / LOOKS_ALONE
+    turns, total = (yield from _Turns(workload.column, Looks(DECADES)).looked(share)), setting.adjacency.total
+    for _ in range(LOOKS_ALONE - 1):
+        believed = turns.looks.believed(total)
+        if believed[turns.looks.wide].max() >= MOSTLY[-1] * turns.looks.records:
+            turns = turns.finer(LOOKED_AT[0], believed, Alone.ZERO)
+        turns = yield from turns.looked(share)
+    believed = turns.looks.believed(total)
+    inside = np.flatnonzero(believed)
+    first, last = (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, len(believed))
+    known, shares = turns.looks.edges[first : last + 1], shares_of_cells(believed)[first:last]
+    edges = finer_edges(*_widened(known, shares), workload.cells)
+    return Counted(turns.releases, turns.looks.turns, Grid.from_edges(edges, outside=Outside.APART))
+
+
+def _widened(edges: tuple[float, ...], shares: FloatArray) -> tuple[tuple[float, ...], FloatArray]:
+    """These intervals with one more at each end, of half the width of all, but not across zero; and parts of cells.
+
+    >>> _widened((10.0, 20.0, 50.0), np.array([1.0, 1.0]))[0], _widened((0.0, 10.0), np.array([1.0]))[0]
+    ((0.0, 10.0, 20.0, 50.0, 70.0), (0.0, 10.0, 15.0))
+    """
+    low, high, half = edges[0], edges[-1], (edges[-1] - edges[0]) / 2
+    below, above = (float(f"{end:.1e}") for end in (low - half, high + half))
+    below, above = max(below, 0.0) if low >= 0 else below, min(above, 0.0) if high <= 0 else above
+    before, behind = edges[:0], edges[:0]
+    if below < low:
+        before, shares = (below,), np.append(NEIGHBOURS[0] * shares[0], shares)
+    if above > high:
+        behind, shares = (above,), np.append(shares, NEIGHBOURS[0] * shares[-1])
+    return (*before, *edges, *behind), shares / shares.sum()
 
 
 def _within(ends: tuple[int, int], cells: float) -> float:
@@ -217,18 +299,14 @@ def _within(ends: tuple[int, int], cells: float) -> float:
 
 
 def _counted(turns: _Turns, setting: Setting) -> Strategy[Counted]:
-    """Count on the cells that were chosen: at once, or with a glance before, if that is worth its price."""
-    halved, known, looks = turns.looks.halved, JointEstimate(turns.looks.turns, turns.looks.halved), turns.looks
-    splits, family = known.splits, Family.of(setting.loss)
-    last = last_refinement(splits, setting.noise(turns.left))
-    glance = refinement(splits, setting.noise(GLANCE))
-    glanced = is_glance(glance, last, splits, family)
-    if not glanced and splits.even <= CLEAR and has_atoms(splits):
-        glanced, glance = True, overall_look(splits, setting.noise(GLANCE))
-    if glanced:
+    """Count on the cells that were chosen: at once, or with a look at all of them before, if there are atoms."""
+    halved, looks = turns.looks.halved, turns.looks
+    splits = JointEstimate(looks.turns, halved).splits
+    if splits.even <= CLEAR and has_atoms(splits):
+        glance = overall_look(splits, setting.noise(GLANCE))
         turns = yield from turns.asked(_or_all(glance, turns.slots), GLANCE)
         splits = JointEstimate(turns.looks.turns, halved).splits
-        last = last_refinement(splits, setting.noise(turns.left))
+    last = last_refinement(splits, setting.noise(turns.left))
     turns = yield from turns.asked(_or_all(last, turns.slots), turns.left)
     return Counted(turns.releases, turns.looks.turns, looks.grid, looks=len(looks.turns))
 
@@ -238,14 +316,16 @@ def _or_all(tilings: Tilings, slots: int) -> Tilings:
     return tilings if len(tilings[-1]) > 1 else (range(slots),)
 
 
-def refused(workload: Anywhere, setting: Setting) -> Strategy[Counted]:
+def refused(workload: Anywhere | Range, setting: Setting) -> Strategy[Counted]:
     """Refuse to look for a range, where records are counted only once.
 
     Raises:
         UnsupportedQuery: always.
     """
     raise UnsupportedQuery(
-        "grid", "this trust model counts once, so it cannot look for a range first: give a grid of public cells"
+        "grid",
+        "this trust model counts once, so it cannot look for a range first: give a grid of public cells "
+        "(dpcurves task suggest proposes one from a public sample)",
     )
 
 
@@ -267,7 +347,7 @@ def shares_of_cells(counts: FloatArray) -> FloatArray:
 
 
 def finer_edges(
-    edges: tuple[float, ...], shares: FloatArray, cells: float, *, singles: bool = False
+    edges: tuple[float, ...], shares: FloatArray, cells: float, alone: Alone = Alone.ZERO
 ) -> tuple[float, ...]:
     """Edges of about so many cells more, at round numbers.
 
@@ -275,13 +355,28 @@ def finer_edges(
         edges: The edges of intervals.
         shares: The part of all cells that each of these gets.
         cells: About how many there will be.
-        singles: Whether numbers of two digits, on which values are heaped, have cells of their own. Zero always has.
+        alone: The numbers that have cells of their own.
     """
     found = set(edges)
     for (low, high), part in zip(pairwise(edges), shares.tolist(), strict=True):
         found.update(round_between(low, high, part * cells))
-    heaped = [edge for edge in found if edge == 0 or (singles and edge == float(f"{edge:.1e}"))]
+    heaped = _alone(sorted(found), alone)
     return tuple(sorted(found.union(nextafter(edge, inf) for edge in heaped if edges[0] < edge < edges[-1])))
+
+
+def _alone(edges: list[float], alone: Alone) -> list[float]:
+    """Those of the edges, rising, that are to have cells of their own; not those where such a cell ends."""
+    known = np.array(edges)
+    known = np.append(known[0], known[1:][known[1:] != np.nextafter(known[:-1], inf)])
+    if alone is Alone.EDGES:
+        return list(known.tolist())
+    found = [edge for edge in known.tolist() if edge == 0 or (alone is not Alone.ZERO and edge == float(f"{edge:.1e}"))]
+    if alone is Alone.ROUNDER:
+        widths = np.diff(known)
+        steps = np.minimum(np.append(widths, inf), np.append(inf, widths))
+        tens = known / 10.0 ** np.ceil(np.log10(np.maximum(steps, SMALLEST)) - NEARLY)
+        found += known[np.abs(tens - np.rint(tens)) < NEARLY].tolist()
+    return found
 
 
 def round_between(low: float, high: float, cells: float) -> list[float]:

@@ -15,6 +15,7 @@ from dpcurves.cli.terminal import Misuse, say, terminal, waiting
 
 from .pair_tasks import OfPairs, create_of_pairs
 from .people import close as close_people
+from .suggestion import suggest
 from .task_parties import Bearer, Parties, require_packages
 
 if TYPE_CHECKING:
@@ -221,5 +222,5 @@ def close(document: TaskFile, bearer: Bearer) -> None:
 
 
 TASK_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
-    {"identity": identity, "create": create, "show": show, "close": close}
+    {"identity": identity, "suggest": suggest, "create": create, "show": show, "close": close}
 )

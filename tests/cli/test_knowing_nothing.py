@@ -1,0 +1,128 @@
+"""A table of which nothing is known: one command, a price before the charge, a curve and a band that holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import Result
+
+import dpcurves as dp
+from dpcurves.cli.one_table import QUESTIONS
+from dpcurves.curves.question_json import question_from_json
+from dpcurves_parties.cli.suggestion import proposed
+from dpcurves_server.cli.commands import forms_of
+
+Run = Callable[..., Result]
+RECORDS = 4000
+ONE = ("--epsilon", "1", "--adjacency", "add-remove")
+
+
+@pytest.fixture(scope="module")
+def amounts() -> np.ndarray:
+    return np.random.default_rng(7).lognormal(5, 1.5, RECORDS).round(2)
+
+
+@pytest.fixture(scope="module")
+def strange(amounts: np.ndarray, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An id, a date, an amount; how long, whether it ended, and points of a score."""
+    draw, file = np.random.default_rng(8), tmp_path_factory.mktemp("strange") / "orders.csv"
+    ended, points = draw.integers(0, 2, RECORDS), draw.normal(600, 50, RECORDS).round()
+    lines = (
+        f"A-{number:05d},2024-0{1 + number % 9}-1{number % 10},{amount},{7 * amount:.0f},{end},{score + 60 * end:.0f}\n"
+        for number, (amount, end, score) in enumerate(zip(amounts, ended, points, strict=True))
+    )
+    file.write_text("order,day,amount,days,ended,points\n" + "".join(lines), encoding="utf-8")
+    return file
+
+
+def test_one_command_gives_price_curve_and_a_band_that_holds(
+    run: Run, strange: Path, amounts: np.ndarray, tmp_path: Path
+) -> None:
+    file = tmp_path / "amount.json"
+    done = run("cdf", strange, "--column", "amount", *ONE, "--json", file)
+    assert done.exit_code == 0, done.output
+    assert "epsilon 1 pays for" in done.output
+    curve = dp.CDF.from_json(file.read_text(encoding="utf-8"))
+    truth = np.searchsorted(np.sort(amounts), curve.x) / RECORDS
+    lower, upper = curve.band(0.999)
+    assert ((lower <= truth + 1e-9) & (truth <= upper + 1e-9)).all()
+    assert np.abs(curve.y - truth).max() < 0.05
+    assert float((upper - lower)[curve.prefixes.shown].mean()) < 0.15
+
+
+@pytest.mark.parametrize(
+    ("asked", "turns"),
+    [
+        (("cdf", "--column", "amount", "--grid", "auto"), "3 to"),
+        (("survival", "--time", "days", "--event", "ended", "--grid", "auto"), "4"),
+        (("scores", "--label", "ended", "--score", "points", "--grid", "auto"), "4"),
+    ],
+    ids=lambda given: str(given[0]),
+)
+def test_auto_is_a_grid_that_is_looked_for_and_its_price_is_told_first(
+    run: Run, strange: Path, asked: tuple[str, ...], turns: str
+) -> None:
+    word, *options = asked
+    done = run(word, strange, *options, *ONE)
+    assert done.exit_code == 0, done.output
+    assert f"is given: epsilon 1 pays for {turns}" in done.output
+    planned = run("plan", word, *options, *ONE)
+    assert planned.exit_code == 0, planned.output
+    assert "epsilon 1 pays for" in planned.output
+
+
+def test_bounds_of_values_of_any_size_need_no_unit(run: Run, strange: Path) -> None:
+    done = run("bounds", strange, "--column", "amount", "--coverage", "0.9", *ONE)
+    assert done.exit_code == 0, done.output
+    assert "1,024" in done.output
+    assert "or up to 21 records fewer" in done.output
+
+
+def test_a_study_and_the_forms_of_a_server_take_auto() -> None:
+    assert question_from_json({"ask": "cdf", "column": "x", "grid": "auto"}) == dp.UnboundedCdfQuestion("x")
+    found = question_from_json({"ask": "survival", "time": "t", "event": "e", "grid": "auto"})
+    assert found == dp.UnboundedSurvivalQuestion("t", "e")
+    found = question_from_json({"ask": "bounds", "column": "x", "unit": "auto", "coverage": "0.9"})
+    assert found.unit == 2.0**-30
+    typed = {"time": ["t"], "event": ["e"], "grid": ["auto"]}
+    assert forms_of(QUESTIONS)["survival"].question(typed, {}) == dp.UnboundedSurvivalQuestion("t", "e")
+    with pytest.raises(ValueError, match=r"^grid: this question needs one: 'auto' is known by cdf, quantiles, "):
+        question_from_json({"ask": "histogram", "column": "x", "grid": "auto"})
+
+
+@pytest.mark.parametrize(
+    ("seen", "grid"),
+    [
+        ((18, 93, (22, 80)), "10:100:64"),
+        ((0.5, 90_000, (2, 30_000)), "geometric:0.1:100000:64"),
+        ((-3.2, 4.1, (-2, 2)), "-4:5:64"),
+        ((7, 7, (7, 7)), "6:8:64"),
+        ((-90, -10, (-80, -20)), "-100:0:64"),
+    ],
+)
+def test_a_proposed_grid_has_round_ends_and_holds_the_sample(
+    seen: tuple[float, float, tuple[float, float]], grid: str
+) -> None:
+    assert proposed(*seen, cells=64) == grid
+    made = dp.Grid.parse(grid)
+    assert made.lower <= seen[0] <= seen[1] <= made.upper
+
+
+def test_a_grid_for_a_task_is_proposed_from_a_public_sample(run: Run, tmp_path: Path) -> None:
+    sample = tmp_path / "published.csv"
+    sample.write_text("id,age\n" + "".join(f"{number},{18 + number % 75}\n" for number in range(90)), encoding="utf-8")
+    done = run("task", "suggest", sample, "--column", "age", "--cells", "64")
+    assert done.exit_code == 0, done.output
+    assert "--grid 10:100:64" in done.output
+    assert "the sample must be public" in done.output
+    few = run("task", "suggest", sample, "--column", "name")
+    assert few.exit_code != 0
+
+
+def test_who_needs_public_cells_says_what_to_do_instead(run: Run, strange: Path) -> None:
+    done = run("histogram", strange, "--column", "amount", "--grid", "auto", *ONE)
+    assert done.exit_code != 0
+    assert "dpcurves task suggest proposes some from a public sample" in " ".join(done.output.split())
