@@ -550,8 +550,9 @@ class Session:
                 "data", "the engine's data may have changed since this request began; ask under a new request"
             )
 
-    def _opened(self, unit: Unit) -> Scored:
+    def _opened(self, unit: Unit | None = None) -> Scored:
         """Records, of which so many of each unit are used; one of each, where that is not known yet."""
+        unit = unit or self._unit
         unit = unit if unit.is_bounded else Unit(unit.column, 1)
         if unit not in self._records:
             from .records import Scored, open_records
@@ -567,7 +568,7 @@ class Session:
             records = self._opened(plan.adjacency.unit)
             if not isinstance(plan.query, UnitSizesQuery):
                 records.check(plan.query.read_axes)
-        records = self._opened(self._unit)
+        records = self._opened()
         if self._neighbours.knows_units and records.units() != self._units:
             raise Refused("units", f"{self._units} were promised in public; the table has another number of units")
 

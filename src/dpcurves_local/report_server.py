@@ -267,8 +267,8 @@ class Quota:
     """How many reports are taken in a minute, of one network address and of all; None: any number.
 
     Attributes:
-        of_one: Of one IPv4 address, or of one IPv6 network of 64 bits.
-        of_all: Of all together.
+        of_one: Those of one IPv4 address, or of one IPv6 network of 64 bits.
+        of_all: All reports together.
     """
 
     of_one: int | None = None

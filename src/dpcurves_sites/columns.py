@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,6 +131,13 @@ class Renamed:
 
     def units(self) -> int:
         return self._records.units()
+
+    def unit_sizes(self, doublings: int) -> NDArray[np.int64]:
+        return self._records.unit_sizes(doublings)
+
+    def names(self, axis: Categories) -> dict[str, int]:
+        (own,) = self._own([axis])
+        return self._records.names(cast("Categories", own))
 
     def each_batch(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
         self._records.each_batch(self._own(axes), take)

@@ -105,12 +105,12 @@ def test_checked_reports_add_up_and_one_that_was_changed_is_left_out(slots: int)
         for each in spoiled:
             each[0] = each[0][:-40] + bytes([each[0][-40] ^ damage]) + each[0][-39:]
         evaluations = [
-            CheckedReports(encoding.checked_keys(party, spoiled[party]), ENGINE, key(party), bytes(32)).evaluated(at)
+            CheckedReports(encoding.checked_keys(party, spoiled[party]), ENGINE, bytes(32)).evaluated(at)
             for party in (0, 1)
         ]
         accepted = evaluations[0].accepted(evaluations[1].digests)
         assert accepted.tolist() == [not damage] + [True] * slots
-        sums = [one.among(accepted).below(at[1:]) for one in evaluations]
+        sums = [one.among(accepted, key(party)).below(at[1:]) for party, one in enumerate(evaluations)]
         kept = places[damage:]
         assert [sum(pair) % RING for pair in zip(*sums, strict=True)] == [int((kept < each).sum()) for each in at[1:]]
 

@@ -164,7 +164,7 @@ class Looks:
     def heaped(self) -> bool:
         """Tell whether single numbers, of those that have cells of their own, hold many records; zero does not count.
 
-        Of a density they hold none.
+        They hold none of a density.
         """
         edges = np.array(self.edges)
         alone = ~self.wide & (edges[:-1] != 0)
