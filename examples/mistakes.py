@@ -29,7 +29,7 @@ mistakes: dict[str, Callable[[], Any]] = {
     "epsilon as a percentage": lambda: dp.PrivacyLoss.pure("100%"),
     "more than the budget": lambda: asked(dp.CdfQuestion("age", grid), dp.PrivacyLoss.pure(2)),
     "a pure budget, spent in rho": lambda: asked(dp.CdfQuestion("age", grid), dp.PrivacyLoss.zcdp(0.1)),
-    "a unit without a bound on its rows": lambda: asked(dp.CdfQuestion("age", grid), unit="patient"),
+    "a bound on rows without a unit": lambda: asked(dp.CdfQuestion("age", grid), rows_per_unit=2),
     "a category of nobody's": lambda: dp.Categories("ward", ()),
     "a share above one": lambda: dp.QuantilesQuestion("age", grid, [50]),
     "two losses at once": lambda: dp.cdf(ages, grid=grid, epsilon=1, rho=1, adjacency=dp.REPLACE_ONE),
