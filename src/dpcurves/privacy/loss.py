@@ -277,6 +277,7 @@ class PrivacyLoss:
         >>> hundred.epsilon, round(hundred.epsilon_at(1e-6), 2)
         (Fraction(10, 1), 5.22)
         """
+        delta = number("delta", delta)
         if self.delta and not self.delta < delta:
             raise Refused("delta", f"more than the {float(self.delta):g} is needed that the loss has of itself")
         delta -= float(self.delta)
