@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import wire_textbook as book
+from textbook import Textbook, TextbookChecked, task_keys
 from wire_vectors import QUESTIONS, SLOTS, VECTORS, bytes_of, task_of, written
 
 from dpcurves_parties.crypto import checked_values
@@ -54,6 +55,21 @@ def test_documents_tickets_and_batches_are_those_of_the_page(name: str) -> None:
         assert batch.hex() == read["batches"][party]
         unpacked = unpacked_batch(batch, task.hash, party, task.encoding.size + OVERHEAD)
         assert packed_batch(task.hash, party, unpacked) == batch
+
+
+@EACH
+def test_shares_are_those_of_the_tree(name: str) -> None:
+    read, task = vectors(name), task_of(name)
+    keys = task_keys(bytes.fromhex(read["task"]))
+    for report in read["reports"]:
+        first, second = (int.from_bytes(bytes.fromhex(seed), "little") for seed in report["seeds"])
+        if name == "plain":
+            tree = Textbook(keys, task.bits, 64)
+            half = tree.record(tree.generate(report["slot"], first, second), first)[:-16]
+        else:
+            half = TextbookChecked(keys, task.bits, 64).checked_record(report["slot"], first, second)
+        malformed = name == "checked" and report is read["reports"][-1]
+        assert (half.hex() == report["public"]) != malformed
 
 
 @EACH
