@@ -1,0 +1,132 @@
+"""The product's checked keys are the drafts' tree under other rules; each rule has a name, and is shown to matter.
+
+Named differences from the drafts' verifiable point function:
+
+- *streams*: AES under two keys of the task for children, a third for weights; not one key of a report's nonce.
+- *control bit*: it stays in the top bit of a seed, and goes through AES with it; not the lowest bit, taken out.
+- *next seed*: a corrected child is its own next seed; the drafts draw one off the stream of its weight.
+- *ring*: weights are integers modulo 2**64 or 2**128, one a node; not elements of fields.
+- *proof*: SHA-256 over the task, level, place and seed; not TurboSHAKE128.
+- *digest*: one BLAKE2b over correction words, proofs and sums in depth-first order, with the root's weight 1 for a
+  counter; not three digests in breadth-first order.
+- *reading*: the weights of left siblings and of the leaf itself are added up: what lies at or below a threshold.
+- *side*: comparison keys, which are not checked, gain at right turns: they are 1 from the cell on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from engines import PORTABLE, TASK
+from textbook import task_keys
+from vdaf_tree import (
+    Correction,
+    Path,
+    Rules,
+    State,
+    checked_record,
+    checked_rules,
+    generate,
+    root,
+    split,
+    step,
+    vidpf_rules,
+    whole,
+)
+
+from dpcurves.noise import Randomness
+from dpcurves_parties.crypto import Domain, Ring, checked_values, share_cells, share_checked_cells
+
+KEY = bytes(range(32))
+CASES = [(1, 1), (5, 1), (5, 2), (32, 1), (64, 2)]
+
+
+def cells_of(bits: int) -> list[int]:
+    return sorted({0, 2**bits - 1, 2 ** (bits - 1), 0x5A5A5A5A5A5A5A5A % 2**bits})
+
+
+def path(cell: int, bits: int) -> Path:
+    return tuple(cell >> (bits - 1 - level) & 1 for level in range(bits))
+
+
+def seeds(words: np.ndarray[tuple[int, ...], np.dtype[np.uint64]]) -> list[bytes]:
+    """Seeds without the top bit, which is the server's number and the root's control bit."""
+    return [split(row.astype("<u8").tobytes()).seed for row in words]
+
+
+class Reader:
+    """One server's values and digest for one key, as the product defines them: by the tree's steps alone."""
+
+    def __init__(self, rules: Rules, party: int, key: bytes, corrections: Sequence[Correction], bits: int) -> None:
+        self.rules, self.party, self.corrections, self.bits = rules, party, corrections, bits
+        self.ring, self.start, self.values = rules.field(0), root(key, party), dict[int, int]()
+        self.told = hashlib.blake2b(checked_record(rules, corrections), digest_size=32).digest()
+
+    def read(self, thresholds: Sequence[int]) -> tuple[list[int], bytes]:
+        self._visit(self.start, (), 1 - self.party, 0, thresholds)
+        sign = -1 if self.party else 1
+        digest = hashlib.blake2b(self.told, digest_size=16, key=KEY).digest()
+        return [sign * self.values[threshold] % self.ring.modulus for threshold in thresholds], digest
+
+    def _visit(self, state: State, way: Path, weight: int, left: int, thresholds: Sequence[int]) -> None:
+        below = [threshold for threshold in thresholds if path(threshold, self.bits)[: len(way)] == way]
+        if not below:
+            return
+        if len(way) == self.bits:
+            self.values[below[0]] = left + weight
+            return
+        nodes = [step(self.rules, state, self.corrections[len(way)], (*way, turn)) for turn in (0, 1)]
+        weights = [node.weight[0] for node in nodes]
+        for part in (nodes[0].proof, nodes[1].proof, self.ring.packed([sum(weights) - weight])):
+            self.told += part
+            if len(self.told) > 8 * 1024:
+                self.told = hashlib.blake2b(self.told, digest_size=32, key=KEY).digest()
+        for turn in (0, 1):
+            self._visit(nodes[turn].state, (*way, turn), weights[turn], left + turn * weights[0], below)
+
+
+@pytest.mark.parametrize(("bits", "words"), CASES)
+def test_checked_keys_are_the_tree_with_the_products_rules(bits: int, words: int) -> None:
+    rules, cells, domain = checked_rules(task_keys(TASK), words), cells_of(bits), Domain(bits, Ring(words))
+    both = share_checked_cells(np.array(cells, np.uint64), domain, PORTABLE, Randomness.from_seed(bits))
+    pairs = list(zip(*(seeds(share.words) for share in both.seeds), strict=True))
+    made = [generate(rules, path(x, bits), [[1]] * bits, pair) for x, pair in zip(cells, pairs, strict=True)]
+    records = both.public.records().astype("<u8")
+    assert [row.tobytes() for row in records] == [checked_record(rules, each) for each in made]
+    thresholds = sorted({*cells, *(x ^ 1 for x in cells), *(place * 7 % 2**bits for place in range(40))})
+    for party in (0, 1):
+        found = checked_values(both.keys(party), thresholds, PORTABLE, KEY)
+        read = [Reader(rules, party, pair[party], each, bits) for pair, each in zip(pairs, made, strict=True)]
+        values, digests = zip(*(reader.read(thresholds) for reader in read), strict=True)
+        assert [domain.ring.integers(row) for row in found.values] == list(zip(*values, strict=True))
+        assert [row.tobytes() for row in found.digests] == list(digests)
+
+
+@pytest.mark.parametrize(("bits", "words"), CASES)
+def test_comparison_keys_have_the_seeds_of_the_same_tree(bits: int, words: int) -> None:
+    rules, cells, domain = checked_rules(task_keys(TASK), words), cells_of(bits), Domain(bits, Ring(words))
+    both = share_cells(np.array(cells, np.uint64), domain, PORTABLE, Randomness.from_seed(bits))
+    pairs = zip(*(seeds(share.words) for share in both.seeds), strict=True)
+    for place, (cell, pair) in enumerate(zip(cells, pairs, strict=True)):
+        made = generate(rules, path(cell, bits)[: domain.levels], [[1]] * domain.levels, pair)
+        words_of = [whole(State(each.seed, each.controls[0])) for each in made]
+        assert both.public.seeds[:, place].astype("<u8").tobytes() == b"".join(words_of)
+        turns = sum((left ^ right) << level for level, (left, right) in enumerate(each.controls for each in made))
+        assert int(both.public.turns[place]) == turns
+
+
+@pytest.mark.parametrize("name", ["extend", "convert", "field", "proof"])
+def test_no_named_difference_is_idle(name: str) -> None:
+    ours, theirs, pair = checked_rules(task_keys(TASK), 1), vidpf_rules(4, 1, b"ctx", bytes(16)), (bytes(16), KEY[16:])
+    mixed = replace(ours, **{name: getattr(theirs, name)})
+    made, other = (generate(rules, (1, 0, 1, 1), [[1]] * 4, pair) for rules in (ours, mixed))
+    assert made != other
+    for rules, corrections in ((ours, made), (mixed, other)):
+        ends = [Reader(rules, party, pair[party], corrections, 4) for party in (0, 1)]
+        (first, one), (second, two) = (each.read([10, 11]) for each in ends)
+        opened = [(a + b) % rules.field(0).modulus for a, b in zip(first, second, strict=True)]
+        assert (opened, one) == ([0, 1], two)

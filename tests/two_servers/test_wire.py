@@ -1,0 +1,114 @@
+"""The vectors of the wire are what two servers say today, and what the page of the wire says they should."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from typing import Any
+
+import numpy as np
+import pytest
+import wire_textbook as book
+from textbook import Textbook, TextbookChecked, task_keys
+from wire_vectors import QUESTIONS, SLOTS, VECTORS, bytes_of, task_of, written
+
+from dpcurves_parties.crypto import checked_values
+from dpcurves_parties.serving.two_servers.report_set import OVERHEAD, Told, packed_batch, unpacked_batch
+from dpcurves_parties.shares.shared_records import CheckedEncoding
+from dpcurves_parties.shares.task import Task
+
+EACH = pytest.mark.parametrize("name", QUESTIONS)
+
+
+def vectors(name: str) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8"))
+    return read
+
+
+def said(read: dict[str, Any], to: str, part: str = "message") -> bytes:
+    """What server 0 said last to server 1 under a name, or what that answered."""
+    return bytes_of([each[part] for each in read["said_to_server_1"] if each["to"] == to][-1])
+
+
+@EACH
+def test_two_servers_say_and_refuse_what_the_vectors_say(name: str) -> None:
+    assert written(name) == (VECTORS / f"{name}.json").read_text(encoding="utf-8")
+
+
+@EACH
+def test_documents_tickets_and_batches_are_those_of_the_page(name: str) -> None:
+    read, task = vectors(name), Task.from_json(vectors(name)["document"])
+    assert (task.hash, task) == (read["task"], task_of(name))
+    stored = json.loads(read["document"])
+    for role, ticket in read["tickets"].items():
+        assert stored["tokens"][role] == [book.ticket_hash(ticket["token"])]
+    contribution = bytes.fromhex(read["contribution"])
+    for party, server in enumerate(read["servers"]):
+        key = book.public(bytes.fromhex(server["sealing_key"]))
+        assert stored["servers"][party]["sealing"] == key.hex()
+        reports = []
+        for report in read["reports"]:
+            one, share = bytes.fromhex(report["id"]), bytes.fromhex(report["public"] + report["seeds"][party])
+            place = book.place_of(task.hash, party, contribution, one)
+            reports.append((one, book.sealed(share, key, place, bytes.fromhex(report["ephemeral"][party]))))
+        batch = book.batch(task.hash, party, contribution, 0, reports)
+        assert batch.hex() == read["batches"][party]
+        unpacked = unpacked_batch(batch, task.hash, party, task.encoding.size + OVERHEAD)
+        assert packed_batch(task.hash, party, unpacked) == batch
+
+
+@EACH
+def test_shares_are_those_of_the_tree(name: str) -> None:
+    read, task = vectors(name), task_of(name)
+    keys = task_keys(bytes.fromhex(read["task"]))
+    for report in read["reports"]:
+        first, second = (int.from_bytes(bytes.fromhex(seed), "little") for seed in report["seeds"])
+        if name == "plain":
+            tree = Textbook(keys, task.bits, 64)
+            half = tree.record(tree.generate(report["slot"], first, second), first)[:-16]
+        else:
+            half = TextbookChecked(keys, task.bits, 64).checked_record(report["slot"], first, second)
+        malformed = name == "checked" and report is read["reports"][-1]
+        assert (half.hex() == report["public"]) != malformed
+
+
+@EACH
+def test_closing_names_the_set_and_both_commitments(name: str) -> None:
+    read = vectors(name)
+    halves = {bytes.fromhex(each["id"]): bytes.fromhex(each["public"]) for each in read["reports"]}
+    agreed, listing = book.set_name(read["task"], halves), book.listing({one: halves[one] for one in sorted(halves)})
+    told, decided = said(read, "prepare", "answer"), said(read, "commit")
+    assert (told[:64], told[96:]) == (bytes(64), listing)
+    assert (decided[:32].hex(), decided[64:96], decided[96:]) == (agreed, told[64:96], listing)
+    assert Told.from_bytes(decided).to_bytes() == decided
+    facts = {"set": agreed, "reports": len(SLOTS)}
+    assert json.loads(read["closed"]) == {**facts, "owners": 1}
+    named = {**facts, "commitments": [decided[32:64].hex(), decided[64:96].hex()]}
+    asked = json.loads(read["question"])
+    for each in read["said_to_server_1"][2:]:
+        for message in (json.loads(each["message"]), json.loads(each["answer"])):
+            assert {key: message[key] for key in named} == named
+            assert (message["version"], message["task"]) == (asked["version"], asked["task"])
+            assert message["nonce"] != asked["nonce"]
+
+
+def test_digests_are_those_of_the_key_that_both_servers_have() -> None:
+    read, task = vectors("checked"), task_of("checked")
+    keys = [bytes.fromhex(server["sealing_key"]) for server in read["servers"]]
+    common = {book.exchanged(keys[party], book.public(keys[1 - party])) for party in (0, 1)}
+    agreed = json.loads(read["closed"])["set"]
+    verification = book.derived(common.pop(), f"verification {task.hash} {agreed}")
+    assert not common
+    rising, encoding = sorted(read["reports"], key=lambda report: str(report["id"])), task.encoding
+    assert isinstance(encoding, CheckedEncoding)
+    shown = []
+    for party, (to, part) in enumerate((("half", "message"), ("evaluate", "answer"))):
+        shares = [bytes.fromhex(report["public"] + report["seeds"][party]) for report in rising]
+        found = checked_values(encoding.checked_keys(party, shares), [2, 6], encoding.engine, verification)
+        shown.append(found.digests)
+        assert b64decode(json.loads(said(read, to, part))["check"]) == found.digests.tobytes()
+    failed = ~(shown[0] == shown[1]).all(axis=1)
+    assert [report["slot"] for report, bad in zip(rising, failed, strict=True) if bad] == SLOTS[-1:]
+    dropped = json.loads(said(read, "settle", "answer"))["dropped"]
+    assert b64decode(dropped) == np.packbits(failed).tobytes()
+    assert json.loads(said(read, "half", "answer"))["dropped"] == 1

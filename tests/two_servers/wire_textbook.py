@@ -1,0 +1,93 @@
+"""What goes between owners and two servers, byte by byte, with the standard library: written from the page of the wire.
+
+Of the product nothing is imported; of another library X25519 and AES-GCM alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import struct
+from collections.abc import Mapping, Sequence
+
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+KEM = b"KEM\x00\x20"
+SUITE = b"HPKE\x00\x20\x00\x01\x00\x01"
+
+
+def expand(secret: bytes, info: bytes, size: int) -> bytes:
+    """HKDF-Expand of RFC 5869 with SHA-256."""
+    stream, block = b"", b""
+    while len(stream) < size:
+        block = hmac.digest(secret, block + info + bytes([len(stream) // 32 + 1]), "sha256")
+        stream += block
+    return stream[:size]
+
+
+def derived(secret: bytes, purpose: str) -> bytes:
+    """32 bytes for a purpose: HKDF without salt."""
+    return expand(hmac.digest(bytes(32), secret, "sha256"), b"dpcurves " + purpose.encode(), 32)
+
+
+def public(key: bytes) -> bytes:
+    return X25519PrivateKey.from_private_bytes(key).public_key().public_bytes_raw()
+
+
+def exchanged(key: bytes, other: bytes) -> bytes:
+    return X25519PrivateKey.from_private_bytes(key).exchange(X25519PublicKey.from_public_bytes(other))
+
+
+def sealed(share: bytes, to: bytes, place: bytes, ephemeral: bytes) -> bytes:
+    """HPKE in base mode (RFC 9180), one message, of an ephemeral key that is told here and nowhere else."""
+
+    def extract(suite: bytes, salt: bytes, label: bytes, secret: bytes) -> bytes:
+        return hmac.digest(salt or bytes(32), b"HPKE-v1" + suite + label + secret, "sha256")
+
+    def labelled(suite: bytes, secret: bytes, label: bytes, info: bytes, size: int) -> bytes:
+        return expand(secret, size.to_bytes(2, "big") + b"HPKE-v1" + suite + label + info, size)
+
+    own = public(ephemeral)
+    common = labelled(KEM, extract(KEM, b"", b"eae_prk", exchanged(ephemeral, to)), b"shared_secret", own + to, 32)
+    context = b"\0" + extract(SUITE, b"", b"psk_id_hash", b"") + extract(SUITE, b"", b"info_hash", place)
+    secret = extract(SUITE, common, b"secret", b"")
+    key, nonce = (labelled(SUITE, secret, label, context, size) for label, size in ((b"key", 16), (b"base_nonce", 12)))
+    return own + AESGCM(key).encrypt(nonce, share, b"")
+
+
+def place_of(task: str, party: int, contribution: bytes, report: bytes) -> bytes:
+    return b"dpcurves report 2\n" + bytes.fromhex(task) + bytes([party]) + contribution + report
+
+
+def batch(task: str, party: int, contribution: bytes, earlier: int, reports: Sequence[tuple[bytes, bytes]]) -> bytes:
+    size, count = len(reports[0][1]), len(reports)
+    head = b"DPCF" + bytes([2, party, earlier]) + struct.pack("<HI", size, count)
+    return head + bytes.fromhex(task) + contribution + b"".join(name + message for name, message in reports)
+
+
+def listing(reports: Mapping[bytes, bytes]) -> bytes:
+    """Digests of public halves by the names of reports."""
+    parts = [name + hashlib.sha256(b"dpcurves report\n" + half).digest()[:16] for name, half in reports.items()]
+    return len(parts).to_bytes(4, "big") + b"".join(parts)
+
+
+def set_name(task: str, reports: Mapping[bytes, bytes]) -> str:
+    """Name of the set of reports, from their public halves."""
+    rising = {name: reports[name] for name in sorted(reports)}
+    return hashlib.sha256(b"dpcurves report set 1\n" + bytes.fromhex(task) + listing(rising)).hexdigest()
+
+
+def halves_of(token: str) -> tuple[str, str]:
+    first, second = (hashlib.sha256(f"dpcurves half {party}\n{token}".encode()).hexdigest() for party in (0, 1))
+    return first, second
+
+
+def shown(token: str, party: int) -> str:
+    halves = halves_of(token)
+    return halves[party] + "." + hashlib.sha256(b"dpcurves half\n" + halves[1 - party].encode()).hexdigest()
+
+
+def ticket_hash(token: str) -> str:
+    names = [hashlib.sha256(b"dpcurves half\n" + half.encode()).hexdigest() for half in halves_of(token)]
+    return hashlib.sha256("dpcurves token\n{}\n{}".format(*names).encode()).hexdigest()

@@ -1,0 +1,266 @@
+"""Vectors of the wire of two servers: `python tests/two_servers/wire_vectors.py` writes them anew into ``vectors``.
+
+Two servers with fixed keys take the reports of one owner, close the task and answer a question, in one process. All
+that is drawn elsewhere is counted up here, so that every byte comes out the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+from unittest import mock
+
+import numpy as np
+import wire_textbook as book
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from dpcurves.data import Grid
+from dpcurves.ledger import Ledger
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import PrivacyLoss
+from dpcurves_parties.serving.channel import Channel
+from dpcurves_parties.serving.identity import Identity, Server
+from dpcurves_parties.serving.task_document import Role
+from dpcurves_parties.serving.two_servers.collection import Resources
+from dpcurves_parties.serving.two_servers.kinds import VERSION, SharedTask
+from dpcurves_parties.serving.two_servers.store import Store
+from dpcurves_parties.shares.aggregation import TaskService
+from dpcurves_parties.shares.function_shares import Owners
+from dpcurves_parties.shares.task import Counted, Task
+
+VECTORS = Path(__file__).parent / "vectors"
+SLOTS = [2, 0, 9, 5, 10]
+"""Slots of the records; 10 is that of the missing. The last report is malformed where reports are checked."""
+LISTED = 3 * 32 + 4
+"""Bytes before the reports of a listing."""
+QUESTIONS = {"plain": [], "checked": [3, 7]}
+
+
+def fixed(name: str, size: int = 32) -> bytes:
+    """Bytes that look like none in particular."""
+    return sha256(f"vector: {name}".encode()).digest()[:size]
+
+
+SEALING = [fixed(f"sealing key of server {party}") for party in (0, 1)]
+LEDGER = [fixed(f"ledger key of server {party}") for party in (0, 1)]
+TOKENS = {role: fixed(f"token of {role.bearer}").hex() for role in Role}
+
+
+def task_of(name: str) -> Task:
+    """The task of a vector: `plain` counts all cells of reports that are believed, `checked` below thresholds."""
+    first, second = (
+        Server(f"https://server-{party}.example:8701", book.public(key).hex(), f"certificate of server {party}\n")
+        for party, key in enumerate(SEALING)
+    )
+    tokens = {role: (book.ticket_hash(token),) for role, token in TOKENS.items()}
+    owners, counted = {
+        "plain": (Owners.UNCHECKED, Counted.CELLS), "checked": (Owners.CHECKED, Counted.PREFIXES),
+    }[name]  # fmt: skip
+    return Task(
+        name, "x", Grid(0, 1, cells=10), None, PrivacyLoss.pure(1), len(SLOTS), (first, second), tokens,
+        owners=owners, counted=counted,
+    )  # fmt: skip
+
+
+@dataclass
+class Wire:
+    """The way from one server to the other, in one process, and all that went there."""
+
+    other: list[TaskService] = field(default_factory=list)
+    sent: list[dict[str, str]] = field(default_factory=list)
+
+    def post(self, path: str, message: bytes) -> bytes:
+        what = path.rpartition("/")[2]
+        work, _ = self.other[0].OF_PEER[what]
+        answer = work(self.other[0], message)
+        self.sent.append({"to": what, "message": shown(message), "answer": shown(answer)})
+        return answer
+
+
+def shown(message: bytes) -> str:
+    """JSON as it is, and bytes as hexadecimal digits: a listing's reports, which come in any order, by their names."""
+    if message[:1] == b"{":
+        return message.decode()
+    reports = sorted(message[start : start + 32] for start in range(LISTED, len(message), 32))
+    return (message[:LISTED] + b"".join(reports)).hex()
+
+
+def bytes_of(text: str) -> bytes:
+    """The inverse of `shown`."""
+    return text.encode() if text[:1] == "{" else bytes.fromhex(text)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Beside(Resources):
+    """A server in the same process as the other one."""
+
+    wire: Wire = field(default_factory=Wire)
+
+    def channel(self, task: SharedTask) -> Channel:
+        return cast(Channel, self.wire)
+
+
+@contextmanager
+def two_servers(task: Task) -> Iterator[tuple[list[TaskService], Wire]]:
+    """Both servers of a task, with nothing in their stores, and the way from server 0 to server 1."""
+    with TemporaryDirectory() as folder:
+        wires, services = [Wire(), Wire()], []
+        for party, wire in enumerate(wires):
+            url = f"sqlite:///{folder}/{party}.db"
+            identity = Identity(Path(folder), task.servers[party], X25519PrivateKey.from_private_bytes(SEALING[party]))
+            ledger = Ledger.open(url, LEDGER[party])
+            store = Store(url, f"server {party}")
+            services.append(TaskService(task, Beside(party, identity, store, ledger, url, "", 1.0, wire)))
+        wires[0].other.append(services[1])
+        wires[1].other.append(services[0])
+        yield services, wires[0]
+
+
+@contextmanager
+def counted_up() -> Iterator[None]:
+    """Let ids and nonces be numbers, one after the other."""
+    numbers = count(1)
+    with mock.patch("secrets.token_hex", lambda size=32: f"{next(numbers):0{2 * size}x}"):
+        yield
+
+
+def shares_of(task: Task) -> list[tuple[bytes, bytes]]:
+    """Shares of all records, from seeds that are hashes of their number and server."""
+    seeds = [fixed(f"seed {number} of server {party}", 16) for party in (0, 1) for number in range(len(SLOTS))]
+    stream = iter((b"".join(seeds[: len(SLOTS)]), b"".join(seeds[len(SLOTS) :])))
+    randomness = replace(Randomness.system(), octets=lambda size: next(stream))
+    shares = task.encoding.shared(np.array(SLOTS), randomness)
+    if task.owners is Owners.CHECKED:  # a weight of the first level is one more, for both servers alike
+        at = 16 * task.bits
+        shares[-1] = tuple(share[:at] + bytes([share[at] ^ 1]) + share[at + 1 :] for share in shares[-1])  # type: ignore[assignment]
+    return shares
+
+
+def batches_of(task: Task) -> tuple[list[dict[str, Any]], list[bytes]]:
+    """The owner's reports, and its two batches, by the textbook."""
+    contribution, reports, sealed = fixed("contribution"), [], [list[tuple[bytes, bytes]](), []]
+    for number, (slot, shares) in enumerate(zip(SLOTS, shares_of(task), strict=True)):
+        name = fixed(f"report {number}", 16)
+        ephemeral = [fixed(f"ephemeral key {number} for server {party}") for party in (0, 1)]
+        for party, share in enumerate(shares):
+            place = book.place_of(task.hash, party, contribution, name)
+            message = book.sealed(share, bytes.fromhex(task.servers[party].sealing), place, ephemeral[party])
+            sealed[party].append((name, message))
+        facts = {"slot": slot, "id": name.hex(), "public": shares[0][:-16].hex()}
+        both = {"seeds": [share[-16:].hex() for share in shares], "ephemeral": [each.hex() for each in ephemeral]}
+        reports.append({**facts, **both})
+    return reports, [book.batch(task.hash, party, contribution, 0, sealed[party]) for party in (0, 1)]
+
+
+def question_of(name: str, task: Task) -> bytes:
+    facts = {"version": VERSION, "task": task.hash, "question": "q1", "at": QUESTIONS[name], "nonce": "n1"}
+    return json.dumps(facts).encode()
+
+
+def edits(batch: bytes, size: int) -> list[dict[str, Any]]:
+    """Changes of a batch, none of which a server takes."""
+    head, sealed = 77, 77 + 16
+    flips = {
+        "magic": 0, "format": 4, "party": 5, "earlier": 6, "size": 7, "count": 9, "task": 13, "contribution": 45,
+        "id of a report": head, "key of a sealed share": sealed, "sealed share": sealed + 40,
+        "tag of a sealed share": sealed + size - 1,
+    }  # fmt: skip
+    changed = [{"what": what, "at": at, "put": bytes([batch[at] ^ 0x12]).hex()} for what, at in flips.items()]
+    return [*changed, {"what": "cut off", "size": len(batch) - 1}, {"what": "goes on", "more": "00"},
+            {"what": "less than a head", "size": 76}]  # fmt: skip
+
+
+def commit_edits(message: bytes) -> list[dict[str, Any]]:
+    """Changes of what server 0 decided, none of which server 1 takes."""
+    flips = {"set": 0, "commitment of server 0": 32, "commitment of server 1": 64, "digest of a report": 116}
+    changed = [{"what": what, "at": at, "put": bytes([message[at] ^ 0x12]).hex()} for what, at in flips.items()]
+    twice = {"what": "a report twice", "at": 132, "put": message[100:116].hex()}
+    return [*changed, twice, {"what": "cut off", "size": len(message) - 1}, {"what": "goes on", "more": "00"}]
+
+
+def edited(batch: bytes, edit: dict[str, Any]) -> bytes:
+    if "put" in edit:
+        at, put = edit["at"], bytes.fromhex(edit["put"])
+        return batch[:at] + put + batch[at + len(put) :]
+    return batch[: edit.get("size", len(batch))] + bytes.fromhex(edit.get("more", ""))
+
+
+def refusal(service: TaskService, what: str, message: bytes) -> str:
+    """The line in which a server refuses a message.
+
+    Raises:
+        AssertionError: it does not.
+    """
+    try:
+        service.receive(0, message) if what == "reports" else service.OF_PEER[what][0](service, message)
+    except ValueError as error:
+        return str(error)
+    raise AssertionError(f"{what} was taken")
+
+
+PEER_EDITS: list[dict[str, Any]] = [
+    {"version": VERSION - 1}, {"task": "00" * 32}, {"question": ""}, {"nonce": "n" * 65}, {"at": [1, 1]}, {"at": ["1"]},
+    {"at": [11]}, {"set": "00" * 32}, {"reports": 1}, {"commitments": ["00" * 32, "00" * 32]},
+]  # fmt: skip
+
+
+def vectors_of(name: str) -> dict[str, Any]:
+    """All of one task: reports, what the servers say to each other, and what they refuse."""
+    task = task_of(name)
+    reports, batches = batches_of(task)
+    with two_servers(task) as (services, wire), counted_up():
+        size = len(bytes.fromhex(reports[0]["public"])) + 16 + 48
+        refused = [
+            {"server": 1, "to": "reports", **edit, "error": refusal(services[1], "reports", edited(batches[1], edit))}
+            for edit in edits(batches[1], size)
+        ]
+        taken = [shown(service.receive(0, batch)) for service, batch in zip(services, batches, strict=True)]
+        again = [shown(service.receive(0, batch)) for service, batch in zip(services, batches, strict=True)]
+        closed = shown(services[0].close(b""))
+        services[0].answer(question_of(name, task))
+        said = list(wire.sent)
+        agree = next(each["message"] for each in said if each["to"] == "agree")
+        for edit in PEER_EDITS:
+            message = json.dumps({**json.loads(agree), **edit}).encode()
+            error = refusal(services[1], "agree", message)
+            refused.append({"server": 1, "to": "agree", "json": edit, "error": error})
+        commit = bytes_of(next(each["message"] for each in said if each["to"] == "commit"))
+        for edit in commit_edits(commit):
+            error = refusal(services[1], "commit", edited(commit, edit))
+            refused.append({"server": 1, "to": "commit", **edit, "error": error})
+    return {
+        "document": task.to_json(),
+        "task": task.hash,
+        "servers": [
+            {"sealing_key": key.hex(), "ledger_key": ledger.hex()} for key, ledger in zip(SEALING, LEDGER, strict=True)
+        ],
+        "tickets": {
+            role.value: {"token": token, "shown": [book.shown(token, party) for party in (0, 1)]}
+            for role, token in TOKENS.items()
+        },
+        "contribution": fixed("contribution").hex(),
+        "reports": reports,
+        "batches": [batch.hex() for batch in batches],
+        "taken": taken,
+        "taken_again": again,
+        "closed": closed,
+        "question": question_of(name, task).decode(),
+        "said_to_server_1": said,
+        "refused": refused,
+    }
+
+
+def written(name: str) -> str:
+    return json.dumps(vectors_of(name), indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    for each in QUESTIONS:
+        (VECTORS / f"{each}.json").write_text(written(each), encoding="utf-8")
