@@ -41,16 +41,19 @@ def strange(amounts: np.ndarray, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def test_one_command_gives_price_curve_and_a_band_that_holds(
     run: Run, strange: Path, amounts: np.ndarray, tmp_path: Path
 ) -> None:
-    file = tmp_path / "amount.json"
-    done = run("cdf", strange, "--column", "amount", *ONE, "--json", file)
-    assert done.exit_code == 0, done.output
-    assert "epsilon 1 pays for" in done.output
-    curve = dp.CDF.from_json(file.read_text(encoding="utf-8"))
-    truth = np.searchsorted(np.sort(amounts), curve.x) / RECORDS
-    lower, upper = curve.band(0.999)
-    assert ((lower <= truth + 1e-9) & (truth <= upper + 1e-9)).all()
-    assert np.abs(curve.y - truth).max() < 0.05
-    assert float((upper - lower)[curve.prefixes.shown].mean()) < 0.15
+    """Of two bands that each hold with chance 0.999 one fails in 500 runs, and both in a million."""
+    held = []
+    for file in (tmp_path / "one.json", tmp_path / "two.json"):
+        done = run("cdf", strange, "--column", "amount", *ONE, "--json", file)
+        assert done.exit_code == 0, done.output
+        assert "epsilon 1 pays for" in done.output
+        curve = dp.CDF.from_json(file.read_text(encoding="utf-8"))
+        truth = np.searchsorted(np.sort(amounts), curve.x) / RECORDS
+        lower, upper = curve.band(0.999)
+        held.append(((lower <= truth + 1e-9) & (truth <= upper + 1e-9)).all())
+        assert np.abs(curve.y - truth).max() < 0.05
+        assert float((upper - lower)[curve.prefixes.shown].mean()) < 0.15
+    assert any(held)
 
 
 @pytest.mark.parametrize(

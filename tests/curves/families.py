@@ -30,7 +30,7 @@ class Family(NamedTuple):
             `test_widths_of_intervals` holds them as narrow as they are.
         releases: Of each case of continuous data that a quick test draws: 16 in all at least, for of fewer no number
             of those that hold is too small or too large.
-        stride: Of so many of the other cases a quick test draws one.
+        stride: Of twice so many of the other cases a quick test draws one.
         repeats: Releases of each of these.
         cases: Those it is tried in.
     """
@@ -50,7 +50,7 @@ class Family(NamedTuple):
     @property
     def few(self) -> list[Case]:
         """Some of the others, in turn."""
-        return [case for case in self.cases if case.data != CONTINUOUS][:: self.stride]
+        return [case for case in self.cases if case.data != CONTINUOUS][:: 2 * self.stride]
 
 
 def both(*kinds: str) -> frozenset[str]:
