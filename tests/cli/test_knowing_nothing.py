@@ -41,7 +41,7 @@ def strange(amounts: np.ndarray, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def test_one_command_gives_price_curve_and_a_band_that_holds(
     run: Run, strange: Path, amounts: np.ndarray, tmp_path: Path
 ) -> None:
-    """Of two bands that each hold with chance 0.999 one fails in 500 runs, and both in a million."""
+    """A band holds with chance 0.999: both of two fail once in a million runs."""
     held = []
     for file in (tmp_path / "one.json", tmp_path / "two.json"):
         done = run("cdf", strange, "--column", "amount", *ONE, "--json", file)
