@@ -1,4 +1,4 @@
-"""What mechanisms that choose lose, over what they claim, exactly; PeGaSus near its worst case; trees of streams.
+"""Exact privacy losses of choosing mechanisms over what they claim; PeGaSus near its worst case; trees of streams.
 
 `python benchmarks/exact_losses.py [RECORDS [CELLS]]`: all tiny neighbours of up to so many records (3), on about so
 many cells (3); 4 and 4 take some minutes. Columns: a unit of 1, 2 and 3 records that comes or goes, and one that is

@@ -68,7 +68,7 @@ class Target:
         return made
 
     def seconds(self, number: int) -> float | None:
-        """How long a request on a connection of its own took; None: it was refused, or lost."""
+        """Seconds of a request on a connection of its own; None: it was refused, or lost."""
         method, path, body = self.asked(number)
         began = time.perf_counter()
         connection = HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE, context=self.context())

@@ -1,4 +1,4 @@
-"""What is around an answer, on pairs of neighbouring tables that have one and the same noisy answer.
+"""Side channels of an answer, on pairs of neighbouring tables that have one and the same noisy answer.
 
 `python benchmarks/surroundings.py [--pairs N] [--seconds S] [--only PART] [--write]`. Parts: library, command,
 postgres, spark, server. Logs, temporary files, texts of queries, logs of engines, errors, JSON, pages, ledgers,
@@ -76,7 +76,7 @@ def part_of(place: int) -> slice:
 
 
 def looked_at(name: str, folder: Path, stack: ExitStack) -> Callable[[int, Neighbour], tuple[Seen, Seen]]:
-    """How the pairs of a part are seen."""
+    """Observer of the pairs of a part."""
     if name == "library":
         forms = list(FORMS.values())
         return lambda place, pair: both(
@@ -121,7 +121,7 @@ def _pairs(name: str, number: int) -> Iterator[Neighbour]:
 
 
 def table(rows: dict[str, Held]) -> str:
-    """What was held against each other, as a table of the page."""
+    """Table, for the page, of the observations compared."""
     lines = ["| what is seen | pairs | things of each | different |", "|---|---:|---:|---:|"]
     for name, found in rows.items():
         lines.append(f"| {PARTS[name]} | {found.pairs:,} | {found.things:.0f} | {found.different.total():,} |")

@@ -137,7 +137,7 @@ def unbounded(values: FloatArray, epsilon: float, seed: int) -> FloatArray:
 
 
 def chosen(ordered: FloatArray, rank: float, epsilon: float, draw: np.random.Generator) -> float:
-    """One of the candidates, by the exponential mechanism: its score is how many records its rank is off."""
+    """Draw a candidate by the exponential mechanism: its score is how many records its rank is off."""
     score = -np.abs(np.searchsorted(ordered, CANDIDATES) - rank)
     return float(CANDIDATES[int(np.argmax(score * epsilon / 2 + draw.gumbel(size=len(score))))])
 

@@ -103,7 +103,7 @@ def bits(runs: int) -> None:
 
 
 def _heard(job: Job, changed: int, value: int) -> NDArray[np.uint8]:
-    """All that one party gets when all values of the other one are this bit, and its own are 0."""
+    """View of a party when all values of the other one are this bit, and its own are 0."""
     chance = Randomness.system()
     given: list[list[NDArray[np.uint64] | None]] = [[], []]
     for place, (owner, width) in enumerate(zip(job.owners, job.circuit.inputs, strict=True)):

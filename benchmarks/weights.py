@@ -94,7 +94,7 @@ def kaplan_meier(t: FloatArray, e: FloatArray, w: FloatArray, edges: FloatArray)
 
 
 class Held(NamedTuple):
-    """One interval, or one band: did it hold, how wide is it, and how far is the estimate off."""
+    """Outcome of an interval or a band: did it hold, its width, and the error of the estimate."""
 
     held: bool
     width: float

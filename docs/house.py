@@ -31,7 +31,7 @@ EXERCISES = ROOT / "docs" / "exercises"
 CORE = "dpcurves"
 MEANT_FOR_ALL = ("dpcurves_parties.serving",)
 """Rooms of wings that other wings may import."""
-JUDGES = (f"{CORE}_audit.faces",)
+JUDGES = (f"{CORE}_audit.faces", f"{CORE}_audit.deployments")
 """Rooms that import what they judge: not counted as arrows."""
 RELATIVE = re.compile(r"(What|How|Who|Where|Which|Whether|One|All)\b")
 REGISTRIES = (f"{CORE}/laws/", f"{CORE}/queries/")

@@ -196,7 +196,7 @@ def _ends(bounds: Sequence[float]) -> tuple[float, float]:
 
 
 Auto: TypeAlias = Literal["auto"]
-"""What stands for a grid, or a unit, of which nothing is known in public."""
+"""Word for a grid, or a unit, of which nothing is known in public."""
 
 
 def known_grid(grid: Grid | Auto | None) -> Grid | None:

@@ -59,7 +59,7 @@ class Audited:
 
 
 def deployments() -> Iterator[Audited]:
-    """All of them, the cheapest doors first."""
+    """The releases, the cheapest doors first."""
     yield from _streams()
     yield from _reports()
     yield from _pairs()
@@ -72,7 +72,7 @@ def deployments() -> Iterator[Audited]:
 
 @dataclass(frozen=True)
 class StreamDoor:
-    """All steps of a stream, by its mechanism: whatever it shows of each of them.
+    """Steps of a stream, by its mechanism, with whatever it shows of each of them.
 
     Attributes:
         name: The release, in words.

@@ -453,7 +453,7 @@ def _count_face() -> Door:
 
 
 def beside_bounds() -> Iterator[tuple[str, list[Finding]]]:
-    """What calls have in common, numbers on no lattice, and times, of a count, drawn noise, a stream and a report."""
+    """Repeated noise, numbers on no lattice, and times, of a count, drawn noise, a stream and a report."""
     from dpcurves.data import Axis, Grid
     from dpcurves.mechanisms import Flat
     from dpcurves.queries import CountQuery, Read

@@ -144,7 +144,7 @@ class ReportStore:
         return fresh
 
     def _while_there_is_room(self, offers: Sequence[Offer]) -> BoolArray:
-        """One after another, as far as all of an offer fits."""
+        """Write offers one after another, as far as all of an offer fits."""
         if len(offers) > 1:
             return np.concatenate([self._written([offer]) for offer in offers])
         rule = f"it holds {self.reports} of at most {self.most} reports, and these do not fit"
@@ -264,7 +264,7 @@ def _messages(form: Form, reports: bytes | memoryview) -> Iterator[tuple[bytes, 
 
 @dataclass(frozen=True)
 class Quota:
-    """How many reports are taken in a minute, of one network address and of all; None: any number.
+    """Rate limits of reports in a minute, for each network address and for all together; None: no limit.
 
     Attributes:
         of_one: Those of one IPv4 address, or of one IPv6 network of 64 bits.

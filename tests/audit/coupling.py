@@ -54,7 +54,7 @@ class Coins:
 
 
 class Played(NamedTuple):
-    """One run: messages with their senders, in order, and how each party ended.
+    """A run: messages with their senders, in order, and how each party ended.
 
     Attributes:
         messages: Sender and bytes.
@@ -65,7 +65,7 @@ class Played(NamedTuple):
     ends: tuple[Any, Any]
 
     def to(self, party: int) -> list[bytes]:
-        """All that a party got."""
+        """View of a party."""
         return [message for sender, message in self.messages if sender != party]
 
     @property
@@ -194,7 +194,7 @@ def _label(block: Words) -> Words:
 
 
 def _less(blocks: Words, tables: Words) -> tuple[Words, Words]:
-    """What the two hashes of either half add up to, from tables and labels of 0 (half gates)."""
+    """Sums of the two hashes of either half, from tables and labels of 0 (half gates)."""
     offset = _label(blocks[0] ^ blocks[1])
     return tables[0] ^ (blocks[2][1] & np.uint64(1)) * offset, tables[1] ^ _label(blocks[0])
 

@@ -92,7 +92,7 @@ class Named:
 
 
 def rows_of(file: Path) -> list[Event]:
-    """All rows of an SQLite database, table by table, and its size."""
+    """Rows of an SQLite database, table by table, and its size."""
     with sqlite3.connect(file) as base:
         names = [name for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type='table' ORDER BY name")]
         return [(name, *row) for name in names for row in base.execute(f'SELECT * FROM "{name}"')]
@@ -115,7 +115,7 @@ def answer_of(circuit: Any, values: Sequence[int]) -> int:
 
 
 def octets_below(value: int, width: int) -> bytes:
-    """What `Randomness.below` draws for a value of so many bits."""
+    """Draws of `Randomness.below` for a value of so many bits."""
     length = (width + 7) // 8
     return (value << (8 * length - width)).to_bytes(length, "little")
 
@@ -177,7 +177,7 @@ class Village:
         given: Mapping[Thrown, Given] | None = None,
         rounds: int = 4,
     ) -> dict[str, Any]:
-        """All come, round by round: what the server saw and kept, each device, and what an analyst is told."""
+        """Everybody comes, round by round: what the server saw and kept, each device, and what an analyst is told."""
         self.given, self.drawn = given or {}, {}
         work = Path(mkdtemp(dir=self.folder))  # a new one: databases are kept open by their names
         for file in self.folder.glob("relay.db*"):
@@ -286,7 +286,7 @@ def without_marks(rows: Sequence[Event]) -> list[Event]:
 
 @dataclass
 class Line:
-    """One end of a connection between two servers, which may be cut after so many messages of the session."""
+    """An end of a connection between two servers, which may be cut after so many messages of the session."""
 
     party: int
     inbox: Queue[bytes | None]
@@ -534,7 +534,7 @@ def pairs_coupled(servers: Servers, first: Mapping[Any, list[bytes]], old: Any, 
 def _session_coins(
     pairs: Any, drawn: Mapping[Any, list[bytes]], number: int, rows: tuple[Any, Any], view: int
 ) -> Given:
-    """What the other server throws in one session. One that was cut off before all coins had no answer."""
+    """Errors of the other server in a session. A session that was cut off before all coins had no answer."""
     task, job, other = pairs.task, pairs.job(b""), 1 - view
     own, viewed = drawn[other, number], drawn.get((view, number), [])
     columns = [

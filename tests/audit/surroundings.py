@@ -121,7 +121,7 @@ class Pinned:
     second: bool = False
 
     def of(self, found: Any) -> Any:
-        """What the first run had here."""
+        """Value of the first run."""
         if not self.second:
             self.kept.append(found)
             return found
@@ -217,7 +217,7 @@ def heard(seen: Seen, folder: Path) -> Iterator[None]:
 
 
 def without(folder: Path, seen: Seen) -> Seen:
-    """What was seen, with the name of the folder taken out."""
+    """Observation without the name of the folder."""
     name = str(folder)
 
     def taken(value: Any) -> Any:
@@ -265,7 +265,7 @@ FORMS: Mapping[str, Callable[[pa.Table, Path], Any]] = {"arrays": as_arrays, "cs
 def library(  # noqa: PLR0917
     table: Any, adjacency: Neighbours, pinned: Pinned, folder: Path, units: bool = False, part: slice = slice(None)
 ) -> Seen:
-    """What a session says, writes and keeps when it is asked some questions."""
+    """Output, files and stores of a session that is asked some questions."""
     seen: Seen = {}
     connect = duckdb.connect
 
@@ -302,14 +302,14 @@ COMMANDS = {
 
 @cache
 def app() -> Any:
-    """All commands."""
+    """The commands."""
     from dpcurves.cli.app import build
 
     return build()
 
 
 def command(table: Any, adjacency: Neighbours, pinned: Pinned, folder: Path) -> Seen:
-    """What commands print and write, and how they end."""
+    """Output, files and exit status of commands."""
     from typer.testing import CliRunner
 
     seen: Seen = {}
@@ -351,7 +351,7 @@ class Postgres:
     @classmethod
     @contextmanager
     def running(cls, folder: Path) -> Iterator[Postgres]:
-        """One that is started, and stopped."""
+        """A server that is started, and stopped."""
         import psycopg
 
         with mock.patch.dict(os.environ, XDG_RUNTIME_DIR=str(folder)):
@@ -384,7 +384,7 @@ class Postgres:
         return dp.postgres(self.url, table="visits")
 
     def written(self) -> str:
-        """What the server has written since the table was there."""
+        """Lines of the server's log since the table was there."""
         return self.log.read_text(encoding="utf-8", errors="replace")[self._before :]
 
     _before: int = 0
@@ -546,7 +546,7 @@ def differing(first: Seen, second: Seen) -> list[str]:
 def both(
     look: Callable[..., Seen], pair: Neighbour, place: Callable[[pa.Table, Path], Any], folder: Path, **more: Any
 ) -> tuple[Seen, Seen]:
-    """What is seen of either table of a pair, with the same noisy answers."""
+    """Observations of both tables of a pair, with the same noisy answers."""
     pinned, found = Pinned(), []
     for table in (pair.left, pair.right):
         own = Path(tempfile.mkdtemp(prefix="run", dir=folder))
@@ -557,7 +557,7 @@ def both(
 
 
 def shown(first: Any, second: Any, room: int = 100) -> str:
-    """Where two things begin to differ."""
+    """First place at which two observations differ."""
     one, other = (each if isinstance(each, str) else json.dumps(each, default=str) for each in (first, second))
     place = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return " | ".join(each[max(place - room // 2, 0) : place + room] for each in (one, other))

@@ -84,7 +84,7 @@ def test_a_ledger_whose_noise_comes_again_when_it_is_opened_again_is_found(monke
 
 
 def test_a_stream_that_is_followed_again_or_killed_tells_the_same_numbers() -> None:
-    """All numbers of a stream agree by chance once in a hundred times at epsilon 1: in all of ten, never."""
+    """The numbers of a stream agree by chance once in a hundred times at epsilon 1: in all of ten, never."""
     found = {each.name: each for each in deployments() if each.kind == "ledger"}
     for door in (each.door for each in found.values()):
         for story in door.draw(np.array([0, 1, 0, 2]), 5):

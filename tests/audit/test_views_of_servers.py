@@ -52,7 +52,7 @@ def pairing(folder: Path, noise: Noise, people: int) -> Servers:
 
 
 def answered(seen: list[dict[str, Any]]) -> bool:
-    """Whether some analyst was told an answer."""
+    """True if some analyst was told an answer."""
     return any(event[0] == "answer" and isinstance(event[1], bytes) for each in seen for event in each["seen"])
 
 

@@ -80,8 +80,8 @@ def _families() -> Iterator[tuple[str, Family]]:
     yield "pairs of people", Family(covered_pairs.covered, covered_pairs.CAUTIOUS, 2, 2)
     yield "orders", Family(covered_orders.covered, covered_orders.CAUTIOUS, 2, 2)
     kinds, cases = covered_reported_pairs.CAUTIOUS, covered_reported_pairs.CASES
-    yield "reported pairs", Family(covered_reported_pairs.covered, kinds, 4, 2, cases=cases)
-    yield "reports", Family(covered_reports.covered, covered_reports.CAUTIOUS, 4, 2, cases=covered_reports.CASES)
+    yield "reported pairs", Family(covered_reported_pairs.covered, kinds, 4, 2, 2, cases)
+    yield "reports", Family(covered_reports.covered, covered_reports.CAUTIOUS, 4, 2, 2, covered_reports.CASES)
     yield "scores", Family(covered_scores.covered, frozenset(), 2, 2)
     yield "numbers of scores", Family(covered_scores.covered_numbers, READ, 6, 1, 2, third)
     yield "differences", Family(covered_scores.covered_differences, READ, 6, 1, 2, third)

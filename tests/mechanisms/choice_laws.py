@@ -191,7 +191,7 @@ def threshold_query(weights: tuple[tuple[int, ...], ...], most: int) -> Threshol
 
 
 def choosers(cells: int = 3) -> Iterator[Chooser]:
-    """All mechanisms that choose, on so many cells or a little more."""
+    """Choosing mechanisms, on so many cells or a little more."""
     boxes = (((0, 1), (0, 2)), ((0, 2), (1, 2)), ((0, 2), (0, 2)), ((1, 2), (0, 1)))
     for pieces in (2, 3, 4):
         yield Chooser(f"quantile cuts, {pieces} pieces", cuts(cells, pieces), walked)

@@ -34,7 +34,7 @@ KINDS: list[Kind] = [*product((0, 1), (-9.0, 0.3, 1.0), (-np.inf, 4.0)), (7, 1.0
 
 
 def asked(loss: PrivacyLoss, adjacency: Adjacency) -> list[tuple[Query, NoisySums]]:
-    """All turns of an answer about some records: those of held-out scores depend on what was released."""
+    """Turns of an answer about some records: those of held-out scores depend on what was released."""
     steps, chance = conversation(QUESTION, loss, adjacency, Central()), Randomness.from_seed(1)
     found = list[tuple[Query, NoisySums]]()
     columns = {name: np.array(column) for name, column in zip("yab", zip(*KINDS, strict=True), strict=True)}
@@ -50,7 +50,7 @@ def asked(loss: PrivacyLoss, adjacency: Adjacency) -> list[tuple[Query, NoisySum
 
 
 def sums_of(kind: Kind, query: Query, law: NoisySums) -> list[tuple[int, Noise]]:
-    """What a record adds to each noisy sum, and the noise of that."""
+    """Contribution of a record to each noisy sum, and the noise of that."""
     columns = {name: np.array([value]) for name, value in zip("yab", kind, strict=True)}
     return [(int(each), noise) for part, noise in exact_sums(table_of(columns, query), law) for each in part]
 

@@ -86,7 +86,7 @@ def counted(query: WeighedQuery, records: list[tuple[float, int, float]]) -> lis
 
 @cache
 def kinds(name: str) -> tuple[list[Any], list[Any]]:
-    """What one record of each kind adds to the table of each query; kinds that add the same to all are one."""
+    """Contributions of a record of each kind to the table of each query; kinds that add the same to all are one."""
     queries = [query for asked, _ in QUESTIONS[name] for query in asked]
     added = set()
     for row in product((-1.0, 0.0, 1.0, 1.7, 2.0, np.nan), (0, 1, np.nan), GIVEN):
@@ -102,7 +102,7 @@ def kinds(name: str) -> tuple[list[Any], list[Any]]:
 
 
 def losses(plan: Plan, sets: IntArray, pairs: IntArray, each: Any) -> Any:
-    """What each pair of neighbours loses by one turn, exactly, as `exact_loss` has it: Python's integers."""
+    """Exact loss of each pair of neighbours by one turn, as `exact_loss` has it: Python's integers."""
     law = plan.law
     assert isinstance(law, NoisySums)
     tables = sets.astype(object) @ np.array(each, dtype=object)

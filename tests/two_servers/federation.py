@@ -247,7 +247,7 @@ class Federation:
 
 
 def proving(pair: Federation, who: int, whom: int) -> ssl.SSLContext:
-    """What server `who` shows to server `whom`."""
+    """TLS context that server `who` shows to server `whom`."""
     context = trusting(pair.identities[whom].public.certificate)
     context.load_cert_chain(pair.identities[who].certificate, pair.identities[who].proof)
     return context

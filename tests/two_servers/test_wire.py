@@ -26,7 +26,7 @@ def vectors(name: str) -> dict[str, Any]:
 
 
 def said(read: dict[str, Any], to: str, part: str = "message") -> bytes:
-    """What server 0 said last to server 1 under a name, or what that answered."""
+    """Last message of server 0 to server 1 under a name, or its response."""
     return bytes_of([each[part] for each in read["said_to_server_1"] if each["to"] == to][-1])
 
 

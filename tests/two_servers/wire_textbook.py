@@ -1,4 +1,4 @@
-"""What goes between owners and two servers, byte by byte, with the standard library: written from the page of the wire.
+"""Messages between owners and two servers, byte by byte, with the standard library: written from the page of the wire.
 
 Of the product nothing is imported; of another library X25519 and AES-GCM alone.
 """

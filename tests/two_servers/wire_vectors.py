@@ -212,7 +212,7 @@ PEER_EDITS: list[dict[str, Any]] = [
 
 
 def vectors_of(name: str) -> dict[str, Any]:
-    """All of one task: reports, what the servers say to each other, and what they refuse."""
+    """Vectors of a task: reports, what the servers say to each other, and what they refuse."""
     task = task_of(name)
     reports, batches = batches_of(task)
     with two_servers(task) as (services, wire), counted_up():

@@ -128,7 +128,7 @@ class CountedNumbers(Covered):
 
     @property
     def _counted(self) -> tuple[Evidence, ...]:
-        """What numbers are read from."""
+        """Sources of the numbers."""
         return self.evidence
 
     @cached_property

@@ -39,7 +39,7 @@ DIGITS = 12
 """
 
 
-class Sums(NamedTuple):
+class FoldSums(NamedTuple):
     """Counts, sums and sums of products of features between -1 and 1, of both classes, and variances of their noise.
 
     Attributes:
@@ -54,10 +54,10 @@ class Sums(NamedTuple):
     second: FloatArray
     noise: float
 
-    def without(self, fold: int) -> Sums:
+    def without(self, fold: int) -> FoldSums:
         """The sums of all other folds."""
         counts, first, second = (np.delete(each, fold, axis=1) for each in self[:3])
-        return Sums(counts, first, second, self.noise)
+        return FoldSums(counts, first, second, self.noise)
 
 
 class Fitted(NamedTuple):
@@ -68,7 +68,7 @@ class Fitted(NamedTuple):
     spread: float
 
 
-def least_squares(sums: Sums, ridge: float = RIDGE) -> Fitted:
+def least_squares(sums: FoldSums, ridge: float = RIDGE) -> Fitted:
     """The linear scorer with the least squared loss of pairs, ``(1 - (score of a positive - of a negative))**2``.
 
     With means m of both classes and covariance matrices of both, which add up to S, the mean loss of all pairs of a
@@ -79,7 +79,7 @@ def least_squares(sums: Sums, ridge: float = RIDGE) -> Fitted:
     beside how far covariances of classes are apart, each is moved towards the other, the noisier one by more.
 
     >>> counts, first = np.array([[4.0], [4.0]]), np.array([[[-2.0]], [[2.0]]])
-    >>> least_squares(Sums(counts, first, np.full((2, 1, 1, 1), 2.0), noise=0.0)).weights.round(9).tolist()
+    >>> least_squares(FoldSums(counts, first, np.full((2, 1, 1, 1), 2.0), noise=0.0)).weights.round(9).tolist()
     [0.666666667]
     """
     counts = np.maximum(sums.counts.sum(axis=1), 1.0)
@@ -256,8 +256,8 @@ class PairwiseScorerQuestion:
         privacy = statement_of([*releases, *found.releases]).noted(*notes)
         return PairwiseScorer(self, (found.counts, *told), privacy)
 
-    def sums(self, told: Sequence[Evidence]) -> Sums:
-        """What was released, but for held-out scores, in units of features between -1 and 1."""
+    def sums(self, told: Sequence[Evidence]) -> FoldSums:
+        """Released sums, without held-out scores, in units of features between -1 and 1."""
         many, (counted, *others) = len(self.features), told
         counts, rows = counted.unbiased.reshape(2, self.folds), (2, self.folds)
         found = [each.unbiased.reshape(rows) / HALF for each in others]
@@ -265,7 +265,7 @@ class PairwiseScorerQuestion:
         for (one, other), each in zip(_pairs(many), found[many:], strict=True):
             second[..., one, other] = second[..., other, one] = each if one != other else (each + counts) / 2
         noise = [float(each.sums.prefix_variances(False)[0, -1]) / HALF**2 for each in others[many:]]
-        return Sums(counts, np.stack(found[:many], axis=-1), second, float(np.mean(noise)))
+        return FoldSums(counts, np.stack(found[:many], axis=-1), second, float(np.mean(noise)))
 
     def scorecard(self, fitted: Fitted, name: str, *, standard: bool = False) -> Scorecard:
         """The scorer over columns; or, as `standard`, its scores less their mean over their standard deviation."""

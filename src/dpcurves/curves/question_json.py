@@ -25,8 +25,7 @@ from .question import grid_from_json, grid_to_json
 ASK = "ask"
 VALUES = "values:"
 AUTO, GRID, UNBOUNDED = "auto", "grid", "unbounded-"
-"""What stands for a grid, or a unit, of which nothing is known; and what the words of questions without a grid begin
-with."""
+"""Word for a grid, or a unit, of which nothing is known; and the beginning of the names of questions without a grid."""
 UNITS = ("unit", "unit_predicted", "unit_residual")
 METHODS = {"grown-partition": GrownPartition, "quantile-cuts": QuantileCuts, "bisection": Bisection}
 METHOD_WORDS: dict[type[Any], str] = {kind: word for word, kind in METHODS.items()}

@@ -62,6 +62,8 @@ class Summary(Covered):
     KIND = "summary"
     TITLE = "Summary of {label}"
     COVERS = EACH
+    COUNTED: ClassVar[str] = "records"
+    KIND_OF_NUMBER: ClassVar[str] = ""
 
     count: float
     sum: float
@@ -107,9 +109,9 @@ class Summary(Covered):
     def clamped(self) -> str:
         """The text under the picture: which number, of which column, and between which bounds."""
         if self.statistic == COUNT:
-            return f"records with a value of {self.label}"
+            return f"{self.COUNTED} with a value of {self.label}"
         between = f"[{numeral(self.lower)}, {numeral(self.upper)}]"
-        return f"{self.statistic} of {self.label}, values clamped to {between}"
+        return f"{self.KIND_OF_NUMBER}{self.statistic} of {self.label}, values clamped to {between}"
 
     def intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None

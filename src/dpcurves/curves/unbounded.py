@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -48,6 +49,9 @@ class UnboundedCdfQuestion:
     True
     """
 
+    is_told_before: ClassVar[bool] = True
+    """Its plan is shown before it is charged: which turns there will be is not known before."""
+
     column: str
     measured_in: str = ""
 
@@ -55,11 +59,6 @@ class UnboundedCdfQuestion:
         """Looks, and counts on a grid that they chose."""
         found = yield from needed(Anywhere(self.column), ALL)
         return read_along(found, axis_label(self.column, self.measured_in))
-
-    @property
-    def is_told_before(self) -> bool:
-        """Tell that its plan is shown before it is charged: which turns there will be is not known before."""
-        return True
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """The price, and what it is spent on."""
@@ -90,6 +89,8 @@ class UnboundedQuantilesQuestion:
         TypeError: `at` is a single number, or holds something that is not a number.
     """
 
+    is_told_before: ClassVar[bool] = True
+
     column: str
     at: tuple[float, ...] = QUARTILES
     measured_in: str = ""
@@ -101,11 +102,6 @@ class UnboundedQuantilesQuestion:
         """A distribution function, read at the shares."""
         curve = yield from self._curve.steps(setting)
         return Quantiles(np.array(self.at), curve)
-
-    @property
-    def is_told_before(self) -> bool:
-        """See `UnboundedCdfQuestion`."""
-        return True
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """The price, and what it is spent on."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ..arguments import require_kind
 from ..conversation import ALL, Needs, Range, Setting, needed
@@ -36,6 +36,8 @@ class UnboundedScoresQuestion:
         ValueError, TypeError: as for a `ScoresQuestion`; or the score is no column.
     """
 
+    is_told_before: ClassVar[bool] = True
+
     label: str
     score: str
     by: By = None
@@ -51,11 +53,6 @@ class UnboundedScoresQuestion:
         """Looks for the range of scores, and asks as a `ScoresQuestion` does."""
         found = yield from needed(Range(self.score, CELLS), LOOKED)
         return (yield from self.along(found.cells_counted).counted(ALL - LOOKED, found.releases))
-
-    @property
-    def is_told_before(self) -> bool:
-        """See `UnboundedCdfQuestion`."""
-        return True
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """The price, and what it is spent on."""

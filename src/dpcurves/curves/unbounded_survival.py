@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from ..conversation import ALL, Needs, Range, Setting, needed
 from ..data import Grid, Outside
@@ -44,6 +44,8 @@ class UnboundedSurvivalQuestion:
     True
     """
 
+    is_told_before: ClassVar[bool] = True
+
     time: str
     event: str
     by: By = None
@@ -60,11 +62,6 @@ class UnboundedSurvivalQuestion:
         edges = [0.0, *(edge for edge in found.cells_counted.edges.tolist() if edge > 0)]
         grid = Grid.from_edges(edges if len(edges) > 1 else [0.0, 1.0], outside=Outside.APART)
         return (yield from self.along(grid).counted(ALL - LOOKED, found.releases))
-
-    @property
-    def is_told_before(self) -> bool:
-        """See `UnboundedCdfQuestion`."""
-        return True
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """The price, and what it is spent on."""

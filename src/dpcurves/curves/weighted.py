@@ -72,7 +72,7 @@ class Squares:
         return float(self.sums.sum() + self.evidence.values[-1] / Weights.STEPS)
 
     def ratios(self, slots: FloatArray) -> Ratios:
-        """How far sampling moves sums of weights, from these sums in slots over the cap."""
+        """Sampling errors of sums of weights, from these sums in slots over the cap."""
         return ratios_of(np.add.reduceat(slots, np.array(self.starts)), self.sums, self.noise)
 
     def to_json(self) -> dict[str, Any]:
@@ -164,7 +164,7 @@ class WeightedShares(PrefixShares):
 
     @cached_property
     def ratios(self) -> Ratios:
-        """How far sampling moves sums of weights."""
+        """Sampling errors of sums of weights."""
         return self.of_squares.ratios(self.caps)
 
     @property

@@ -13,7 +13,6 @@ from ..arguments import Refused, chance
 from ..arrays import FloatArray
 from ..conversation import Evidence, Needs, PrivacyStatement, Setting, Single, needed
 from ..data import Axis, Grid, Weights
-from ..display import numeral
 from ..inference import public_generator
 from ..inference.bands import upper_quantile
 from ..inference.design_effect import kish
@@ -65,6 +64,7 @@ class WeightedSummary(Summary):
 
     KIND = "weighted-summary"
     TITLE = "Weighted summary of {label}"
+    COUNTED, KIND_OF_NUMBER = "sum of weights of records", "weighted "
 
     weights: Weights = ONES
     center: int = 0
@@ -104,14 +104,6 @@ class WeightedSummary(Summary):
         """The design effect of unequal weights, as released: n sum w^2 / (sum w)^2 (Kish 1965). At least 1."""
         squares = self._squares
         return kish(squares.records, _caps(self.turns), float(squares.sums.sum()))
-
-    @property
-    def clamped(self) -> str:
-        """The text under the picture: which number, of which column, and between which bounds."""
-        if self.statistic == COUNT:
-            return f"sum of weights of records with a value of {self.label}"
-        between = f"[{numeral(self.lower)}, {numeral(self.upper)}]"
-        return f"weighted {self.statistic} of {self.label}, values clamped to {between}"
 
     def intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
@@ -163,7 +155,7 @@ class WeightedSummary(Summary):
         return [low, high] if isnan(value) else [min(low, value), max(high, value)]
 
     def _deviations(self) -> tuple[float, float, float]:
-        """How far samples scatter: sums of weights, of weighted values, and of weighted distances from the mean.
+        """Sampling variances: sums of weights, of weighted values, and of weighted distances from the mean.
 
         Over the cap; the second one in units of the column, the third in halves of the bounds. No square of a weight is
         more than the weight, nor of a distance more than 1 + the center's, so weights alone bound them, too.
@@ -212,7 +204,7 @@ class WeightedSummary(Summary):
 
 
 def chosen_statistic(statistic: object) -> str:
-    """One of count, sum and mean.
+    """Row of a count, a sum or a mean.
 
     Raises:
         ValueError: it is another word.

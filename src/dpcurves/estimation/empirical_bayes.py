@@ -410,7 +410,7 @@ class SplitMoments(NamedTuple):
     square: FloatArray
 
 
-class Weights(NamedTuple):
+class KindWeights(NamedTuple):
     """Weights of the kinds of splits.
 
     Attributes:
@@ -445,10 +445,10 @@ class Judged(NamedTuple):
         telling = np.flatnonzero(told)
         return cls(splits, telling, np.flatnonzero(~told), kindwise_posterior(splits[telling]))
 
-    def learned(self, rough: NDArray[np.int8], prior: FloatArray) -> Weights:
+    def learned(self, rough: NDArray[np.int8], prior: FloatArray) -> KindWeights:
         """From all splits of each class; for a split, from the others."""
         likelihood, rough = self.posterior.likelihood, rough[self.telling]
-        found = Weights(np.empty((2, KINDS)), np.empty_like(likelihood))
+        found = KindWeights(np.empty((2, KINDS)), np.empty_like(likelihood))
         for kind in (0, 1):
             alike = np.flatnonzero(rough == kind)
             own = likelihood.T[:, alike].T  # a kind's splits stay side by side
@@ -456,14 +456,14 @@ class Judged(NamedTuple):
             found.each.T[:, alike] = weights_of_others(own, found.all[kind], prior[kind]).T
         return found
 
-    def under(self, weights: Weights, rough: NDArray[np.int8]) -> SplitMoments:
+    def under(self, weights: KindWeights, rough: NDArray[np.int8]) -> SplitMoments:
         """Under these weights of the kinds; splits that tell nothing have the moments of the prior."""
         found = SplitMoments(np.zeros_like(self.splits.count), np.empty_like(self.splits.count))
         found.mean[self.telling], found.square[self.telling] = self.posterior.under(weights.each)
         found.square[self.others] = prior_square(self.splits[self.others], weights.all, rough[self.others])
         return found
 
-    def for_law(self, law: PriorLaw, halving: Halving, weights: Weights) -> FloatArray:
+    def for_law(self, law: PriorLaw, halving: Halving, weights: KindWeights) -> FloatArray:
         """Logarithms of how much likelier splits are by a law, and if all are binomial, than each as others are, (2,).
 
         A split is judged by weights that the others make: prior ones would know less than a law that was fitted.
@@ -568,7 +568,7 @@ def _uneven(layout: Layout, ascent: SplitAscent, total: float, law: PriorLaw | N
         judged, rough = Judged.of(splits), descent.rough[halving.parent]
         if halving.off_end:  # of two ends nothing can be learned but from each other
             prior, kept = np.stack([END_PRIOR, END_PRIOR]), prior
-            weights = Weights(prior, np.broadcast_to(END_PRIOR, judged.posterior.likelihood.shape))
+            weights = KindWeights(prior, np.broadcast_to(END_PRIOR, judged.posterior.likelihood.shape))
         else:
             weights = judged.learned(rough, prior)
             kept = _less_rough(weights.all)

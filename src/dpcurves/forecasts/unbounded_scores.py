@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import curves
 from ..data.grid import HUNDREDTHS
 from . import true_readings as read
 from .expected_errors import AREA, OF_SLOW, ForecastKind, _classes, _quarter
@@ -15,8 +14,4 @@ def _columns(question: Any, drawn: Any) -> dict[str, Any]:
     return dict(_classes(question.along(HUNDREDTHS), drawn))
 
 
-def _error(question: Any, found: curves.Scores, records: read.Columns) -> float:
-    return read.of_scores(question, found, records)
-
-
-FORECAST = ForecastKind(CLASSES, _columns, _error, AREA, read.half_of_scores, "the area", _quarter, OF_SLOW)
+FORECAST = ForecastKind(CLASSES, _columns, read.of_scores, AREA, read.half_of_scores, "the area", _quarter, OF_SLOW)

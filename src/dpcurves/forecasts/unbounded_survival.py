@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import curves
 from ..data import Grid
 from . import true_readings as read
 from .expected_errors import OF_SLOW, ForecastKind, _quarter, _times
@@ -17,12 +16,8 @@ def _columns(question: Any, drawn: Any) -> dict[str, Any]:
     return dict(_times(question.along(THOUSAND), drawn))
 
 
-def _error(question: Any, found: curves.Survival, records: read.Columns) -> float:
-    return read.of_survival(question, found, records)
-
-
 FORECAST = ForecastKind(
-    TIMES, _columns, _error, "share that survives, root mean square",
+    TIMES, _columns, read.of_survival, "share that survives, root mean square",
     lambda curve, population: float(read.band_of(curve, population)[1:].mean()), "the band, on average", _quarter,
     OF_SLOW,
 )  # fmt: skip

@@ -294,6 +294,11 @@ class UnitSizesQuery(CountQuery):
         cells = MOST_DOUBLINGS + 2
         return cls((Axis(f"doublings of records of {column}", Grid(0, cells, cells=cells)),), Read.CELLS)
 
+    @property
+    def read_axes(self) -> tuple[Axis | Categories, ...]:
+        """No column of values is read."""
+        return ()
+
 
 LONGEST_NAME = 200
 

@@ -47,11 +47,19 @@ class WeighedQuery(Query):
         return (*self.axes, self.weights.axis)
 
     def total_of(self, records: int | None) -> int | None:
-        """What is summed of all records has no public total."""
+        """The total over all records is not public."""
         return None
 
+    @property
+    def grid(self) -> Grid:
+        """The grid of the last axis. Raises `TypeError`: it has none."""
+        axis = self.axes[-1] if self.axes else None
+        if not isinstance(axis, Axis):
+            raise WrongKind("axes", "weighted sums need a column of numbers, last")
+        return axis.grid
+
     def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
-        """What each used record adds to its cell, and to the number behind the cells.
+        """Amounts that used records add to their cells, and to the number behind the cells.
 
         Args:
             values: Numbers of the last axis.
@@ -61,7 +69,7 @@ class WeighedQuery(Query):
 
     @property
     def of_a_missing_record(self) -> int:
-        """What a record that is missing adds to the number behind the cells."""
+        """Amount that a missing record adds to the number behind the cells."""
         return 0
 
 
@@ -159,11 +167,6 @@ class WeighedSumQuery(WeighedQuery):
         _ = self.grid
 
     @property
-    def grid(self) -> Grid:
-        """The grid of the last axis."""
-        return _grid_of(self)
-
-    @property
     def per_record_sensitivity(self) -> int:
         return Weights.STEPS * self.half
 
@@ -201,11 +204,6 @@ class WeighedSpreadQuery(WeighedQuery):
         _ = self.grid
 
     @property
-    def grid(self) -> Grid:
-        """The grid of the last axis."""
-        return _grid_of(self)
-
-    @property
     def per_record_sensitivity(self) -> int:
         return (COARSE * (self.half + abs(self.center))) ** 2
 
@@ -213,10 +211,3 @@ class WeighedSpreadQuery(WeighedQuery):
         coarser = Weights.STEPS // COARSE
         own = (steps + coarser // 2) // coarser * (self.grid.offset_of(values, self.half) - self.center)
         return own**2, np.zeros_like(steps)
-
-
-def _grid_of(query: Query) -> Grid:
-    axis = query.axes[-1] if query.axes else None
-    if not isinstance(axis, Axis):
-        raise WrongKind("axes", "weighted sums need a column of numbers, last")
-    return axis.grid

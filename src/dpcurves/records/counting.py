@@ -239,7 +239,7 @@ class CountSource(Protocol):
         """Units by their number of records, in cells that end at powers of two, and one beyond them."""
 
     def names(self, axis: Categories) -> dict[str, int]:
-        """How many units have each value of a column, by its text."""
+        """Number of units with each value of a column, by its text."""
 
 
 @runtime_checkable
@@ -247,7 +247,7 @@ class CountsUnits(Protocol):
     """An engine that can tell how many records units have."""
 
     def unit_sizes(self) -> Mapping[int, int]:
-        """How many units have so many rows, by this number; rows without a unit are one unit together."""
+        """Number of units by their number of rows; rows without a unit are one unit together."""
 
 
 @runtime_checkable
@@ -255,7 +255,7 @@ class ListsNames(Protocol):
     """An engine that can list the values of a column."""
 
     def names(self, bound: BoundAxis) -> Mapping[str, int]:
-        """How many units have each text of a column."""
+        """Number of units with each text of a column."""
 
 
 class Records:
@@ -362,7 +362,7 @@ class Records:
         return self._counted_units
 
     def names(self, axis: Categories) -> dict[str, int]:
-        """How many units have each value of a column, by its text: of at most `LONGEST_NAME` bytes.
+        """Number of units with each value of a column, by its text: of at most `LONGEST_NAME` bytes.
 
         Formal guarantees: one unit changes the numbers of as many names as records of it are used, each by 1.
 

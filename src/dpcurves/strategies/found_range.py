@@ -81,7 +81,7 @@ CELLS = (256, 4096)
 SINGLES = 1024
 """Cells of the grid from which on numbers of two digits, on which values are heaped, have cells of their own."""
 LOOKS_ALONE = 3
-"""How many there are where nothing else is asked for, each with the same part of the loss."""
+"""Number of looks where nothing else is asked for, each with the same part of the loss."""
 HEAPS, HEAPED = 4.0, 0.03
 """Deviations of the noise, and part of the records, that round numbers hold together if values are heaped on such."""
 NEARLY = 1e-6
@@ -103,7 +103,7 @@ class Alone(Enum):
     ROUNDER = auto()
     """Those of two digits, and edges that are multiples of a power of ten at least as large as the cells beside."""
     EDGES = auto()
-    """All edges."""
+    """Each edge."""
 
 
 @dataclass(frozen=True, eq=False)

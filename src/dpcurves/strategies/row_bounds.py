@@ -69,7 +69,7 @@ def bounds() -> list[int]:
     return [2**power for power in range(MOST_DOUBLINGS + 1)]
 
 
-class Growth(NamedTuple):
+class NoiseGrowth(NamedTuple):
     """The noise of a question per record that a unit may have, and the number of its readings.
 
     Attributes:
@@ -81,7 +81,7 @@ class Growth(NamedTuple):
     readings: int
 
 
-def growth_of(plans: Sequence[Plan], noise: float) -> Growth:
+def growth_of(plans: Sequence[Plan], noise: float) -> NoiseGrowth:
     """The growth of the noise from plans for two records of each unit.
 
     Args:
@@ -92,9 +92,9 @@ def growth_of(plans: Sequence[Plan], noise: float) -> Growth:
     known = [error for error in errors if isfinite(error) and error > 0] or [noise]
     queries = [plan.query for plan in plans]
     if all(type(each) is CountQuery and each.read is Read.CELLS for each in queries):
-        return Growth(min(known) / 2, max(each.rows * each.cells for each in queries))
+        return NoiseGrowth(min(known) / 2, max(each.rows * each.cells for each in queries))
     smoothed = any(isinstance(each, PartitionQuery) or each.of_prefixes for each in queries)
-    return Growth(min(known) / 2 * (SMOOTHED if smoothed else 1.0), 0)
+    return NoiseGrowth(min(known) / 2 * (SMOOTHED if smoothed else 1.0), 0)
 
 
 def _in_records(plan: Plan) -> float:
@@ -130,7 +130,7 @@ class RowBound:
         )
 
 
-def chosen(release: Release, growth: Growth) -> int:
+def chosen(release: Release, growth: NoiseGrowth) -> int:
     """The bound of the least expected error, from noisy counts of units: by how much larger it is than the least.
 
     Args:
@@ -196,7 +196,7 @@ def _moves() -> FloatArray:
     return moves
 
 
-def _errors(units: FloatArray, growth: Growth) -> list[FloatArray]:
+def _errors(units: FloatArray, growth: NoiseGrowth) -> list[FloatArray]:
     """Errors of a reading under each bound, (paths, bounds): of counts; of shares in three ways, that are as likely.
 
     Counts lack what is left out. Shares are those of the records that are used: these may be like the others, or each

@@ -51,7 +51,7 @@ def _name(number: int) -> str:
 
 
 def note_on(release: Release, unlisted: Unlisted, names: tuple[str, ...]) -> str:
-    """How many groups were found, and what became of the others."""
+    """Note on the number of groups that were found, and on the others."""
     return (
         f"groups of {unlisted.column} were found with {release.plan.loss}: {len(names)} are told, and all that few "
         f"have are together in {unlisted.among(names).values[-1]!r}"

@@ -34,7 +34,7 @@ Thresholds: TypeAlias = Mapping[str, tuple[float, FloatArray]]
 
 @dataclass(frozen=True, slots=True)
 class WindowDrift:
-    """How far a window has moved since the reference.
+    """Distances of a window from the reference.
 
     Attributes:
         tick: The tick that closes the window.

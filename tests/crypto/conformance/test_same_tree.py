@@ -59,7 +59,7 @@ def seeds(words: np.ndarray[tuple[int, ...], np.dtype[np.uint64]]) -> list[bytes
 
 
 class Reader:
-    """One server's values and digest for one key, as the product defines them: by the tree's steps alone."""
+    """A server's values and digest for one key, as the product defines them: by the tree's steps alone."""
 
     def __init__(self, rules: Rules, party: int, key: bytes, corrections: Sequence[Correction], bits: int) -> None:
         self.rules, self.party, self.corrections, self.bits = rules, party, corrections, bits

@@ -31,7 +31,7 @@ def refined(values: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True)
 class Histogram:
-    """One report's scheme: cells, checked in chunks of a length, each a sum of products of wires.
+    """Scheme of a report: cells, checked in chunks of a length, each a sum of products of wires.
 
     Attributes:
         calls: Number of chunks.
@@ -112,7 +112,7 @@ class Histogram:
         return b"".join(parts), [first, *(seed + each for seed, each in pairs)]
 
     def check(self, party: int, public: bytes, share: bytes, verify_key: bytes) -> tuple[list[int], bytes, bytes]:
-        """One server's share of cells, its message, and the seed that the others' parts must lead to."""
+        """A server's share of cells, its message, and the seed that the others' parts must lead to."""
         blind = share[-32:]
         if party:
             cells, proof = self.helper(party, share[:32])

@@ -13,7 +13,7 @@ COUNT = bytes.fromhex("ffff0001")
 def visited(
     rules: Rules, party: int, corrections: Sequence[Correction], key: bytes, prefixes: Sequence[Path]
 ) -> dict[Path, Node]:
-    """All nodes on the paths to prefixes, and their siblings, level by level from the left."""
+    """Nodes on the paths to prefixes, and their siblings, level by level from the left."""
     wanted = {(*prefix[:level], turn) for prefix in prefixes for level in range(len(prefix)) for turn in (0, 1)}
     nodes: dict[Path, Node] = {}
     for path in sorted(wanted, key=lambda path: (len(path), path)):

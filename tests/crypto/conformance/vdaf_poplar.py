@@ -14,7 +14,7 @@ SHARDING, INNER, LEAF, SKETCH = 1, 2, 3, 4
 
 @dataclass(frozen=True)
 class Poplar1:
-    """One report's scheme."""
+    """Scheme of a report."""
 
     bits: int
     ctx: bytes

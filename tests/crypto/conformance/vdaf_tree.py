@@ -1,4 +1,4 @@
-"""One tree of seeds for incremental point functions: the drafts' and the product's differ by the rules alone.
+"""Generic tree of seeds for incremental point functions: the drafts' and the product's differ by the rules alone.
 
 Every rule that differs has a name in `Rules`; what is not named there is written once, below, for both.
 """
@@ -28,7 +28,7 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True)
 class State:
-    """One server's seed and control bit at a node."""
+    """A server's seed and control bit at a node."""
 
     seed: bytes
     control: int
@@ -36,7 +36,7 @@ class State:
 
 @dataclass(frozen=True)
 class Node:
-    """One server's view of a node, with the weight in its own sign and the corrected proof."""
+    """A server's view of a node, with the weight in its own sign and the corrected proof."""
 
     state: State
     weight: list[int]
@@ -55,7 +55,7 @@ class Correction:
 
 @dataclass(frozen=True)
 class Rules:
-    """What differs between schemes.
+    """Differences between schemes.
 
     Attributes:
         extend: Children of a state at a level, before they are corrected.
