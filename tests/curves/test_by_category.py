@@ -55,9 +55,9 @@ def test_categories_beyond_what_a_legend_holds_have_small_pictures_with_the_same
 
 
 def test_without_axes_a_figure_is_made_that_has_room_for_all() -> None:
-    first = asked(30).plot(level=None)
+    first = asked(20).plot(level=None)
     width, height = plt.gcf().get_size_inches()
-    assert (width > 10, height > 8) == (True, True)
+    assert (width > 10, height > 7) == (True, True)
     assert len(first.patches) == 0
     assert "<svg" in asked(6)._repr_html_()
     plt.close("all")

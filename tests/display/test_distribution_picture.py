@@ -100,7 +100,7 @@ def test_what_lies_outside_of_the_grid_is_hollow_and_its_interval_ends_in_an_arr
     assert len(arrows["<"]) == 0
     ((tip, height),) = arrows[">"].tolist()
     assert (tip > 49.0, height) == (True, 0.9)
-    hollow = [line for line in ax.lines if line.get_markerfacecolor() == "white"]
+    hollow = [line for line in ax.lines if line.get_markerfacecolor() == ax.get_facecolor()]
     assert [np.asarray(line.get_xydata()).tolist() for line in hollow] == [[[49.0, 0.9]]]
     assert "at or above 49" in {text.get_text() for text in ax.texts}
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from html import escape
 from io import StringIO
@@ -21,6 +22,7 @@ from .numerals import legend_lettering, lettering
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
 
 
 LANDSCAPE = (5.6, 4.0)
@@ -39,7 +41,8 @@ def canvas(ax: Axes | None, size: tuple[float, float]) -> Axes:
     _require_matplotlib()
     import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=size, layout="constrained")[1]
+    larger = max(1.0, points(1.0)) ** 0.5
+    return plt.subplots(figsize=(larger * size[0], larger * size[1]), layout="constrained")[1]
 
 
 def headless_axes(size: tuple[float, float] = LANDSCAPE) -> Axes:
@@ -55,6 +58,14 @@ def headless_axes(size: tuple[float, float] = LANDSCAPE) -> Axes:
     return axes
 
 
+def grow(ax: Axes, size: tuple[float, float]) -> None:
+    """Make a figure for files and pages as large as `size` inches, where `ax` is all that it holds."""
+    figure = ax.figure.get_figure(root=True)
+    if figure is not None and len(figure.axes) == 1 and figure.canvas.manager is None:
+        wide, high = figure.get_size_inches()
+        figure.set_size_inches(max(wide, size[0]), max(high, size[1]))
+
+
 def _require_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
@@ -66,6 +77,8 @@ def _require_matplotlib() -> None:
 
 
 GREY, FRAME = "#8a8a8a", "#d9d9d9"
+BRIGHT = ("#56b4e9", "#ff9e4a", "#2fd0a0", "#e6a1c8", "#f0c040", "#9ec9ff", "#b8b8b8")
+"""The palette on dark ground."""
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b6b6b")
 """Okabe and Ito 2008, without the yellow, which is too pale for lines."""
 DASHES = ("-", "--", "-.", ":")
@@ -90,8 +103,88 @@ def curves_on(ax: Axes) -> int:
 
 def next_style(ax: Axes) -> LineStyle:
     """For the next curve on `ax`: another than those before."""
-    drawn = curves_on(ax)
-    return LineStyle(PALETTE[drawn % len(PALETTE)], DASHES[drawn % len(DASHES)])
+    return style_of(ax, curves_on(ax))
+
+
+def style_of(ax: Axes, number: int) -> LineStyle:
+    """The line style of the curve of this number on `ax`."""
+    palette = BRIGHT if is_dark(ax) else PALETTE
+    return LineStyle(palette[number % len(palette)], DASHES[number % len(DASHES)])
+
+
+def is_dark(ax: Axes) -> bool:
+    """Whether lines on `ax` are drawn on dark ground, by a style of ours or of anybody else."""
+    from matplotlib.colors import to_rgb
+
+    return float(np.dot(to_rgb(ax.get_facecolor()), (0.299, 0.587, 0.114))) < DARK_GROUND
+
+
+def points(size: float) -> float:
+    """The size of letters that is `size` where matplotlib's own is 10, as it is by default."""
+    from matplotlib import rcParams
+
+    return float(size * rcParams["font.size"] / 10)
+
+
+def thickness(width: float) -> float:
+    """The width of a line that is `width` where matplotlib's own is 1.5, as it is by default."""
+    from matplotlib import rcParams
+
+    return float(width * rcParams["lines.linewidth"] / 1.5)
+
+
+DARK_GROUND = 0.5
+Style = Literal["paper", "slides", "dark"]
+NIGHT, INK, DIM = "#14171a", "#e8eaed", "#9aa0a6"
+STYLES: dict[str, dict[str, Any]] = {
+    "paper": {
+        "font.size": 9, "lines.linewidth": 1.2, "axes.linewidth": 0.6, "xtick.major.width": 0.6,
+        "ytick.major.width": 0.6, "axes.spines.top": False, "axes.spines.right": False,
+    },
+    "slides": {"font.size": 14, "lines.linewidth": 2.4, "axes.linewidth": 1.2},
+    "dark": {
+        "figure.facecolor": NIGHT, "axes.facecolor": NIGHT, "savefig.facecolor": "auto", "text.color": INK,
+        "axes.labelcolor": INK, "axes.titlecolor": INK, "xtick.color": INK, "ytick.color": INK, "axes.edgecolor": DIM,
+        "grid.color": DIM, "legend.labelcolor": INK, "legend.facecolor": NIGHT,
+    },
+}  # fmt: skip
+"""Settings of matplotlib: small letters and thin frames, large letters and thick lines, or light on dark."""
+
+
+@contextmanager
+def styled(style: str | None, ax: Axes | None) -> Iterator[None]:
+    """Draw in one of the three styles; with None, as matplotlib is set.
+
+    Raises:
+        ValueError: there is no such style.
+        ImportError: matplotlib is not installed.
+    """
+    if style is None:
+        yield
+        return
+    if style not in STYLES:
+        raise Refused("style", f"one of {', '.join(STYLES)} is needed, or none, got {style!r}")
+    _require_matplotlib()
+    from matplotlib import rc_context
+
+    with rc_context(STYLES[style]):
+        if ax is not None:
+            _repaint(ax, STYLES[style])
+        yield
+
+
+def _repaint(ax: Axes, settings: Mapping[str, Any]) -> None:
+    """Give axes that are there already the ground and the ink of a style, if it has its own."""
+    for edge in ("top", "right"):
+        ax.spines[edge].set_visible(settings.get(f"axes.spines.{edge}", ax.spines[edge].get_visible()))
+    if "axes.facecolor" not in settings:
+        return
+    ax.figure.set_facecolor(settings["figure.facecolor"])
+    ax.set_facecolor(settings["axes.facecolor"])
+    ax.spines[:].set_color(settings["axes.edgecolor"])
+    ax.tick_params(colors=settings["xtick.color"])
+    for words in (ax.xaxis.label, ax.yaxis.label, ax.title):
+        words.set_color(settings["text.color"])
 
 
 def explain(ax: Axes, place: Place, size: float = 9) -> None:
@@ -102,13 +195,17 @@ def explain(ax: Axes, place: Place, size: float = 9) -> None:
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
+    size = points(size)
     if len(handles) > CROWD:
-        legend = ax.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=8)
+        small = points(8)
+        legend = ax.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=small)
     elif place == "above" and ax.figure.get_layout_engine() is not None:
         legend = ax.legend(handles, labels, loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=size)
     else:
         inside = "best" if place == "above" else place
-        legend = ax.legend(handles, labels, loc=inside, fontsize=size, framealpha=0.85, edgecolor=FRAME)
+        legend = ax.legend(
+            handles, labels, loc=inside, fontsize=size, framealpha=0.85, edgecolor=GREY if is_dark(ax) else FRAME
+        )
     for text in legend.get_texts():
         text.set_parse_math(False)
 
@@ -154,6 +251,23 @@ def hull_in_blocks(
     return np.append(edges[starts], edges[-1]), np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
 
 
+WIDE, EVEN_ENOUGH = 30.0, 3.0
+
+
+def grow_with_values(edges: FloatArray) -> bool:
+    """Whether edges rise by ratios that are alike, from above zero and far: then they are seen on a logarithmic axis.
+
+    >>> grow_with_values(np.geomspace(1, 1e6, 61)), grow_with_values(np.linspace(1, 1e6, 61))
+    (True, False)
+    >>> grow_with_values(np.array([1.0, 2, 5, 10, 20, 50, 100])), grow_with_values(np.geomspace(1, 2, 9))
+    (True, False)
+    """
+    if len(edges) < 4 or not np.isfinite(edges).all() or edges[0] <= 0 or edges[-1] / edges[0] < WIDE:
+        return False
+    ratios = np.diff(np.log(edges))
+    return bool(ratios.max() <= EVEN_ENOUGH * ratios.min())
+
+
 # Stairs and areas between stairs, whose limits are read off their corners: they have no curved pieces to look for.
 
 
@@ -197,6 +311,7 @@ RECORDS = "for these records"
 POPULATION = "for the population"
 """Coverage of an interval by noise and sampling."""
 DEEP, PALE = 0.34, 0.15
+DENSER = 1.7
 UNNAMED = "_nolegend_"
 
 
@@ -219,9 +334,14 @@ class Shade(NamedTuple):
         return np.atleast_1d(np.asarray(self.lower, float)), np.atleast_1d(np.asarray(self.upper, float))
 
 
-def depth(words: str) -> float:
-    """The opacity of a shade: intervals for the population are wider, and drawn paler."""
-    return PALE if POPULATION in words else DEEP
+def depth(words: str, ax: Axes) -> float:
+    """The opacity of a shade: intervals for the population are wider, and paler; on dark ground all are denser."""
+    return (PALE if POPULATION in words else DEEP) * (DENSER if is_dark(ax) else 1.0)
+
+
+def shades_of(ax: Axes) -> str:
+    """The colour map of cells: the more, the darker, or on dark ground the brighter."""
+    return "Blues_r" if is_dark(ax) else "Blues"
 
 
 def covering(level: float, what: str, whom: str) -> str:
@@ -301,10 +421,24 @@ class Picture:
         name = () if self.name is None else (legend_lettering(self.name),)
         return ": ".join((*name, *filter(None, (words,)))) or None
 
-    def band(self, edges: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str) -> None:
+    def band(
+        self, edges: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str, alpha: float | None = None
+    ) -> None:
         """Shade what lies between two ends over each cell."""
         ends = (np.asarray(each, dtype=float) for each in (edges, lower, upper))
-        draw_between(self.ax, *ends, color=self.style.color, alpha=depth(words), title=once(self.ax, words))
+        dense, title = depth(words, self.ax) if alpha is None else alpha, once(self.ax, words)
+        draw_between(self.ax, *ends, color=self.style.color, alpha=dense, title=title)
+
+    def slopes(self, at: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str) -> None:
+        """Shade what lies between two ends at each place, and straight between places."""
+        how: Any = {"color": self.style.color, "alpha": depth(words, self.ax), "linewidth": 0}
+        self.ax.fill_between(at, lower, upper, label=once(self.ax, words), **how)
+
+    def across(self, edges: ArrayLike) -> Picture:
+        """Make the x axis of the first curve logarithmic, where the cells between `edges` grow with their values."""
+        if self.is_first and grow_with_values(np.asarray(edges, dtype=float)):
+            self.ax.set_xscale("log")
+        return self
 
     def bars(self, at: ArrayLike, ends: tuple[ArrayLike, ArrayLike], words: str, *, width: float, alpha: float) -> None:
         """Bars along x, as intervals are drawn."""
@@ -315,12 +449,12 @@ class Picture:
         """A line through as many points as can be seen."""
         across, upwards = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         seen = visible(across, upwards)
-        self.plot(across[seen], upwards[seen], self.style.dash, linewidth=1.6, label=label)
+        self.plot(across[seen], upwards[seen], self.style.dash, linewidth=thickness(1.6), label=label)
 
     def steps(self, edges: ArrayLike, heights: ArrayLike, *, width: float) -> None:
         """Steps, each of the height at the edge where it begins."""
-        color, dash = self.style
-        self.ax.step(edges, heights, where="post", color=color, linestyle=dash, linewidth=width, label=self.entry())
+        how: Any = {"color": self.style.color, "linestyle": self.style.dash, "linewidth": thickness(width)}
+        self.ax.step(edges, heights, where="post", label=self.entry(), **how)
 
     def nested(self) -> list[tuple[Shade, float]]:
         """The shades, each with the width of its bars: the last one lies within the others."""
@@ -336,7 +470,7 @@ class Picture:
 
     def beside(self, x: float, y: float, words: str, up: float) -> None:
         """Write so many points above a place."""
-        self.ax.annotate(words, (x, y), (0, up), textcoords="offset points", ha="center", fontsize=8)
+        self.ax.annotate(words, (x, y), (0, up), textcoords="offset points", ha="center", fontsize=points(8))
 
     def explain(
         self, across: str = "", upwards: str = "", *, place: Place = "best", size: float = 9, plainly: bool = True
@@ -359,6 +493,27 @@ class Picture:
 
         sign(self.ax, self.privacy, self.name)
         return self.ax
+
+
+def entitle(ax: Axes, title: str) -> Axes:
+    """Set a title above a new picture that has none: above its legend, too, where this stands above."""
+    figure, legend = ax.figure.get_figure(root=True), ax.get_legend()
+    titled = sum(bool(each.get_title()) for each in figure.axes) if figure is not None else 1
+    if figure is None or titled == 1 or figure.get_suptitle():
+        return ax
+    if figure.legends:
+        figure.legends[0].set_title(lettering(title), {"size": points(10)})
+        figure.legends[0].get_title().set_parse_math(False)
+    elif titled or (legend is not None and _is_above(ax, legend)):
+        figure.suptitle(lettering(title), fontsize=points(10), parse_math=False)
+    else:
+        ax.set_title(lettering(title), fontsize=points(10), parse_math=False)
+    return ax
+
+
+def _is_above(ax: Axes, legend: Legend) -> bool:
+    """Whether a legend hangs from the upper left corner, as `explain` has it above a picture."""
+    return bool(np.allclose(ax.transAxes.inverted().transform(legend.get_bbox_to_anchor().min), (0, 1)))
 
 
 def leave_room(ax: Axes, room: float) -> None:
@@ -392,7 +547,7 @@ def save_figure(ax: Axes, path: str | PathLike[str]) -> None:
         raise Refused("plot", f"a file that ends in {', '.join(SILENT)} is needed, got {Path(path).name!r}")
     from matplotlib import rc_context
 
-    with rc_context({"svg.hashsalt": SALT}):
+    with rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}):
         ax.figure.canvas.figure.savefig(
             path, format=ending[1:], dpi=SHARP, metadata=SILENT[ending], bbox_inches="tight", pad_inches=0.05
         )
