@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -53,15 +54,15 @@ def test_twelve_names_of_twenty_letters_stand_in_full_and_nothing_is_printed_ove
         assert not any(one.overlaps(other) for one, other in combinations(together, 2))
     # Slanted lines of letters are apart if neighbours begin further apart than letters are high.
     ends = [each.get_window_extent().x1 for each in across]
-    high = across[0].get_fontsize() * ax.figure.dpi / 72 / np.sin(np.radians(across[0].get_rotation()))
+    high = float(across[0].get_fontsize()) * ax.figure.dpi / 72 / np.sin(np.radians(across[0].get_rotation()))
     assert np.diff(ends).min() > high
 
 
 def test_grids_that_grow_with_their_values_have_logarithmic_axes_and_no_others() -> None:
-    paid = {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
+    paid: Any = {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
     for asked in (dp.cdf, dp.histogram):
         ax = asked(INCOMES, grid=GEOMETRIC, **paid).plot(level=None)
-        ax.figure.draw_without_rendering()
+        ax.figure.draw_without_rendering()  # type: ignore[union-attr]
         assert ax.get_xscale() == "log"
         assert "100,000" in [label.get_text() for label in ax.get_xticklabels()]
         assert asked(INCOMES, grid=dp.Grid(1, 3_000_000, cells=64), **paid).plot(level=None).get_xscale() == "linear"
@@ -105,7 +106,7 @@ def test_net_benefit_ends_where_its_band_says_nothing_and_a_note_says_so() -> No
     width = np.where(at > 0.65, 1.0, 0.02)
     shade = Shade(benefit - width, benefit + width, "95% band")
     ax = draw_decision(at, benefit, benefit, PRIVACY, shades=[shade], ax=headless_axes())
-    assert ax.get_xlim() == (0.0, pytest.approx(0.7))
+    assert ax.get_xlim() == pytest.approx((0.0, 0.7))
     assert any("not drawn above 0.70" in text.get_text() for text in ax.texts)
 
 
@@ -113,7 +114,7 @@ def test_a_band_of_coarse_cells_joins_what_is_said_at_edges() -> None:
     x, y = np.linspace(0, 1, 5), np.linspace(0, 1, 5)
     ax = draw_cdf(x, y, PRIVACY, label="x", shades=[Shade(y - 0.1, y + 0.1, "95% band")], ax=headless_axes())
     (slope,) = ax.collections
-    corners = slope.get_paths()[0].vertices
+    corners = np.asarray(slope.get_paths()[0].vertices)
     assert {(0.25, 0.15), (0.25, 0.35)} <= {tuple(np.round(corner, 9)) for corner in corners.tolist()}
     assert [patch.get_alpha() for patch in ax.patches] == [0.07]
 
@@ -121,7 +122,7 @@ def test_a_band_of_coarse_cells_joins_what_is_said_at_edges() -> None:
 def test_styles_change_letters_and_grounds_of_one_picture_and_settings_of_none(tmp_path: Path) -> None:
     before = dict(mpl.rcParams)
     curve = dp.cdf(INCOMES, grid=GEOMETRIC, epsilon=1, adjacency=dp.REPLACE_ONE)
-    letters = {style: curve.plot(style=style).xaxis.label.get_fontsize() for style in (None, "paper", "slides")}
+    letters = {style: float(curve.plot(style=style).xaxis.label.get_fontsize()) for style in (None, "paper", "slides")}
     assert letters["paper"] < letters[None] < letters["slides"]
     place = headless_axes()
     dark = curve.plot(place, style="dark")

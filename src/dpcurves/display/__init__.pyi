@@ -8,7 +8,6 @@ from .canvas import (
     entitle,
     headless_axes,
     save_figure,
-    styled,
     svg_text,
 )
 from .columns import (
@@ -52,6 +51,7 @@ from .scores import (
     draw_residual_points,
     draw_roc,
 )
+from .styles import styled
 from .text import (
     SEEDED,
     BalanceReport,

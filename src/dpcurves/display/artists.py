@@ -20,8 +20,8 @@ from matplotlib.ticker import (
 from matplotlib.transforms import IdentityTransform
 
 from ..conversation import PrivacyStatement
-from .canvas import is_dark, points
 from .numerals import lettering, numeral, numerals
+from .styles import is_dark, points
 from .text import footer
 
 MOST_TICKS = 6

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from hashlib import sha256
 from html import escape
 from io import StringIO
@@ -15,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import NotInstalled, Refused
+from ..arguments import Refused
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
 from .numerals import legend_lettering, lettering
+from .styles import is_dark, points, require_matplotlib, thickness
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 LANDSCAPE = (5.6, 4.0)
 SQUARE = (4.8, 5.4)
-NO_MATPLOTLIB = "matplotlib is needed for pictures: pip install 'dpcurves[plot]'"
 
 
 def canvas(ax: Axes | None, size: tuple[float, float]) -> Axes:
@@ -38,7 +37,7 @@ def canvas(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """
     if ax is not None:
         return ax
-    _require_matplotlib()
+    require_matplotlib()
     import matplotlib.pyplot as plt
 
     larger = max(1.0, points(1.0)) ** 0.5
@@ -51,7 +50,7 @@ def headless_axes(size: tuple[float, float] = LANDSCAPE) -> Axes:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    _require_matplotlib()
+    require_matplotlib()
     from matplotlib.figure import Figure
 
     axes: Axes = Figure(figsize=size, layout="constrained").subplots()
@@ -64,13 +63,6 @@ def grow(ax: Axes, size: tuple[float, float]) -> None:
     if figure is not None and len(figure.axes) == 1 and figure.canvas.manager is None:
         wide, high = figure.get_size_inches()
         figure.set_size_inches(max(wide, size[0]), max(high, size[1]))
-
-
-def _require_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise NotInstalled("plot", NO_MATPLOTLIB) from None
 
 
 # Colours that the colour-blind can tell apart, dashes for those who print in grey, and the legend.
@@ -110,81 +102,6 @@ def style_of(ax: Axes, number: int) -> LineStyle:
     """The line style of the curve of this number on `ax`."""
     palette = BRIGHT if is_dark(ax) else PALETTE
     return LineStyle(palette[number % len(palette)], DASHES[number % len(DASHES)])
-
-
-def is_dark(ax: Axes) -> bool:
-    """Whether lines on `ax` are drawn on dark ground, by a style of ours or of anybody else."""
-    from matplotlib.colors import to_rgb
-
-    return float(np.dot(to_rgb(ax.get_facecolor()), (0.299, 0.587, 0.114))) < DARK_GROUND
-
-
-def points(size: float) -> float:
-    """The size of letters that is `size` where matplotlib's own is 10, as it is by default."""
-    from matplotlib import rcParams
-
-    return float(size * rcParams["font.size"] / 10)
-
-
-def thickness(width: float) -> float:
-    """The width of a line that is `width` where matplotlib's own is 1.5, as it is by default."""
-    from matplotlib import rcParams
-
-    return float(width * rcParams["lines.linewidth"] / 1.5)
-
-
-DARK_GROUND = 0.5
-Style = Literal["paper", "slides", "dark"]
-NIGHT, INK, DIM = "#14171a", "#e8eaed", "#9aa0a6"
-STYLES: dict[str, dict[str, Any]] = {
-    "paper": {
-        "font.size": 9, "lines.linewidth": 1.2, "axes.linewidth": 0.6, "xtick.major.width": 0.6,
-        "ytick.major.width": 0.6, "axes.spines.top": False, "axes.spines.right": False,
-    },
-    "slides": {"font.size": 14, "lines.linewidth": 2.4, "axes.linewidth": 1.2},
-    "dark": {
-        "figure.facecolor": NIGHT, "axes.facecolor": NIGHT, "savefig.facecolor": "auto", "text.color": INK,
-        "axes.labelcolor": INK, "axes.titlecolor": INK, "xtick.color": INK, "ytick.color": INK, "axes.edgecolor": DIM,
-        "grid.color": DIM, "legend.labelcolor": INK, "legend.facecolor": NIGHT,
-    },
-}  # fmt: skip
-"""Settings of matplotlib: small letters and thin frames, large letters and thick lines, or light on dark."""
-
-
-@contextmanager
-def styled(style: str | None, ax: Axes | None) -> Iterator[None]:
-    """Draw in one of the three styles; with None, as matplotlib is set.
-
-    Raises:
-        ValueError: there is no such style.
-        ImportError: matplotlib is not installed.
-    """
-    if style is None:
-        yield
-        return
-    if style not in STYLES:
-        raise Refused("style", f"one of {', '.join(STYLES)} is needed, or none, got {style!r}")
-    _require_matplotlib()
-    from matplotlib import rc_context
-
-    with rc_context(STYLES[style]):
-        if ax is not None:
-            _repaint(ax, STYLES[style])
-        yield
-
-
-def _repaint(ax: Axes, settings: Mapping[str, Any]) -> None:
-    """Give axes that are there already the ground and the ink of a style, if it has its own."""
-    for edge in ("top", "right"):
-        ax.spines[edge].set_visible(settings.get(f"axes.spines.{edge}", ax.spines[edge].get_visible()))
-    if "axes.facecolor" not in settings:
-        return
-    ax.figure.set_facecolor(settings["figure.facecolor"])
-    ax.set_facecolor(settings["axes.facecolor"])
-    ax.spines[:].set_color(settings["axes.edgecolor"])
-    ax.tick_params(colors=settings["xtick.color"])
-    for words in (ax.xaxis.label, ax.yaxis.label, ax.title):
-        words.set_color(settings["text.color"])
 
 
 def explain(ax: Axes, place: Place, size: float = 9) -> None:
@@ -502,8 +419,10 @@ def entitle(ax: Axes, title: str) -> Axes:
     if figure is None or titled == 1 or figure.get_suptitle():
         return ax
     if figure.legends:
-        figure.legends[0].set_title(lettering(title), {"size": points(10)})
-        figure.legends[0].get_title().set_parse_math(False)
+        figure.legends[0].set_title(lettering(title))
+        words = figure.legends[0].get_title()
+        words.set_fontsize(points(10))
+        words.set_parse_math(False)
     elif titled or (legend is not None and _is_above(ax, legend)):
         figure.suptitle(lettering(title), fontsize=points(10), parse_math=False)
     else:

@@ -28,14 +28,12 @@ from .canvas import (
     draw_between,
     draw_stairs,
     grow,
-    is_dark,
     leave_room,
     once,
-    points,
     shades_of,
-    thickness,
 )
 from .numerals import MOST_LABELLED, lettering, numeral, standing, unlike
+from .styles import is_dark, points, thickness
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -480,7 +478,8 @@ def draw_contingency(
 
 def _fitting(ax: Axes, shape: tuple[int, ...], words: Sequence[str]) -> float:
     """The size of letters, in points, with which these words fit into the cells of a table."""
-    box, (wide, high) = ax.get_position(), 72 * ax.figure.bbox.size / ax.figure.dpi
+    box, inch = ax.get_position(), ax.figure.dpi / 72
+    wide, high = float(ax.figure.bbox.width) / inch, float(ax.figure.bbox.height) / inch
     longest = max(len(line) for each in words for line in each.splitlines())
     lines = max(each.count("\n") + 1 for each in words)
     across, down = WITHIN * box.width * wide / shape[1], WITHIN * box.height * high / shape[0]

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
-from .canvas import GREY, LANDSCAPE, UNIT, Picture, Shade, Shaded, canvas, depth, grow, is_dark, once, points, thickness
+from .canvas import GREY, LANDSCAPE, UNIT, Picture, Shade, Shaded, canvas, depth, grow, once
 from .numerals import MOST_LABELLED, lettering, numeral, unlike
+from .styles import is_dark, points, thickness
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

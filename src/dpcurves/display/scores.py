@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -324,7 +324,7 @@ def draw_calibration(
     picture.plot(predicted[known], observed[known], picture.style.dash, linewidth=1.4)
     _draw_observed(picture, predicted, observed)
     if not known.all():
-        hollow = {"markerfacecolor": ax.get_facecolor(), "label": once(ax, UNKNOWN)}
+        hollow: Any = {"markerfacecolor": ax.get_facecolor(), "label": once(ax, UNKNOWN)}
         picture.plot(predicted[~known], observed[~known], markersize=4.5, zorder=4, **hollow)
     largest = np.fmax.reduce(sizes, initial=1.0)
     tops = FLOOR + TALLEST * np.clip(sizes, 0, None) / largest
