@@ -29,7 +29,8 @@ def test_few_categories_share_a_picture_with_all_their_bands() -> None:
     legend = ax.get_legend()
     assert legend is not None
     assert {text.get_text() for text in legend.get_texts()} == {
-        "wherever values lie in their cells", "95% band for the population", "95% band for these records", *(f"ward {ward}" for ward in range(4)),
+        "wherever values lie in their cells", "95% band for the population", "95% band for these records",
+        *(f"ward {ward}" for ward in range(4)),
     }  # fmt: skip
     assert len(ax.lines) == 4
 

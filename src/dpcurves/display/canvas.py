@@ -431,8 +431,9 @@ def entitle(ax: Axes, title: str) -> Axes:
 
 
 def _is_above(ax: Axes, legend: Legend) -> bool:
-    """Whether a legend hangs from the upper left corner, as `explain` has it above a picture."""
-    return bool(np.allclose(ax.transAxes.inverted().transform(legend.get_bbox_to_anchor().min), (0, 1)))
+    """Whether a legend stands on an upper corner, as `explain` has it above a picture."""
+    place = ax.transAxes.inverted().transform(legend.get_bbox_to_anchor().min)
+    return any(np.allclose(place, corner, atol=1e-3) for corner in ((0, 1), (1, 1)))
 
 
 def leave_room(ax: Axes, room: float) -> None:
