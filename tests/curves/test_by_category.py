@@ -29,7 +29,8 @@ def test_few_categories_share_a_picture_with_all_their_bands() -> None:
     legend = ax.get_legend()
     assert legend is not None
     assert {text.get_text() for text in legend.get_texts()} == {
-        "95% band for the population", "95% band for these records", *(f"ward {ward}" for ward in range(4)),
+        "wherever values lie in their cells", "95% band for the population", "95% band for these records",
+        *(f"ward {ward}" for ward in range(4)),
     }  # fmt: skip
     assert len(ax.lines) == 4
 
@@ -46,7 +47,7 @@ def test_categories_beyond_what_a_legend_holds_have_small_pictures_with_the_same
     assert all(len(ax.lines) == 1 and ax.get_legend() is None for ax in small)
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == [
-        "95% band for the population", "95% band for these records",
+        "wherever values lie in their cells", "95% band for the population", "95% band for these records",
     ]  # fmt: skip
     (claims,) = below.texts
     assert "epsilon 1, replace-one" in claims.get_text()
@@ -55,9 +56,9 @@ def test_categories_beyond_what_a_legend_holds_have_small_pictures_with_the_same
 
 
 def test_without_axes_a_figure_is_made_that_has_room_for_all() -> None:
-    first = asked(30).plot(level=None)
+    first = asked(20).plot(level=None)
     width, height = plt.gcf().get_size_inches()
-    assert (width > 10, height > 8) == (True, True)
+    assert (width > 10, height > 7) == (True, True)
     assert len(first.patches) == 0
     assert "<svg" in asked(6)._repr_html_()
     plt.close("all")

@@ -43,7 +43,10 @@ def test_it_is_drawn_framed_and_told_in_one_line() -> None:
     assert (frame["first_lower"] <= frame["first_upper"]).all()
     ax = plot.plot(headless_axes())
     words = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
-    assert words == ["95% region for the population", "95% region for these records", "equal quantiles"]
+    assert words == [
+        "95% intervals, all at once, for the population", "95% intervals, all at once, for these records",
+        "equal quantiles",
+    ]  # fmt: skip
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("first: x", "second: x")
     assert any("epsilon 1" in text.get_text() for text in ax.texts)
     assert len(plot.plot(headless_axes(), level=None).patches) == 0

@@ -79,7 +79,7 @@ def test_a_group_of_which_nothing_is_known_is_hollow_and_off_the_line() -> None:
     ax = draw_calibration(PREDICTED, OBSERVED, COUNT, PRIVACY, shades=[wide], ax=headless_axes())
     (hollow,) = (line for line in ax.lines if line.get_label() == "anything from 0 to 1")
     assert hollow.get_xdata().tolist() == [0.5]  # type: ignore[union-attr]
-    assert hollow.get_markerfacecolor() == "white"
+    assert hollow.get_markerfacecolor() == ax.get_facecolor()
     assert any(np.array_equal(line.get_xdata(), [0.1, 0.9]) for line in ax.lines)
 
 

@@ -8,13 +8,19 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .. import display
 from ..arguments import Refused, chosen, require_kind
+from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
 from ..conversation.release import Evidence
+from ..display.canvas import Shade, covering
+from ..display.numerals import MOST_LABELLED
 from ..queries import Hint
 from .question import By, Key, columns_of, combined, keys_of, named
-from .result import Drawing, Joined, damage_refused
+from .result import Drawing, Joined, damage_refused, scopes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +28,10 @@ if TYPE_CHECKING:
 
 SHARE = re.compile(r"(\d+)%(.*)", re.DOTALL)
 MOST_NAMED = 6
+MOST_SMALL = 20
+"""So many small pictures can be read."""
+QUARTILES = (0.25, 0.5, 0.75)
+EACH = "interval, each,"
 NOT_SAID = "it does not say of which column these are the categories"
 Curve = TypeVar("Curve", bound=Any)  # a curve with `privacy`, `plot`, `to_frame` and `to_json`
 
@@ -84,23 +94,59 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         level: float | None = 0.95,
         population: bool = True,
         name: str | None = None,
+        style: str | None = None,
     ) -> Axes:
-        """Draw the curves in one picture, or beside each other where they are many.
+        """Draw the curves in one picture, or beside each other where they are many, or their medians below each other.
+
+        Bands of histograms hide each other, so that each has a picture of its own. Of more than 20 distribution
+        functions the medians are drawn with their intervals and quartiles, those of categories that are text by size.
 
         Bands or intervals for these records and, with `population`, for the population are shaded at `level`; with
         ``level=None`` none are. Returns the axes, or those of the first small picture. A `name` is printed before the
-        categories in the legend.
+        categories in the legend. The `style` is ``"paper"``, ``"slides"`` or ``"dark"``; with None it is matplotlib's.
         """
         if not self:
             raise Refused("by", "there is no category to draw")
+        with display.styled(style, ax):
+            drawn = self._drawn_together(ax, name, level, population=population)
+            by = f"{next(iter(self.values()))._title()} by {self.column}"
+            return drawn if ax is not None or name is not None else display.entitle(drawn, by)
+
+    def _drawn_together(self, ax: Axes | None, name: str | None, level: float | None, *, population: bool) -> Axes:
+        names, curves = self._names(name), list(self.values())
         shaded = {"level": level, "population": population}
-        names = self._names(name)
-        if len(names) > display.MOST_TOGETHER:
-            draw = [partial(curve.plot, **shaded) for curve in self.values()]
+        if len(names) > MOST_SMALL and all(hasattr(curve, "quantile_intervals") for curve in curves):
+            return self._medians_drawn(names, ax, level, population=population)
+        if len(names) > min(getattr(curve, "TOGETHER", display.MOST_TOGETHER) for curve in curves):
+            draw = [partial(curve.plot, **shaded) for curve in curves]
             return display.draw_small(names, draw, self.privacy, ax=ax)
-        for own, curve in zip(names, self.values(), strict=True):
+        for own, curve in zip(names, curves, strict=True):
             ax = curve.plot(ax=ax, name=own, **shaded)
         return cast("Axes", ax)
+
+    def _medians_drawn(self, names: Sequence[str], ax: Axes | None, level: float | None, *, population: bool) -> Axes:
+        """Median and quartiles of each curve in a row, with intervals of the medians."""
+        curves, shades = list(self.values()), list[Shade]()
+        quartiles = np.array([curve.quantile(np.array(QUARTILES)) for curve in curves])
+        for who, asked in scopes(self.privacy).items() if level is not None else ():
+            if asked and not population:
+                continue
+            found = [curve.quantile_intervals(QUARTILES[1:2], level, population=asked)[0] for curve in curves]
+            ends = [np.clip(each, curve.x[0], curve.x[-1]) for each, curve in zip(found, curves, strict=True)]
+            lower, upper = np.array(ends).T
+            shades.append(Shade(lower, upper, covering(cast("float", level), EACH, who)))
+        order = self.by_size(quartiles[:, 1])
+        rows = [shade._replace(lower=shade.ends[0][order], upper=shade.ends[1][order]) for shade in shades[::-1]]
+        return display.draw_means(
+            [names[place] for place in order], quartiles[order, 1], self.privacy, label=f"median of {curves[0].label}",
+            shades=rows, halves=quartiles[order][:, [0, 2]], ax=ax,
+        )  # fmt: skip
+
+    def by_size(self, values: FloatArray) -> NDArray[np.int64]:
+        """The order of rows in a picture: by size where categories are many and text, else as they were declared."""
+        if len(self) <= MOST_LABELLED or not all(isinstance(key, str) for key in self):
+            return np.arange(len(self))
+        return np.argsort(-values, kind="stable")
 
     def _names(self, name: str | None) -> list[str]:
         """The name of each category in a picture, behind a name if there is one."""

@@ -61,6 +61,8 @@ class Bins(Covered):
     """
 
     KIND = "bins"
+    TOGETHER = 1
+    """So many can share a picture: what lies behind a band is not seen."""
     TITLE = "Histogram of {label}"
     IN_SHORT = "{label}, {share.size} bins"
     SUMMARY = (("bins", "{share.size!n}"),)

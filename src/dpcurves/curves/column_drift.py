@@ -134,6 +134,7 @@ class Drift(Joined):
         level: float | None = None,
         population: bool = True,
         name: str | None = None,
+        style: str | None = None,
     ) -> Axes:
         """Draw each statistic, over its threshold, window by window: what lies above 1 is an alarm."""
         names, at = list(self.windows), np.arange(len(self.windows), dtype=np.float64)
@@ -151,7 +152,8 @@ class Drift(Joined):
         }
         curves["threshold"] = (at, np.ones(len(at)))
         words = "window", f"over the threshold of {self.alarms:.1%} false alarms"
-        found = draw_curves(curves, self.privacy, labels=words, ax=ax, share=False)
+        with display.styled(style, ax):
+            found = draw_curves(curves, self.privacy, labels=words, ax=ax, share=False)
         found.set_xticks(at, names)
         return found
 

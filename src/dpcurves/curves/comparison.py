@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ..arguments import Refused, require_kind
 from ..arrays import FloatArray, IntArray
 from ..conversation import OPEN
-from ..display import numeral, span
+from ..display import numeral, span, styled
 from ..inference import public_generator
 from ..inference.moments import LEVEL, Measured, difference, pvalue_of
 from ..inference.simulation import draws_for, noise_of
@@ -281,6 +281,7 @@ class Comparison:
         *,
         level: float | None = LEVEL,
         names: tuple[str, str] = ("confidential", "public"),
+        style: str | None = None,
     ) -> Axes:
         """Draw both in one picture: the private curve in its band, the curve of the public table over it.
 
@@ -290,11 +291,13 @@ class Comparison:
             ax: The axes to draw on; None: on a new figure.
             level: The probability that the band covers; None: no band is drawn.
             names: What the legend calls the private and the open one.
+            style: ``"paper"``, ``"slides"`` or ``"dark"``; None: as matplotlib is set.
         """
         first, second = names
-        ax = self.private.plot(ax=ax, level=level, name=first)
         statement = replace(self.open.privacy, trust=OPEN, notes=(), model="")
-        axes: Axes = self._of_one_size._drawn((), privacy=statement, ax=ax, name=second)
+        with styled(style, ax):
+            ax = self.private.plot(ax=ax, level=level, name=first)
+            axes: Axes = self._of_one_size._drawn((), privacy=statement, ax=ax, name=second)
         return axes
 
     @property

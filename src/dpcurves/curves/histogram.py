@@ -54,6 +54,8 @@ class Histogram(Covered):
     """
 
     KIND = "histogram"
+    TOGETHER = 1
+    """So many can share a picture: what lies behind a band is not seen."""
     TITLE = "Histogram of {label}"
     IN_SHORT = "{label}, {count.size} cells"
     SUMMARY = (("cells", "{count.size!n}"), ("standard error of the noise of one cell", "{error!n} records"))

@@ -134,19 +134,21 @@ class QuantileQuantile(Joined):
             Edges along x, ``(steps + 1,)``, and the least and the largest y between two of them, ``(steps,)``. Infinite
             ends of `intervals` are replaced by the ends of the grids.
         """
-        ends = self.intervals(level, population=population)
-        inside = [
-            np.clip(each, curve.x[0], curve.x[-1]) for each, curve in zip(ends, (self.first, self.second), strict=True)
-        ]
-        return paired_region(inside[0], inside[1])
+        return paired_region(*self._inside(level, population=population))
 
-    def _shaded(self, whom: Mapping[str, bool], level: float | None) -> Sequence[display.SteppedShade]:
+    def _inside(self, level: float, *, population: bool) -> tuple[FloatArray, FloatArray]:
+        """The intervals of both, within their grids."""
+        first, second = self.intervals(level, population=population)
+        return np.clip(first, *self.first.x[[0, -1]]), np.clip(second, *self.second.x[[0, -1]])
+
+    def _shaded(self, whom: Mapping[str, bool], level: float | None) -> Sequence[display.CrossedShade]:
         if level is None:
             return ()
-        return [
-            display.SteppedShade(*self.region(level, population=asked), words=display.covering(level, "region", who))
-            for who, asked in reversed(list(whom.items()))
-        ]
+        found = list[display.CrossedShade]()
+        for who, asked in reversed(list(whom.items())):
+            words = display.covering(level, self.COVERS, who)
+            found.append(display.CrossedShade(*self._inside(level, population=asked), words=words))
+        return found
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         both = self.first.privacy, self.second.privacy

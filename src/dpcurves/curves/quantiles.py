@@ -91,7 +91,12 @@ class Quantiles(Covered):
         return len(self.curve.x)
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        places: Any = {"label": self.curve.label, "cells": self.cells, "weighted": self.WEIGHTED}
+        places: Any = {
+            "label": self.curve.label,
+            "cells": self.cells,
+            "weighted": self.WEIGHTED,
+            "edges": getattr(self.curve, "x", ()),
+        }
         return display.draw_quantiles(self.p, self.x, shades=shades, **places, **how)
 
     def _columns(self) -> dict[str, FloatArray]:

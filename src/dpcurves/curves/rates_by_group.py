@@ -129,6 +129,7 @@ class GroupRates(ScoresByCategory):
         level: float | None = 0.95,
         population: bool = True,
         name: str | None = None,
+        style: str | None = None,
     ) -> Axes:
         """Draw selection, true positive and false positive rates of all groups, with intervals that hold at once."""
         rows = {f"{self.named(key)}: {number.replace('_', ' ')}": 0.0 for number in DRAWN for key in self}
@@ -139,7 +140,8 @@ class GroupRates(ScoresByCategory):
                 ends = np.concatenate([self.intervals_of(each, level, population=asked) for each in DRAWN])
                 shades.append(Shade(ends[:, 0], ends[:, 1], covering(chance("level", level), AT_ONCE, who)))
         label = f"share; a score of {self.threshold:g} or more is called positive"
-        return draw_intervals(rows, privacy, label=label, nothing=None, shades=shades[::-1], ax=ax, name=name)
+        with display.styled(style, ax):
+            return draw_intervals(rows, privacy, label=label, nothing=None, shades=shades[::-1], ax=ax, name=name)
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """A row for each group and number; with a `level`, ends that hold for all groups at once."""
@@ -214,9 +216,10 @@ class CurvesAtOnce(ByCategory[Covered]):
         level: float | None = 0.95,
         population: bool = True,
         name: str | None = None,
+        style: str | None = None,
     ) -> Axes:
         """Draw the curves in one picture, with bands that hold for all at once."""
-        found = super().plot(ax, level=self._each(level), population=population, name=name)
+        found = super().plot(ax, level=self._each(level), population=population, name=name, style=style)
         if level is not None:
             legend, words = found.get_legend(), f"bands of all {len(self)} groups hold at once with chance {level:g}"
             if legend is not None:

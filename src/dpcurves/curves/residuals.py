@@ -511,13 +511,21 @@ class BinnedResiduals(OfGroups):
         """
         return residual_envelope(self.groups.released, *self.groups.draws(generator), level)
 
-    def plot(self, ax: Axes | None = None, *, level: float | None = LEVEL, name: str | None = None) -> Axes:
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        level: float | None = LEVEL,
+        name: str | None = None,
+        style: str | None = None,
+    ) -> Axes:
         """Draw mean residuals against mean predictions, inside their envelope (`level=None`: without one)."""
         shades = []
         if level is not None:
             within = self.envelope_at(level)
             shades.append(Shade(-within, within, covering(level, "of bins of a right model,", POPULATION)))
-        return self._drawn(shades, privacy=self.privacy, ax=ax, name=name)
+        with display.styled(style, ax):
+            return self._drawn(shades, privacy=self.privacy, ax=ax, name=name)
 
     def to_frame(self, *, level: float = LEVEL) -> Any:
         """Columns ``prob_pred``, ``residual``, ``count`` and ``envelope``, which holds with chance `level`."""

@@ -418,14 +418,20 @@ class Released(Result, ABC):
         @property
         def evidence(self) -> Any: ...
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
-        """Draw the result. Spends nothing, however often it is called.
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, style: str | None = None) -> Axes:
+        """Draw the result. Spends nothing, however often it is called. A new figure has a title.
 
         Args:
             ax: The axes to draw on; None: on a new figure.
             name: What the legend calls it.
+            style: ``"paper"``, ``"slides"`` or ``"dark"``; None: as matplotlib is set.
+
+        Raises:
+            ValueError: there is no such style.
         """
-        return self._drawn((), privacy=self.privacy, ax=ax, name=name)
+        with display.styled(style, ax):
+            drawn = self._drawn((), privacy=self.privacy, ax=ax, name=name)
+            return drawn if ax is not None or name is not None else display.entitle(drawn, self._title())
 
     def to_frame(self) -> Any:
         """The numbers as a data frame: pandas, or what is installed in its place."""
@@ -541,8 +547,10 @@ class Covered(Remembering, Released):
         level: float | None = 0.95,
         population: bool = True,
         name: str | None = None,
+        style: str | None = None,
     ) -> Axes:
-        """Draw the result with its band or intervals. Spends nothing, however often it is called.
+        """Draw the result with its band or intervals. Spends nothing, however often it is called. A new figure has a
+        title.
 
         Where a unit has several records nothing is said of the population, and a line below the picture says so.
 
@@ -551,9 +559,10 @@ class Covered(Remembering, Released):
             level: The confidence level of the band or intervals; None: none are drawn.
             population: Whether those for the population are drawn beside those for these records.
             name: What the legend calls it.
+            style: ``"paper"``, ``"slides"`` or ``"dark"``; None: as matplotlib is set.
 
         Raises:
-            ValueError: `level` is not between 0 and 1.
+            ValueError: `level` is not between 0 and 1, or there is no such style.
         """
         whom = {who: asked for who, asked in self.scopes.items() if population or not asked}
         privacy = self.privacy
@@ -562,7 +571,9 @@ class Covered(Remembering, Released):
             privacy = privacy.noted(words)
         elif level is not None and population and privacy.rows_per_unit != 1:
             privacy = privacy.noted(SEVERAL)
-        return self._drawn(self._shaded(whom, level), privacy=privacy, ax=ax, name=name)
+        with display.styled(style, ax):
+            drawn = self._drawn(self._shaded(whom, level), privacy=privacy, ax=ax, name=name)
+            return drawn if ax is not None or name is not None else display.entitle(drawn, self._title())
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """The numbers as a data frame; with a `level`, also ``lower`` and ``upper`` ends.

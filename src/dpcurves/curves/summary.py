@@ -239,7 +239,12 @@ class SummaryByCategory(ByCategory[Summary]):
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         names, (first, *_), values = self._names(how["name"]), self.values(), [one.value for one in self.values()]
-        return display.draw_means(names, values, how["privacy"], label=first.clamped, shades=shades, ax=how["ax"])
+        order = self.by_size(np.array(values, dtype=np.float64))
+        rows = [shade._replace(lower=shade.lower[order], upper=shade.upper[order]) for shade in shades]
+        return display.draw_means(
+            [names[place] for place in order], np.array(values)[order], how["privacy"], label=first.clamped,
+            shades=rows, ax=how["ax"],
+        )  # fmt: skip
 
 
 def _moments(turns: tuple[Evidence, ...], draw: np.random.Generator) -> ReleasedMoments:

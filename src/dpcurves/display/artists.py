@@ -8,14 +8,30 @@ from textwrap import wrap
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.text import Annotation
-from matplotlib.ticker import AutoLocator, Formatter, MaxNLocator, ScalarFormatter
+from matplotlib.ticker import (
+    AutoLocator,
+    Formatter,
+    LogFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    ScalarFormatter,
+)
 from matplotlib.transforms import IdentityTransform
 
 from ..conversation import PrivacyStatement
 from .numerals import lettering, numeral, numerals
+from .styles import is_dark, points
 from .text import footer
 
 MOST_TICKS = 6
+
+
+class PlainPowers(Formatter):
+    """Tick labels of a logarithmic axis: each with its own digits, and no power of ten."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return numeral(x)
 
 
 class Plain(Formatter):
@@ -34,6 +50,10 @@ def write_plainly(ax: Axes) -> None:
     for axis in (ax.xaxis, ax.yaxis):
         if isinstance(axis.get_major_formatter(), ScalarFormatter):
             axis.set_major_formatter(Plain())
+        elif isinstance(axis.get_major_formatter(), LogFormatter):
+            axis.set_major_locator(LogLocator(numticks=MOST_TICKS + 1))
+            axis.set_major_formatter(PlainPowers())
+            axis.set_minor_formatter(NullFormatter())
     if isinstance(ax.xaxis.get_major_locator(), AutoLocator):
         ax.xaxis.set_major_locator(MaxNLocator(MOST_TICKS, steps=[1, 2, 2.5, 5, 10]))  # room for long numbers
 
@@ -43,8 +63,8 @@ GAP = 4.0
 LINE = 1.25 * SIZE
 LETTER = 0.5 * SIZE
 LONGEST_NOTE = 300
-NOTE_GREY = "#6b6b6b"
-WARNING = "#b3261e"
+NOTE_GREY, PALE_NOTE = "#6b6b6b", "#a8adb3"
+WARNING, PALE_WARNING = "#b3261e", "#ff8a80"
 
 
 class Footnote(Annotation):
@@ -57,11 +77,11 @@ class Footnote(Annotation):
     """
 
     def __init__(self, ax: Axes) -> None:
-        below_label = (ax.transAxes, ax.xaxis.label)
+        below_label, grey = (ax.transAxes, ax.xaxis.label), PALE_NOTE if is_dark(ax) else NOTE_GREY
         super().__init__(
             "", xy=(0, 0), xycoords=below_label, xytext=(0, -GAP), textcoords="offset points", annotation_clip=False,
-            verticalalignment="top", horizontalalignment="left", fontsize=SIZE, color=NOTE_GREY, parse_math=False,
-            linespacing=1.25,
+            verticalalignment="top", horizontalalignment="left", fontsize=points(SIZE), color=grey,
+            linespacing=1.25, parse_math=False,
         )  # fmt: skip
         self.claims: dict[str, list[str]] = {}
         self.notes: dict[str, list[str]] = {}
@@ -69,7 +89,8 @@ class Footnote(Annotation):
         box = ax.get_position()
         width, height = box.width * ax.figure.bbox.width, box.height * ax.figure.bbox.height
         across = width if ax.get_aspect() == "auto" else min(width, height)
-        self._letters = max(24, int(across * 72 / ax.figure.dpi / LETTER))
+        self._letters = max(24, int(across * 72 / ax.figure.dpi / points(LETTER)))
+        self._warning = PALE_WARNING if is_dark(ax) else WARNING
 
     @classmethod
     def of(cls, ax: Axes) -> Footnote | None:
@@ -84,7 +105,7 @@ class Footnote(Annotation):
         for note in privacy.notes:
             self.notes.setdefault(f"Note: {lettering(note, LONGEST_NOTE)}", []).extend(own)
         if privacy.seeded:
-            self.set_color(WARNING)
+            self.set_color(self._warning)
         claims = list(self.claims) if len(self.claims) == 1 else _named(self.claims)
         notes = list(self.notes) if self.curves == 1 else _named(self.notes)
         paragraphs = [paragraph for text in (*claims, *notes) for paragraph in text.splitlines()]
@@ -94,7 +115,7 @@ class Footnote(Annotation):
     def height(self) -> float:
         """In points."""
         text = self.get_text()
-        return GAP + LINE * (text.count("\n") + 1) if text else 0.0
+        return GAP + points(LINE) * (text.count("\n") + 1) if text else 0.0
 
 
 def _named(texts: Mapping[str, Sequence[str]]) -> list[str]:

@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import NotInstalled, Refused
+from ..arguments import Refused
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
 from .numerals import legend_lettering, lettering
+from .styles import is_dark, points, require_matplotlib, thickness
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
 
 
 LANDSCAPE = (5.6, 4.0)
 SQUARE = (4.8, 5.4)
-NO_MATPLOTLIB = "matplotlib is needed for pictures: pip install 'dpcurves[plot]'"
 
 
 def canvas(ax: Axes | None, size: tuple[float, float]) -> Axes:
@@ -36,10 +37,11 @@ def canvas(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """
     if ax is not None:
         return ax
-    _require_matplotlib()
+    require_matplotlib()
     import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=size, layout="constrained")[1]
+    larger = max(1.0, points(1.0)) ** 0.5
+    return plt.subplots(figsize=(larger * size[0], larger * size[1]), layout="constrained")[1]
 
 
 def headless_axes(size: tuple[float, float] = LANDSCAPE) -> Axes:
@@ -48,24 +50,27 @@ def headless_axes(size: tuple[float, float] = LANDSCAPE) -> Axes:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    _require_matplotlib()
+    require_matplotlib()
     from matplotlib.figure import Figure
 
     axes: Axes = Figure(figsize=size, layout="constrained").subplots()
     return axes
 
 
-def _require_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise NotInstalled("plot", NO_MATPLOTLIB) from None
+def grow(ax: Axes, size: tuple[float, float]) -> None:
+    """Make a figure for files and pages as large as `size` inches, where `ax` is all that it holds."""
+    figure = ax.figure.get_figure(root=True)
+    if figure is not None and len(figure.axes) == 1 and figure.canvas.manager is None:
+        wide, high = figure.get_size_inches()
+        figure.set_size_inches(max(wide, size[0]), max(high, size[1]))
 
 
 # Colours that the colour-blind can tell apart, dashes for those who print in grey, and the legend.
 
 
 GREY, FRAME = "#8a8a8a", "#d9d9d9"
+BRIGHT = ("#56b4e9", "#ff9e4a", "#2fd0a0", "#e6a1c8", "#f0c040", "#9ec9ff", "#b8b8b8")
+"""The palette on dark ground."""
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b6b6b")
 """Okabe and Ito 2008, without the yellow, which is too pale for lines."""
 DASHES = ("-", "--", "-.", ":")
@@ -90,8 +95,13 @@ def curves_on(ax: Axes) -> int:
 
 def next_style(ax: Axes) -> LineStyle:
     """For the next curve on `ax`: another than those before."""
-    drawn = curves_on(ax)
-    return LineStyle(PALETTE[drawn % len(PALETTE)], DASHES[drawn % len(DASHES)])
+    return style_of(ax, curves_on(ax))
+
+
+def style_of(ax: Axes, number: int) -> LineStyle:
+    """The line style of the curve of this number on `ax`."""
+    palette = BRIGHT if is_dark(ax) else PALETTE
+    return LineStyle(palette[number % len(palette)], DASHES[number % len(DASHES)])
 
 
 def explain(ax: Axes, place: Place, size: float = 9) -> None:
@@ -102,13 +112,17 @@ def explain(ax: Axes, place: Place, size: float = 9) -> None:
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
+    size = points(size)
     if len(handles) > CROWD:
-        legend = ax.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=8)
+        small = points(8)
+        legend = ax.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=small)
     elif place == "above" and ax.figure.get_layout_engine() is not None:
         legend = ax.legend(handles, labels, loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=size)
     else:
         inside = "best" if place == "above" else place
-        legend = ax.legend(handles, labels, loc=inside, fontsize=size, framealpha=0.85, edgecolor=FRAME)
+        legend = ax.legend(
+            handles, labels, loc=inside, fontsize=size, framealpha=0.85, edgecolor=GREY if is_dark(ax) else FRAME
+        )
     for text in legend.get_texts():
         text.set_parse_math(False)
 
@@ -154,6 +168,23 @@ def hull_in_blocks(
     return np.append(edges[starts], edges[-1]), np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
 
 
+WIDE, EVEN_ENOUGH = 30.0, 3.0
+
+
+def grow_with_values(edges: FloatArray) -> bool:
+    """Whether edges rise by ratios that are alike, from above zero and far: then they are seen on a logarithmic axis.
+
+    >>> grow_with_values(np.geomspace(1, 1e6, 61)), grow_with_values(np.linspace(1, 1e6, 61))
+    (True, False)
+    >>> grow_with_values(np.array([1.0, 2, 5, 10, 20, 50, 100])), grow_with_values(np.geomspace(1, 2, 9))
+    (True, False)
+    """
+    if len(edges) < 4 or not np.isfinite(edges).all() or edges[0] <= 0 or edges[-1] / edges[0] < WIDE:
+        return False
+    ratios = np.diff(np.log(edges))
+    return bool(ratios.max() <= EVEN_ENOUGH * ratios.min())
+
+
 # Stairs and areas between stairs, whose limits are read off their corners: they have no curved pieces to look for.
 
 
@@ -197,6 +228,7 @@ RECORDS = "for these records"
 POPULATION = "for the population"
 """Coverage of an interval by noise and sampling."""
 DEEP, PALE = 0.34, 0.15
+DENSER = 1.7
 UNNAMED = "_nolegend_"
 
 
@@ -219,9 +251,14 @@ class Shade(NamedTuple):
         return np.atleast_1d(np.asarray(self.lower, float)), np.atleast_1d(np.asarray(self.upper, float))
 
 
-def depth(words: str) -> float:
-    """The opacity of a shade: intervals for the population are wider, and drawn paler."""
-    return PALE if POPULATION in words else DEEP
+def depth(words: str, ax: Axes) -> float:
+    """The opacity of a shade: intervals for the population are wider, and paler; on dark ground all are denser."""
+    return (PALE if POPULATION in words else DEEP) * (DENSER if is_dark(ax) else 1.0)
+
+
+def shades_of(ax: Axes) -> str:
+    """The colour map of cells: the more, the darker, or on dark ground the brighter."""
+    return "Blues_r" if is_dark(ax) else "Blues"
 
 
 def covering(level: float, what: str, whom: str) -> str:
@@ -301,10 +338,24 @@ class Picture:
         name = () if self.name is None else (legend_lettering(self.name),)
         return ": ".join((*name, *filter(None, (words,)))) or None
 
-    def band(self, edges: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str) -> None:
+    def band(
+        self, edges: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str, alpha: float | None = None
+    ) -> None:
         """Shade what lies between two ends over each cell."""
         ends = (np.asarray(each, dtype=float) for each in (edges, lower, upper))
-        draw_between(self.ax, *ends, color=self.style.color, alpha=depth(words), title=once(self.ax, words))
+        dense, title = depth(words, self.ax) if alpha is None else alpha, once(self.ax, words)
+        draw_between(self.ax, *ends, color=self.style.color, alpha=dense, title=title)
+
+    def slopes(self, at: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str) -> None:
+        """Shade what lies between two ends at each place, and straight between places."""
+        how: Any = {"color": self.style.color, "alpha": depth(words, self.ax), "linewidth": 0}
+        self.ax.fill_between(at, lower, upper, label=once(self.ax, words), **how)
+
+    def across(self, edges: ArrayLike) -> Picture:
+        """Make the x axis of the first curve logarithmic, where the cells between `edges` grow with their values."""
+        if self.is_first and grow_with_values(np.asarray(edges, dtype=float)):
+            self.ax.set_xscale("log")
+        return self
 
     def bars(self, at: ArrayLike, ends: tuple[ArrayLike, ArrayLike], words: str, *, width: float, alpha: float) -> None:
         """Bars along x, as intervals are drawn."""
@@ -315,12 +366,12 @@ class Picture:
         """A line through as many points as can be seen."""
         across, upwards = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         seen = visible(across, upwards)
-        self.plot(across[seen], upwards[seen], self.style.dash, linewidth=1.6, label=label)
+        self.plot(across[seen], upwards[seen], self.style.dash, linewidth=thickness(1.6), label=label)
 
     def steps(self, edges: ArrayLike, heights: ArrayLike, *, width: float) -> None:
         """Steps, each of the height at the edge where it begins."""
-        color, dash = self.style
-        self.ax.step(edges, heights, where="post", color=color, linestyle=dash, linewidth=width, label=self.entry())
+        how: Any = {"color": self.style.color, "linestyle": self.style.dash, "linewidth": thickness(width)}
+        self.ax.step(edges, heights, where="post", label=self.entry(), **how)
 
     def nested(self) -> list[tuple[Shade, float]]:
         """The shades, each with the width of its bars: the last one lies within the others."""
@@ -336,7 +387,7 @@ class Picture:
 
     def beside(self, x: float, y: float, words: str, up: float) -> None:
         """Write so many points above a place."""
-        self.ax.annotate(words, (x, y), (0, up), textcoords="offset points", ha="center", fontsize=8)
+        self.ax.annotate(words, (x, y), (0, up), textcoords="offset points", ha="center", fontsize=points(8))
 
     def explain(
         self, across: str = "", upwards: str = "", *, place: Place = "best", size: float = 9, plainly: bool = True
@@ -359,6 +410,30 @@ class Picture:
 
         sign(self.ax, self.privacy, self.name)
         return self.ax
+
+
+def entitle(ax: Axes, title: str) -> Axes:
+    """Set a title above a new picture that has none: above its legend, too, where this stands above."""
+    figure, legend = ax.figure.get_figure(root=True), ax.get_legend()
+    titled = sum(bool(each.get_title()) for each in figure.axes) if figure is not None else 1
+    if figure is None or titled == 1 or figure.get_suptitle():
+        return ax
+    if figure.legends:
+        figure.legends[0].set_title(lettering(title))
+        words = figure.legends[0].get_title()
+        words.set_fontsize(points(10))
+        words.set_parse_math(False)
+    elif titled or (legend is not None and _is_above(ax, legend)):
+        figure.suptitle(lettering(title), fontsize=points(10), parse_math=False)
+    else:
+        ax.set_title(lettering(title), fontsize=points(10), parse_math=False)
+    return ax
+
+
+def _is_above(ax: Axes, legend: Legend) -> bool:
+    """Whether a legend stands on an upper corner, as `explain` has it above a picture."""
+    place = ax.transAxes.inverted().transform(legend.get_bbox_to_anchor().min)
+    return any(np.allclose(place, corner, atol=1e-3) for corner in ((0, 1), (1, 1)))
 
 
 def leave_room(ax: Axes, room: float) -> None:
@@ -392,7 +467,7 @@ def save_figure(ax: Axes, path: str | PathLike[str]) -> None:
         raise Refused("plot", f"a file that ends in {', '.join(SILENT)} is needed, got {Path(path).name!r}")
     from matplotlib import rc_context
 
-    with rc_context({"svg.hashsalt": SALT}):
+    with rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}):
         ax.figure.canvas.figure.savefig(
             path, format=ending[1:], dpi=SHARP, metadata=SILENT[ending], bbox_inches="tight", pad_inches=0.05
         )

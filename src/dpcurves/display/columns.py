@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import wrap
-from typing import TYPE_CHECKING, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,10 +27,13 @@ from .canvas import (
     depth,
     draw_between,
     draw_stairs,
+    grow,
     leave_room,
     once,
+    shades_of,
 )
-from .numerals import MOST_LABELLED, lettering, numeral, standing
+from .numerals import MOST_LABELLED, lettering, numeral, standing, unlike
+from .styles import is_dark, points, thickness
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,6 +43,9 @@ SHARE = "share of records below"
 AT_OR_BELOW = "share of records at or below"
 
 
+COARSE, FAINT = 41, 0.07
+"""So many edges or fewer leave steps that are seen one by one, and how faint these are drawn."""
+ANYWHERE = "wherever values lie in their cells"
 WEIGHTED = "weighted "
 """Begins the words of an axis where records have weights."""
 
@@ -50,7 +56,8 @@ def draw_cdf(
     """Draw a distribution function, interpolated linearly inside cells.
 
     Bands are drawn in steps: inside a cell the curve may rise anywhere, so it is at least what it is at the left edge,
-    and at most what it is at the right one.
+    and at most what it is at the right one. Where cells are coarse these steps are faint, and what is said at edges is
+    joined by straight lines, which bound a curve that is straight between edges.
 
     Args:
         x: Edges of the cells.
@@ -58,10 +65,15 @@ def draw_cdf(
         label: The column and its measuring unit, as in ``arr_delay (minutes)``.
         weighted: Whether records have weights, which the axis then says.
     """
-    picture = Picture(LANDSCAPE, privacy, **on)
+    picture = Picture(LANDSCAPE, privacy, **on).across(x)
     for shade in picture.shades:
         low, high = shade.ends
-        picture.band(x, low[:-1], high[1:], shade.words)
+        if len(low) > COARSE:
+            picture.band(x, low[:-1], high[1:], shade.words)
+            continue
+        if shade is picture.shades[0]:
+            picture.band(x, low[:-1], high[1:], ANYWHERE, alpha=FAINT)
+        picture.slopes(x, low, high, shade.words)
     picture.line(x, y, picture.entry())
     return _shares_told(picture, label, WEIGHTED * weighted + SHARE)
 
@@ -104,6 +116,7 @@ def draw_quantiles(
     *,
     label: str,
     cells: ArrayLike | None = None,
+    edges: ArrayLike = (),
     weighted: bool = False,
     **on: Unpack[Shaded],
 ) -> Axes:
@@ -115,16 +128,17 @@ def draw_quantiles(
         label: The column and its measuring unit.
         cells: The two ends of the cell of each, of shape ``(quantiles, 2)``: quantiles are written to no more digits
             than these warrant, and one whose cell is unbounded is drawn hollow. None: quantiles are exact.
+        edges: The edges of the grid, if there is one: of a geometric one the axis is logarithmic.
         weighted: See `draw_cdf`.
     """
-    picture = Picture(LANDSCAPE, privacy, **on)
+    picture = Picture(LANDSCAPE, privacy, **on).across(edges)
     shares, points = np.atleast_1d(np.asarray(p, dtype=float)), np.atleast_1d(np.asarray(x, dtype=float))
     within = np.column_stack([points, points]) if cells is None else np.asarray(cells, dtype=float).reshape(-1, 2)
     for shade, thick in picture.nested():
         _draw_bars_across(picture, shares, points, shade, thick)
     known = np.isfinite(within).all(axis=1)
     picture.plot(points[known], shares[known], markersize=6, label=picture.entry())
-    picture.plot(points[~known], shares[~known], markersize=6, markerfacecolor="white")
+    picture.plot(points[~known], shares[~known], markersize=6, markerfacecolor=picture.ax.get_facecolor())
     if picture.is_first:
         _mark_shares(picture.ax, shares)
     if len(points) <= MOST_LABELLED:
@@ -141,8 +155,12 @@ def _draw_bars_across(picture: Picture, shares: FloatArray, points: FloatArray, 
     known = np.concatenate([end[np.isfinite(end)] for end in (low, high, points)])
     first, last = (known.min(), known.max()) if len(known) else (0.0, 1.0)
     beyond = BEYOND * ((last - first) or abs(last) or 1.0)
-    drawn = np.where(np.isfinite(low), low, first - beyond), np.where(np.isfinite(high), high, last + beyond)
-    alpha = depth(shade.words)
+    before, after = first - beyond, last + beyond
+    if picture.ax.get_xscale() == "log":
+        ratio = (last / first or 1.0) ** BEYOND
+        before, after = first / ratio, last * ratio
+    drawn = np.where(np.isfinite(low), low, before), np.where(np.isfinite(high), high, after)
+    alpha = depth(shade.words, picture.ax)
     picture.bars(shares, drawn, shade.words, width=width, alpha=alpha)
     for end, tip, arrow in zip((low, high), drawn, "<>", strict=True):
         endless = ~np.isfinite(end)
@@ -160,20 +178,20 @@ def _mark_shares(ax: Axes, shares: FloatArray) -> None:
 
 
 DIAGONAL = "equal quantiles"
+THIN_CROSS, THICK_CROSS = 0.9, 2.4
 
 
-class SteppedShade(NamedTuple):
-    """A region between two step functions.
+class CrossedShade(NamedTuple):
+    """An interval along x and one along y at each point, drawn as a cross.
 
     Attributes:
-        edges: Along x, (steps + 1,).
-        lower, upper: Ends along y between two edges, (steps,).
+        across: Ends along x, (points, 2).
+        upwards: Ends along y, (points, 2).
         words: Its label in the legend: level, kind, and whether it is for these records or for the population.
     """
 
-    edges: ArrayLike
-    lower: ArrayLike
-    upper: ArrayLike
+    across: FloatArray
+    upwards: FloatArray
     words: str
 
 
@@ -183,7 +201,7 @@ def draw_quantile_quantile(
     privacy: tuple[PrivacyStatement, PrivacyStatement],
     *,
     labels: tuple[str, str],
-    shades: Sequence[SteppedShade] = (),
+    shades: Sequence[CrossedShade] = (),
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
@@ -194,19 +212,22 @@ def draw_quantile_quantile(
         y: Those of the second one.
         privacy: The privacy statement of both.
         labels: What x and y axis show.
-        shades: Confidence regions for the true pairs.
+        shades: Intervals for both quantiles of each pair, the wider ones first.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls it.
     """
     same = privacy[0] == privacy[1]
     picture = Picture(SQUARE, privacy[0], ax=ax, name=None if same else "first")
     across, upwards = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    for shade in shades:
-        picture.band(*shade)
+    for number, (sideways, up, words) in enumerate(shades, 1):
+        width, alpha = (THICK_CROSS, 0.6) if number == len(shades) else (THIN_CROSS, 0.5)
+        how: Any = {"color": picture.style.color, "alpha": alpha, "linewidth": width}
+        picture.ax.hlines(upwards, *sideways.T, label=once(picture.ax, words), **how)
+        picture.ax.vlines(across, *up.T, **how)
     ends = np.array([min(across.min(), upwards.min()), max(across.max(), upwards.max())])
-    picture.ax.plot(ends, ends, color="#6b6b6b", linewidth=1.0, linestyle=(0, (4, 3)), label=DIAGONAL)
+    picture.ax.plot(ends, ends, color=GREY, linewidth=1.0, linestyle=(0, (4, 3)), label=DIAGONAL)
     picture.plot(across, upwards, markersize=3.2, label=name)
-    ax = picture.explain(labels[0], lettering(labels[1])).signed()
+    ax = picture.explain(labels[0], lettering(labels[1]), place="above").signed()
     return ax if same else Picture(SQUARE, privacy[1], ax=ax, name="second").signed()
 
 
@@ -215,7 +236,7 @@ def draw_quantile_quantile(
 
 FILLED = 512
 BAR_ROOM = 0.22
-GROUND = "0.92"
+GROUND, DARK_GREY = "0.92", "0.2"
 EVEN = 1e-6
 """Widths that differ by less than this part are equal but for rounding."""
 DENSE = " per unit of "
@@ -227,6 +248,8 @@ def draw_bars(
 ) -> Axes:
     """Draw counts or shares as stairs; cells of unequal width are drawn per unit of x, so that areas are the numbers.
 
+    Cells of a geometric grid are of equal width on a logarithmic axis, which they are drawn on.
+
     Args:
         edges: The edges of the cells: one more than there are heights.
         heights: The count or the share of each cell.
@@ -234,8 +257,10 @@ def draw_bars(
         label: The column and its measuring unit.
     """
     picture, bounds = Picture(LANDSCAPE, privacy, **on), np.asarray(edges, dtype=float)
+    if bounds[0] > 0 and not _are_uneven(np.log(bounds)):  # cells that are equal on a logarithmic axis
+        picture.across(bounds)
     ax, higher = picture.ax, not picture.is_first and not picture.ax.get_autoscaley_on()
-    dense = DENSE in ax.get_ylabel() or _are_uneven(bounds)
+    dense = DENSE in ax.get_ylabel() or (_are_uneven(bounds) and ax.get_xscale() != "log")
     scale = np.diff(bounds) if dense else 1.0
     for shade in picture.shades:
         low, high = shade.ends
@@ -245,9 +270,9 @@ def draw_bars(
         ax.axhline(0, color="0.4", linewidth=0.6)
         ax.margins(x=0.01)
     if picture.shades or higher:  # room for what is drawn last, too
-        leave_room(ax, BAR_ROOM)
+        leave_room(ax, 0.0 if ax.figure.get_layout_engine() is not None else BAR_ROOM)
     density = f"{upwards.removesuffix(PER_CELL)}{DENSE}{lettering(label)}"
-    return picture.explain(label, density if dense else upwards).signed()
+    return picture.explain(label, density if dense else upwards, place="above").signed()
 
 
 def _are_uneven(bounds: FloatArray) -> bool:
@@ -261,8 +286,10 @@ def _draw_stairs(picture: Picture, bounds: FloatArray, heights: FloatArray) -> N
         return draw_between(ax, bounds, heights, heights, color=style.color, alpha=0.9, title=title)
     if picture.is_first and len(heights) <= FILLED:
         # In grey, so that it is not taken for a part of the shaded errors, and below them.
-        draw_stairs(ax, heights, bounds, 0.0, fill=True, facecolor=GROUND, linewidth=0, zorder=0.9)
-    line = {"edgecolor": style.color, "linestyle": style.dash, "linewidth": 1.4}
+        draw_stairs(
+            ax, heights, bounds, 0.0, fill=True, facecolor=DARK_GREY if is_dark(ax) else GROUND, linewidth=0, zorder=0.9
+        )
+    line = {"edgecolor": style.color, "linestyle": style.dash, "linewidth": thickness(1.4)}
     draw_stairs(ax, heights, bounds, None, fill=False, label=title, **line)
 
 
@@ -295,7 +322,7 @@ def draw_plane(
         heights, what = heights / np.outer(np.diff(edges[0]), np.diff(edges[1])), "records on a unit of area"
     # The root shows thin tails beside a dense middle.
     shades = PowerNorm(0.5, vmin=0.0, vmax=max(float(heights.max()), 1e-300))
-    mesh = picture.ax.pcolormesh(*edges, heights.T, norm=shades, cmap="Blues", rasterized=True)
+    mesh = picture.ax.pcolormesh(*edges, heights.T, norm=shades, cmap=shades_of(picture.ax), rasterized=True)
     bar = picture.ax.figure.colorbar(mesh, ax=picture.ax, label=what, ticks=MaxNLocator(5))
     write_plainly(bar.ax)
     if name is not None:
@@ -344,7 +371,7 @@ def draw_bounds(
         picture.plot([-wider, wider], row, "-", linewidth=1, alpha=0.45, marker="|", label=once(ax, NEXT))
     said = "\n".join((str(picture.entry(words)), *wrap(f"covers {covers}", LINE_WIDTH)))
     picture.plot([-bound, bound], row, "-", linewidth=5, solid_capstyle="butt", label=said)
-    ax.plot([-narrower, narrower], row, color="white", linewidth=0, marker="|", markersize=5)
+    ax.plot([-narrower, narrower], row, color=ax.get_facecolor(), linewidth=0, marker="|", markersize=5)
     ax.set_ylim(-1, picture.before + 2)
     return picture.explain().signed()
 
@@ -383,7 +410,15 @@ def draw_plane_bounds(
     return picture.explain().signed()
 
 
-LONGEST_NAME = 18
+LONGEST_NAME = 30
+LETTER, LEAST_LETTER = 8.0, 4.5
+"""The size of the numbers in cells, in points, and below which they are left out."""
+WIDTH, DOWN = 0.62, 1.3
+"""The width of a letter and the height of a line, for letters of size 1."""
+ROOM_FOR_NAME = 0.8
+"""The inches that a column has for its name."""
+WITHIN, SLANT = 0.75, 40
+"""The part of a picture that is left to its cells, and the degrees by which long names of columns are turned."""
 DARK = 0.55
 """The part of the darkest cell from which on a cell is so dark that white is read better on it."""
 
@@ -410,23 +445,42 @@ def draw_contingency(
         error: How far counts may be off, of the same shape; None: not written.
         ax: Where to draw; None: in a new figure.
     """
-    rows, columns = ([lettering(name, LONGEST_NAME) for name in each] for each in names)
-    size = max(LANDSCAPE[0], 1.6 + 0.95 * len(columns)), max(LANDSCAPE[1], 1.8 + 0.5 * len(rows))
+    rows, columns = (unlike(each, LONGEST_NAME) for each in names)
+    aside, below = (0.07 * max(map(len, each), default=0) for each in (rows, columns))
+    size = max(LANDSCAPE[0], 1.0 + aside + 0.8 * len(columns)), max(LANDSCAPE[1], 1.8 + 0.5 * len(rows))
+    size = size[0], size[1] + (0.65 * below if below > ROOM_FOR_NAME else 0.0)
+    if ax is not None:
+        grow(ax, size)
     picture, shares, counts = Picture(size, privacy, ax=ax), np.asarray(share, dtype=float), np.asarray(count, float)
     ax, darkest = picture.ax, float(np.nanmax(np.append(shares, 1e-9)))
-    drawn = ax.imshow(shares, cmap="Blues", vmin=0, vmax=darkest, aspect="auto")
+    drawn = ax.imshow(shares, cmap=shades_of(picture.ax), vmin=0, vmax=darkest, aspect="auto")
     bar = ax.figure.colorbar(drawn, ax=ax, label="share of the row")
-    bar.ax.tick_params(labelsize=8)
+    bar.ax.tick_params(labelsize=points(8))
     if max(counts.shape) <= MOST_LABELLED:
         off = np.full(counts.shape, np.nan) if error is None else np.asarray(error, dtype=float)
-        for row, column in np.ndindex(counts.shape):
-            words = numeral(np.rint(counts[row, column]))
-            words += "" if np.isnan(off[row, column]) else f"\n± {numeral(np.rint(off[row, column]))}"
-            shown = "white" if shares[row, column] > DARK * darkest else "black"
-            ax.text(column, row, words, ha="center", va="center", fontsize=8, color=shown)
+        told = {
+            cell: numeral(np.rint(counts[cell])) + ("" if np.isnan(off[cell]) else f"\n± {numeral(np.rint(off[cell]))}")
+            for cell in np.ndindex(counts.shape)
+        }
+        letters = min(points(LETTER), _fitting(ax, counts.shape, list(told.values())))
+        for (row, column), words in told.items() if letters >= LEAST_LETTER else ():
+            shown = "white" if (shares[row, column] > DARK * darkest) != is_dark(ax) else "black"
+            ax.text(column, row, words, ha="center", va="center", fontsize=letters, color=shown)
     ax.set_yticks(range(len(rows)), rows, parse_math=False)
-    ax.set_xticks(range(len(columns)), columns, parse_math=False)
+    room = WITHIN * ax.get_position().width * ax.figure.bbox.width / ax.figure.dpi / len(columns)
+    turned: Any = {"rotation": SLANT, "ha": "right", "rotation_mode": "anchor"} if below > room else {}
+    ax.set_xticks(range(len(columns)), columns, parse_math=False, **turned)
     ax.set_ylabel(lettering(labels[0]), parse_math=False)
     ax.set_xlabel(lettering(labels[1]), parse_math=False)
-    ax.set_title(title, fontsize=9, parse_math=False)
+    ax.set_title(title, fontsize=points(9), parse_math=False)
     return picture.signed()
+
+
+def _fitting(ax: Axes, shape: tuple[int, ...], words: Sequence[str]) -> float:
+    """The size of letters, in points, with which these words fit into the cells of a table."""
+    box, inch = ax.get_position(), ax.figure.dpi / 72
+    wide, high = float(ax.figure.bbox.width) / inch, float(ax.figure.bbox.height) / inch
+    longest = max(len(line) for each in words for line in each.splitlines())
+    lines = max(each.count("\n") + 1 for each in words)
+    across, down = WITHIN * box.width * wide / shape[1], WITHIN * box.height * high / shape[0]
+    return float(min(across / (WIDTH * (longest + 1)), down / (DOWN * lines)))

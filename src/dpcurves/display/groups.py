@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
-from .canvas import LANDSCAPE, UNIT, Picture, Shade, Shaded, canvas, depth, once
-from .numerals import MOST_LABELLED, lettering, numeral, standing
+from .canvas import GREY, LANDSCAPE, UNIT, Picture, Shade, Shaded, canvas, depth, grow, once
+from .numerals import MOST_LABELLED, lettering, numeral, unlike
+from .styles import is_dark, points, thickness
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +29,7 @@ HEAD = "number at risk"
 SURE = "number at risk (±: 95% intervals for these records, all at once)"
 MOST, NARROW, LONGEST = 6, 2.8, 12
 """Times that are told at most; inches below which there is no room for any; letters of a name."""
-GROUP, DARK = "at risk", "#333333"
+GROUP, DARK, PALE = "at risk", "#333333", "#cccccc"
 
 
 class AtRiskRow(NamedTuple):
@@ -54,8 +55,14 @@ def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> Non
         return
     rows = sum(text.get_gid() == GROUP for text in ax.texts)
     if rows == 0:
-        _write(ax, (0.0, -BELOW_TICKS), HEAD if row.error is None else SURE, color=DARK, horizontalalignment="left")
-    down = -BELOW_TICKS - ROW * (rows + 1)
+        _write(
+            ax,
+            (0.0, points(-BELOW_TICKS)),
+            HEAD if row.error is None else SURE,
+            color=PALE if is_dark(ax) else DARK,
+            horizontalalignment="left",
+        )
+    down = points(-BELOW_TICKS - ROW * (rows + 1))
     if name is not None:
         _write(ax, (-0.06, down), lettering(name, LONGEST), color=color, horizontalalignment="right")
     # Ticks inside the grid, and how many are at risk from there on.
@@ -66,15 +73,15 @@ def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> Non
         words += "" if row.error is None else f"±{numeral(np.ceil(row.error[cell]))}"
         _write(ax, (time, down), words, "data", color=color, horizontalalignment="center")
     ax.texts[-1].set_gid(GROUP)
-    ax.xaxis.labelpad = BELOW_TICKS + ROW * (rows + 2) - 12.0
-    make_room(ax, ROW * (2 if rows == 0 else 1))
+    ax.xaxis.labelpad = points(BELOW_TICKS + ROW * (rows + 2) - 12.0)
+    make_room(ax, points(ROW * (2 if rows == 0 else 1)))
 
 
 def _write(ax: Axes, place: tuple[float, float], words: str, across: str = "axes fraction", **style: Any) -> None:
     """Write at this place across, and so many points below the axis."""
     ax.annotate(
         words, (place[0], 0.0), (0.0, place[1]), xycoords=(across, "axes fraction"), textcoords="offset points",
-        fontsize=SIZE, verticalalignment="top", annotation_clip=False, parse_math=False, **style,
+        fontsize=points(SIZE), verticalalignment="top", annotation_clip=False, parse_math=False, **style,
     )  # fmt: skip
 
 
@@ -100,7 +107,9 @@ def draw_survival(
     picture, edges = Picture(LANDSCAPE, privacy, **on), np.asarray(x, dtype=float)
     ax, color = picture.ax, picture.style.color
     for shade in picture.shades:
-        filled = ax.fill_between(edges, *shade.ends, step="post", color=color, alpha=depth(shade.words), linewidth=0)
+        filled = ax.fill_between(
+            edges, *shade.ends, step="post", color=color, alpha=depth(shade.words, ax), linewidth=0
+        )
         filled.set_label(once(ax, shade.words))
     picture.steps(edges, y, width=1.4)
     ax.set(ylim=UNIT, xmargin=0.01)
@@ -110,10 +119,11 @@ def draw_survival(
     return picture.signed()
 
 
-MEANS_ROW = 0.32
-"""Inches that each group needs."""
+MEANS_ROW, TIGHT_ROW = 0.32, 0.19
+"""Inches that each group needs, and where there are so many that no numbers are written."""
 LEGEND = 0.2
-"""The part of the height that is left to the legend."""
+"""The part of the height that is left to the legend, where it is not above the picture."""
+HALF = "the middle half of the records"
 LONGEST_NAME = 30
 
 
@@ -124,6 +134,7 @@ def draw_means(
     *,
     label: str,
     shades: Sequence[Shade] = (),
+    halves: FloatArray | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw one dot for each group, the first at the top.
@@ -133,19 +144,29 @@ def draw_means(
         means: The means of the groups.
         label: What the x axis shows.
         shades: Intervals, by the lower and upper ends of each mean.
+        halves: The first and the third quartile of each group, (groups, 2), drawn as thin lines; None: not drawn.
         ax: Where to draw; None: in a new figure, which is as high as the groups need.
     """
-    size = LANDSCAPE[0], max(LANDSCAPE[1], 1.5 + MEANS_ROW * len(names))
+    many = len(names) > MOST_LABELLED
+    size = LANDSCAPE[0], max(LANDSCAPE[1], 1.5 + (TIGHT_ROW if many else MEANS_ROW) * len(names))
+    if ax is not None:
+        grow(ax, size)
     picture, values, rows = Picture(size, privacy, shades=shades, ax=ax), np.asarray(means, float), range(len(names))
+    if halves is not None:
+        picture.ax.hlines(rows, *halves.T, color=GREY, linewidth=thickness(0.9), label=HALF)
     for shade, thick in picture.nested():
-        picture.bars(rows, shade.ends, shade.words, width=thick, alpha=depth(shade.words))
-    picture.plot(values, rows, markersize=5)
+        picture.bars(rows, shade.ends, shade.words, width=thick, alpha=depth(shade.words, picture.ax))
+    picture.plot(values, rows, markersize=4 if many else 5)
     low, high = shades[-1].ends if shades else (values, values)
     for value, row, known in zip(values, rows, high - low, strict=True) if len(rows) <= MOST_LABELLED else ():
-        picture.beside(value, row, standing(*[float(value)] * 3, known_to=float(known)), 6)
-    picture.ax.set_yticks(rows, [lettering(name, LONGEST_NAME) for name in names], parse_math=False)
-    picture.ax.set(ylim=(len(rows) - 0.4, -0.9 - LEGEND * (len(rows) + 1)), xmargin=0.12)
-    return picture.explain(label, place="upper right").signed()
+        picture.beside(value, row, numeral(float(value), float(known) if np.isfinite(known) else 0.0), 6)
+    picture.ax.set_yticks(rows, unlike(names, LONGEST_NAME), parse_math=False)
+    if many:
+        picture.ax.tick_params(axis="y", labelsize=points(8))
+    above = picture.ax.figure.get_layout_engine() is not None
+    picture.ax.set(ylim=(len(rows) - 0.4, -0.9 - (0.0 if above else LEGEND * (len(rows) + 1))), xmargin=0.12)
+    picture.ax.grid(axis="y", alpha=0.25, linewidth=0.6)
+    return picture.explain(label, place="above" if above else "upper right").signed()
 
 
 # Many pictures of one kind beside each other, where one would be too crowded.
@@ -180,12 +201,12 @@ def draw_small(
     if len(whole.figure.axes) == 1:
         whole.figure.set_size_inches(*size)  # type: ignore[union-attr]
     small, below = _divided(whole, down, across, len(draw))
-    for each, name, fill in zip(small, names, draw, strict=True):
+    for each, name, fill in zip(small, unlike(names, 30), draw, strict=True):
         fill(each)
         note = Footnote.of(each)
         if note is not None:
             note.remove()
-        _tidy(each, lettering(name, 30))
+        _tidy(each, name)
     _explain_once(small)
     sign(below, privacy, None)
     return small[0]
@@ -234,13 +255,16 @@ def _empty(below: Axes) -> None:
 
 def _tidy(ax: Axes, name: str) -> None:
     """A title, and words only at axes that have numbers."""
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import LogLocator, MaxNLocator
 
-    ax.set_title(name, fontsize=TITLE, parse_math=False)
-    ax.tick_params(labelsize=TICK)
-    ax.xaxis.set_major_locator(MaxNLocator(3))
-    ax.xaxis.label.set_fontsize(TICK)
-    ax.yaxis.label.set_fontsize(TICK)
+    ax.set_title(name, fontsize=points(TITLE), parse_math=False)
+    ax.tick_params(labelsize=points(TICK))
+    if ax.get_xscale() == "log":
+        ax.xaxis.set_major_locator(LogLocator(numticks=4))
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(3))
+    ax.xaxis.label.set_fontsize(points(TICK))
+    ax.yaxis.label.set_fontsize(points(TICK))
     ax.xaxis.label.set_visible(ax.xaxis.get_tick_params()["labelbottom"])
     ax.yaxis.label.set_visible(ax.yaxis.get_tick_params()["labelleft"])
 
@@ -253,4 +277,4 @@ def _explain_once(small: Sequence[Axes]) -> None:
     handles, words = small[0].get_legend_handles_labels()
     if handles:
         figure = small[0].figure
-        figure.legend(handles, words, loc="outside upper center", ncols=2, fontsize=TITLE, frameon=False)
+        figure.legend(handles, words, loc="outside upper center", ncols=2, fontsize=points(TITLE), frameon=False)

@@ -11,13 +11,10 @@ import numpy as np
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
 from .canvas import (
-    DASHES,
     GREY,
     LANDSCAPE,
-    PALETTE,
     SQUARE,
     UNIT,
-    LineStyle,
     Picture,
     Shade,
     Shaded,
@@ -25,6 +22,7 @@ from .canvas import (
     depth,
     explain,
     once,
+    style_of,
 )
 from .numerals import lettering
 from .scores import draw_numbers
@@ -85,11 +83,11 @@ def draw_curves(
     for place, (name, (x, y)) in enumerate(curves.items()):
         picture = Picture(SQUARE if share else LANDSCAPE, privacy, ax=ax, name=name)
         ax, at = picture.ax, picture.before + place
-        picture.style = LineStyle(PALETTE[at % len(PALETTE)], DASHES[at % len(DASHES)])
+        picture.style = style_of(ax, at)
         if name in bands:
             low, high, words = bands[name]
             color, label = picture.style.color, once(ax, words)
-            ax.fill_between(x, low, high, linewidth=0, color=color, alpha=depth(words), label=label)
+            ax.fill_between(x, low, high, linewidth=0, color=color, alpha=depth(words, ax), label=label)
         picture.line(x, y, picture.entry())
     if share:
         picture.ax.set(xlim=UNIT, ylim=UNIT, aspect="equal")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, floor, isfinite, isnan, log10
 
 import numpy as np
@@ -18,6 +19,27 @@ def lettering(text: object, most: int = LONGEST_LABEL) -> str:
     """
     line = "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(str(text).split()))
     return line if len(line) <= most else line[: most - 3].rstrip() + "..."
+
+
+def unlike(names: Sequence[object], most: int) -> list[str]:
+    """The names as `lettering` has them, but those that would be alike are cut in their middle, or numbered.
+
+    >>> unlike(["occupation group 01", "occupation group 02", "other"], 12)
+    ['occup...p 01', 'occup...p 02', 'other']
+    >>> unlike(["a long name, one, of many", "a long name, two, of many"], 12)
+    ['1: a long...', '2: a long...']
+    """
+    ways = (lettering(name, most) for name in names), (_without_middle(name, most) for name in names)
+    for way in map(list, ways):
+        if len(set(way)) == len(way):
+            return way
+    return [lettering(f"{number}: {lettering(name)}", most) for number, name in enumerate(names, 1)]
+
+
+def _without_middle(name: object, most: int) -> str:
+    whole = lettering(name, 10 * LONGEST_LABEL)
+    end = (most - 3) // 2
+    return whole if len(whole) <= most else f"{whole[: most - 3 - end].rstrip()}...{whole[-end:].lstrip()}"
 
 
 def legend_lettering(text: object) -> str:

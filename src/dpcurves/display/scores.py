@@ -7,14 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
-from .canvas import GREY, LANDSCAPE, POPULATION, SQUARE, UNIT, On, Picture, Place, Shade, Shaded, leave_room, once
+from .canvas import (
+    GREY,
+    LANDSCAPE,
+    POPULATION,
+    SQUARE,
+    UNIT,
+    On,
+    Picture,
+    Place,
+    Shade,
+    Shaded,
+    leave_room,
+    once,
+    shades_of,
+)
 from .numerals import lettering, numeral, span
 
 if TYPE_CHECKING:
@@ -168,6 +182,19 @@ def draw_gain(
 
 
 DECISION_ROOM, DEPTH = 1.35, 0.25
+LARGE = 0.75
+CUT = "not drawn above {}: there the band is wider than 3/4 of the largest net benefit"
+LEAST_SHOWN = 0.1
+"""So much of the thresholds is drawn whatever the band is like."""
+
+
+def _informative(at: FloatArray, shades: Sequence[Shade], highest: float) -> float:
+    """The least threshold with a band wider than three quarters of the highest net benefit; 1 if there is none."""
+    if not shades:
+        return 1.0
+    lower, upper = shades[0].ends
+    wide = at[upper - lower > LARGE * highest]
+    return max(float(wide[0]), LEAST_SHOWN) if len(wide) else 1.0
 
 
 def draw_decision(
@@ -188,7 +215,11 @@ def draw_decision(
         picture.ax.plot(at, everybody, color=GREY, linestyle="--", linewidth=1.1, label="acting on everybody")
         picture.ax.axhline(0, color=GREY, linewidth=1.1, label="acting on nobody")
         picture.ax.set(xlabel="threshold probability", ylabel="net benefit", xlim=(0, 1))
-    ax = _rates(picture, (at, benefit), "acting by the scores", edges=_between(at))
+    ends = _informative(at, picture.shades, max(float(np.nanmax(np.append(benefit, everybody), initial=0.0)), 0.01))
+    if picture.is_first and ends < 1:
+        picture.ax.set_xlim(0, ends)
+        picture.privacy = privacy.noted(CUT.format(numeral(ends, 0.1)))
+    ax = _rates(picture, (at, benefit), "acting by the scores", edges=_between(at), place="above")
     highest = max(float(np.nanmax(np.append(benefit, everybody), initial=0.0)), 0.01)
     ax.set_ylim(-DEPTH * highest, DECISION_ROOM * highest)
     return ax
@@ -293,7 +324,7 @@ def draw_calibration(
     picture.plot(predicted[known], observed[known], picture.style.dash, linewidth=1.4)
     _draw_observed(picture, predicted, observed)
     if not known.all():
-        hollow = {"markerfacecolor": "white", "label": once(ax, UNKNOWN)}
+        hollow: Any = {"markerfacecolor": ax.get_facecolor(), "label": once(ax, UNKNOWN)}
         picture.plot(predicted[~known], observed[~known], markersize=4.5, zorder=4, **hollow)
     largest = np.fmax.reduce(sizes, initial=1.0)
     tops = FLOOR + TALLEST * np.clip(sizes, 0, None) / largest
@@ -431,7 +462,7 @@ def draw_residual_density(
     _frame(picture, window, labels)
     height = np.asarray(density, dtype=float) / np.outer(np.diff(edges[0]), np.diff(edges[1]))
     # The root shows thin tails beside a dense middle.
-    picture.ax.pcolormesh(*edges, np.sqrt(height).T, cmap="Blues", rasterized=True, zorder=0)
+    picture.ax.pcolormesh(*edges, np.sqrt(height).T, cmap=shades_of(picture.ax), rasterized=True, zorder=0)
     return _told(picture, unseen)
 
 

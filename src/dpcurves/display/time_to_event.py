@@ -45,7 +45,13 @@ def draw_steps(
     for shade in picture.shades:
         lower, upper = (np.minimum(end, most) for end in shade.ends)
         filled = picture.ax.fill_between(
-            edges, lower, upper, step="post", color=picture.style.color, alpha=depth(shade.words), linewidth=0
+            edges,
+            lower,
+            upper,
+            step="post",
+            color=picture.style.color,
+            alpha=depth(shade.words, picture.ax),
+            linewidth=0,
         )
         filled.set_label(once(picture.ax, shade.words))
     picture.steps(edges, heights, width=1.4)
