@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from .privacy import Neighbours as Neighbours
     from .privacy import PrivacyLoss as PrivacyLoss
     from .privacy import Unit as Unit
+    from .publication import publish as publish
+    from .publication import read as read
     from .queries import Hint as Hint
     from .session import Session as Session
     from .session import rehearse as rehearse
@@ -63,6 +65,7 @@ _ROOMS = {
     "privacy": (
         "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "Neighbours", "PrivacyLoss", "Unit",
     ),
+    "publication": ("publish", "read"),
     "queries": ("Hint",),
     "session": ("Session", "rehearse"),
     "study": ("Study",),

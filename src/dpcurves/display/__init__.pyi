@@ -1,4 +1,15 @@
-from .canvas import LANDSCAPE, POPULATION, RECORDS, SQUARE, Shade, covering, headless_axes, save_figure, svg_text
+from .canvas import (
+    LANDSCAPE,
+    POPULATION,
+    RECORDS,
+    SQUARE,
+    Shade,
+    covering,
+    headless_axes,
+    save_figure,
+    save_to,
+    svg_text,
+)
 from .columns import (
     SteppedShade,
     draw_bars,
@@ -25,6 +36,7 @@ from .curve_json import (
 from .groups import MOST_TOGETHER, AtRiskRow, draw_means, draw_small
 from .html import html_summary, report, summary_facts
 from .numerals import numeral, numerals, span, standing
+from .office import PRINTED, csv_text, facts_of, require_workbooks, workbook
 from .scores import (
     DrawnArea,
     Region,
@@ -53,13 +65,13 @@ from .text import (
 )
 
 __all__ = [
-    "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "RECORDS", "SEEDED", "SQUARE", "AtRiskRow", "BalanceReport",
-    "ChargeRow", "DrawnArea", "Opened", "RefusalRow", "Region", "Shade", "Spender", "SteppedShade",
-    "allowance_table", "area_rows", "bundle", "check_document", "columns_of", "covering", "curve_schema", "curve_table",
+    "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "PRINTED", "RECORDS", "SEEDED", "SQUARE", "AtRiskRow", "BalanceReport",
+    "ChargeRow", "DrawnArea", "Opened", "RefusalRow", "Region", "Shade", "Spender", "SteppedShade", "allowance_table",
+    "area_rows", "bundle", "check_document", "columns_of", "covering", "csv_text", "curve_schema", "curve_table",
     "draw_bars", "draw_binned_residuals", "draw_bounds", "draw_calibration", "draw_cdf", "draw_cdf_of_values",
-    "draw_confusion", "draw_decision", "draw_gain", "draw_hosmer_lemeshow", "draw_means", "draw_numbers",
-    "draw_plane", "draw_plane_bounds", "draw_quantile_quantile", "draw_quantiles", "draw_residual_density",
-    "draw_residual_points", "draw_roc", "draw_small", "envelope", "footer", "headless_axes", "html_summary",
-    "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report", "save_figure", "span", "stacked",
-    "standing", "summary_facts", "svg_text", "to_frame",
+    "draw_confusion", "draw_decision", "draw_gain", "draw_hosmer_lemeshow", "draw_means", "draw_numbers", "draw_plane",
+    "draw_plane_bounds", "draw_quantile_quantile", "draw_quantiles", "draw_residual_density", "draw_residual_points",
+    "draw_roc", "draw_small", "envelope", "facts_of", "footer", "headless_axes", "html_summary", "ledger_table",
+    "numeral", "numerals", "opened", "privacy_object", "report", "require_workbooks", "save_figure", "save_to", "span",
+    "stacked", "standing", "summary_facts", "svg_text", "to_frame", "workbook",
 ]  # fmt: skip
