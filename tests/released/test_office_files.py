@@ -72,7 +72,7 @@ def test_text_is_no_formula_what_is_not_known_is_empty_and_rows_go_on_in_further
     monkeypatch: pytest.MonkeyPatch, curve: dp.CDF
 ) -> None:
     monkeypatch.setattr(office, "SHEET_ROWS", 2)
-    columns = {"a": ["=1+1", "b", "c"], "n": [1.5, float("nan"), float("inf")]}
+    columns = {"a": np.array(["=1+1", "b", "c"]), "n": np.array([1.5, np.nan, np.inf])}
     book = display.workbook(columns, [], curve.picture())
     assert not any(cell.findall("{*}f") for sheet in (1, 2) for cell in cells_of(book, sheet))
     assert [cell.get("r") for cell in cells_of(book, 1)] == ["A1", "B1", "A2", "B2", "A3"]
