@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .conversation import UnsupportedQuery as UnsupportedQuery
     from .curves import *  # noqa: F403
     from .data import Categories as Categories
+    from .data import CsvFile as CsvFile
     from .data import Grid as Grid
     from .data import Outside as Outside
     from .data import Unlisted as Unlisted
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "conversation": ("UnsupportedQuery",),
-    "data": ("Categories", "Grid", "Outside", "Unlisted", "Values"),
+    "data": ("Categories", "CsvFile", "Grid", "Outside", "Unlisted", "Values"),
     "models": ("Ranged", "Residual", "Scorecard", "Trees", "predictor_from_json"),
     "forecasts": ("Forecast", "forecast"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),

@@ -6,11 +6,10 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, is_dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .accounts import account_of, files_of, ledger_at, require_kept
-from .options import Asked, Command, Group, Payer, PriceAndDelta, Promise, SourceOptions, Units, require_listed
+from .options import Asked, Command, FormedSource, Group, Payer, PriceAndDelta, Promise, Units, require_listed
 from .output import Covering, InputFile, Output, View
 from .terminal import Kept, Misuse, PerhapsKept, say, tell, waiting
 
@@ -105,7 +104,7 @@ def _show(question: object, curve: Any, view: View[Any], output: Output) -> None
 class Terms:
     """Terms of a question to a table: the data source, the privacy loss, the guarantee, and the account that pays."""
 
-    source: SourceOptions
+    source: FormedSource
     price: PriceAndDelta
     promise: Promise
     units: Units
@@ -118,7 +117,7 @@ class Terms:
             Misuse, ValueError, BudgetExceeded, UnsupportedQuery: nothing was spent.
             Kept: something failed after the charge; the answer can be had again for nothing.
         """
-        source = [InputFile("DATA itself", Path(self.source.data))] if self.source.is_file else []
+        source = [InputFile("DATA itself", path) for path in self.source.files]
         kept = [InputFile("a file of the ledger", path) for path in files_of(self.payer.ledger or "")]
         output.require_apart(*source, *kept)
         output.require_writable()
