@@ -85,7 +85,7 @@ def test_a_damaged_file_is_refused_before_the_charge_and_says_nothing_of_its_rec
 )  # fmt: skip
 def test_another_form_is_refused(given: dict[str, str], named: str) -> None:
     with pytest.raises(Refused, match=f"^{named}: "):
-        dp.CsvFile("a.csv", **given)  # type: ignore[arg-type]
+        dp.CsvFile("a.csv", **given)
 
 
 def test_bytes_are_not_shown() -> None:
