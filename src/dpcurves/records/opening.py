@@ -127,16 +127,7 @@ def opened_csv(file: CsvFile) -> BinaryIO:
     return cast("BinaryIO", gzip.open(path, "rb")) if path.suffix.lower() == ".gz" else path.open("rb")
 
 
-def source_of_csv(path: Path, delimiter: str) -> CsvSource:
-    """The file at `path`, of which the header is read here.
-
-    Raises:
-        ValueError: there is no header, or it is no UTF-8 text of one line.
-    """
-    return source_of_form(CsvFile(path, delimiter))
-
-
-def source_of_form(file: CsvFile) -> CsvSource:
+def source_of_csv(file: CsvFile) -> CsvSource:
     """A CSV file in a declared form, of which the header is read here; one that is compressed is read through.
 
     A compressed file that ends early, or whose checksum is wrong, is refused here: what a decompressor says of it
@@ -724,7 +715,7 @@ def source_of(data: Any, delimiter: str) -> Source:
         TypeError, ValueError: as `open_records`.
     """
     if isinstance(data, CsvFile):
-        return source_of_form(data) if isinstance(data.file, bytes) else _file(Path(data.file), data)
+        return source_of_csv(data) if isinstance(data.file, bytes) else _file(Path(data.file), data)
     if isinstance(data, str | Path):
         return _file(Path(data), delimiter)
     if isinstance(data, Mapping):
@@ -767,5 +758,5 @@ def _file(path: Path, form: str | CsvFile) -> Source:
             raise Refused("data", f"a form of CSV is declared, and {path.name!r} is a Parquet file")
         return source_of_parquet(path)
     if path.name.lower().endswith((".csv", ".csv.gz")):
-        return source_of_form(form if isinstance(form, CsvFile) else CsvFile(path, form))
+        return source_of_csv(form if isinstance(form, CsvFile) else CsvFile(path, form))
     raise Refused("data", f"the name of a file must end in .csv, .csv.gz or .parquet, got {path.name!r}")
