@@ -9,11 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpcurves.data import Axis, Categories, Grid
+from dpcurves.data import Axis, Categories, CsvFile, Grid
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import open_records
 from dpcurves.records import opening as csv_lines
-from dpcurves.data import CsvFile
 from dpcurves.records.opening import CsvSource, source_of_csv
 
 KEY = b"key"
