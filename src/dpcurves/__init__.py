@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .conversation import UnsupportedQuery as UnsupportedQuery
     from .curves import *  # noqa: F403
     from .data import Categories as Categories
+    from .data import CsvFile as CsvFile
     from .data import Grid as Grid
     from .data import Outside as Outside
     from .data import Unlisted as Unlisted
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from .privacy import Neighbours as Neighbours
     from .privacy import PrivacyLoss as PrivacyLoss
     from .privacy import Unit as Unit
+    from .publication import publish as publish
+    from .publication import read as read
     from .queries import Hint as Hint
     from .session import Session as Session
     from .session import rehearse as rehearse
@@ -55,7 +58,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "conversation": ("UnsupportedQuery",),
-    "data": ("Categories", "Grid", "Outside", "Unlisted", "Values"),
+    "data": ("Categories", "CsvFile", "Grid", "Outside", "Unlisted", "Values"),
     "models": ("Ranged", "Residual", "Scorecard", "Trees", "predictor_from_json"),
     "forecasts": ("Forecast", "forecast"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
@@ -63,6 +66,7 @@ _ROOMS = {
     "privacy": (
         "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "Neighbours", "PrivacyLoss", "Unit",
     ),
+    "publication": ("publish", "read"),
     "queries": ("Hint",),
     "session": ("Session", "rehearse"),
     "study": ("Study",),

@@ -61,6 +61,7 @@ def test_the_page_names_the_options_that_there_are(run: Run) -> None:
         "table",
         "plan cdf",
         "stream",
+        "publish",
         "ledger create",
         "ledger verify",
         "ledger allowance set",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpcurves.data import Axis, Categories, Grid
+from dpcurves.data import Axis, Categories, CsvFile, Grid
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import open_records
 from dpcurves.records import opening as csv_lines
@@ -67,7 +67,7 @@ def read(source: CsvSource) -> tuple[list[list[bytes | None]], list[bytes | None
 def test_fields_are_those_of_the_definition_however_the_file_is_cut(
     body: bytes, block: int, longest: int, tmp_path: Path
 ) -> None:
-    source = source_of_csv(written(tmp_path, body), ",")
+    source = source_of_csv(CsvFile(written(tmp_path, body)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_lines, "READ_AT_ONCE", block)
         patch.setattr(csv_lines, "LONGEST_TEXT", longest)
@@ -96,8 +96,8 @@ def test_one_line_more_is_one_record_more_and_no_other_changes(
 ) -> None:
     lines = lines_of(body)
     more = [*lines[:at], line, *lines[at:]]
-    rows, _ = read(source_of_csv(written(tmp_path, b"".join(each + b"\n" for each in lines)), ","))
-    longer, _ = read(source_of_csv(written(tmp_path, b"".join(each + b"\n" for each in more)), ","))
+    rows, _ = read(source_of_csv(CsvFile(written(tmp_path, b"".join(each + b"\n" for each in lines)))))
+    longer, _ = read(source_of_csv(CsvFile(written(tmp_path, b"".join(each + b"\n" for each in more)))))
     place = min(at, len(lines))
     assert longer[:place] + longer[place + 1 :] == rows
 
@@ -110,14 +110,14 @@ def test_a_line_longer_than_any_block_is_one_missing_record(tmp_path: Path) -> N
 
 def test_a_header_may_have_a_mark_quotes_and_another_delimiter(tmp_path: Path) -> None:
     path = written(tmp_path, b'1;"2;0"\r\n', header=b'\xef\xbb\xbf"x";"the ""y"""\r\n')
-    source = source_of_csv(path, ";")
+    source = source_of_csv(CsvFile(path, ";"))
     assert [column.name for column in source.columns] == ["x", 'the "y"']
     assert read(source)[0] == [[b"1", b"2;0"]]
 
 
 def test_one_column_needs_no_delimiter(tmp_path: Path) -> None:
     path = written(tmp_path, b"1\n\n2\r\n\r\n3", header=b"x\n")
-    assert read(source_of_csv(path, ","))[0] == [[b"1"], [None], [b"2"], [None], [b"3"]]
+    assert read(source_of_csv(CsvFile(path)))[0] == [[b"1"], [None], [b"2"], [None], [b"3"]]
 
 
 @pytest.mark.parametrize("header", [b"\n", b"\xff\xfex\0,\0y\0\n", b'"x,y\n', b"x" * 2**20 + b",y\n"])

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, is_dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .accounts import account_of, files_of, ledger_at, require_kept
-from .options import Asked, Command, Group, Payer, PriceAndDelta, Promise, SourceOptions, Units, require_listed
+from .options import Asked, Command, FormedSource, Group, Payer, PriceAndDelta, Promise, Units, require_listed
 from .output import Covering, InputFile, Output, View
 from .terminal import Kept, Misuse, PerhapsKept, say, tell, waiting
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from ..curves import CDF, ByCategory, Question, Survival
     from ..ledger import Account, Ledger
     from ..privacy import PrivacyLoss
     from ..session import Session
 
+INTRODUCTION = "Every number below was read from noisy counts; none is that of a single record."
 FORGETFUL = "no --ledger was given: this privacy loss is recorded nowhere, and is not added up with that of other calls"
 
 # Delivery of a curve to files and the terminal: a failure of one output does not prevent the others.
@@ -59,7 +61,28 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
             _show(question, curve, view, output)
     with part(), waiting("drawing"):
         written += output.write_plot(lambda: view.draw(curve))
+    covering = {"level": output.certainty(), "population": output.population}
+    with part():
+        written += output.write_csv(lambda: _told(view, curve).csv_text(**covering))
+    with part():
+        written += output.write_xlsx(lambda: _told(view, curve).workbook(view.draw(curve), **covering))
+    with part():
+        written += output.write_html(lambda: page_of({str(question): (curve, view.draw(curve))}))
     return written
+
+
+def _told(view: View[Any], curve: Any) -> Any:
+    """Result whose numbers are written: the reading that a view shows, if it shows one of the curve."""
+    found = view.reading(curve) if hasattr(view, "reading") else curve
+    return found if hasattr(found, "csv_text") else curve
+
+
+def page_of(drawn: Mapping[str, tuple[Any, Axes]]) -> str:
+    """A page of results and their pictures, which needs nothing but itself. It is titled by the first one's name."""
+    from ..display import report, svg_text
+
+    summaries = [curve.html_with(svg_text(picture)) for curve, picture in drawn.values()]
+    return report(next(iter(drawn)), INTRODUCTION, summaries, ())
 
 
 def _show(question: object, curve: Any, view: View[Any], output: Output) -> None:
@@ -81,7 +104,7 @@ def _show(question: object, curve: Any, view: View[Any], output: Output) -> None
 class Terms:
     """Terms of a question to a table: the data source, the privacy loss, the guarantee, and the account that pays."""
 
-    source: SourceOptions
+    source: FormedSource
     price: PriceAndDelta
     promise: Promise
     units: Units
@@ -94,7 +117,7 @@ class Terms:
             Misuse, ValueError, BudgetExceeded, UnsupportedQuery: nothing was spent.
             Kept: something failed after the charge; the answer can be had again for nothing.
         """
-        source = [InputFile("DATA itself", Path(self.source.data))] if self.source.is_file else []
+        source = [InputFile("DATA itself", path) for path in self.source.files]
         kept = [InputFile("a file of the ledger", path) for path in files_of(self.payer.ledger or "")]
         output.require_apart(*source, *kept)
         output.require_writable()

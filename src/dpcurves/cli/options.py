@@ -301,6 +301,7 @@ SIGN = "@"
 """The prefix of a file name of a model, in the place of a column of scores."""
 NEEDS_GRID = "give --grid lower:upper:cells (or --edges, or --values): --{} needs one"
 AUTO = "auto"
+STANDARD_INPUT = "-"
 NO_AUTO = (
     "auto is for cdf, quantiles, survival and scores of one table; here cells are public, as 0:100:256: "
     "dpcurves task suggest proposes some from a public sample"
@@ -453,6 +454,36 @@ class SourceOptions:
         from ..records.engines import table_at
 
         return table_at(self.data, self.table)
+
+
+@dataclass(frozen=True)
+class FormedSource(SourceOptions):
+    """Options for a table as `SourceOptions`, and for the declared form of a CSV file, or of standard input."""
+
+    encoding: str = option("NAME", "The encoding of a CSV file: utf-8, latin-1 or cp1252.", "utf-8")
+    decimal: str = option("SIGN", "What stands before decimals in a CSV file: a point, or a comma as in 1.200,50.", ".")
+    dates: str | None = perhaps(
+        "DAY", "Dates in a CSV file are numbers, the days since this one: 2020-01-01, or 01.01.2020 for such dates."
+    )
+
+    @property
+    def files(self) -> list[Path]:
+        """The file that is read; none, if it is standard input or a table of an engine."""
+        return [Path(self.data)] if self.is_file and self.data != STANDARD_INPUT else []
+
+    def records(self) -> object:
+        """Data source for a session, with its declared form if there is one."""
+        found = super().records()
+        if self.data != STANDARD_INPUT and (self.encoding, self.decimal, self.dates) == ("utf-8", ".", None):
+            return found
+        if not self.is_file:
+            raise Misuse("encoding, decimal, dates", "they are of CSV files; DATA is the URL of a database")
+        import sys
+
+        from ..data import CsvFile
+
+        file = sys.stdin.buffer.read() if self.data == STANDARD_INPUT else self.data
+        return CsvFile(file, self.delimiter, self.encoding, self.decimal, self.dates)
 
 
 # Options for the columns of categories by which records are grouped.

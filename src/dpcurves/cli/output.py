@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, Self, TypeVar
 
 from typer import Option
@@ -54,6 +55,7 @@ def object_of(option: str, text: str) -> dict[str, Any]:
 
 
 ENDINGS = (".svg", ".png", ".pdf")
+ENDINGS_OF = MappingProxyType({"plot": ENDINGS, "xlsx": (".xlsx",), "html": (".html", ".htm")})
 STANDARD_OUTPUT = "-"
 
 
@@ -82,6 +84,11 @@ class Output:
         "FILE", "Write the curve as JSON to this file; - writes JSON, and nothing else, to standard output."
     )
     plot: str | None = perhaps("FILE", "Draw the curve: a file that ends in .svg, .png or .pdf.")
+    csv: str | None = perhaps("FILE", "Write the numbers, with the ends of their intervals, as CSV to this file.")
+    xlsx: str | None = perhaps(
+        "FILE", "Write a workbook of Excel: numbers, the statement, notes and the picture; it ends in .xlsx."
+    )
+    html: str | None = perhaps("FILE", "Write a page with the picture that needs nothing but itself; it ends in .html.")
     level: str = option("P", "The confidence level of bands and intervals.", "0.95")
     population: Annotated[bool, Option(help="Show intervals for the population the records were drawn from, too.")] = (
         True
@@ -113,21 +120,25 @@ class Output:
             )
         return Covering(level, self.population)
 
+    @property
+    def files(self) -> dict[str, str]:
+        """The files that are written, by their options."""
+        named = {"json": self.json if self.json != STANDARD_OUTPUT else None, "plot": self.plot}
+        named |= {"csv": self.csv, "xlsx": self.xlsx, "html": self.html}
+        return {argument: name for argument, name in named.items() if name is not None}
+
     def require_writable(self) -> None:
         """Refuse files that could not be written: without a folder, without an ending of a picture, and others."""
         self.certainty()
-        if self.plot is not None:
-            _require_picture(self.plot)
-            _require_place("plot", Path(self.plot))
-        if self.json is not None and self.json != STANDARD_OUTPUT:
-            _require_place("json", Path(self.json))
+        for argument, name in self.files.items():
+            _require_ending(argument, name)
+        for argument, name in self.files.items():
+            _require_place(argument, Path(name))
 
     def require_apart(self, *kept: InputFile) -> None:
         """Refuse to overwrite an input file or the other output, even under another name (links are followed)."""
         taken = list(kept)
-        for argument, name in (("json", self.json if self.json != STANDARD_OUTPUT else None), ("plot", self.plot)):
-            if name is None:
-                continue
+        for argument, name in self.files.items():
             _require_name(argument, Path(name))
             for what, path in taken:
                 if _is_same(Path(name), path):
@@ -145,8 +156,26 @@ class Output:
         if self.json == STANDARD_OUTPUT:
             say_plainly(written())
             return ()
-        _write("json", Path(self.json), lambda draft: draft.write_text(written() + "\n", encoding="utf-8"))
-        return (self.json,)
+        return self._written("json", lambda: "".join((written(), "\n")).encode())
+
+    def write_csv(self, written: Callable[[], str]) -> tuple[str, ...]:
+        """Write numbers as CSV, atomically; they are computed only if asked for. Returns the file, if there is one."""
+        return self._written("csv", lambda: written().encode())
+
+    def write_xlsx(self, written: Callable[[], bytes]) -> tuple[str, ...]:
+        """Write a workbook, atomically; it is made only if asked for. Returns the file, if there is one."""
+        return self._written("xlsx", written)
+
+    def write_html(self, written: Callable[[], str]) -> tuple[str, ...]:
+        """Write a page, atomically; it is made only if asked for. Returns the file, if there is one."""
+        return self._written("html", lambda: written().encode())
+
+    def _written(self, argument: str, made: Callable[[], bytes]) -> tuple[str, ...]:
+        name = self.files.get(argument)
+        if name is None:
+            return ()
+        _write(argument, Path(name), lambda draft: draft.write_bytes(made()))
+        return (name,)
 
     def write_plot(self, draw: Callable[[], Axes]) -> tuple[str, ...]:
         """Draw the plot and write it, atomically. Returns the file, if there is one."""
@@ -166,15 +195,27 @@ def _is_same(one: Path, other: Path) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
-def _require_picture(name: str) -> None:
-    if Path(name).suffix.lower() not in ENDINGS:
-        raise Misuse("plot", f"a file that ends in {', '.join(ENDINGS)} is needed, got {Path(name).name!r}")
+def _require_ending(argument: str, name: str) -> None:
+    """Refuse a picture, a workbook or a page of another ending, and those that no installed library writes."""
+    endings = ENDINGS_OF.get(argument)
+    if endings is None:
+        return
+    if Path(name).suffix.lower() not in endings:
+        raise Misuse(argument, f"a file that ends in {', '.join(endings)} is needed, got {Path(name).name!r}")
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         from ..display.canvas import NO_MATPLOTLIB
 
-        raise Misuse("plot", NO_MATPLOTLIB) from None
+        raise Misuse(argument, NO_MATPLOTLIB) from None
+    if argument == "xlsx":
+        from ..arguments import NotInstalled
+        from ..display import require_workbooks
+
+        try:
+            require_workbooks()
+        except NotInstalled as error:
+            raise Misuse(argument, error.rule) from None
 
 
 def _require_name(argument: str, path: Path) -> None:

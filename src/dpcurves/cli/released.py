@@ -1,22 +1,25 @@
-"""Commands about released curves: comparison with a public table, and quantile-quantile plots."""
+"""Commands about released results: shown, published, compared with a public table or with each other."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from typer import Argument, Option
 
 from ..arguments import Refused
-from .ask_file import deliver, delivering
+from .ask_file import deliver, delivering, page_of
 from .options import Command, chance, numbers
 from .output import InputFile, Output, ResultView, Shown, object_of, text_of
-from .terminal import Misuse, say, terminal
+from .terminal import Misuse, say, tell, terminal
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from ..curves import CDF, Drift, QuantileQuantile
+    from ..curves.result import Released
 
 SHOWN = "0.01,0.05,0.1,0.25,0.5,0.75,0.9,0.95,0.99"
 
@@ -159,6 +162,110 @@ def drift(
     _say_written(output, written)
 
 
+class KeptView(ResultView):
+    """View of a kept result of any kind: its columns with the ends of its intervals, as in its CSV, and its picture."""
+
+    def tables(self, curve: Released) -> list[Shown]:
+        return [Shown(repr(curve), curve.columns_with_ends(**self.sure._asdict()))]
+
+    def draw(self, curve: Released) -> Axes:
+        """Plot of the result with its band or its intervals."""
+        return curve.picture(**self.sure._asdict())
+
+
+def _kept(files: Sequence[str]) -> dict[str, Released]:
+    """Released results of files, by the names of these."""
+    from ..curves.result import curve_from_json
+    from ..publication import distinct
+
+    found = []
+    for file in files:
+        text = text_of("results", file)
+        try:
+            found.append((Path(file).stem, curve_from_json(text)))
+        except Refused as error:
+            raise Misuse("results", f"{file!r} holds no released result, as --json writes it ({error})") from None
+    return dict(distinct(found))
+
+
+def show(
+    *,
+    results: Annotated[list[str], Argument(metavar="RESULT...", help="Released results, as --json wrote them.")],
+    output: Output,
+) -> None:
+    """Show, draw and convert released results that were kept.
+
+    They are read from files, and no data are opened, so there is no privacy loss. Several of one kind stand on one
+    picture and in one table.
+
+    Example: dpcurves show january.json february.json --plot both.svg --xlsx both.xlsx
+    """
+    _require_free(output, *results)
+    view, kept = KeptView.of(output), _kept(results)
+    if len(kept) == 1:
+        (found,) = kept.values()
+        with delivering() as part:
+            written = deliver(part, results[0], found, view, output)
+        for note in found.notes:
+            tell(note)
+    else:
+        written = _show_several(kept, view, output)
+    _say_written(output, written)
+
+
+def _show_several(kept: Mapping[str, Released], view: KeptView, output: Output) -> list[str]:
+    from ..display import csv_text, curve_table, footer, workbook
+    from ..publication import plain_words, stacked, together
+
+    if output.json is not None:
+        raise Misuse("json", "one result is written at a time, and each file here is JSON already; leave it out")
+    sure, written = view.sure._asdict(), list[str]()
+    pictured = together(kept, **sure) if {"plot", "xlsx"} & set(output.files) else None
+    columns = stacked(kept, **sure) if {"csv", "xlsx"} & set(output.files) else {}
+    facts = [fact for name, each in kept.items() for fact in ((name, repr(each)), *((name, n) for n in each.notes))]
+    with delivering() as part:
+        for name, each in kept.items():
+            with part():
+                (table,) = view.tables(each)
+                say(output.terminal(), f"{name}: {table.headline}", curve_table(table.columns), footer(each.privacy))
+            for note in each.notes:
+                tell(f"{name}: {note}")
+        with part():
+            written += output.write_plot(lambda: cast("Axes", pictured))
+        with part():
+            written += output.write_csv(lambda: csv_text(columns))
+        with part():
+            told = [*facts, ("privacy", plain_words(kept))]
+            written += output.write_xlsx(lambda: workbook(columns, told, cast("Axes", pictured)))
+        with part():
+            written += output.write_html(lambda: page_of({name: (c, view.draw(c)) for name, c in kept.items()}))
+    return written
+
+
+def publish(
+    *,
+    results: Annotated[list[str], Argument(metavar="RESULT...", help="Released results, as --json wrote them.")],
+    out: Annotated[str, Option("--out", help="A new or empty folder.", metavar="DIR")],
+    title: Annotated[str, Option(help="The title of the page.")] = "Released results",
+    level: Annotated[str, Option(help="The confidence level of bands and intervals.", metavar="P")] = "0.95",
+    population: Annotated[bool, Option(help="Show intervals for the population, too.")] = True,
+) -> None:
+    """Publish released results in a folder: a page, numbers, pictures, words on privacy, hashes.
+
+    They are read from files, and no data are opened, so there is no privacy loss. The same results give the same bytes.
+
+    Example: dpcurves publish delay.json roc.json --out published --title "Delays in January"
+    """
+    from ..publication import publish as published
+
+    kept, sure = _kept(results), Output(level=level, population=population).covering()
+    try:
+        files = published(kept, out, title=title, **sure._asdict())
+    except OSError as error:
+        raise Misuse("out", f"{out!r} cannot be written ({error.strerror})") from None
+    say(terminal(), f"written: {len(files)} files in {out!r}")
+
+
 def _require_free(output: Output, *read: str) -> None:
     output.require_apart(*(InputFile("what is read", Path(name)) for name in read))
     output.require_writable()
@@ -170,5 +277,5 @@ def _say_written(output: Output, files: Sequence[str]) -> None:
 
 
 RELEASED_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({
-    "compare": compare, "qq": qq, "drift": drift,
+    "show": show, "publish": publish, "compare": compare, "qq": qq, "drift": drift,
 })  # fmt: skip

@@ -96,6 +96,10 @@ class ScoresView(ResultView):
         head = f"{self.show.replace('-', ' ')}, with ends at {self.sure.level:g} {RECORDS}"
         return [first, Shown(head, columns_of(frame))]
 
+    def reading(self, curve: Scores) -> Any:
+        """The result that is shown."""
+        return self.read(curve)
+
     def draw(self, curve: Scores) -> Axes:
         """The reading."""
         return self.drawn(self.read(curve))

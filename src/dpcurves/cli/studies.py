@@ -17,10 +17,10 @@ from .columns import ALPHA
 from .options import (
     ACCOUNT,
     Command,
+    FormedSource,
     Payer,
     PriceAndDelta,
     Promise,
-    SourceOptions,
     Units,
     groups_of,
     perhaps,
@@ -187,7 +187,7 @@ def show_plans(question: Question[Any], loss: PrivacyLoss, adjacency: Adjacency 
 def study(
     *,
     study: Annotated[str, Argument(metavar="STUDY", help="A TOML or JSON file: epsilon or rho, and questions.")],
-    source: SourceOptions,
+    source: FormedSource,
     promise: Promise,
     units: Units,
     ledger: Annotated[

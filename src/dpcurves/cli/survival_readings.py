@@ -97,7 +97,7 @@ class SurvivalReadingView(ResultView):
     def tables(self, curves: Any) -> list[Shown]:
         """The reading's columns with intervals, below the test of two groups."""
         told = survival_compared(curves, self.sure, self.weights) if hasattr(curves, "parts") else ""
-        found = self._read(curves)
+        found = self.reading(curves)
         parts = found.items() if hasattr(found, "parts") else [("", found)]
         tables = [super(SurvivalReadingView, self).tables(each)[0] for _, each in parts]
         heads = [f"{curves.named(name)}: " if name != "" else "" for name, _ in parts]
@@ -112,7 +112,7 @@ class SurvivalReadingView(ResultView):
 
         level: dict[str, Any] = {"level": self.sure.level, "population": self.sure.population}
         if self.show != "figure":
-            return drawn(self._read(curves), **level)
+            return drawn(self.reading(curves), **level)
         from ..curves import survival_figure
 
         figure: Axes = survival_figure(
@@ -120,7 +120,8 @@ class SurvivalReadingView(ResultView):
         )
         return figure
 
-    def _read(self, curves: Any) -> Any:
+    def reading(self, curves: Any) -> Any:
+        """The result that is shown."""
         from ..curves import ByCategory, CumulativeHazard, SurvivalNumbers
 
         if self.show == "numbers":

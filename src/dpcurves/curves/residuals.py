@@ -10,6 +10,7 @@ from math import ceil, isnan, nan, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import display
 from ..arguments import Exact, Refused, exact, make_whole, require_kind, whole
@@ -530,6 +531,16 @@ class BinnedResiduals(OfGroups):
     def to_frame(self, *, level: float = LEVEL) -> Any:
         """Columns ``prob_pred``, ``residual``, ``count`` and ``envelope``, which holds with chance `level`."""
         return display.to_frame({**self._columns(), "envelope": self.envelope_at(level)})
+
+    def columns_with_ends(self, *, level: float = LEVEL, population: bool = True) -> dict[str, NDArray[Any]]:
+        """The columns of `to_frame`; the envelope is for the population in any case."""
+        return display.columns_of(self.to_frame(level=level))
+
+    def picture(
+        self, *, level: float = LEVEL, population: bool = True, ax: Axes | None = None, name: str | None = None
+    ) -> Axes:
+        """The residuals in their envelope, drawn without a window."""
+        return self.plot(ax or display.headless_axes(self.SIZE), level=level, name=name)
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
         """Draw mean residuals against mean predictions."""

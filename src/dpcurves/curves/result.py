@@ -437,6 +437,54 @@ class Released(Result, ABC):
         """The numbers as a data frame: pandas, or what is installed in its place."""
         return display.to_frame(dict(self._columns()))
 
+    def to_csv(self, path: str | Path, *, level: float = 0.95, population: bool = True) -> None:
+        """Write the numbers as CSV, with a head: what `to_frame` gives, and the ends of intervals.
+
+        Columns ``lower`` and ``upper`` are for these records, ``lower_population`` and ``upper_population`` for the
+        population; a result without intervals has none. What is not known is an empty cell.
+
+        Args:
+            path: The file.
+            level: The confidence level of bands and intervals.
+            population: Whether ends for the population are written, too.
+        """
+        Path(path).write_text(self.csv_text(level=level, population=population), encoding="utf-8", newline="")
+
+    def csv_text(self, *, level: float = 0.95, population: bool = True) -> str:
+        """The text that `to_csv` writes."""
+        return display.csv_text(self.columns_with_ends(level=level, population=population))
+
+    def to_excel(self, path: str | Path, *, level: float = 0.95, population: bool = True) -> None:
+        """Write a workbook of Excel: a sheet with the numbers of `to_csv`, one with statement, notes and picture.
+
+        It needs the extra ``office``. The same result gives the same bytes.
+
+        Args:
+            path: The file.
+            level: The confidence level of bands and intervals.
+            population: Whether ends for the population are written, too.
+
+        Raises:
+            ImportError: XlsxWriter or matplotlib is not installed.
+        """
+        display.require_workbooks()
+        Path(path).write_bytes(self.workbook(self.picture(level=level, population=population), level, population))
+
+    def workbook(self, picture: Axes, level: float = 0.95, population: bool = True) -> bytes:
+        """The workbook that `to_excel` writes, around a picture that was drawn before."""
+        facts = display.facts_of(self._title(), repr(self), self._summary(), self.privacy)
+        return display.workbook(self.columns_with_ends(level=level, population=population), facts, picture)
+
+    def columns_with_ends(self, *, level: float = 0.95, population: bool = True) -> dict[str, NDArray[Any]]:
+        """The columns that `to_csv` writes, by their names."""
+        return display.columns_of(self.to_frame())
+
+    def picture(
+        self, *, level: float = 0.95, population: bool = True, ax: Axes | None = None, name: str | None = None
+    ) -> Axes:
+        """The result, drawn without a window, with its bands or intervals if it has any."""
+        return self.plot(ax or display.headless_axes(self.SIZE), name=name)
+
     def to_json(self) -> str:
         """The result as JSON in the published format, with its releases: intervals can be computed again from it."""
         return display.envelope(self.KIND, self._arrays(), self.privacy, self.evidence_json())
@@ -582,6 +630,26 @@ class Covered(Remembering, Released):
         """
         ends = () if level is None else self._ends(level, population=population)
         return display.to_frame({**self._columns(), **dict(zip(self.ENDS, ends, strict=False))})
+
+    def columns_with_ends(self, *, level: float = 0.95, population: bool = True) -> dict[str, NDArray[Any]]:
+        """The columns that `to_csv` writes: no ends of bands that would take long to simulate."""
+        found = display.columns_of(self.to_frame())
+        own = set(found)
+        if max(map(len, found.values()), default=0) > MOST_SHADED:
+            return found
+        for of_population in self.scopes.values():
+            if population or not of_population:
+                banded = display.columns_of(self.to_frame(level=level, population=of_population))
+                ending = "_population" * of_population
+                found |= {f"{name}{ending}": column for name, column in banded.items() if name not in own}
+        return found
+
+    def picture(
+        self, *, level: float = 0.95, population: bool = True, ax: Axes | None = None, name: str | None = None
+    ) -> Axes:
+        """The result, drawn without a window, with its bands or intervals."""
+        drawn_on = ax or display.headless_axes(self.SIZE)
+        return self.plot(drawn_on, level=level, population=population, name=name)
 
     def _shaded(self, whom: Mapping[str, bool], level: float | None) -> Sequence[Any]:
         """The shaded bands or intervals of a picture, the wider ones first; without a level, none."""

@@ -9,7 +9,7 @@ from html import escape
 from io import StringIO
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -465,11 +465,23 @@ def save_figure(ax: Axes, path: str | PathLike[str]) -> None:
     ending = Path(path).suffix.lower()
     if ending not in SILENT:
         raise Refused("plot", f"a file that ends in {', '.join(SILENT)} is needed, got {Path(path).name!r}")
+    save_to(ax, path, ending)
+
+
+def save_to(ax: Axes, place: str | PathLike[str] | IO[bytes], ending: str, dots: int = SHARP) -> None:
+    """Write the figure of `ax` to a file, in the format of an ending, with no date and no name of a program.
+
+    Args:
+        ax: The axes.
+        place: The file.
+        ending: ``.svg``, ``.png`` or ``.pdf``.
+        dots: Dots per inch.
+    """
     from matplotlib import rc_context
 
     with rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}):
         ax.figure.canvas.figure.savefig(
-            path, format=ending[1:], dpi=SHARP, metadata=SILENT[ending], bbox_inches="tight", pad_inches=0.05
+            place, format=ending[1:], dpi=dots, metadata=SILENT[ending], bbox_inches="tight", pad_inches=0.05
         )
 
 

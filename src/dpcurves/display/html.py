@@ -46,7 +46,7 @@ def html_summary(title: str, svg: str, rows: Sequence[tuple[str, str]], privacy:
                 STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>",
                 WARNING if privacy.seeded else "", f'<div class="picture">{svg}</div>',
                 _table([*rows, *(("note", note) for note in privacy.notes)]),
-                f"<details><summary>{statement}</summary>{_table(_facts(privacy))}</details>", "</figure>",
+                f"<details><summary>{statement}</summary>{_table(statement_rows(privacy))}</details>", "</figure>",
             ],
         )
     )  # fmt: skip
@@ -56,7 +56,7 @@ def summary_facts(title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyS
     """The facts of an HTML summary, as plain objects, for pages that lay it out themselves: nothing in it is markup."""
     return {
         "title": lettering(title, 160), "summary": [list(row) for row in rows], "notes": list(privacy.notes),
-        "statement": footer(privacy).splitlines(), "privacy": [list(row) for row in _facts(privacy)],
+        "statement": footer(privacy).splitlines(), "privacy": [list(row) for row in statement_rows(privacy)],
         "seeded": privacy.seeded,
     }  # fmt: skip
 
@@ -69,7 +69,8 @@ def _table(rows: Sequence[tuple[str, str]]) -> str:
     return f"<table><tbody>{''.join(lines)}</tbody></table>" if lines else ""
 
 
-def _facts(privacy: PrivacyStatement) -> list[tuple[str, str]]:
+def statement_rows(privacy: PrivacyStatement) -> list[tuple[str, str]]:
+    """Names and words of what a privacy statement says."""
     facts = [
         ("privacy loss", privacy.loss),
         ("neighbours", privacy.adjacency),

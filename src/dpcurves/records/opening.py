@@ -4,22 +4,25 @@ fit?"""
 from __future__ import annotations
 
 import csv
+import gzip
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import duckdb
 import numpy as np
 from arro3.core import Array, ArrayReader, ChunkedArray, DataType, RecordBatch, struct_field
 from numpy.typing import NDArray
 
-from ..arguments import Refused, WrongKind, shown
+from ..arguments import Refused, WrongKind
 from ..arrays import IntArray
+from ..data import CsvFile
 from ..privacy import EACH_RECORD, Unit
 from .arrow import batches_from, of_buffers, schema_of, seen_as, types_from
 from .counting import Records
@@ -39,6 +42,7 @@ from .source import (
     has_pyarrow,
     hidden,
     is_number,
+    number_in_text,
     place_of,
     register,
     require_readable,
@@ -76,8 +80,7 @@ WHOLE = "whole"
 class CsvSource:
     """The lines of a file below its header. All columns are text without a declared type."""
 
-    path: Path
-    delimiter: str
+    file: CsvFile
     columns: tuple[Column, ...]
     costly: bool = True
 
@@ -103,28 +106,56 @@ class CsvSource:
         return register(connection, schema, batches)
 
     def _lines(self) -> Iterator[Lines]:
-        with self.path.open("rb") as file:
+        codec = self.file.codec
+        with opened_csv(self.file) as file:
             header_of(file)
             for block in whole_lines(file):
-                yield Lines.of(block, ord(self.delimiter), len(self.columns))
+                plain = block if codec == "utf-8" else _recoded(block, codec)
+                yield Lines.of(plain, ord(self.file.delimiter), len(self.columns))
 
 
-def source_of_csv(path: Path, delimiter: str) -> CsvSource:
-    """The file at `path`, of which the header is read here.
+def _recoded(block: Bytes, codec: str) -> Bytes:
+    """Lines in UTF-8: each byte on its own, so that no line reaches another."""
+    return np.frombuffer(block.tobytes().decode(codec, "replace").encode(), dtype=np.uint8)
+
+
+def opened_csv(file: CsvFile) -> BinaryIO:
+    """The bytes of a file from their beginning, decompressed where its name ends in ``.gz``."""
+    if isinstance(file.file, bytes):
+        return BytesIO(file.file)
+    path = Path(file.file)
+    return cast("BinaryIO", gzip.open(path, "rb")) if path.suffix.lower() == ".gz" else path.open("rb")
+
+
+def source_of_csv(file: CsvFile) -> CsvSource:
+    """A CSV file in a declared form, of which the header is read here; one that is compressed is read through.
+
+    A compressed file that ends early, or whose checksum is wrong, is refused here: what a decompressor says of it
+    later would depend on all records.
 
     Raises:
-        ValueError: there is no header, or it is no UTF-8 text of one line.
+        ValueError: there is no header, it is no text of one line, or a compressed file is damaged.
     """
-    rule = f"{path.name!r} cannot be read"
-    with hidden(lambda: path.open("rb"), rule) as file:
-        header = hidden(lambda: header_of(file), rule)
+    rule = f"{file.name} cannot be read"
+    with hidden(lambda: opened_csv(file), rule) as opened:
+        header = hidden(lambda: header_of(opened), rule)
+        if isinstance(opened, gzip.GzipFile):
+            hidden(lambda: _read_through(opened), f"{rule}: it is no whole file of gzip")
+    codec = "utf-8-sig" if file.codec == "utf-8" else file.codec
     try:
-        (names,) = csv.reader([header.decode("utf-8-sig").rstrip("\r\n")], delimiter=delimiter, strict=True)
+        (names,) = csv.reader([header.decode(codec).rstrip("\r\n")], delimiter=file.delimiter, strict=True)
     except (ValueError, csv.Error):
         names = []
     if not names or len(header) == LONGEST_TEXT:
-        raise Refused("data", f"the first line of {path.name!r} must be a header, the names of the columns in UTF-8")
-    return CsvSource(path, delimiter, tuple(Column(name, Kind.UNTYPED, NUMBER_IN_TEXT) for name in names))
+        said = file.codec.upper()
+        raise Refused("data", f"the first line of {file.name} must be a header, the names of the columns in {said}")
+    number = number_in_text(file)
+    return CsvSource(file, tuple(Column(name, Kind.UNTYPED, number) for name in names))
+
+
+def _read_through(file: gzip.GzipFile) -> None:
+    while file.read(READ_AT_ONCE):
+        pass
 
 
 def header_of(file: BinaryIO) -> bytes:
@@ -638,18 +669,19 @@ def _held_texts(name: str, kind: Kind, values: Callable[[], Iterable[Any]]) -> H
 # SENSITIVE. Opening: which kind of data is it, and does its schema fit?
 
 
-KINDS = "a path to a .csv or .parquet file, a data frame, an Arrow table, a mapping of arrays or a DuckDB relation"
-OWN = '\n\r"'
+KINDS = (
+    "a path to a .csv, .csv.gz or .parquet file, a data frame, an Arrow table, a mapping of arrays or a DuckDB relation"
+)
 
 
 def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = (), delimiter: str = ",") -> Records:
     """Open records behind one interface. Looks at the schema, and at no row.
 
     Args:
-        data: A path to a CSV or Parquet file; a data frame that narwhals knows (pandas, Polars, ...); an Arrow table,
-            or what gives one (the Arrow PyCapsule protocol); a mapping from names to NumPy arrays, series or lists; or
-            a DuckDB relation; or a table of another engine, as `dpcurves.postgres` names it. It must not change while
-            it is open.
+        data: A path to a CSV or Parquet file, or a `CsvFile`; a data frame that narwhals knows (pandas, Polars, ...);
+            an Arrow table, or what gives one (the Arrow PyCapsule protocol); a mapping from names to NumPy arrays,
+            series or lists; or a DuckDB relation; or a table of another engine, as `dpcurves.postgres` names it. It
+            must not change while it is open.
         unit: Whose records they are, and how many of each are used.
         key: The secret key of the data set, which draws the records of a unit that are used.
         columns: Names of columns that must be there.
@@ -682,6 +714,8 @@ def source_of(data: Any, delimiter: str) -> Source:
     Raises:
         TypeError, ValueError: as `open_records`.
     """
+    if isinstance(data, CsvFile):
+        return source_of_csv(data) if isinstance(data.file, bytes) else _file(Path(data.file), data)
     if isinstance(data, str | Path):
         return _file(Path(data), delimiter)
     if isinstance(data, Mapping):
@@ -712,7 +746,7 @@ def _frame(data: Any) -> Source | None:
     return source_of_table(data) if gives_arrow else None
 
 
-def _file(path: Path, delimiter: str) -> Source:
+def _file(path: Path, form: str | CsvFile) -> Source:
     if not os.path.exists(path):
         raise Refused("data", f"there is no file {path.name!r}")
     if not os.path.isfile(path):
@@ -720,10 +754,9 @@ def _file(path: Path, delimiter: str) -> Source:
     if os.path.getsize(path) == 0:
         raise Refused("data", f"the file {path.name!r} is empty")
     if path.suffix.lower() == ".parquet":
+        if isinstance(form, CsvFile):
+            raise Refused("data", f"a form of CSV is declared, and {path.name!r} is a Parquet file")
         return source_of_parquet(path)
-    if path.suffix.lower() == ".csv":
-        if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in OWN:
-            rule = f"one character of ASCII is needed, no quote and no line end, got {shown(delimiter)}"
-            raise Refused("delimiter", rule)
-        return source_of_csv(path, delimiter)
-    raise Refused("data", f"the name of a file must end in .csv or .parquet, got {path.name!r}")
+    if path.name.lower().endswith((".csv", ".csv.gz")):
+        return source_of_csv(form if isinstance(form, CsvFile) else CsvFile(path, form))
+    raise Refused("data", f"the name of a file must end in .csv, .csv.gz or .parquet, got {path.name!r}")

@@ -21,6 +21,8 @@ from .arrow import Stream, buffers_of, of_buffers, schema_of, seen_as
 if TYPE_CHECKING:
     from arro3.core.types import ArrowArrayExportable, ArrowSchemaExportable
 
+    from ..data import CsvFile
+
 # Columns by their schema, and the SQL that reads them. No value is looked at.
 
 
@@ -36,10 +38,35 @@ TEXT = "CAST({0} AS VARCHAR)"
 """Text of any column, bytes too: no byte is refused, for all but plain characters are written as hexadecimal codes."""
 
 # Text that reads as a number, else as true or false. A date is no number: nobody said from when on to count.
-NUMBER_IN_TEXT = (
-    f"coalesce(TRY_CAST({TEXT} AS DOUBLE), "
-    f"CASE lower({TEXT}) WHEN 'true' THEN 1::DOUBLE WHEN 'false' THEN 0::DOUBLE END)"
+TRUTH = f"CASE lower({TEXT}) WHEN 'true' THEN 1::DOUBLE WHEN 'false' THEN 0::DOUBLE END"
+NUMBER_IN_TEXT = f"coalesce(TRY_CAST({TEXT} AS DOUBLE), {TRUTH})"
+
+
+TRIMMED = f"trim({TEXT})"
+COMMA = (
+    r"[+-]?([0-9]+|[0-9]{{1,3}}([.][0-9]{{3}})+)(,[0-9]+)?([eE][+-]?[0-9]+)?|[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?"
 )
+"""Numbers with a comma before decimals, and points between thousands or none; braces are doubled for `str.format`."""
+DATES = {
+    "-": ("[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}", "%Y-%m-%d"),
+    ".": ("[0-9]{{2}}[.][0-9]{{2}}[.][0-9]{{4}}", "%d.%m.%Y"),
+}
+
+
+def number_in_text(file: CsvFile) -> str:
+    """SQL of the number in a text in the declared form: nothing is read off other records."""
+    number = NUMBER_IN_TEXT
+    if file.decimal == ",":
+        pointed = f"replace(replace({TRIMMED}, '.', ''), ',', '.')"
+        number = (
+            f"CASE WHEN regexp_full_match({TRIMMED}, '{COMMA}') THEN TRY_CAST({pointed} AS DOUBLE) ELSE {TRUTH} END"
+        )
+    if file.origin is None:
+        return number
+    form, parts = DATES[file.between]
+    day = f"CAST(try_strptime({TRIMMED}, '{parts}') AS DATE)"
+    days = f"CAST({day} - DATE '{file.origin.isoformat()}' AS DOUBLE)"
+    return f"CASE WHEN regexp_full_match({TRIMMED}, '{form}') THEN {days} ELSE {number} END"
 
 
 class Kind(Enum):

@@ -404,7 +404,7 @@ def publish(received: Received, document: Document, first: FirstClass, new: NewF
 
 def _say_area(asked: SecondRound, received: Received, output: Output) -> None:
     """Print the AUC of a task of two rounds: a number without a plot."""
-    for option in ("json", "plot"):
+    for option in ("json", "plot", "csv", "xlsx", "html"):
         if getattr(output, option) is not None:
             raise Misuse(option, "of an area in two rounds a number is told, no curve: leave it out")
     level, collection = output.simulated(), received.added_up(asked)

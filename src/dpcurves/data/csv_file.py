@@ -1,0 +1,96 @@
+"""Declared forms of CSV files: how text is encoded, what parts decimals, and from which day on dates are counted."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from ..arguments import Refused, WrongKind, shown
+
+ENCODINGS = {"utf-8": "utf-8", "utf8": "utf-8", "latin-1": "latin-1", "iso-8859-1": "latin-1", "cp1252": "cp1252",
+             "windows-1252": "cp1252"}  # fmt: skip
+"""Encodings in which lines and delimiters stand as in ASCII: a line is a record in each of them."""
+DATES = {
+    r"(?P<y>[0-9]{4})-(?P<m>[0-9]{2})-(?P<d>[0-9]{2})": "-",
+    r"(?P<d>[0-9]{2})\.(?P<m>[0-9]{2})\.(?P<y>[0-9]{4})": ".",
+}
+"""Forms in which a day may be given: ISO 8601, and that of many offices."""
+NO_DELIMITER = '\n\r"'
+
+
+@dataclass(frozen=True, slots=True)
+class CsvFile:
+    """A CSV file in a declared form, as the `data` of a session.
+
+    The form is public and declared: it is never read off records. What does not fit it is missing.
+
+    Formal guarantee: each value is a function of its own line and of the declared form alone, so one record more or
+    less changes one record as it is counted.
+
+    Attributes:
+        file: The path, or the bytes of a file. A path that ends in ``.gz`` is decompressed as it is read.
+        delimiter: What separates fields: one character of ASCII.
+        encoding: ``utf-8``, ``latin-1`` or ``cp1252``.
+        decimal: ``.``, or ``,``: then 1.200,50 is 1200.5, and 1.5 is missing.
+        dates: A day, as ``2020-01-01`` or ``01.01.2020``: dates in this form are numbers, the days since then. None:
+            dates are missing.
+
+    Raises:
+        TypeError: the file is neither a path nor bytes.
+        ValueError: another form is declared.
+
+    >>> CsvFile("visits.csv.gz", delimiter=";", encoding="latin-1", decimal=",", dates="01.01.2020").origin
+    datetime.date(2020, 1, 1)
+    """
+
+    file: str | Path | bytes = field(repr=False)
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    decimal: str = "."
+    dates: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.file, str | Path | bytes):
+            raise WrongKind("file", f"a path or the bytes of a file are needed, got {shown(self.file)}")
+        sign = self.delimiter
+        if not isinstance(sign, str) or len(sign) != 1 or not sign.isascii() or sign in NO_DELIMITER:
+            rule = f"one character of ASCII is needed, no quote and no line end, got {shown(sign)}"
+            raise Refused("delimiter", rule)
+        if not isinstance(self.encoding, str) or self.encoding.lower() not in ENCODINGS:
+            raise Refused("encoding", f"utf-8, latin-1 or cp1252 is needed, got {shown(self.encoding)}")
+        if self.decimal not in (".", ","):
+            raise Refused("decimal", f"a point or a comma is needed, got {shown(self.decimal)}")
+        _ = self.origin
+
+    @property
+    def name(self) -> str:
+        """The name of the file, in messages."""
+        return "the file" if isinstance(self.file, bytes) else repr(Path(self.file).name)
+
+    @property
+    def codec(self) -> str:
+        """The encoding, by the one name that it has here."""
+        return ENCODINGS[self.encoding.lower()]
+
+    @property
+    def origin(self) -> date | None:
+        """The day from which on dates are counted."""
+        return None if self.dates is None else _day(self.dates)[0]
+
+    @property
+    def between(self) -> str:
+        """What stands between the parts of a date: ``-`` of year, month and day, ``.`` of day, month and year."""
+        return "-" if self.dates is None else _day(self.dates)[1]
+
+
+def _day(text: object) -> tuple[date, str]:
+    for form, between in DATES.items():
+        found = re.fullmatch(form, text) if isinstance(text, str) else None
+        if found is not None:
+            try:
+                return date(int(found["y"]), int(found["m"]), int(found["d"])), between
+            except ValueError:
+                break
+    raise Refused("dates", f"the day from which on to count is needed, as 2020-01-01 or 01.01.2020, got {shown(text)}")

@@ -1,0 +1,135 @@
+"""Files that offices open: CSV, Excel workbooks, and pages that need nothing but themselves."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from io import BytesIO, StringIO
+from math import isfinite, isnan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arguments import NotInstalled
+from ..conversation import PrivacyStatement
+from .canvas import save_to
+from .html import statement_rows
+from .text import footer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+NO_XLSXWRITER = "XlsxWriter is needed for workbooks: pip install 'dpcurves[office]'"
+SHEET_ROWS = 2**20 - 1
+"""Rows of a sheet of Excel below its head."""
+LONGEST_TEXT = 32_767
+"""Characters that a cell of Excel holds."""
+MADE = datetime(2000, 1, 1)
+"""The day that a workbook gives as that of its making: a released result has none, and the same one makes the same
+bytes."""
+PRINTED = 300
+"""Dots per inch that printers ask for."""
+
+
+def csv_text(columns: Mapping[str, ArrayLike]) -> str:
+    """Columns as CSV, with a head (RFC 4180): numbers to their last digit, and an empty cell where one is not known.
+
+    >>> csv_text({"x": [1.0, 0.5], "y": [float("nan"), 2.0], "ward": ["a", "b,c"]})
+    'x,y,ward\\r\\n1.0,,a\\r\\n0.5,2.0,"b,c"\\r\\n'
+    """
+    text = StringIO(newline="")
+    rows = csv.writer(text)
+    rows.writerow(columns)
+    rows.writerows(zip(*(map(_written, np.asarray(column).tolist()) for column in columns.values()), strict=True))
+    return text.getvalue()
+
+
+def _written(value: object) -> object:
+    return "" if value is None or (isinstance(value, float) and isnan(value)) else value
+
+
+def require_workbooks() -> None:
+    """Refuse where no workbook can be written.
+
+    Raises:
+        ImportError: XlsxWriter is not installed.
+    """
+    try:
+        import xlsxwriter  # noqa: F401
+    except ImportError:
+        raise NotInstalled("xlsx", NO_XLSXWRITER) from None
+
+
+def workbook(columns: Mapping[str, ArrayLike], facts: Sequence[tuple[str, str]], picture: Axes) -> bytes:
+    """A workbook of Excel: sheets of numbers, and one of facts with the picture below them.
+
+    Text is text: a cell that begins with ``=`` is no formula. The same input gives the same bytes.
+
+    Args:
+        columns: The numbers; beyond 2^20 - 1 rows they go on in further sheets.
+        facts: Names, and what is said of them.
+        picture: What is put below the facts.
+
+    Raises:
+        ImportError: XlsxWriter is not installed.
+    """
+    require_workbooks()
+    from xlsxwriter import Workbook
+
+    made = BytesIO()
+    book = Workbook(made, {"in_memory": True})
+    book.set_properties({"created": MADE})
+    bold = book.add_format({"bold": True})
+    arrays = {name: np.asarray(column) for name, column in columns.items()}
+    rows = max((len(array) for array in arrays.values()), default=0)
+    for number, start in enumerate(range(0, max(rows, 1), SHEET_ROWS), 1):
+        sheet = book.add_worksheet("numbers" if number == 1 else f"numbers {number}")
+        sheet.freeze_panes(1, 0)
+        for place, (name, array) in enumerate(arrays.items()):
+            sheet.set_column(place, place, max(12, min(len(name) + 2, 40)))
+            sheet.write_string(0, place, name[:LONGEST_TEXT], bold)
+            for row, value in enumerate(array[start : start + SHEET_ROWS].tolist(), 1):
+                _put(sheet, row, place, value)
+    _tell(book, bold, facts, png(picture))
+    book.close()
+    return made.getvalue()
+
+
+def _put(sheet: Any, row: int, place: int, value: object) -> None:
+    if value is None or (isinstance(value, float) and isnan(value)):
+        return
+    if isinstance(value, bool):
+        sheet.write_boolean(row, place, value)
+    elif isinstance(value, int | float) and isfinite(value):
+        sheet.write_number(row, place, value)
+    else:
+        sheet.write_string(row, place, str(value)[:LONGEST_TEXT])
+
+
+def _tell(book: Any, bold: Any, facts: Sequence[tuple[str, str]], picture: bytes) -> None:
+    sheet = book.add_worksheet("statement")
+    sheet.set_column(0, 0, 24)
+    sheet.set_column(1, 1, 96, book.add_format({"text_wrap": True, "valign": "top"}))
+    for row, (name, told) in enumerate(facts):
+        sheet.write_string(row, 0, name, bold)
+        sheet.write_string(row, 1, told[:LONGEST_TEXT])
+    sheet.insert_image(len(facts) + 1, 0, "picture.png", {"image_data": BytesIO(picture)})
+
+
+def png(picture: Axes, dots: int = PRINTED) -> bytes:
+    """The picture as PNG, of so many dots per inch."""
+    made = BytesIO()
+    save_to(picture, made, ".png", dots)
+    return made.getvalue()
+
+
+def facts_of(
+    title: str, line: str, summary: Sequence[tuple[str, str]], privacy: PrivacyStatement
+) -> list[tuple[str, str]]:
+    """Rows of a sheet that say of a result what it is, what it shows, who is protected, and what to read along."""
+    told = [("statement", part) for part in footer(privacy).splitlines()]
+    notes = [("note", note) for note in privacy.notes]
+    return [("title", title), ("result", line), *told, *summary, *notes, *statement_rows(privacy)]

@@ -1,0 +1,277 @@
+"""Released results that are read again from files, and published in a folder: a page, numbers, pictures and words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from hashlib import sha256
+from importlib.metadata import version
+from io import BytesIO
+from math import exp
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from . import display
+from .arguments import Refused, require_kind
+from .conversation import OPEN, PrivacyStatement
+from .conversation.release import ELSEWHERE
+from .curves.result import Released, curve_from_json
+
+LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
+PAGE, WORDS, METHODS, CITATION, SUMS = "index.html", "PRIVACY.txt", "METHODS.txt", "CITATION.cff", "SHA256SUMS"
+INTRODUCTION = "Every number on this page was read from noisy counts; none is that of a single record."
+CHANGED = MappingProxyType({"replace-one": "replaced", "add-remove": "removed or added"})
+"""Words of a kind of adjacency, by its beginning: what may happen to those of one unit."""
+PICTURES = (".svg", ".pdf", ".png")
+
+
+def read(path: str | Path) -> Released:
+    """The released result of a file, whichever it is: `to_json` or ``--json`` wrote it. Spends nothing.
+
+    Args:
+        path: The file.
+
+    Raises:
+        OSError: there is no such file.
+        ValueError: it holds no released result, or is damaged.
+
+    >>> import tempfile, dpcurves as dp
+    >>> curve = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+    ...     _ = file.write(curve.to_json())
+    ...     file.flush()
+    ...     dp.read(file.name)
+    CDF(value, 64 cells, epsilon 1, replace-one)
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise Refused("path", "the file holds no released result: it is no text") from None
+    return curve_from_json(text)
+
+
+def publish(
+    results: Released | Sequence[Released] | Mapping[str, Released],
+    folder: str | Path,
+    *,
+    title: str = "Released results",
+    level: float = 0.95,
+    population: bool = True,
+) -> list[Path]:
+    """Write released results into a folder, ready to be handed on. Spends nothing; needs the extra ``plot``.
+
+    Each result is written as JSON and CSV, and as a picture in SVG, PDF and PNG (300 dots per inch). ``index.html``
+    shows all of them and refers to nothing outside; ``PRIVACY.txt`` says in plain words who is protected and how well,
+    ``METHODS.txt`` in a paragraph for a section on methods; ``CITATION.cff`` names the software, and ``SHA256SUMS`` the
+    hash of each file, as ``sha256sum -c`` checks them. The same results give the same bytes.
+
+    Args:
+        results: A result, several ones, or their names with them: names of lower-case letters, digits, ``-`` and ``_``.
+        folder: A new or an empty one, or one that holds an earlier publication of results of the same names.
+        title: The title of the page.
+        level: The confidence level of bands and intervals.
+        population: Whether those for the population are shown, too.
+
+    Returns:
+        The files, in the order of their names.
+
+    Raises:
+        ValueError: there is no result, a name is no name of a file, or the folder holds other files.
+        ImportError: matplotlib is not installed.
+    """
+    named = _named(results)
+    made: dict[str, bytes] = {}
+    summaries = []
+    for name, result in named.items():
+        picture = result.picture(level=level, population=population)
+        summaries.append(result.html_with(display.svg_text(picture)))
+        made[f"{name}.json"] = (result.to_json() + "\n").encode()
+        made[f"{name}.csv"] = result.csv_text(level=level, population=population).encode()
+        for ending in PICTURES:
+            drawn = BytesIO()
+            display.save_to(picture, drawn, ending, display.PRINTED)
+            made[f"{name}{ending}"] = drawn.getvalue()
+    statements = {name: result.privacy for name, result in named.items()}
+    made[PAGE] = display.report(title, INTRODUCTION, summaries, ()).encode()
+    made[WORDS] = (plain_words(named) + "\n").encode()
+    made[METHODS] = (methods_paragraph(statements, level) + "\n").encode()
+    made[CITATION] = _citation().encode()
+    made = dict(sorted(made.items()))
+    sums = "".join(f"{sha256(content).hexdigest()}  {name}\n" for name, content in made.items())
+    return _write(Path(folder), {**made, SUMS: sums.encode()})
+
+
+def _named(results: Released | Sequence[Released] | Mapping[str, Released]) -> dict[str, Released]:
+    if isinstance(results, Released):  # some results are mappings themselves
+        named = dict(distinct([(results.KIND, results)]))
+    elif isinstance(results, Mapping):
+        named = dict(results)
+    else:
+        named = dict(distinct([(str(getattr(each, "KIND", "")), each) for each in results]))
+    if not named:
+        raise Refused("results", "at least one is needed")
+    for name, each in named.items():
+        require_kind("results", each, Released, "released results, as dp.cdf gives one,")
+        if not isinstance(name, str) or not name or not set(name) <= LETTERS:
+            raise Refused("results", "small letters, digits, - and _ are needed in names: files are called so")
+    return named
+
+
+def distinct(results: Iterable[tuple[str, Released]]) -> list[tuple[str, Released]]:
+    """Results by names of files, each once: of other letters come dashes, and the second ``cdf`` is ``cdf-2``."""
+    found: dict[str, Released] = {}
+    for wanted, result in results:
+        word = "".join(letter if letter in LETTERS else "-" for letter in wanted.lower()).strip("-") or "result"
+        name, number = word, 1
+        while name in found:
+            number += 1
+            name = f"{word}-{number}"
+        found[name] = result
+    return list(found.items())
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+    if folder.exists() and not folder.is_dir():
+        raise Refused("folder", "this is a file; a folder is needed")
+    if folder.exists() and not {each.name for each in folder.iterdir()} <= set(files):
+        raise Refused("folder", "it holds files that are not of this publication; name a new one")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / SUMS).unlink(missing_ok=True)  # it is written last: a list without all files never stands there
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return [folder / name for name in sorted(files)]
+
+
+# The privacy of results, in words.
+
+
+def plain_words(results: Mapping[str, Released]) -> str:
+    """The privacy of results in plain words: each with what it means, and an upper bound of all losses together."""
+    parts = ["Privacy of these results"]
+    if any(each.privacy.seeded for each in results.values()):
+        parts.append(f"{display.SEEDED}: the noise of at least one of them can be drawn again by anybody.")
+    parts += [f"{name}: {result!r}\n{meaning(result.privacy)}" for name, result in results.items()]
+    if len(results) > 1:
+        parts.append(_together(list(results.values())))
+    return "\n\n".join(parts)
+
+
+def meaning(privacy: PrivacyStatement) -> str:
+    """A privacy statement in plain words, one sentence a line."""
+    if privacy.trust == OPEN:
+        return "It was counted openly, from public records: nothing had to be protected."
+    if privacy.trust.startswith(ELSEWHERE):
+        return f"Its counts were released by {privacy.trust}; who is protected, and how well, is said there."
+    change = next((words for word, words in CHANGED.items() if privacy.adjacency.startswith(word)), "changed")
+    whose = f"all records of one {privacy.unit} are" if privacy.unit else "one record is"
+    lines = [
+        f"Protected is {privacy.protected}. Neighbours: {privacy.adjacency}. Trust: {privacy.trust}.",
+        _strength(privacy, f"if {whose} {change}"),
+        "This holds whatever else a reader of the results knows, now or later.",
+    ]
+    if privacy.unit:
+        lines.append(f"Of one {privacy.unit} at most {privacy.rows_per_unit} records were used.")
+    if privacy.model:
+        lines.append(f"Model: {privacy.model}.")
+    if privacy.seeded:
+        lines = [f"{display.SEEDED}. The noise can be drawn again, so what follows does not hold.", *lines]
+    lines += [f"Note: {note}." for note in privacy.notes]
+    return "\n".join(lines)
+
+
+def _strength(privacy: PrivacyStatement, changed: str) -> str:
+    if privacy.epsilon is None:
+        return (
+            f"The loss is rho {privacy.rho:g} (zero-concentrated): {changed}, the Renyi divergence of order a of what "
+            f"is released is at most a times {privacy.rho:g}, for each a above 1."
+        )
+    but = f", but for a chance of at most {privacy.delta:g}" if privacy.delta else ""
+    factor = f"{exp(privacy.epsilon):.3g}" if privacy.epsilon < 700 else "e to that power"
+    return (
+        f"The loss is epsilon {privacy.epsilon:g}: {changed}, no outcome becomes more than {factor} times as likely, "
+        f"or as unlikely{but}."
+    )
+
+
+def _together(results: Sequence[Released]) -> str:
+    """An upper bound of all losses together, by basic composition: what was released once is counted once."""
+    losses = {_releases(result): result.privacy for result in results if result.privacy.trust != OPEN}.values()
+    kinds = {(each.adjacency, each.unit, each.rows_per_unit, each.epsilon is None) for each in losses}
+    if not losses:
+        return "All were counted openly."
+    if len(kinds) > 1 or any(each.trust.startswith(ELSEWHERE) for each in losses):
+        return "Their losses are not added up here: they are of different kinds, or of different neighbours."
+    (*_, concentrated) = next(iter(kinds))
+    parts = [Fraction(str(each.rho if each.epsilon is None else each.epsilon)) for each in losses]
+    amount = f"{'rho' if concentrated else 'epsilon'} {float(sum(parts)):.12g}"
+    delta = sum((Fraction(str(each.delta)) for each in losses), start=Fraction(0))
+    return (
+        f"Together they lose at most {amount}{f', delta {float(delta):g}' if delta else ''} (basic composition; "
+        "results that were read from the same releases are counted once). Other releases of the same records add to "
+        "it: the ledger of the holder of these records says how much."
+    )
+
+
+def _releases(result: Released) -> str:
+    """The releases that a result was read from, as text: results of the same ones lose once."""
+    turns = [turn.to_json() for turn in result.turns]
+    return json.dumps([result.privacy.grant, result.privacy.loss, turns or result.to_json()], sort_keys=True)
+
+
+def methods_paragraph(statements: Mapping[str, PrivacyStatement], level: float) -> str:
+    """A paragraph on the privacy of results for a section on methods."""
+    told = []
+    for name, privacy in statements.items():
+        if privacy.trust == OPEN:
+            told.append(f"{name}: counted openly from public records")
+            continue
+        kind = "zero-concentrated differential privacy" if privacy.epsilon is None else "differential privacy"
+        kind = f"approximate {kind}" if privacy.delta else f"pure {kind}" if privacy.epsilon is not None else kind
+        told.append(
+            f"{name}: {privacy.loss} ({kind}) under {privacy.adjacency} neighbours, protecting {privacy.protected}; "
+            f"mechanism: {privacy.mechanism}; trust: {privacy.trust}"
+        )
+    seeded = f" {display.SEEDED}." if any(each.seeded for each in statements.values()) else ""
+    return (
+        f"Results were released with dpcurves {version('dpcurves')} and read from noisy counts alone "
+        f"({'. '.join(told)}). Bands and intervals are at the level {level:g}; those for these records cover the "
+        f"noise, those for the population sampling as well.{seeded}"
+    )
+
+
+def _citation() -> str:
+    return (
+        "cff-version: 1.2.0\nmessage: If you use these results, please cite the software that released them.\n"
+        "type: software\ntitle: dpcurves\nauthors:\n  - name: The dpcurves maintainers\n"
+        f"version: {version('dpcurves')}\nlicense: Apache-2.0\n"
+    )
+
+
+def together(results: Mapping[str, Released], level: float, population: bool) -> Any:
+    """Draw several results of one kind on one picture, each by its name.
+
+    Raises:
+        ValueError: they are of different kinds.
+    """
+    first = next(iter(results.values()))
+    if len({type(each) for each in results.values()}) > 1:
+        raise Refused("results", "results on one picture are of one kind; these are of several")
+    drawn = display.headless_axes(first.SIZE)
+    for name, each in results.items():
+        drawn = each.picture(level=level, population=population, ax=drawn, name=name)
+    return drawn
+
+
+def stacked(results: Mapping[str, Released], level: float, population: bool) -> dict[str, Any]:
+    """Columns of several results of one kind, one below the other, with their names in the first column.
+
+    Raises:
+        ValueError: they have different columns.
+    """
+    tables = {name: each.columns_with_ends(level=level, population=population) for name, each in results.items()}
+    if len({tuple(table) for table in tables.values()}) > 1:
+        raise Refused("results", "results in one table have the same columns; these have several")
+    frames = [display.to_frame(table) for table in tables.values()]
+    return display.columns_of(display.stacked(frames, [{"result": name} for name in tables]))
