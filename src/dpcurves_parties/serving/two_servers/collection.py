@@ -309,6 +309,7 @@ class Collection(ABC, Generic[Of]):
         task: The task.
         place: Resources of this server.
         peer: The way to the other server.
+        count: Function that counts a question of an analyst, and refuses it where there were too many in a minute.
         OF_PEER: Requests that only the other server may make.
     """
 
@@ -316,6 +317,7 @@ class Collection(ABC, Generic[Of]):
 
     task: Of
     place: Resources
+    count: Callable[[int], object] = field(default=lambda analyst: None, init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
 
     def __post_init__(self) -> None:
