@@ -150,6 +150,7 @@ class PlainCounting:
 
 
 NOT_CHECKED = "reports of this task are not checked"
+UNCHECKED = "reports have to be checked before the first answer"
 OTHERS_DROPPED = "it dropped other reports than this server when they were checked; nothing is answered"
 
 
@@ -197,12 +198,21 @@ class CheckedCounting:
     def lead(self, own: Asked, plan: Plan, letter: str, post: Post) -> Halves:
         """Both halves, when this server was asked; before the first one, which reports count.
 
-        The analyst's letter goes to the other server.
+        The analyst's letter goes to the other server. A server whose store was put back to a time before the check
+        hears again which reports have failed.
 
         Raises:
             ProtocolAborted: the other server dropped other reports, or too few pass, or some fail at these thresholds.
         """
         dropped = self._dropped or self._checked(post)
+        try:
+            return self._led(own, plan, letter, dropped, post)
+        except ProtocolAborted as error:
+            if error.rule != UNCHECKED:
+                raise
+        return self._led(own, plan, letter, self._checked(post), post)
+
+    def _led(self, own: Asked, plan: Plan, letter: str, dropped: bytes, post: Post) -> Halves:
         many, named = int(flags_of(dropped, self.standing.reports).sum()), self.standing.named
         if plan.query.is_laid_out:
             with ThreadPoolExecutor(1) as beside:
@@ -230,7 +240,7 @@ class CheckedCounting:
         """
         dropped = self._dropped
         if dropped is None:
-            raise ProtocolAborted("peer", "reports have to be checked before the first answer", 409)
+            raise ProtocolAborted("peer", UNCHECKED, 409)
         if plan.query.is_laid_out:
             half = self._of_all_cells(plan, dropped)
         else:
