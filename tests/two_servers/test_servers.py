@@ -646,7 +646,8 @@ def test_an_analyst_reads_two_halves_of_one_set_for_this_very_question(
             return json.dumps({**stored, "halves": change(made[-1], stored["halves"])}).encode()
 
         monkeypatch.setattr(analyst._server, "post", told)
-        return analyst.ask(QUESTION).turns[0].values
+        values: tuple[float, ...] = analyst.ask(QUESTION).turns[0].values
+        return values
 
     def lie(**facts: object) -> Callable[[Inquiry, list[str]], object]:
         """Another half of server 1, made by who has its keys."""
@@ -694,7 +695,9 @@ def test_an_analyst_reads_two_halves_of_one_set_for_this_very_question(
     assert answer(lambda inquiry, halves: halves) == expected
 
 
-def test_a_server_that_keeps_all_that_passes_through_it_cannot_open_the_answer(pair: Federation) -> None:
+def test_a_server_that_keeps_all_that_passes_through_it_cannot_open_the_answer(
+    pair: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It plays server 0 with its own identity and store, and works out its own half; it lacks the other one."""
     task = pair.tasks["counted"]
     service = counting(Aggregator(0, [task], pair.identities[0], pair.store(0)), task)
@@ -704,7 +707,7 @@ def test_a_server_that_keeps_all_that_passes_through_it_cannot_open_the_answer(p
         passed.extend((body, real.post(path, body, token)))
         return passed[-1]
 
-    service.peer.post = post  # type: ignore[method-assign]
+    monkeypatch.setattr(service.peer, "post", post)
     inquiry, question = pair.inquiry(task, AT)
     message = json.dumps(question).encode()
     passed.extend((message, service.answer(message)))
