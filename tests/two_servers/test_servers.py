@@ -18,6 +18,7 @@ from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,8 +37,9 @@ from dpcurves_parties.serving.channel import trusting
 from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_parties.serving.two_servers.app import Aggregator
 from dpcurves_parties.serving.two_servers.collection import LARGEST_QUESTION, NoiseSecret
+from dpcurves_parties.serving.two_servers.kept import Agreed
 from dpcurves_parties.serving.two_servers.kinds import Asked
-from dpcurves_parties.serving.two_servers.owner import sealed_reports
+from dpcurves_parties.serving.two_servers.owner import close, sealed_reports
 from dpcurves_parties.serving.two_servers.report_set import (
     ID,
     NAME,
@@ -194,6 +196,8 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
         assert (result.exit_code, words in result.stdout) == (0, True), result.output
     read = CDF.from_json((tmp_path / "cdf.json").read_text())
     assert read.x.tolist() == [0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    first, second = (Path(f"{ticket}.closed") for ticket in (coordinator, analyst))
+    assert first.read_text() == second.read_text() == agreed_on(pair, task).to_json()
     for arguments, words in (
         (["ask", "cdf", *document, owner, "--at", "1"], "ticket: that of an analyst is needed"),
         (["ask", "roc", *document, analyst], "such a curve needs a task with --label"),
@@ -206,6 +210,31 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
         result = run.invoke(build(), arguments)
         assert (result.exit_code != 0, words in result.stderr) == (True, True), result.output
         assert "Traceback" not in result.output
+
+
+def test_servers_that_name_other_reports_or_noise_than_before_are_refused_by_all_who_kept_them(
+    pair: Federation, tmp_path: Path
+) -> None:
+    task = pair.tasks["counted"]
+    agreed, file = agreed_on(pair, task), tmp_path / "kept"
+    coordinator = Ticket.read(pair.file(task, "coordinator-1"), Role.COORDINATOR)
+
+    def ask() -> CDF:
+        analyst = Analyst(task, Ticket.read(pair.file(task, "analyst-1"), Role.ANALYST), patience=LONG, kept=file)
+        pair.opened.append(analyst)
+        return analyst.ask(QUESTION)
+
+    close(task, coordinator, kept=file)
+    assert file.read_text() == agreed.to_json()
+    assert is_near(ask())
+    close(task, coordinator, kept=file)
+    first, second = agreed.commitments
+    others: tuple[dict[str, Any], ...] = {"set": "0" * 64}, {"reports": 199}, {"commitments": (second, first)}
+    for other in (replace(agreed, **each) for each in others):
+        file.write_text(other.to_json())
+        for work in (ask, lambda: close(task, coordinator, kept=file)):
+            with pytest.raises(ProtocolAborted, match=r"^servers: they name other reports or other noise than before"):
+                work()
 
 
 # Owners
@@ -421,6 +450,12 @@ def half_in(inquiry: Inquiry, told: bytes) -> tuple[int, ...]:
     """Server 0's half, that the analyst opens."""
     half = inquiry.asked.echoed(told, "peer")["half"]
     return inquiry.replies[0].opened(0, half, inquiry.key).numbers
+
+
+def agreed_on(pair: Federation, task: Task) -> Agreed:
+    """Facts that server 0 wrote down when the task was closed."""
+    standing = Store(pair.store(0)).standing(task.hash)
+    return Agreed(task.hash, str(standing.set), standing.reports, standing.commitments or ())
 
 
 def of_set(pair: Federation, task: Task) -> dict[str, object]:

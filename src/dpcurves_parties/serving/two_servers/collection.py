@@ -167,8 +167,7 @@ class Closing:
             standing, listing = self.store.listing(self.task)
             self.require_kept(standing)
             self.post("commit", Told(standing.set, standing.commitments or NOBODY, listing).to_bytes())
-        facts = {"set": standing.set, "reports": standing.reports, "owners": self.store.owners(self.task)}
-        return json.dumps(facts).encode()
+        return json.dumps({**standing.named, "owners": self.store.owners(self.task)}).encode()
 
     def outcome(self, message: bytes) -> bytes:
         """Outcome of an attempt for which server 1 is frozen. An attempt that is not running is given up now.
