@@ -222,7 +222,8 @@ def test_servers_that_name_other_reports_or_noise_than_before_are_refused_by_all
     def ask() -> CDF:
         analyst = Analyst(task, Ticket.read(pair.file(task, "analyst-1"), Role.ANALYST), patience=LONG, kept=file)
         pair.opened.append(analyst)
-        return analyst.ask(QUESTION)
+        found: CDF = analyst.ask(QUESTION)
+        return found
 
     close(task, coordinator, kept=file)
     assert file.read_text() == agreed.to_json()
