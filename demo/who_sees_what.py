@@ -40,17 +40,17 @@ def two_servers() -> Figure:
         axes,
         (41, 25, 24, 16),
         "server 0",
-        "sees its share of every\nreport: random bits; knows\nits own noise, and half 1",
+        "sees its share of every\nreport: random bits; knows\nits own noise; no result",
         BLUE,
     )
     box(
         axes,
         (41, 2, 24, 16),
         "server 1",
-        "sees its share of every\nreport: random bits; knows\nits own noise",
+        "sees its share of every\nreport: random bits; knows\nits own noise; no result",
         ORANGE,
     )
-    box(axes, (84, 12, 15, 20), "analyst", "sees counts with\nboth noises, at\nthe thresholds\nit asks for", INK)
+    box(axes, (84, 12, 15, 20), "analyst", "opens both halves,\nand adds them:\ncounts with both\nnoises", INK)
     arrow(axes, (18, 25), (41, 34), BLUE)
     arrow(axes, (18, 19), (41, 9), ORANGE)
     arrow(axes, (50, 25), (50, 18), SOFT)
@@ -60,9 +60,9 @@ def two_servers() -> Figure:
     note(axes, 28, 35, "share 0, sealed\nto server 0", BLUE)
     note(axes, 28, 7.2, "share 1, sealed\nto server 1", ORANGE)
     note(axes, 77, 34.5, "thresholds", SOFT)
-    note(axes, 78.5, 18.6, "noisy counts", INK)
+    note(axes, 78.5, 18.6, "both halves,\nsealed", INK)
     note(axes, 45, 21.5, "thresholds", SOFT)
-    note(axes, 57.5, 21.5, "half 1: sum of its shares,\nplus its own full noise", SOFT, "left")
+    note(axes, 57.5, 21.5, "half 1: sum of its shares\nplus its own full noise,\nsealed to the analyst", SOFT, "left")
     note(axes, 68.5, 8, "Assumed: the two do not\ncollude. Together they\nwould know every record.", SOFT, "left")
     return figure
 

@@ -49,6 +49,7 @@ from dpcurves_parties.serving.two_servers import collection, kinds, owner, repor
 from dpcurves_parties.serving.two_servers.app import Aggregator
 from dpcurves_parties.serving.two_servers.kinds import Asked
 from dpcurves_parties.serving.two_servers.owner import Contribution
+from dpcurves_parties.serving.two_servers.sealed_answers import WORD, Inquiry, Reply
 
 SEED = bytes(range(32))
 SHOWN = json.dumps({"seed": SEED.hex()}).encode()
@@ -377,9 +378,7 @@ class Servers:
                     self.seen[party].append(("reports", batch, self.services[party].receive(1, batch)))
             self._asked(0, "close", lambda: self.services[0].close(SHOWN))
             for number in range(asks):
-                question = Asked("", f"q{number}", tuple(self.at), f"n{number}", 0)
-                message = Asked(self.task.hash, question.question, question.at, question.nonce, 0).to_json()
-                self._asked(number % 2, "answer", partial(self.services[number % 2].answer, message))
+                self._asked(number % 2, "answer", partial(self.services[number % 2].answer, self._question(number)))
         return [
             {
                 "seen": self.seen[party], "session": self.sent[1 - party], "own": self.sent[party],
@@ -389,6 +388,14 @@ class Servers:
         ]  # fmt: skip
 
     at: Sequence[int] = ()
+
+    def _question(self, number: int) -> bytes:
+        """An analyst's message, always the same. What is sealed to its key is seen by servers, and so is held, too."""
+        asked = Asked(self.task.hash, f"q{number}", tuple(self.at), f"n{number}", 0)
+        key = X25519PrivateKey.from_private_bytes(bytes([number + 1] * 32))
+        reply = Reply(asked, key.public_key().public_bytes_raw().hex(), "0" * 2 * WORD)
+        ticket = Ticket.read(self.folder / "tickets" / "analyst-1", Role.ANALYST)
+        return Inquiry(asked, number % 2, key, (reply, reply)).to_json(ticket, self.task.servers)
 
     def _patches(self, gates: Gates, streams: Streams) -> Iterator[Any]:
         tokens = Named()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -13,6 +14,7 @@ from multiprocessing.context import ForkServerProcess
 from multiprocessing.forkserver import ensure_running
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "processes"))  # where pytest has not put it there
@@ -27,10 +29,11 @@ from dpcurves_parties.serving.channel import Channel, trusting
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.task_document import Role, Ticket, found
 from dpcurves_parties.serving.two_servers.app import Aggregator
-from dpcurves_parties.serving.two_servers.kinds import VERSION
+from dpcurves_parties.serving.two_servers.kinds import VERSION, Asked
 from dpcurves_parties.serving.two_servers.owner import Closed, Contribution, Sent, bearer_of, close, sealed_reports
 from dpcurves_parties.serving.two_servers.report_set import ID, NAME, Batch, Earlier
 from dpcurves_parties.serving.two_servers.report_set import packed_batch as packed
+from dpcurves_parties.serving.two_servers.sealed_answers import Inquiry
 from dpcurves_parties.shares.aggregation import TaskService
 from dpcurves_parties.shares.analyst import Analyst, read_places
 from dpcurves_parties.shares.function_shares import Owners
@@ -231,6 +234,14 @@ class Federation:
         analyst = Analyst(task, Ticket.read(self.file(task, "analyst-1"), Role.ANALYST), party, LONG)
         self.opened.append(analyst)
         return analyst
+
+    def inquiry(
+        self, task: Task, at: tuple[int, ...], party: int = 0, ticket: str = "analyst-1"
+    ) -> tuple[Inquiry, dict[str, Any]]:
+        """What an analyst asks server `party`, and the message as an object, with a letter for the other server."""
+        made = Inquiry.fresh(Asked.fresh(task, at), party)
+        bearer = Ticket.read(self.file(task, ticket), Role.ANALYST)
+        return made, json.loads(made.to_json(bearer, task.servers))
 
     def channel(self, party: int, context: ssl.SSLContext | None = None, url: str = "") -> Channel:
         public = self.identities[party].public

@@ -101,6 +101,16 @@ def changed(**facts: object) -> Change:
     return lambda answer, before: json.dumps({**json.loads(answer), **facts}).encode()
 
 
+def with_that_of_before(name: str) -> Change:
+    return lambda answer, before: json.dumps({**json.loads(answer), name: json.loads(before)[name]}).encode()
+
+
+def torn(answer: bytes, before: bytes) -> bytes:
+    """One letter of the sealed half is another one."""
+    half = str(json.loads(answer)["half"])
+    return changed(half=half[:90] + ("A" if half[90] != "A" else "B") + half[91:])(answer, before)
+
+
 CHANGES: Mapping[str, Change] = {
     "pass": lambda answer, before: answer,
     "replay": lambda answer, before: before,
@@ -113,9 +123,12 @@ CHANGES: Mapping[str, Change] = {
     "other set": changed(set="0" * 64),
     "fewer reports": changed(reports=199),
     "other noise": changed(commitments=["0" * 64, "1" * 64]),
-    "too few numbers": changed(numbers=[0]),
-    "no numbers": changed(numbers=["a"] * 4),
-    "too large": changed(numbers=[2**64] * 4),
+    "others dropped": changed(dropped=1),
+    "no half": changed(half=None),
+    "open half": changed(half=[0] * 4, numbers=[0] * 4),
+    "torn half": torn,
+    "old half": with_that_of_before("half"),
+    "old halves": with_that_of_before("halves"),
 }
 
 

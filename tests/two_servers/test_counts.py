@@ -18,7 +18,6 @@ import dpcurves as dp
 from dpcurves.cli.app import build
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.ledger import Ledger
-from dpcurves_parties.serving.two_servers.kinds import Asked
 from dpcurves_parties.serving.two_servers.store import Store
 from dpcurves_parties.shares import ProtocolAborted, Task
 from dpcurves_parties.shares.function_shares import RING, Owners
@@ -195,7 +194,7 @@ def test_a_report_that_fails_anywhere_is_dropped_from_all_cells_and_counts_as_mi
 def test_a_server_that_claims_failures_between_answers_gets_one_half_of_one_set_also_after_a_restart(
     pair: Federation, name: str
 ) -> None:
-    """It plays server 1 with its own identity, knows all shares of its own, and wants server 0's share of a report.
+    """It plays server 1 with its own identity, and the analyst who opens halves; it wants server 0's share of a report.
 
     Two halves with one noise, of two sets that differ in a report, would differ by that share. So what it claims before
     the first half is believed, and nothing that it claims later.
@@ -207,11 +206,15 @@ def test_a_server_that_claims_failures_between_answers_gets_one_half_of_one_set_
     size = -(-len(X) // 8)
 
     def say(what: str, at: tuple[int, ...], **more: object) -> dict[str, Any]:
-        asked = Asked.fresh(task, at)
+        inquiry, message = pair.inquiry(task, at, party=1)
+        letter = {"letter": message["letter"]} if what == "half" else {}
         told = pair.channel(0, proving(pair, 1, 0)).post(
-            f"/tasks/{task.hash}/peer/{what}", asked.to_json(**named, **more)
+            f"/tasks/{task.hash}/peer/{what}", inquiry.asked.to_json(**named, **letter, **more)
         )
-        return dict(asked.echoed(told, "peer"))
+        heard = dict(inquiry.asked.echoed(told, "peer"))
+        if what == "half":
+            heard["numbers"] = [*inquiry.replies[0].opened(0, heard["half"], inquiry.key).numbers]
+        return heard
 
     def claimed(check: str, *failed: int) -> str:
         digests = bytearray(b64decode(check))

@@ -9,14 +9,20 @@ import signal
 import socket
 import sqlite3
 import threading
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from federation import CONTRIBUTION, GRID, LONG, Federation, counting, flipped, proving, until, values
 from typer.testing import CliRunner
 
@@ -28,11 +34,12 @@ from dpcurves.laws import Family, Noise, PathSums, ThresholdSums
 from dpcurves.ledger import Ledger
 from dpcurves.noise.randomness import Randomness
 from dpcurves_parties.serving.channel import trusting
-from dpcurves_parties.serving.task_document import Role
+from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_parties.serving.two_servers.app import Aggregator
 from dpcurves_parties.serving.two_servers.collection import LARGEST_QUESTION, NoiseSecret
+from dpcurves_parties.serving.two_servers.kept import Agreed
 from dpcurves_parties.serving.two_servers.kinds import Asked
-from dpcurves_parties.serving.two_servers.owner import sealed_reports
+from dpcurves_parties.serving.two_servers.owner import close, sealed_reports
 from dpcurves_parties.serving.two_servers.report_set import (
     ID,
     NAME,
@@ -47,10 +54,11 @@ from dpcurves_parties.serving.two_servers.report_set import (
 from dpcurves_parties.serving.two_servers.report_set import (
     unpacked_batch as unpacked,
 )
+from dpcurves_parties.serving.two_servers.sealed_answers import Inquiry, Reply
 from dpcurves_parties.serving.two_servers.store import Store
 from dpcurves_parties.shares import ProtocolAborted, Task
 from dpcurves_parties.shares.analyst import Analyst
-from dpcurves_parties.shares.function_shares import Owners
+from dpcurves_parties.shares.function_shares import RING, Owners
 
 NAMES = (
     "open",
@@ -158,7 +166,8 @@ def test_a_roc_curve_of_labelled_reports_shows_no_label_to_a_server(pair: Federa
 def test_before_a_task_is_closed_there_are_no_answers_and_after_it_no_reports(pair: Federation) -> None:
     with pytest.raises(ProtocolAborted, match=r"^task: it is not closed yet"):
         pair.analyst(pair.tasks["open"]).ask(QUESTION)
-    message = Asked.fresh(pair.tasks["open"], AT).to_json()
+    _, question = pair.inquiry(pair.tasks["open"], AT)
+    message = json.dumps(question).encode()
     with pytest.raises(ProtocolAborted, match=r"^task: it is not closed yet"):
         post(pair, pair.tasks["open"], message)
     with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
@@ -187,6 +196,8 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
         assert (result.exit_code, words in result.stdout) == (0, True), result.output
     read = CDF.from_json((tmp_path / "cdf.json").read_text())
     assert read.x.tolist() == [0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    first, second = (Path(f"{ticket}.closed") for ticket in (coordinator, analyst))
+    assert first.read_text() == second.read_text() == agreed_on(pair, task).to_json()
     for arguments, words in (
         (["ask", "cdf", *document, owner, "--at", "1"], "ticket: that of an analyst is needed"),
         (["ask", "roc", *document, analyst], "such a curve needs a task with --label"),
@@ -199,6 +210,32 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
         result = run.invoke(build(), arguments)
         assert (result.exit_code != 0, words in result.stderr) == (True, True), result.output
         assert "Traceback" not in result.output
+
+
+def test_servers_that_name_other_reports_or_noise_than_before_are_refused_by_all_who_kept_them(
+    pair: Federation, tmp_path: Path
+) -> None:
+    task = pair.tasks["counted"]
+    agreed, file = agreed_on(pair, task), tmp_path / "kept"
+    coordinator = Ticket.read(pair.file(task, "coordinator-1"), Role.COORDINATOR)
+
+    def ask() -> CDF:
+        analyst = Analyst(task, Ticket.read(pair.file(task, "analyst-1"), Role.ANALYST), patience=LONG, kept=file)
+        pair.opened.append(analyst)
+        found: CDF = analyst.ask(QUESTION)
+        return found
+
+    close(task, coordinator, kept=file)
+    assert file.read_text() == agreed.to_json()
+    assert is_near(ask())
+    close(task, coordinator, kept=file)
+    first, second = agreed.commitments
+    others: tuple[dict[str, Any], ...] = {"set": "0" * 64}, {"reports": 199}, {"commitments": (second, first)}
+    for other in (replace(agreed, **each) for each in others):
+        file.write_text(other.to_json())
+        for work in (ask, lambda: close(task, coordinator, kept=file)):
+            with pytest.raises(ProtocolAborted, match=r"^servers: they name other reports or other noise than before"):
+                work()
 
 
 # Owners
@@ -307,7 +344,7 @@ def test_a_damaged_store_answers_nothing_instead_of_dropping_an_honest_report(
         target.commit()
     service = counting(Aggregator(0, [task], pair.identities[0], f"sqlite:///{copy}"), task)
     with pytest.raises(ProtocolAborted, match=r"^store: a share in it was damaged; nothing is answered") as refused:
-        service.half(Asked.fresh(task, AT).to_json(**of_set(pair, task)))
+        service.half(handed_on(pair, task)[1])
     assert refused.value.status == 500
 
 
@@ -386,8 +423,8 @@ def test_a_server_believes_the_other_ones_certificate_alone(pair: Federation) ->
     asked = Asked.fresh(task, AT)
     other = pair.channel(0, proving(pair, 1, 0))
     named = of_set(pair, task)
-    told = other.post(f"/tasks/{task.hash}/peer/half", asked.to_json(**named))
-    assert len(asked.answer(told, "peer").numbers) == len(AT)
+    inquiry, message = handed_on(pair, task)
+    assert half_in(inquiry, other.post(f"/tasks/{task.hash}/peer/half", message))
     first, second = Store(pair.store(0)).standing(task.hash).commitments or ("", "")
     others: list[dict[str, object]] = [
         {}, {**named, "set": "0" * 64}, {**named, "reports": 199}, {**named, "commitments": [first, first]},
@@ -402,6 +439,24 @@ def test_a_server_believes_the_other_ones_certificate_alone(pair: Federation) ->
     wrong = pair.channel(1, url=pair.url(0))
     with pytest.raises(ProtocolAborted, match=r"^server: who answers at .* is not the one that the task names"):
         wrong.get(f"/tasks/{task.hash}")
+
+
+def handed_on(pair: Federation, task: Task, **more: object) -> tuple[Inquiry, bytes]:
+    """What server 1 asks server 0 once an analyst has asked it, and who opens the half that comes."""
+    inquiry, question = pair.inquiry(task, AT, party=1)
+    return inquiry, inquiry.asked.to_json(**{**of_set(pair, task), "letter": question["letter"], **more})
+
+
+def half_in(inquiry: Inquiry, told: bytes) -> tuple[int, ...]:
+    """Server 0's half, that the analyst opens."""
+    half = inquiry.asked.echoed(told, "peer")["half"]
+    return inquiry.replies[0].opened(0, half, inquiry.key).numbers
+
+
+def agreed_on(pair: Federation, task: Task) -> Agreed:
+    """Facts that server 0 wrote down when the task was closed."""
+    standing = Store(pair.store(0)).standing(task.hash)
+    return Agreed(task.hash, str(standing.set), standing.reports, standing.commitments or ())
 
 
 def of_set(pair: Federation, task: Task) -> dict[str, object]:
@@ -434,8 +489,9 @@ def test_what_is_no_question_of_this_task_is_refused(pair: Federation, changes: 
 
 def test_a_question_is_short(pair: Federation) -> None:
     task = pair.tasks["counted"]
-    longest = Asked("0" * 64, "q" * 64, tuple(range(2**53 - 4096, 2**53)), "n" * 64, 4096).to_json()
-    assert len(longest) < LARGEST_QUESTION
+    longest = Asked("0" * 64, "q" * 64, tuple(range(2**53 - 4096, 2**53)), "n" * 64, 4096)
+    bearer = Ticket.read(pair.file(task, "analyst-1"), Role.ANALYST)
+    assert len(Inquiry.fresh(longest, 0).to_json(bearer, task.servers)) < LARGEST_QUESTION
     with pytest.raises(ProtocolAborted, match=r"^message: at most 262144 bytes are taken"):
         post(pair, task, Asked.fresh(task, AT).to_json() + b" " * LARGEST_QUESTION)
 
@@ -582,29 +638,25 @@ def in_background(work: Callable[[], object]) -> Callable[[], object]:
     return result
 
 
-def test_halves_of_another_set_or_that_are_none_are_refused(pair: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_halves_of_another_set_are_not_passed_on(pair: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
     task = pair.tasks["counted"]
     service = counting(Aggregator(0, [task], pair.identities[0], pair.store(0)), task)
 
     def post(changes: dict[str, object]) -> bytes:
-        asked = Asked.fresh(task, AT)
-
         def told(path: str, body: bytes, token: str = "") -> bytes:
             return json.dumps({**json.loads(body), **honest, **changes}).encode()
 
         monkeypatch.setattr(service.peer, "post", told)
-        return service.answer(asked.to_json())
+        return service.answer(json.dumps(pair.inquiry(task, AT)[1]).encode())
 
-    honest = {**of_set(pair, task), "numbers": [0] * len(AT)}
-    assert json.loads(post({}))["reports"] == 200
+    honest = {**of_set(pair, task), "dropped": 0, "half": "sealed"}
+    assert json.loads(post({}))["halves"][1] == "sealed"
     wrong: list[tuple[dict[str, object], str]] = [
         ({"set": "0" * 64}, "peer: it answers from another set of reports"),
         ({"reports": 199}, "peer: it answers from another set of reports"),
         ({"commitments": ["0" * 64] * 2}, "peer: it answers from another set of reports than this server, or other"),
         ({"commitments": 7}, "peer: it answers from another set of reports than this server, or other noise"),
-        ({"numbers": [2**64] * len(AT)}, "peer: its half of the answer is none"),
-        ({"numbers": [0]}, "peer: its answer is not of the form"),
-        ({"numbers": [0.5] * len(AT)}, "peer: its answer is not of the form"),
+        ({"dropped": 1}, "peer: it dropped other reports than this server"),
         ({"version": 1}, "peer: it answered another question"),
         ({"task": "0" * 64}, "peer: it answered another question"),
         ({"nonce": "old"}, "peer: it answered another question"),
@@ -612,6 +664,153 @@ def test_halves_of_another_set_or_that_are_none_are_refused(pair: Federation, mo
     for changes, line in wrong:
         with pytest.raises(ProtocolAborted, match=f"^{line}"):
             post(changes)
+
+
+def test_an_analyst_reads_two_halves_of_one_set_for_this_very_question(
+    pair: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Server 0 is played, and says anything; server 1's half is real, or sealed by somebody who has its keys."""
+    task = pair.tasks["counted"]
+    expected = pair.analyst(task).ask(QUESTION).turns[0].values
+    analyst, real, heard = pair.analyst(task), pair.channel(0), list[bytes]()
+    made = list[Inquiry]()
+
+    def answer(change: Callable[[Inquiry, list[str]], object]) -> tuple[float, ...]:
+        def told(path: str, body: bytes, token: str = "") -> bytes:
+            heard.append(real.post(path, body, token))
+            stored = json.loads(heard[-1])
+            return json.dumps({**stored, "halves": change(made[-1], stored["halves"])}).encode()
+
+        monkeypatch.setattr(analyst._server, "post", told)
+        values: tuple[float, ...] = analyst.ask(QUESTION).turns[0].values
+        return values
+
+    def lie(**facts: object) -> Callable[[Inquiry, list[str]], object]:
+        """Another half of server 1, made by who has its keys."""
+
+        def told(inquiry: Inquiry, halves: list[str]) -> object:
+            reply = inquiry.replies[1]
+            half = reply.opened(1, halves[1], inquiry.key)
+            return [halves[0], reply.sealed(1, replace(half, **facts))]  # type: ignore[arg-type]
+
+        return told
+
+    def with_the_wrong_word(inquiry: Inquiry, halves: list[str]) -> object:
+        """Server 0 knows the key and its own word, and speaks for server 1."""
+        half = inquiry.replies[0].opened(0, halves[0], inquiry.key)
+        return [halves[0], inquiry.replies[0].sealed(1, half)]
+
+    def of_before(inquiry: Inquiry, halves: list[str]) -> object:
+        return [halves[0], json.loads(heard[0])["halves"][1]]
+
+    original = Inquiry.fresh
+
+    def kept(asked: Asked, party: int) -> Inquiry:
+        made.append(original(asked, party))
+        return made[-1]
+
+    monkeypatch.setattr(Inquiry, "fresh", kept)
+    assert answer(lambda inquiry, halves: halves) == expected
+    assert answer(lie()) == expected
+    other, none = "servers: their halves are from different sets of reports", "its half of the answer is none, or was"
+    wrong: list[tuple[Callable[[Inquiry, list[str]], object], str]] = [
+        (lie(set="0" * 64), other), (lie(reports=199), other), (lie(commitments=("0" * 64, "1" * 64)), other),
+        (lie(dropped=1), other), (lie(reports=-1), "server 1: its half of the answer is not of the form"),
+        (lie(numbers=(0,)), f"server 1: {none}"), (lie(numbers=(0,) * 5), f"server 1: {none}"),
+        (with_the_wrong_word, f"server 1: {none}"), (of_before, f"server 1: {none}"),
+        (lambda inquiry, halves: halves[::-1], f"server 0: {none}"),
+        (lambda inquiry, halves: [halves[0], halves[1][:-8]], f"server 1: {none}"),
+        (lambda inquiry, halves: [halves[0], None], f"server 1: {none}"),
+        (lambda inquiry, halves: ["x", halves[1]], f"server 0: {none}"),
+        (lambda inquiry, halves: halves[:1], "server: its answer is not of the form"),
+        (lambda inquiry, halves: 7, "server: its answer is not of the form"),
+    ]  # fmt: skip
+    for change, line in wrong:
+        with pytest.raises(ProtocolAborted, match=f"^{line}"):
+            answer(change)
+    assert answer(lambda inquiry, halves: halves) == expected
+
+
+def test_a_server_that_keeps_all_that_passes_through_it_cannot_open_the_answer(
+    pair: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It plays server 0 with its own identity and store, and works out its own half; it lacks the other one."""
+    task = pair.tasks["counted"]
+    service = counting(Aggregator(0, [task], pair.identities[0], pair.store(0)), task)
+    real, passed = pair.channel(1, proving(pair, 0, 1)), list[bytes]()
+
+    def post(path: str, body: bytes, token: str = "") -> bytes:
+        passed.extend((body, real.post(path, body, token)))
+        return passed[-1]
+
+    monkeypatch.setattr(service.peer, "post", post)
+    inquiry, question = pair.inquiry(task, AT)
+    message = json.dumps(question).encode()
+    passed.extend((message, service.answer(message)))
+    first, second = inquiry.halves(passed[-1])
+    sums = [(one + other) % RING for one, other in zip(first.numbers, second.numbers, strict=True)]
+    assert sums == [value % RING for value in pair.analyst(task).ask(QUESTION).turns[0].values]
+    told = [json.loads(each) for each in passed]
+    seen = [*passed, *(b64decode(each["half"]) for each in told if "half" in each), b64decode(question["letter"])]
+    for number in second.numbers:
+        for form in (str(number).encode(), number.to_bytes(8, "little")):
+            assert not any(form in each for each in seen)
+    own = pair.identities[0].sealing
+    words = [inquiry.replies[0].word, "0" * 32]
+    for half in json.loads(passed[-1])["halves"]:
+        for party, word in product((0, 1), words):
+            with pytest.raises(ProtocolAborted, match="its half of the answer is none"):
+                Reply(inquiry.asked, inquiry.replies[0].key, word).opened(party, half, own)
+
+
+def test_a_server_that_puts_its_own_reply_key_in_place_is_refused_by_the_other_one(pair: Federation) -> None:
+    """It plays server 1 with its own identity, was asked by an analyst, and makes a letter to server 0 itself."""
+    task, own = pair.tasks["counted"], X25519PrivateKey.generate()
+    other, path = pair.channel(0, proving(pair, 1, 0)), f"/tasks/{task.hash}/peer/half"
+    inquiry, question = pair.inquiry(task, AT, party=1)
+    good, shown = b64decode(question["letter"]), pair.token(task, "analyst-1", Role.ANALYST, 1)
+
+    def letter(token: str, to: int = 0) -> bytes:
+        """With a key of its own, and the token that it was shown, or another one."""
+        digits = own.public_key().public_bytes_raw().hex()
+        made = Inquiry(inquiry.asked, 1 - to, own, (Reply(inquiry.asked, digits, "0" * 32),) * 2)
+        ticket = SimpleNamespace(shown_to=lambda party: token)
+        return b64decode(json.loads(made.to_json(ticket, task.servers))["letter"])  # type: ignore[arg-type]
+
+    half, _, rest = shown.partition(".")
+    of_owner = pair.token(task, "owner-1", Role.OWNER, 0)
+    _, of_other_edges = pair.inquiry(task, (3,), party=1)
+    _, to_server_1 = pair.inquiry(task, AT, party=0)
+    ticket, changed = (
+        "ticket: that of an analyst of this task is needed",
+        "question: its letter to server 0 was changed",
+    )
+    for sent, line in (
+        (letter(shown), ticket), (letter(f"{rest}.{half}"), ticket), (letter(""), ticket), (letter(of_owner), ticket),
+        (flipped(good, 0), changed), (flipped(good, 40), changed), (flipped(good, -1), changed), (b"", changed),
+        (b64decode(of_other_edges["letter"]), changed), (b64decode(to_server_1["letter"]), changed),
+    ):  # fmt: skip
+        message = inquiry.asked.to_json(**of_set(pair, task), letter=b64encode(sent).decode())
+        with pytest.raises(ProtocolAborted, match=f"^{line}"):
+            other.post(path, message)
+    for lacks in ({}, {"letter": 7}):
+        with pytest.raises(ProtocolAborted, match="^question: it needs a letter"):
+            other.post(path, inquiry.asked.to_json(**of_set(pair, task), **lacks))
+    # The analyst's own letter is good, and brings a half that the server's key does not open.
+    told = other.post(path, inquiry.asked.to_json(**of_set(pair, task), letter=question["letter"]))
+    assert len(half_in(inquiry, told)) == len(AT)
+    with pytest.raises(ProtocolAborted, match="^server 0: its half of the answer is none"):
+        inquiry.replies[0].opened(0, json.loads(told)["half"], own)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"key": "00" * 32}, {"key": "x"}, {"key": None}, {"word": "0"}, {"letter": None}], ids=str
+)
+def test_a_question_without_a_key_to_seal_to_is_refused(pair: Federation, changes: dict[str, object]) -> None:
+    task = pair.tasks["counted"]
+    _, question = pair.inquiry(task, AT)
+    with pytest.raises(ProtocolAborted, match=r"^question: (it needs a|the key to which its answer is to be sealed)"):
+        post(pair, task, json.dumps({**question, **changes}).encode())
 
 
 def test_no_share_and_no_count_is_ever_logged(pair: Federation) -> None:
@@ -636,12 +835,11 @@ def test_a_release_that_draws_other_noise_answers_nothing_more(
     pair: Federation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = pair.tasks["counted"]
-    message = Asked.fresh(task, AT).to_json(**of_set(pair, task))
 
-    def half() -> list[int]:
+    def half() -> tuple[int, ...]:
         server = counting(Aggregator(0, [task], pair.identities[0], pair.store(0)), task)
-        numbers: list[int] = json.loads(server.half(message))["numbers"]
-        return numbers
+        inquiry, message = handed_on(pair, task)
+        return half_in(inquiry, server.half(message))
 
     first = half()
     assert half() == first

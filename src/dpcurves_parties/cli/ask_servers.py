@@ -53,10 +53,12 @@ class Servers:
         """Ask both servers, write the files that `output` names, and print the trust assumptions."""
         output.require_writable()
         from ..serving.task_document import Role, Ticket
+        from ..serving.two_servers.kept import beside
         from ..shares.analyst import Analyst, assumed
 
-        ticket = Ticket.read(self.bearer.ticket, Role.ANALYST)
-        with Analyst(task, ticket, patience=self.bearer.seconds) as analyst, waiting("the servers count"), quietly():
+        ticket, kept = Ticket.read(self.bearer.ticket, Role.ANALYST), beside(Path(self.bearer.ticket))
+        asking = Analyst(task, ticket, patience=self.bearer.seconds, kept=kept)
+        with asking as analyst, waiting("the servers count"), quietly():
             curve: Any = analyst.ask(question)
         screen = output.terminal()
         with delivering() as part:

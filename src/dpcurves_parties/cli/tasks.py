@@ -210,13 +210,15 @@ def close(document: TaskFile, bearer: Bearer) -> None:
         return
     from ..pairs import PairTask, read_seed
     from ..serving.task_document import Role, Ticket
+    from ..serving.two_servers.kept import beside
     from ..serving.two_servers.owner import close as close_task
 
     ticket = Ticket.read(bearer.ticket, Role.COORDINATOR)
     task: Task | PairTask = document.of_pairs() if document.is_of_pairs else document.read()
     seed = read_seed(Path(bearer.ticket), task) if isinstance(task, PairTask) else None
     with waiting("the servers agree on the reports"):
-        closed = close_task(task, ticket, patience=bearer.seconds, seed=seed)
+        kept = beside(Path(bearer.ticket))
+        closed = close_task(task, ticket, patience=bearer.seconds, seed=seed, kept=kept)
     senders = f"from {closed.owners} of {len(task.tokens[Role.OWNER])} owners"
     say(terminal(), f"closed: {closed.reports} reports reached both servers, {senders}; their hash is {closed.set}")
 

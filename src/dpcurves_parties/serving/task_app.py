@@ -18,7 +18,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 
 from .messages import ProtocolAborted, Trouble
-from .task_document import Role, TaskDocument, hash_of_shown
+from .task_document import Role, TaskDocument, bearer_shown
 
 # Request and response bodies: bounded sizes, and errors of one line.
 BEGIN, SLOWEST = 10, 2**16
@@ -217,7 +217,4 @@ def bearer_of(task: TaskDocument, request: Request, role: Role, party: int = 0) 
         ProtocolAborted: the request has none, or one that was shown to another server.
     """
     kind, _, token = request.headers.get("authorization", "").partition(" ")
-    number = task.bearers.get((role, hash_of_shown(token, party)))
-    if kind != "Bearer" or number is None:
-        raise ProtocolAborted("ticket", f"that of {role.bearer} of this task is needed", 403)
-    return number
+    return bearer_shown(task, token if kind == "Bearer" else "", role, party)

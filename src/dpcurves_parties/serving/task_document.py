@@ -99,6 +99,18 @@ def hash_of_shown(shown: str, party: int) -> str:
     return _joined(first, second)
 
 
+def bearer_shown(task: TaskDocument, shown: str, role: Role, party: int = 0) -> int:
+    """The number of who holds a ticket of this role, and has shown this to the server of this number.
+
+    Raises:
+        ProtocolAborted: nobody holds such a ticket, or it was shown to another server.
+    """
+    number = task.bearers.get((role, hash_of_shown(shown, party)))
+    if number is None:
+        raise ProtocolAborted("ticket", f"that of {role.bearer} of this task is needed", 403)
+    return number
+
+
 def _halves(token: str) -> tuple[str, str]:
     first, second = (sha256(f"dpcurves half {party}\n{token}".encode()).hexdigest() for party in (0, 1))
     return first, second

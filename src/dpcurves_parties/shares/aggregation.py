@@ -19,12 +19,14 @@ from dpcurves.mechanisms.lazy_tree import NoiseKey, noise_name
 
 from ..crypto.checked import DIGEST_SIZE
 from ..serving.messages import ProtocolAborted, opened
+from ..serving.task_document import Role, bearer_shown
 from ..serving.two_servers import report_set
 from ..serving.two_servers.collection import CLOSES, LARGEST_LISTING, LARGEST_QUESTION, Collection, OfPeer, derived
 from ..serving.two_servers.kinds import Answer, Asked, TaskKind, require_set
 from ..serving.two_servers.report_set import public_key
+from ..serving.two_servers.sealed_answers import Letter, Reply, answered, letter_of
 from ..serving.two_servers.store import Standing, Store
-from .function_shares import collect, masked, thresholds
+from .function_shares import masked, thresholds
 from .shared_records import CheckedEncoding, CheckedReports, Evaluation, Reports
 from .task import Task
 
@@ -62,12 +64,35 @@ Post = Callable[[str, bytes], bytes]
 """Function that posts a request to the other server, by its name and message."""
 
 
-class Halves(NamedTuple):
-    """SECRET: both halves of an answer, and how many reports were not counted."""
+class Half(NamedTuple):
+    """SECRET: this server's half of an answer, and how many reports were not counted."""
 
-    own: tuple[int, ...]
-    theirs: Answer
+    numbers: tuple[int, ...]
     dropped: int
+
+
+class Halves(NamedTuple):
+    """SECRET: this server's half of an answer, and the other's, which is sealed to the analyst."""
+
+    own: Half
+    theirs: object
+
+
+def sealed_half(own: Asked, message: bytes, named: Mapping[str, object], dropped: int) -> object:
+    """The other server's half in its message, sealed.
+
+    Raises:
+        ProtocolAborted: it answers another question, or from another set of reports, or it dropped others.
+    """
+    told = own.echoed(message, "peer")
+    if any(told.get(name) != value for name, value in named.items()):
+        raise ProtocolAborted("peer", OTHER_SET, 502)
+    if told.get("dropped") != dropped:
+        raise ProtocolAborted("peer", OTHERS_DROPPED, 502)
+    return told.get("half")
+
+
+OTHER_SET = "it answers from another set of reports than this server, or other noise"
 
 
 @dataclass(repr=False)
@@ -86,12 +111,13 @@ class PlainCounting:
     _lock: Lock = field(default_factory=Lock, init=False)
     _own: tuple[int, ...] | None = field(default=None, init=False)
 
-    def lead(self, own: Asked, plan: Plan, post: Post) -> Halves:
-        """Both halves, when this server was asked."""
+    def lead(self, own: Asked, plan: Plan, letter: str, post: Post) -> Halves:
+        """Both halves, when this server was asked; with the analyst's letter to the other one."""
+        named = self.standing.named
         with ThreadPoolExecutor(1) as beside:
-            coming = beside.submit(post, "half", own.to_json(**self.standing.named))
-            half = self._half(plan)
-            return Halves(half, own.answer(coming.result(), "peer"), 0)
+            coming = beside.submit(post, "half", own.to_json(**named, letter=letter))
+            half = Half(self._half(plan), 0)
+            return Halves(half, sealed_half(own, coming.result(), named, 0))
 
     def _half(self, plan: Plan) -> tuple[int, ...]:
         """Work out thresholds at once, and all cells one time: whoever asks meanwhile waits."""
@@ -118,9 +144,9 @@ class PlainCounting:
         """
         raise ProtocolAborted("question", NOT_CHECKED, 409)
 
-    def follow(self, asked: Asked, message: bytes, plan: Plan) -> bytes:
+    def follow(self, message: bytes, plan: Plan) -> Half:
         """This server's half, when the other one was asked."""
-        return asked.answered(self._half(plan), self.standing.named)
+        return Half(self._half(plan), 0)
 
 
 NOT_CHECKED = "reports of this task are not checked"
@@ -169,47 +195,43 @@ class CheckedCounting:
     _last: tuple[tuple[int, ...], Evaluation] | None = field(default=None, init=False)
     _own: tuple[int, ...] | None = field(default=None, init=False)
 
-    def lead(self, own: Asked, plan: Plan, post: Post) -> Halves:
+    def lead(self, own: Asked, plan: Plan, letter: str, post: Post) -> Halves:
         """Both halves, when this server was asked; before the first one, which reports count.
 
-        A server whose store was put back to a time before the check hears again which reports have failed.
+        The analyst's letter goes to the other server. A server whose store was put back to a time before the check
+        hears again which reports have failed.
 
         Raises:
             ProtocolAborted: the other server dropped other reports, or too few pass, or some fail at these thresholds.
         """
         dropped = self._dropped or self._checked(post)
         try:
-            return self._led(own, plan, dropped, post)
+            return self._led(own, plan, letter, dropped, post)
         except ProtocolAborted as error:
             if error.rule != UNCHECKED:
                 raise
-        return self._led(own, plan, self._checked(post), post)
+        return self._led(own, plan, letter, self._checked(post), post)
 
-    def _led(self, own: Asked, plan: Plan, dropped: bytes, post: Post) -> Halves:
-        many = int(flags_of(dropped, self.standing.reports).sum())
+    def _led(self, own: Asked, plan: Plan, letter: str, dropped: bytes, post: Post) -> Halves:
+        many, named = int(flags_of(dropped, self.standing.reports).sum()), self.standing.named
         if plan.query.is_laid_out:
             with ThreadPoolExecutor(1) as beside:
-                coming = beside.submit(post, "half", own.to_json(**self.standing.named))
+                coming = beside.submit(post, "half", own.to_json(**named, letter=letter))
                 half = self._of_all_cells(plan, dropped)
-                return self._agreed(half, own.answer(coming.result(), "peer"), many)
+                return Halves(Half(half, many), sealed_half(own, coming.result(), named, many))
         with ThreadPoolExecutor(1) as beside:
-            coming = beside.submit(post, "evaluate", own.to_json(**self.standing.named))
+            coming = beside.submit(post, "evaluate", own.to_json(**named))
             evaluation = self._evaluation(plan)
             told = own.echoed(coming.result(), "peer")
         half = self._at_thresholds(plan, evaluation, dropped, told)
-        message = own.to_json(**self.standing.named, check=check_of(evaluation))
-        return self._agreed(half, own.answer(post("half", message), "peer"), many)
-
-    def _agreed(self, half: tuple[int, ...], theirs: Answer, dropped: int) -> Halves:
-        if theirs.dropped != dropped:
-            raise ProtocolAborted("peer", OTHERS_DROPPED, 502)
-        return Halves(half, theirs, dropped)
+        message = own.to_json(**named, letter=letter, check=check_of(evaluation))
+        return Halves(Half(half, many), sealed_half(own, post("half", message), named, many))
 
     def evaluate(self, asked: Asked, plan: Plan) -> bytes:
         """Response to the other server: the digests that it has to compare."""
         return asked.answered((), self.standing.named, check=check_of(self._evaluation(plan)))
 
-    def follow(self, asked: Asked, message: bytes, plan: Plan) -> bytes:
+    def follow(self, message: bytes, plan: Plan) -> Half:
         """This server's half, when the other one was asked.
 
         Raises:
@@ -223,8 +245,7 @@ class CheckedCounting:
             half = self._of_all_cells(plan, dropped)
         else:
             half = self._at_thresholds(plan, self._evaluation(plan), dropped, opened(message, "question"))
-        many = int(flags_of(dropped, self.standing.reports).sum())
-        return asked.answered(half, self.standing.named, dropped=many)
+        return Half(half, int(flags_of(dropped, self.standing.reports).sum()))
 
     def settle(self, asked: Asked, message: bytes) -> bytes:
         """Check all reports with the digests of the other server, unless that was done before, and say which failed.
@@ -305,10 +326,12 @@ class CheckedCounting:
 class TaskService(Collection[Task]):
     """SECRET. What one server does for one task. It has no repr.
 
-    Formal guarantees: of the reports nothing leaves but `masked` halves, to the other server, and their sum with its
-    half, to analysts: after the ledger has charged the task's loss, once, for one set of reports. The key of the noise
-    belongs to that set. What is asked again, or after a crash, has the same answer. A server that has lost its store or
-    the key of its ledger would draw other noise, and would be paid by an empty ledger: `Closing` says why it can not.
+    Formal guarantees: of the reports nothing leaves but `masked` halves, each sealed to an analyst who has shown this
+    server a token (see `sealed_answers`: the other server opens none, and no server sees a result); and digests of
+    checked reports, to the other server: after the ledger has charged the task's loss, once, for one set of reports.
+    The key of the noise belongs to that set. What is asked again, or after a crash, has the same answer. A server that
+    has lost its store or the key of its ledger would draw other noise, and would be paid by an empty ledger: `Closing`
+    says why it can not.
     """
 
     OF_PEER: ClassVar[OfPeer] = MappingProxyType({
@@ -331,29 +354,27 @@ class TaskService(Collection[Task]):
         return self.task
 
     def answer(self, message: bytes) -> bytes:
-        asked = Asked.from_json(message, self.task)
+        asked, stored = Asked.from_json(message, self.task), opened(message, "question")
+        reply, letter = Reply.of(asked, stored), letter_of(stored)
         own = Asked.fresh(self.task, asked.at, asked.question)
         counting = self._agreed(own)
-        standing, plan = counting.standing, self._plan(asked, counting)
-        half, theirs, dropped = counting.lead(own, plan, self._post)
-        if theirs.named != standing.named:
-            raise ProtocolAborted(
-                "peer", "it answers from another set of reports than this server, or other noise", 502
-            )
-        try:
-            release = collect(plan, [half, theirs.numbers], counting.allotment)
-        except ValueError:
-            raise ProtocolAborted("peer", "its half of the answer is none", 502) from None
-        return asked.answered(release.values, {"set": standing.set, "reports": standing.reports}, dropped=dropped)
+        half, theirs = counting.lead(own, self._plan(asked, counting), letter, self._post)
+        return answered(reply, self.party, _told(half, counting.standing), theirs)
 
     def half(self, message: bytes) -> bytes:
-        """This server's half of an answer, for the other server alone.
+        """This server's half of an answer, sealed to the analyst whose letter the other server hands on.
 
         Raises:
-            ProtocolAborted: it can not be asked.
+            ProtocolAborted: it can not be asked, or the letter is of no analyst of this task, or of one who asks too
+                often.
         """
-        asked, counting = self._asked_by_peer(message), self._paid()
-        return counting.follow(asked, message, self._plan(asked, counting))
+        asked = self._asked_by_peer(message)
+        letter = Letter.opened(opened(message, "question"), asked, self.party, self.identity)
+        self.count(bearer_shown(self.task, letter.token, Role.ANALYST, self.party))
+        counting = self._paid()
+        half = counting.follow(message, self._plan(asked, counting))
+        sealed = letter.reply.sealed(self.party, _told(half, counting.standing))
+        return asked.to_json(**counting.standing.named, dropped=half.dropped, half=sealed)
 
     def evaluate(self, message: bytes) -> bytes:
         """Digests that the other server has to compare before reports count.
@@ -406,6 +427,11 @@ class TaskService(Collection[Task]):
         verification = derived(common, f"verification {self.task.hash} {standing.set}")
         reports = CheckedReports(encoding.checked_keys(self.party, shares), engine, verification)
         return CheckedCounting(self.task, reports, noise_of, allotment, standing, self.store)
+
+
+def _told(half: Half, standing: Standing) -> Answer:
+    """SECRET: a half, with the set of reports and the noise that it is from."""
+    return Answer(half.numbers, str(standing.set), standing.reports, half.dropped, standing.commitments or ())
 
 
 COUNTS = TaskKind(Task, TaskService)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from dpcurves.arrays import IntArray
@@ -20,9 +21,11 @@ from dpcurves.session import pay_and_converse, rehearse
 from ..serving.channel import PATIENCE, Channel
 from ..serving.messages import ProtocolAborted
 from ..serving.task_document import Ticket
+from ..serving.two_servers.kept import Agreed
 from ..serving.two_servers.kinds import Asked, closed_standing
 from ..serving.two_servers.owner import require_task
-from .function_shares import FunctionShares, Owners, told
+from ..serving.two_servers.sealed_answers import Inquiry
+from .function_shares import FunctionShares, Owners, added, told
 from .task import Task
 
 ASSUMED = (
@@ -112,18 +115,24 @@ class Analyst:
     Args:
         task: Task that may be asked.
         ticket: That of an analyst.
-        party: Number of the server that is asked; the other one is asked by it.
+        party: Number of the server that is asked; the other one is asked by it. Neither can open the answer.
         patience: Seconds that an answer may take.
+        kept: File of the reports and the noise that servers have agreed on, which later answers have to be from; it is
+            written with the first answer, where it is not there.
 
     Attributes:
         dropped: Number of reports that the last answer left out, for they failed the servers' check.
     """
 
-    def __init__(self, task: Task, ticket: Ticket, party: int = 0, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, task: Task, ticket: Ticket, party: int = 0, patience: float = PATIENCE, kept: Path | None = None
+    ) -> None:
         require_task(ticket, task)
-        self._task, self._token = task, ticket.shown_to(party)
+        self._kept = kept
+        self._task, self._ticket, self._party = task, ticket, party
         self._server = Channel.to(task.servers[party].url, task.servers[party].certificate, patience)
         self._set: tuple[str, int] | None = None
+        self._commitments: tuple[str, ...] | None = None
         self._cells: tuple[int, ...] | None = None
         self.dropped = 0
 
@@ -180,12 +189,17 @@ class Analyst:
         return self._cells
 
     def _numbers(self, at: tuple[int, ...], named: str | None) -> tuple[int, ...]:
-        asked = Asked.fresh(self._task, at, named)
-        path = f"/tasks/{self._task.hash}/answers"
-        answer = asked.answer(self._server.post(path, asked.to_json(), self._token), "server")
-        self._require_same((answer.set, answer.reports))
-        self.dropped = answer.dropped
-        return answer.numbers
+        inquiry = Inquiry.fresh(Asked.fresh(self._task, at, named), self._party)
+        message = inquiry.to_json(self._ticket, self._task.servers)
+        path, token = f"/tasks/{self._task.hash}/answers", self._ticket.shown_to(self._party)
+        first, second = inquiry.halves(self._server.post(path, message, token))
+        self._require_same((first.set, first.reports))
+        if self._commitments not in (None, first.commitments):
+            raise ProtocolAborted("servers", "they answer with other noise than before", 502)
+        if self._kept is not None:
+            Agreed(self._task.hash, first.set, first.reports, first.commitments).keep(self._kept)
+        self._commitments, self.dropped = first.commitments, first.dropped
+        return added(self._task.plan(at, first.reports), [first.numbers, second.numbers])
 
     def _adjacency(self) -> Adjacency:
         standing = closed_standing(self._task, self._server.get(f"/tasks/{self._task.hash}"))

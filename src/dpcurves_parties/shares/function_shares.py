@@ -148,13 +148,22 @@ def collect(plan: Plan, halves: Sequence[Sequence[int]], allotment: Allotment) -
     Raises:
         ValueError: there are not two halves of as many integers modulo 2**64 as were asked for.
     """
+    return told(plan, added(plan, halves), allotment)
+
+
+def added(plan: Plan, halves: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The numbers of the answer, from both halves.
+
+    Raises:
+        ValueError: there are not two halves of as many integers modulo 2**64 as were asked for.
+    """
     size = plan.law.required(CountLaw).size  # type: ignore[type-abstract]
     if len(halves) != SERVERS or any(len(half) != size for half in halves):
         raise Refused("halves", f"two are needed, each of {size} numbers")
     if any(not 0 <= number < RING for half in halves for number in half):
         raise Refused("halves", "numbers from 0 to 2**64 - 1 are needed")
     counts = ((sum(pair) + RING // 2) % RING - RING // 2 for pair in zip(*halves, strict=True))
-    return told(plan, _way(plan).opened(plan, tuple(counts)), allotment)
+    return _way(plan).opened(plan, tuple(counts))
 
 
 def told(plan: Plan, counts: Sequence[int], allotment: Allotment) -> Release:

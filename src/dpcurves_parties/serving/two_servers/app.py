@@ -50,6 +50,9 @@ class ServerFront(TaskFront[AnyService]):
         # Answers wait for the other server, so its threads are no analyst's: else both servers could wait for each
         # other.
         self._others = ThreadPoolExecutor(FOR_PEER, "peer")
+        # Questions that reach this server by way of the other one count as those that are asked here.
+        for task, service in services.items():
+            service.count = self._rates[task].count
 
     async def reports(self, task: str, request: Request) -> Response:
         """Accept a batch from an owner."""

@@ -167,8 +167,7 @@ class Closing:
             standing, listing = self.store.listing(self.task)
             self.require_kept(standing)
             self.post("commit", Told(standing.set, standing.commitments or NOBODY, listing).to_bytes())
-        facts = {"set": standing.set, "reports": standing.reports, "owners": self.store.owners(self.task)}
-        return json.dumps(facts).encode()
+        return json.dumps({**standing.named, "owners": self.store.owners(self.task)}).encode()
 
     def outcome(self, message: bytes) -> bytes:
         """Outcome of an attempt for which server 1 is frozen. An attempt that is not running is given up now.
@@ -301,6 +300,10 @@ class Resources:
         return Channel(url, context, self.patience, "peer")
 
 
+def uncounted(analyst: int) -> None:
+    """Take any number of questions, where no front counts them."""
+
+
 @dataclass(repr=False)
 class Collection(ABC, Generic[Of]):
     """SECRET. Abstract service of one server for one task. It has no repr.
@@ -309,6 +312,7 @@ class Collection(ABC, Generic[Of]):
         task: The task.
         place: Resources of this server.
         peer: The way to the other server.
+        count: Function that counts a question of an analyst, and refuses it where there were too many in a minute.
         OF_PEER: Requests that only the other server may make.
     """
 
@@ -316,6 +320,7 @@ class Collection(ABC, Generic[Of]):
 
     task: Of
     place: Resources
+    count: Callable[[int], object] = field(default_factory=lambda: uncounted, init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
 
     def __post_init__(self) -> None:

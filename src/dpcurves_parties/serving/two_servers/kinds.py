@@ -67,7 +67,7 @@ class Asked:
 
     def to_json(self, **more: object) -> bytes:
         """The message."""
-        return json.dumps({**self._facts(), **more}).encode()
+        return json.dumps({**self.facts, **more}).encode()
 
     @classmethod
     def from_json(cls, message: bytes, task: Askable) -> Asked:
@@ -89,7 +89,7 @@ class Asked:
 
     def answered(self, numbers: tuple[int, ...], named: Mapping[str, object], **more: object) -> bytes:
         """The message that answers this one, from a set of reports as it is named."""
-        return json.dumps({**self._facts(), **named, "numbers": numbers, **more}).encode()
+        return json.dumps({**self.facts, **named, "numbers": numbers, **more}).encode()
 
     def answer(self, message: bytes, who: str) -> Answer:
         """The answer in a message, if it answers this very question.
@@ -102,20 +102,18 @@ class Asked:
         fits = isinstance(numbers, list) and len(numbers) == self.numbers and all(type(one) is int for one in numbers)
         if not (fits and isinstance(name, str) and type(reports) is int and reports > 0):
             raise ProtocolAborted(who, f"its answer {UNLIKE}", 502)
-        dropped, commitments = stored.get("dropped", 0), stored.get("commitments")
-        return Answer(
-            tuple(numbers or ()), name, reports, dropped if type(dropped) is int else 0,
-            tuple(commitments) if isinstance(commitments, list) else (),
-        )  # fmt: skip
+        return Answer(tuple(numbers or ()), name, reports)
 
     def echoed(self, message: bytes, who: str) -> Mapping[str, Any]:
         """The object in a message, if it names this very question. Raises `ProtocolAborted`."""
         stored = opened(message, who)
-        if any(stored.get(name) != value for name, value in self._facts().items()):
+        if any(stored.get(name) != value for name, value in self.facts.items()):
             raise ProtocolAborted(who, "it answered another question, or an earlier one", 502)
         return stored
 
-    def _facts(self) -> dict[str, object]:
+    @property
+    def facts(self) -> dict[str, object]:
+        """What the message says, and any answer to it, as plain objects."""
         return {
             "version": self.version, "task": self.task, "question": self.question, "at": list(self.at),
             "nonce": self.nonce,
@@ -151,17 +149,17 @@ def require_set(message: Mapping[str, Any], named: Mapping[str, object], rule: s
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
-    """Response to a query: a noisy count for each threshold, from one set of reports. Between servers: SECRET shares.
+    """Response to a query: a noisy count for each threshold, from one set of reports; or a server's half of it: SECRET.
 
-    `dropped` of the reports were not counted: they failed the servers' check. `commitments` to the noise in them are
-    named between the servers alone.
+    `dropped` of the reports were not counted: they failed the servers' check. A half names the `commitments` of both
+    servers to their noise.
     """
 
     numbers: tuple[int, ...]
     set: str
     reports: int
     dropped: int = 0
-    commitments: tuple[object, ...] = ()
+    commitments: tuple[str, ...] = ()
 
     @property
     def named(self) -> dict[str, object]:

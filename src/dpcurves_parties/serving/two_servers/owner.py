@@ -20,6 +20,7 @@ from dpcurves.noise.randomness import Randomness
 from ..channel import PATIENCE, Channel
 from ..messages import ProtocolAborted, facts_of
 from ..task_document import Role, Ticket
+from .kept import Agreed
 from .kinds import SharedTask
 from .report_set import ID, NAME, Batch, Earlier, Report, place_of, public_key, sealed
 from .report_set import packed_batch as packed
@@ -166,9 +167,17 @@ class Closed(NamedTuple):
 
 
 def close(
-    task: SharedTask, ticket: Ticket, party: int = 0, patience: float = PATIENCE, seed: bytes | None = None
+    task: SharedTask,
+    ticket: Ticket,
+    party: int = 0,
+    patience: float = PATIENCE,
+    seed: bytes | None = None,
+    *,
+    kept: Path | None = None,
 ) -> Closed:
     """Let both servers agree on the reports that count, and show them the seed of pairs if there are any.
+
+    What they agreed on is written to the file `kept`, and has to be what it says, where it is there.
 
     Raises:
         ProtocolAborted: they do not agree, or can not be reached. Asked again, it ends the same way.
@@ -177,5 +186,7 @@ def close(
     shown = b"" if seed is None else json.dumps({"seed": seed.hex()}).encode()
     with Channel.to(task.servers[party].url, task.servers[party].certificate, patience) as server:
         told = server.post(f"/tasks/{task.hash}/close", shown, ticket.shown_to(party))
-        agreed = facts_of(told, "server", set=str, reports=int, owners=int)
+        agreed = facts_of(told, "server", set=str, reports=int, owners=int, commitments=list)
+    if kept is not None:
+        Agreed(task.hash, agreed["set"], agreed["reports"], tuple(map(str, agreed["commitments"]))).keep(kept)
     return Closed(agreed["set"], agreed["reports"], agreed["owners"])
