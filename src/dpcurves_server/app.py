@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute
 from dpcurves.arguments import Named
 from dpcurves.ledger import BudgetExceeded
 from dpcurves_parties.serving.messages import ProtocolAborted, Trouble
-from dpcurves_parties.serving.task_app import tell_operator
+from dpcurves_parties.serving.monitoring import tell_operator
 
 from .api import PREFIX, router_of
 from .front import Front, Shield

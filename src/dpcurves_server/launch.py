@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dpcurves.arguments import Refused
-from dpcurves_parties.serving.server import USUAL, Address, Admission, Limits, proving_alone, serve
+from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring
+from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, proving_alone, serve
 
 from .app import create_app
 from .forms import Form
@@ -19,6 +20,7 @@ from .issuer import Issuer
 from .pages.site import prepare, routes
 from .pages.visits import Site
 from .sessions import Rate
+from .visitors import MACHINE
 from .workers import Workers
 
 TURN = 0.0005
@@ -39,6 +41,7 @@ class VerificationServer:
         per_minute: How often one person may ask.
         forms: The questions that pages offer, by the word that asks each.
         issuer: Another authority by which people sign in; None: by passwords alone.
+        monitoring: How it is watched.
 
     Raises:
         ValueError: there is no worker, or no time between strikes.
@@ -53,6 +56,7 @@ class VerificationServer:
     per_minute: int = PER_MINUTE
     forms: Mapping[str, Form] = field(default_factory=dict)
     issuer: Issuer | None = None
+    monitoring: Monitoring = UNWATCHED
 
     def __post_init__(self) -> None:
         if self.workers < 1 or not self.every > 0 or self.per_minute < 1:
@@ -74,13 +78,8 @@ class VerificationServer:
         workers.start()
         gate.studio.start()
         try:
-            serve(
-                create_app(front, routes(Site(front, self.forms, self.issuer))),
-                address,
-                Admission(self.limits),
-                context,
-                ready,
-            )
+            app = create_app(front, routes(Site(front, self.forms, self.issuer)))
+            serve(app, Door(address, context, self.limits, self.monitoring, lambda: gate.people.all(MACHINE)), ready)
         finally:
             gate.studio.stop()
             workers.stop()

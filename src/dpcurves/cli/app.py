@@ -161,7 +161,7 @@ def _stopped(error: Exception) -> BaseException:
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 EXIT_STATUS = (
     "Exit status: 0 done; 2 wrong usage; 3 budget exceeded; 4 unusable data or ledger; 5 not delivered; 6 flagged by "
-    "an audit."
+    "an audit; 7 another machine did not answer."
 )
 
 

@@ -11,6 +11,7 @@ from typer import Option
 
 from dpcurves.cli.options import SourceOptions, certificate_and_key, whole
 from dpcurves.cli.terminal import Misuse, filling, say, terminal
+from dpcurves_parties.serving.watching import Watching
 
 from .tasks import Document
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from dpcurves.cli.options import Command
     from dpcurves_parties.serving.channel import Channel
 
-NEEDED = ("fastapi", "uvicorn")
+NEEDED = ("fastapi", "prometheus_client", "uvicorn")
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Reporter:
         )
 
 
-def serve(document: Document, receiving: Receiving) -> None:
+def serve(document: Document, receiving: Receiving, watching: Watching) -> None:
     """Take reports of one task over HTTPS, into a file that `dpcurves local aggregate` reads.
 
     It runs until it is stopped. A report is on disk before it is acknowledged. It prints one line when it listens, and
@@ -137,7 +138,9 @@ def serve(document: Document, receiving: Receiving) -> None:
         None if told is None else whole(name, told)
         for name, told in (("most", receiving.most), ("of_one", receiving.of_one), ("of_all", receiving.of_all))
     )
-    server = ReportServer(asked, Path(receiving.store), certificate, key, limits, most, Quota(of_one, of_all))
+    server = ReportServer(
+        asked, Path(receiving.store), certificate, key, limits, most, Quota(of_one, of_all), watching.monitoring()
+    )
     server.serve(address, lambda: say(console, f"task {asked.form.task.hex()} listens at {receiving.listen}"))
 
 

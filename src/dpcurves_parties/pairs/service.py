@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import Away, Refused
 from dpcurves.conversation import Release
 from dpcurves.ledger import Allotment
 from dpcurves.noise.randomness import Randomness
@@ -86,7 +86,7 @@ class Road:
         try:
             raw = socket.create_connection((place.hostname or "", place.port or 0), self.patience)
         except OSError:
-            raise ProtocolAborted("peer", f"nobody answers at {self.url}", 502) from None
+            raise Away("peer", f"nobody answers at {self.url}", 503) from None
         return Connection.over(raw, self.context, place.hostname or "", self.patience)
 
 
