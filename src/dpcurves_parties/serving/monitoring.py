@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from socketserver import ThreadingMixIn
 from threading import Thread
 from typing import Any
@@ -104,7 +105,7 @@ class Watch:
         self._faults = Counter("dpcurves_faults", "Faults of the server itself.", registry=self.registry)
         states = Gauge("dpcurves_connections", "Connections of clients by state.", ("state",), registry=self.registry)
         for state in connections():
-            states.labels(state).set_function(lambda state=state: connections()[state])
+            states.labels(state).set_function(partial(_number, connections, state))
 
     def counted(self, app: Any) -> Any:
         """The app, whose requests are counted and logged."""
@@ -169,6 +170,10 @@ class Watch:
     def _alive(self) -> None:
         if self._loop is not None:
             asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop).result(ALIVE)
+
+
+def _number(connections: Callable[[], Mapping[str, int]], state: str) -> float:
+    return connections()[state]
 
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
