@@ -205,7 +205,7 @@ def _require_ending(argument: str, name: str) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        from ..display.canvas import NO_MATPLOTLIB
+        from ..display.styles import NO_MATPLOTLIB
 
         raise Misuse(argument, NO_MATPLOTLIB) from None
     if argument == "xlsx":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -21,6 +21,7 @@ from ..data import Axis, Grid
 from ..data.axis import Category, Predictor
 from ..data.grid import HUNDREDTHS
 from ..display import numeral
+from ..fields import of_field
 from ..inference.moments import Measured, difference
 from ..privacy import Adjacency, PrivacyLoss
 from .by_category import ByCategory, by_words, parted, rows_of
@@ -144,6 +145,11 @@ class Scores(TableReading):
         )
         false, true = np.cumsum(noted.counts.likely[:, ::-1], axis=1)
         return cls(noted.thresholds, np.append(0.0, true), np.append(0.0, false), noted)
+
+    def _on_model_card(self) -> Iterator[Any]:
+        yield from (self, self.roc(), self.cumulative_gain())
+        if self.table.are_probabilities:
+            yield from (self.calibration(), self.decision_curve())
 
     def roc(self) -> ROC:
         """The ROC curve, and its area."""
@@ -332,6 +338,13 @@ class ScoresByCategory(ByCategory[Scores]):
     """
 
     MEMBERS = "scores"
+
+    def _on_model_card(self) -> Iterator[Any]:
+        """Rates, gaps and curves of all groups, in the place of the scores."""
+        yield of_field("group_rates")(self)
+        yield of_field("group_curves")(self, "roc")
+        if next(iter(self.values())).table.are_probabilities:
+            yield of_field("group_curves")(self, "calibration")
 
     def difference(
         self,

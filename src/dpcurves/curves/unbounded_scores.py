@@ -13,7 +13,7 @@ from ..data.grid import HUNDREDTHS
 from .by_category import by_words
 from .question import By
 from .scores import ScoresQuestion
-from .unbounded_survival import LOOKED, note_on_looks
+from .unbounded import LOOKED, note_on_looks
 
 CELLS = 256
 """About how many cells the grid has."""
