@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from typing import Any
 
 import numpy as np
 import pytest
 import wire_textbook as book
 from textbook import Textbook, TextbookChecked, task_keys
-from wire_vectors import QUESTIONS, SLOTS, VECTORS, bytes_of, task_of, written
+from wire_vectors import QUESTIONS, SLOTS, VECTORS, bytes_of, fixed, task_of, written
 
 from dpcurves_parties.crypto import checked_values
 from dpcurves_parties.serving.two_servers.report_set import OVERHEAD, Told, packed_batch, unpacked_batch
@@ -81,9 +81,9 @@ def test_closing_names_the_set_and_both_commitments(name: str) -> None:
     assert (told[:64], told[96:]) == (bytes(64), listing)
     assert (decided[:32].hex(), decided[64:96], decided[96:]) == (agreed, told[64:96], listing)
     assert Told.from_bytes(decided).to_bytes() == decided
-    facts = {"set": agreed, "reports": len(SLOTS)}
-    assert json.loads(read["closed"]) == {**facts, "owners": 1}
-    named = {**facts, "commitments": [decided[32:64].hex(), decided[64:96].hex()]}
+    facts, commitments = {"set": agreed, "reports": len(SLOTS)}, [decided[32:64].hex(), decided[64:96].hex()]
+    named = {**facts, "commitments": commitments}
+    assert json.loads(read["closed"]) == {**named, "owners": 1}
     asked = json.loads(read["question"])
     for each in read["said_to_server_1"][2:]:
         for message in (json.loads(each["message"]), json.loads(each["answer"])):
@@ -112,3 +112,28 @@ def test_digests_are_those_of_the_key_that_both_servers_have() -> None:
     dropped = json.loads(said(read, "settle", "answer"))["dropped"]
     assert b64decode(dropped) == np.packbits(failed).tobytes()
     assert json.loads(said(read, "half", "answer"))["dropped"] == 1
+
+
+@EACH
+def test_a_letter_and_both_halves_are_sealed_as_the_page_says(name: str) -> None:
+    read = vectors(name)
+    question, answer = json.loads(read["question"]), json.loads(read["answer"])
+    facts = {key: question[key] for key in ("version", "task", "question", "at", "nonce")}
+    analyst, (ephemeral, *others) = (
+        bytes.fromhex(read["analyst"]["key"]),
+        map(bytes.fromhex, read["analyst"]["ephemeral"]),
+    )
+    assert (set(question) - set(facts), question["key"]) == ({"key", "word", "letter"}, book.public(analyst).hex())
+    words = [question["word"], fixed("word for server 1", 16).hex()]
+    inside = {"key": question["key"], "word": words[1], "nonce": "n1", "token": read["tickets"]["analyst"]["shown"][1]}
+    key = book.public(bytes.fromhex(read["servers"][1]["sealing_key"]))
+    place = book.place_of_message("letter", 1, {**facts, "nonce": ""})
+    letter = b64encode(book.sealed(json.dumps(inside).encode(), key, place, ephemeral)).decode()
+    assert letter == question["letter"] == json.loads(said(read, "half"))["letter"]
+    assert {key: answer[key] for key in facts} == facts
+    for party, half in enumerate(read["halves"]):
+        place = book.place_of_message("half", party, {**facts, "word": words[party]})
+        packed = book.half_of_answer({key: half[key] for key in half if key != "numbers"}, half["numbers"])
+        sealed = book.sealed(packed, book.public(analyst), place, others[1 - party])
+        assert b64encode(sealed).decode() == answer["halves"][party]
+    assert json.loads(said(read, "half", "answer"))["half"] == answer["halves"][1]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import struct
 from collections.abc import Mapping, Sequence
 
@@ -58,6 +59,16 @@ def sealed(share: bytes, to: bytes, place: bytes, ephemeral: bytes) -> bytes:
 
 def place_of(task: str, party: int, contribution: bytes, report: bytes) -> bytes:
     return b"dpcurves report 2\n" + bytes.fromhex(task) + bytes([party]) + contribution + report
+
+
+def place_of_message(what: str, party: int, facts: Mapping[str, object]) -> bytes:
+    """Context of a letter, or of a half of an answer."""
+    text = json.dumps(facts, sort_keys=True).encode()
+    return f"dpcurves {what} 1\n".encode() + bytes([party]) + hashlib.sha256(text).digest()
+
+
+def half_of_answer(facts: Mapping[str, object], numbers: Sequence[int]) -> bytes:
+    return json.dumps(facts).encode() + b"\n" + b"".join(number.to_bytes(8, "little") for number in numbers)
 
 
 def batch(task: str, party: int, contribution: bytes, earlier: int, reports: Sequence[tuple[bytes, bytes]]) -> bytes:

@@ -19,7 +19,7 @@ from unittest import mock
 
 import numpy as np
 import wire_textbook as book
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from dpcurves.data import Grid
 from dpcurves.ledger import Ledger
@@ -27,9 +27,11 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.channel import Channel
 from dpcurves_parties.serving.identity import Identity, Server
-from dpcurves_parties.serving.task_document import Role
+from dpcurves_parties.serving.task_document import Role, Ticket
+from dpcurves_parties.serving.two_servers import report_set
 from dpcurves_parties.serving.two_servers.collection import Resources
-from dpcurves_parties.serving.two_servers.kinds import VERSION, SharedTask
+from dpcurves_parties.serving.two_servers.kinds import VERSION, Asked, SharedTask
+from dpcurves_parties.serving.two_servers.sealed_answers import Inquiry, Reply
 from dpcurves_parties.serving.two_servers.store import Store
 from dpcurves_parties.shares.aggregation import TaskService
 from dpcurves_parties.shares.function_shares import Owners
@@ -48,6 +50,7 @@ def fixed(name: str, size: int = 32) -> bytes:
     return sha256(f"vector: {name}".encode()).digest()[:size]
 
 
+ANALYST = fixed("key of an analyst")
 SEALING = [fixed(f"sealing key of server {party}") for party in (0, 1)]
 LEDGER = [fixed(f"ledger key of server {party}") for party in (0, 1)]
 TOKENS = {role: fixed(f"token of {role.bearer}").hex() for role in Role}
@@ -123,11 +126,23 @@ def two_servers(task: Task) -> Iterator[tuple[list[TaskService], Wire]]:
         yield services, wires[0]
 
 
+def ephemeral(number: int) -> bytes:
+    """The ephemeral key of the letter (1), and of halves of the answer in their order."""
+    return fixed(f"ephemeral key of message {number}")
+
+
 @contextmanager
 def counted_up() -> Iterator[None]:
-    """Let ids and nonces be numbers, one after the other."""
-    numbers = count(1)
-    with mock.patch("secrets.token_hex", lambda size=32: f"{next(numbers):0{2 * size}x}"):
+    """Let ids and nonces be numbers, one after the other, and ephemeral keys hashes of such."""
+    numbers, keys = count(1), count(1)
+
+    def sealed(message: bytes, key: X25519PublicKey, place: bytes) -> bytes:
+        return book.sealed(message, key.public_bytes_raw(), place, ephemeral(next(keys)))
+
+    with (
+        mock.patch("secrets.token_hex", lambda size=32: f"{next(numbers):0{2 * size}x}"),
+        mock.patch.object(report_set, "sealed", sealed),
+    ):
         yield
 
 
@@ -159,9 +174,12 @@ def batches_of(task: Task) -> tuple[list[dict[str, Any]], list[bytes]]:
     return reports, [book.batch(task.hash, party, contribution, 0, sealed[party]) for party in (0, 1)]
 
 
-def question_of(name: str, task: Task) -> bytes:
-    facts = {"version": VERSION, "task": task.hash, "question": "q1", "at": QUESTIONS[name], "nonce": "n1"}
-    return json.dumps(facts).encode()
+def inquiry_of(name: str, task: Task) -> Inquiry:
+    """The question of an analyst to server 0."""
+    at = tuple(QUESTIONS[name])
+    asked, key = Asked(task.hash, "q1", at, "n1", task.numbers(at)), book.public(ANALYST).hex()
+    first, second = (Reply(asked, key, fixed(f"word for server {party}", 16).hex()) for party in (0, 1))
+    return Inquiry(asked, 0, X25519PrivateKey.from_private_bytes(ANALYST), (first, second))
 
 
 def edits(batch: bytes, size: int) -> list[dict[str, Any]]:
@@ -224,7 +242,10 @@ def vectors_of(name: str) -> dict[str, Any]:
         taken = [shown(service.receive(0, batch)) for service, batch in zip(services, batches, strict=True)]
         again = [shown(service.receive(0, batch)) for service, batch in zip(services, batches, strict=True)]
         closed = shown(services[0].close(b""))
-        services[0].answer(question_of(name, task))
+        inquiry = inquiry_of(name, task)
+        question = inquiry.to_json(Ticket(task.hash, Role.ANALYST, TOKENS[Role.ANALYST]), task.servers)
+        answer = services[0].answer(question)
+        halves = inquiry.halves(answer)
         said = list(wire.sent)
         agree = next(each["message"] for each in said if each["to"] == "agree")
         for edit in PEER_EDITS:
@@ -251,7 +272,10 @@ def vectors_of(name: str) -> dict[str, Any]:
         "taken": taken,
         "taken_again": again,
         "closed": closed,
-        "question": question_of(name, task).decode(),
+        "analyst": {"key": ANALYST.hex(), "ephemeral": [ephemeral(number).hex() for number in (1, 2, 3)]},
+        "question": question.decode(),
+        "answer": answer.decode(),
+        "halves": [{**half.named, "dropped": half.dropped, "numbers": list(half.numbers)} for half in halves],
         "said_to_server_1": said,
         "refused": refused,
     }

@@ -51,7 +51,7 @@ def thickness(width: float) -> float:
 
 
 DARK_GROUND = 0.5
-NIGHT, INK, DIM = "#14171a", "#e8eaed", "#9aa0a6"
+GROUND, TEXT, DIM = "#14171a", "#e8eaed", "#9aa0a6"
 STYLES: dict[str, dict[Any, Any]] = {
     "paper": {
         "font.size": 9, "lines.linewidth": 1.2, "axes.linewidth": 0.6, "xtick.major.width": 0.6,
@@ -59,9 +59,9 @@ STYLES: dict[str, dict[Any, Any]] = {
     },
     "slides": {"font.size": 14, "lines.linewidth": 2.4, "axes.linewidth": 1.2},
     "dark": {
-        "figure.facecolor": NIGHT, "axes.facecolor": NIGHT, "savefig.facecolor": "auto", "text.color": INK,
-        "axes.labelcolor": INK, "axes.titlecolor": INK, "xtick.color": INK, "ytick.color": INK, "axes.edgecolor": DIM,
-        "grid.color": DIM, "legend.labelcolor": INK, "legend.facecolor": NIGHT,
+        "figure.facecolor": GROUND, "axes.facecolor": GROUND, "savefig.facecolor": "auto", "text.color": TEXT,
+        "axes.labelcolor": TEXT, "axes.titlecolor": TEXT, "xtick.color": TEXT, "ytick.color": TEXT,
+        "axes.edgecolor": DIM, "grid.color": DIM, "legend.labelcolor": TEXT, "legend.facecolor": GROUND,
     },
 }  # fmt: skip
 """Settings of matplotlib: small letters and thin frames, large letters and thick lines, or light on dark."""
@@ -90,7 +90,7 @@ def styled(style: str | None, ax: Axes | None) -> Iterator[None]:
 
 
 def _repaint(ax: Axes, settings: Mapping[str, Any]) -> None:
-    """Give axes that are there already the ground and the ink of a style, if it has its own."""
+    """Give axes that are there already the background and the text colour of a style, if it has its own."""
     for edge in ("top", "right"):
         ax.spines[edge].set_visible(settings.get(f"axes.spines.{edge}", ax.spines[edge].get_visible()))
     if "axes.facecolor" not in settings:
