@@ -20,7 +20,7 @@ from .curves import Question
 from .data import Categories, Grid, Unlisted
 from .data.axis import Category
 from .data.grid import HUNDREDTHS, SCORES, UNIT_INTERVAL
-from .data.weights import CAP_ALONE
+from .data.values import CAP_ALONE
 from .ledger import Currency
 from .noise.randomness import Randomness
 from .privacy import Model, Neighbours, PrivacyLoss

@@ -9,7 +9,9 @@ from typing import Any
 
 from dpcurves.arguments import Exact, Refused, number
 
-from . import determinism, floats, timing
+from . import determinism
+from . import determinism as floats
+from . import determinism as timing
 from .bound import Claim
 from .door import Door, ManyDoor, OneDoor
 from .family import Family, Pair

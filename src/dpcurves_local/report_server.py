@@ -24,8 +24,7 @@ from dpcurves_parties.serving.messages import ProtocolAborted, Trouble, facts_of
 from dpcurves_parties.serving.server import USUAL, Address, Admission, Limits, network_of, proving_alone, serve
 from dpcurves_parties.serving.task_app import Rate, body_of, refused, tell_operator, told
 
-from .collection import Seen
-from .invitations import invited
+from .collection import Seen, invited
 from .report_file import Form, Octets, octets_of
 from .task import Task
 from .trust import Tables

@@ -2,7 +2,6 @@ from .competing_risks import CompetingRisks, CompetingRisksQuestion
 from .interval_censoring import IntervalCensored, IntervalCensoredQuestion
 from .kaplan_meier import Survival, SurvivalQuestion, log_rank_test
 from .one_call import survival
-from .survival_entries import DelayedEntry, DelayedEntryQuestion
 from .survival_models import SurvivalModel, SurvivalModelQuestion
 from .survival_readings import (
     CumulativeHazard,
@@ -18,8 +17,13 @@ from .survival_readings import (
     survival_figure,
     survival_numbers,
 )
-from .unbounded_survival import UnboundedSurvivalQuestion
-from .weighted_survival import WeightedSurvival, WeightedSurvivalQuestion
+from .variants import (
+    DelayedEntry,
+    DelayedEntryQuestion,
+    UnboundedSurvivalQuestion,
+    WeightedSurvival,
+    WeightedSurvivalQuestion,
+)
 
 __all__ = [
     "CompetingRisks", "CompetingRisksQuestion", "CumulativeHazard", "DelayedEntry", "DelayedEntryQuestion", "Estimate",

@@ -32,10 +32,21 @@ from dpcurves.inference import public_generator
 from dpcurves.inference.simulation import draws_for, noise_of, numbered_generator
 from dpcurves.summaries.two_classes import non_decreasing
 
-from .inference import FEWEST_AT_RISK, AtRisk, at_risk, censored_inside, known_cells
+from .inference import (
+    FEWEST_AT_RISK,
+    AtRisk,
+    Curves,
+    RiskTable,
+    at_risk,
+    band_between,
+    censored_inside,
+    interval_between,
+    known_cells,
+    log_hazard_ratio,
+    ratio_of,
+)
 from .kaplan_meier import MOST_CELLS
 from .pictures import draw_steps
-from .risk_tables import Curves, RiskTable, band_between, interval_between, log_hazard_ratio, ratio_of
 from .survival_readings import PLACE, RATIO, SHARE, TIME, Drawn, Estimate, Of, edge_of, estimate
 
 MOST_CAUSES = 32

@@ -26,15 +26,17 @@ from dpcurves.forecasts.reference_laws import CLASSES, PLACES, Bits, Generator, 
 from dpcurves.forecasts.true_readings import LEVEL, Columns, half_of_each
 
 from .competing_risks import CompetingRisks, CompetingRisksQuestion, table_of
-from .horizons import AtHorizon
 from .inference import survival
-from .interval_censoring import IntervalCensored, IntervalCensoredQuestion
+from .interval_censoring import IntervalCensored, IntervalCensoredQuestion, collapsed, turnbull
 from .kaplan_meier import Survival, SurvivalQuestion
-from .survival_entries import DelayedEntry, DelayedEntryQuestion, leaving_of
-from .survival_models import SurvivalModel, SurvivalModelQuestion
-from .turnbull import collapsed, turnbull
-from .unbounded_survival import UnboundedSurvivalQuestion
-from .weighted_survival import WeightedSurvivalQuestion
+from .survival_models import AtHorizon, SurvivalModel, SurvivalModelQuestion
+from .variants import (
+    DelayedEntry,
+    DelayedEntryQuestion,
+    UnboundedSurvivalQuestion,
+    WeightedSurvivalQuestion,
+    leaving_of,
+)
 
 # One kind of event, from the beginning of observation.
 

@@ -10,8 +10,7 @@ from dpcurves.data.axis import Category
 from dpcurves.shortcuts import Auto, Paid, Values, along_grid, asked, in_one_call, known_grid, pair, weighed
 
 from .kaplan_meier import Survival, SurvivalQuestion
-from .unbounded_survival import UnboundedSurvivalQuestion
-from .weighted_survival import WeightedSurvivalQuestion
+from .variants import UnboundedSurvivalQuestion, WeightedSurvivalQuestion
 
 
 @in_one_call

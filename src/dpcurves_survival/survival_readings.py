@@ -20,12 +20,19 @@ from dpcurves.display import numeral
 from dpcurves.display.canvas import covering
 from dpcurves.inference.simulation import numbered_generator
 
-from .inference import FEWEST_AT_RISK, hazards_of
+from .inference import (
+    FEWEST_AT_RISK,
+    Curves,
+    RiskTable,
+    band_between,
+    hazards_of,
+    interval_between,
+    log_hazard_ratio,
+    ratio_of,
+)
 from .kaplan_meier import Leaving, LogRankTest, Survival, log_rank_test
 from .pictures import AtRiskRow, FigureGroup, draw_figure, draw_forest, draw_steps
-from .risk_tables import Curves, RiskTable, band_between, interval_between, log_hazard_ratio, ratio_of
-from .survival_entries import DelayedEntry
-from .weighted_survival import WeightedSurvival
+from .variants import DelayedEntry, WeightedSurvival
 
 PLACE = 20
 """Streams of simulation beside those of other statistics: one for each group."""

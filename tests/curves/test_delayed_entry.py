@@ -14,7 +14,8 @@ from test_survival import HUGE
 import dpcurves as dp
 from dpcurves.curves import ByCategory
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_survival import DelayedEntry, survival_entries
+from dpcurves_survival import DelayedEntry
+from dpcurves_survival import variants as survival_entries
 
 BY = dp.Categories("g", (0, 1))
 AGES = dp.DelayedEntryQuestion("from", "age", "died", dp.Values(range(60, 91)), BY)

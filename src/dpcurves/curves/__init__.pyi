@@ -24,7 +24,7 @@ from .question import Continued, Question
 from .residuals import BinnedResiduals, BinnedResidualsQuestion, ResidualPlot, ResidualPlotQuestion
 from .result import CurveWarning
 from .roc import ROC, Cuts, RocQuestion, SmoothAuc, SmoothAucQuestion
-from .scores import Scores, ScoresByCategory, ScoresQuestion
+from .scores import Scores, ScoresByCategory, ScoresQuestion, UnboundedScoresQuestion
 from .summary import (
     CountQuestion,
     MeanQuestion,
@@ -46,7 +46,6 @@ from .u_statistic import (
     u_statistic,
 )  # fmt: skip
 from .unbounded import UnboundedCdfQuestion, UnboundedQuantilesQuestion
-from .unbounded_scores import UnboundedScoresQuestion
 from .verification import Verification, VerifyQuestion
 from .weighted import WeightedCDF, WeightedCdfQuestion, WeightedQuantiles, WeightedQuantilesQuestion
 from .weighted_summary import WeightedSummary, WeightedSummaryQuestion

@@ -392,7 +392,7 @@ class Released(Result, ABC):
     """A result that declares or defines what is listed below, from which its public methods are derived.
 
     Attributes:
-        KIND: The name of its form in the published schema: a file in ``display/kinds``.
+        KIND: The name of its form in the published schema: a file in ``display/kinds``, or in ``kinds`` of a field.
         SIZE: How large the picture of its HTML summary is, in inches.
         TITLE: The title of the HTML summary: a format, as all texts here, whose fields are attributes of the result.
         IN_SHORT: The middle of its one line: the column, and numbers of cells, points or records.

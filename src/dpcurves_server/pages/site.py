@@ -21,7 +21,9 @@ from dpcurves_parties.serving.task_app import body_of
 from ..forms import Given
 from ..front import LARGEST_FILE, address_of
 from ..studio import until_drawn
-from . import answers, asking, entrance, managing, places
+from . import asking, entrance, managing
+from . import asking as answers
+from . import entrance as places
 from .visits import ADMITTED, NOT_DRAWN, STATIC, Later, Site, Visit, parts_of, static, templates, to
 
 LARGEST_FORM = 2**20
