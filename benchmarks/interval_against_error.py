@@ -53,7 +53,6 @@ from dpcurves.curves import (
     RocQuestion,
     ScoresQuestion,
     SummaryQuestion,
-    SurvivalQuestion,
 )
 from dpcurves.curves.class_curves import RATES
 from dpcurves.curves.summary import MeanQuestion, VarianceQuestion
@@ -61,6 +60,7 @@ from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves_streams.mechanisms import STREAMS
 from dpcurves_streams.readings import Counts, Totals
+from dpcurves_survival import SurvivalQuestion
 
 FloatArray = NDArray[np.float64]
 SIZE = 40_000

@@ -31,10 +31,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "curves")
 from by_hand import answer, both
 
 import dpcurves as dp
-from dpcurves.curves.counted_numbers import area
-from dpcurves.curves.pairwise_scorer import SCORES, least_squares
 from dpcurves.laws import Family
 from dpcurves.privacy import PrivacyLoss
+from dpcurves_judging.counted_numbers import area
+from dpcurves_judging.pairwise_scorer import SCORES, least_squares
 from dpcurves_streams import DriftWatch, TickReading
 from dpcurves_streams.readings.question import Noisy
 

@@ -39,9 +39,9 @@ from dpcurves.curves import (
     HistogramQuestion,
     HosmerLemeshowQuestion,
     RocQuestion,
-    SurvivalQuestion,
 )
 from dpcurves.privacy import DISJOINT_RECORDS, PrivacyLoss
+from dpcurves_survival import SurvivalQuestion
 
 FloatArray = NDArray[np.float64]
 LEVELS = (0.01, 0.05, 0.1, 0.5)

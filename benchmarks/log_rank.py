@@ -22,12 +22,12 @@ from scipy.stats import CensoredData, logrank
 import dpcurves as dp
 from dpcurves.conversation import Evidence, Release
 from dpcurves.curves.by_category import rows_of
-from dpcurves.curves.survival import Leaving
-from dpcurves.inference.survival import AtRisk, Stratum, known_cells, log_rank
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.trust import Central, conversation
+from dpcurves_survival.inference import AtRisk, Stratum, known_cells, log_rank
+from dpcurves_survival.kaplan_meier import Leaving
 
 RECORDS, EPSILONS, LEVEL, LONGER, DRAWS = (1000, 10_000), ("0.1", "1"), 0.05, 1.25, 400
 CELLS = 24

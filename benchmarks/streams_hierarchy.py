@@ -18,12 +18,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
 
 from reproduction.command import data_folder
 
-from dpcurves.data import Forest
 from dpcurves.laws.law import draw
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.laws import HierarchyCounts, NodeEstimates
 from dpcurves_streams.mechanisms import Hierarchy
-from dpcurves_streams.queries import HierarchyQuery
+from dpcurves_streams.queries import Forest, HierarchyQuery
 from dpcurves_streams.readings import Auto
 
 ONE = AddRemove(EACH_RECORD)

@@ -38,9 +38,9 @@ from accuracy.few import cohort, kaplan_meier
 from by_hand import answer, both
 
 import dpcurves as dp
-from dpcurves.curves import Survival, SurvivalQuestion
-from dpcurves.inference.survival import survival
 from dpcurves.privacy import PrivacyLoss
+from dpcurves_survival import Survival, SurvivalQuestion
+from dpcurves_survival.inference import survival
 
 FloatArray = NDArray[np.float64]
 Draw = np.random.Generator

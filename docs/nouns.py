@@ -14,9 +14,9 @@ BEGIN = "<!-- the list below is written by docs/nouns.py -->\n"
 ROOMS = (
     "privacy", "data", "models", "queries", "records", "noise", "ledger", "laws", "conversation", "mechanisms",
     "trust", "summaries", "estimation", "smoothing", "inference", "display", "histograms", "strategies", "curves",
-    "dpcurves_engines", "dpcurves_local",
+    "dpcurves_engines", "dpcurves_judging", "dpcurves_local",
     "dpcurves_parties.crypto", "dpcurves_parties.pairs", "dpcurves_parties.shares", "dpcurves_server",
-    "dpcurves_streams", "dpcurves_streams.laws", "dpcurves_streams.mechanisms",
+    "dpcurves_streams", "dpcurves_streams.laws", "dpcurves_streams.mechanisms", "dpcurves_survival",
 )  # fmt: skip
 """Rooms of the core, and packages beside it by their whole names."""
 

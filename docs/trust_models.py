@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import dpcurves as dp
-from dpcurves import curves
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.privacy import EACH_RECORD
 from dpcurves.trust import Central
@@ -75,7 +74,7 @@ from which counts of all cells are estimated.
 
 def questions() -> dict[str, Any]:
     """One of each kind, with defaults where there are any."""
-    kinds = {name: getattr(curves, name) for name in curves.__all__ if name.endswith("Question")}
+    kinds = {name: getattr(dp, name) for name in dp.__all__ if name.endswith("Question")}
     made = {name: _made(name, kind) for name, kind in kinds.items() if hasattr(kind, "__dataclass_fields__")}
     return {name: question for name, question in sorted(made.items()) if question is not None}
 

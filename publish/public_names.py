@@ -42,7 +42,11 @@ def exported(root: Path) -> list[str]:
 
 def exported_from(package: griffe.Object | griffe.Alias, name: str) -> griffe.Object | None:
     """What a name of `dpcurves` stands for: in one of the rooms whose names are imported when they are used."""
-    return found(package, name) or found(package["curves"], name)
+    from dpcurves.fields import packages
+
+    rooms = package["curves"], *(package.modules_collection[each.__name__] for each in packages())
+    places = (found(room, name) for room in (package, *rooms))
+    return next((each for each in places if each is not None), None)
 
 
 def found(package: griffe.Object | griffe.Alias, name: str) -> griffe.Object | None:

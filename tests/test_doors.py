@@ -14,17 +14,18 @@ ROOT = Path(dpcurves.__file__).parents[1]
 DOORS = (
     "dpcurves", "dpcurves.checks", "dpcurves.cli", "dpcurves.curves", "dpcurves.ledger", "dpcurves.ledger.sqlite",
     "dpcurves.session", "dpcurves.shortcuts", "dpcurves.study", "dpcurves.shortcuts", "dpcurves_audit.auditing",
-    "dpcurves_audit.family", "dpcurves_audit.ledgers", "dpcurves_local",
+    "dpcurves_audit.family", "dpcurves_audit.ledgers", "dpcurves.forecasts.more_questions", "dpcurves_judging",
+    "dpcurves_judging.forecasts", "dpcurves_local",
     "dpcurves_parties.crypto.circuits", "dpcurves_parties.crypto.garbling",
     "dpcurves_parties.crypto.oblivious_transfer", "dpcurves_parties.crypto.two_party", "dpcurves_parties.pairs",
     "dpcurves_parties.pairs.service", "dpcurves_parties.pairs.statistics",
     "dpcurves_parties.serving.two_servers.app", "dpcurves_parties.shares.aggregation", "dpcurves_server",
     "dpcurves_server.artist", "dpcurves_server.packer", "dpcurves_server.pages.site", "dpcurves_server.remote",
     "dpcurves_server.worker", "dpcurves_streams", "dpcurves_streams.feed", "dpcurves_streams.feed.reading",
-    "dpcurves_streams.mechanisms.choice", "dpcurves_streams.readings",
+    "dpcurves_streams.mechanisms.choice", "dpcurves_streams.readings", "dpcurves_survival",
+    "dpcurves_survival.forecasts",
 )  # fmt: skip
 BY_HAND = {
-    "dpcurves.forecasts.competing_risks.counted": "counts made-up records, in forecasts that are found by their names",
     "dpcurves.mechanisms.wavelets.Haar": "may be named: Central(mechanism=Haar())",
     "dpcurves.privacy.loss.delta_of_zcdp": "for who reports what a rho means",
     "dpcurves.privacy.loss.rho_for": "for who was promised an epsilon and a delta",

@@ -20,7 +20,6 @@ from nbclient import NotebookClient
 from PIL import Image
 
 import dpcurves as dp
-from dpcurves import curves, shortcuts
 
 EVERY = examples.found([])
 LONGEST = 60
@@ -38,13 +37,13 @@ WORDS = {
 
 def questions() -> list[str]:
     """What can be asked, but for what other questions are made of."""
-    return sorted(name for name in curves.__all__ if name.endswith("Question") and name != "Question")
+    return sorted(name for name in dp.__all__ if name.endswith("Question") and name != "Question")
 
 
 def asked(question: str) -> bool:
     """Whether an example asks it: by its own name, or by a function of one call."""
     stem = re.sub(r"(?<!^)(?=[A-Z])", "_", question.removesuffix("Question")).lower()
-    calls = {name for name in shortcuts.__all__ if name.startswith(stem)}
+    calls = {name for name in dp.__all__ if name.startswith(stem)}
     return any(re.search(rf"\bdp\.{name}\b", TEXT) for name in {question, *calls})
 
 

@@ -13,6 +13,8 @@ import error_pages
 import pytest
 
 import dpcurves as dp
+import dpcurves_judging
+import dpcurves_survival
 from dpcurves import arguments, conversation, curves, ledger, shortcuts
 from dpcurves.cli import terminal as refusal
 
@@ -37,7 +39,7 @@ def test_the_reference_begins_with_the_distribution_function() -> None:
 
 
 def test_every_name_of_a_curve_stands_in_the_reference_once() -> None:
-    for room in (shortcuts, curves):
+    for room in (shortcuts, curves, dpcurves_judging, dpcurves_survival):
         names = [name for name in SHOWN if name.rpartition(".")[0] == room.__name__]
         assert sorted(names) == sorted(f"{room.__name__}.{name}" for name in room.__all__)
 

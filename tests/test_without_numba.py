@@ -36,7 +36,7 @@ def test_every_question_has_the_same_answer_without_numba() -> None:
 
 
 def test_no_question_was_left_out() -> None:
-    known = {name for name in dpcurves.curves.__all__ if name.endswith("Question")}
+    known = {name for name in dpcurves.__all__ if name.endswith("Question")}
     questions: tuple[Any, ...] = runpy.run_path(FILE)["QUESTIONS"]
     asked = {type(question).__name__ for question in questions}
     assert known - asked == {"Question"}

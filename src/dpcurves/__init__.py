@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from dpcurves_engines import postgres as postgres
     from dpcurves_engines import spark as spark
     from dpcurves_engines import spark_at as spark_at
+    from dpcurves_judging import *  # noqa: F403
     from dpcurves_local import Local as Local
     from dpcurves_parties import pairs as pairs
     from dpcurves_server.remote import Remote as Remote
+    from dpcurves_survival import *  # noqa: F403
 
     from .conversation import UnsupportedQuery as UnsupportedQuery
     from .curves import *  # noqa: F403
@@ -97,6 +99,13 @@ def __getattr__(name: str) -> Any:
         module = import_module(f".{room}", __name__)
         if name in module.__all__:
             return getattr(module, name)
+    if not is_room:
+        from .fields import of_field
+
+        try:
+            return of_field(name)
+        except AttributeError:
+            pass
     raise AttributeError(f"module 'dpcurves' has no attribute {name!r}")
 
 
@@ -125,5 +134,8 @@ def __dir__() -> list[str]:
 
 def _names() -> list[str]:
     """The public names."""
-    whole = (name for room in _WHOLE for name in import_module(f".{room}", __name__).__all__)
+    from .fields import packages
+
+    rooms = (*(import_module(f".{room}", __name__) for room in _WHOLE), *packages())
+    whole = (name for room in rooms for name in room.__all__)
     return sorted([*_ADJACENCIES, *_PLACES, *_WINGS, *whole])

@@ -22,9 +22,9 @@ from .ledger.account import LARGEST_AMOUNT
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, AnyRows, Neighbours, PrivacyLoss, Unit
 from .queries import NamesQuery, Query, UnitSizesQuery
+from .strategies.choice import FIND, asked_by, names_in, note_on, unlisted_of
+from .strategies.choice import notes_on_price as names_price
 from .strategies.row_bounds import LOOK, chosen, described, growth_of, notes_on_price
-from .strategies.unlisted import FIND, asked_by, names_in, note_on, unlisted_of
-from .strategies.unlisted import notes_on_price as names_price
 from .trust import Central, Curator, Formerly, Planner, TrustModel, conversation
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from .curves import Question
 from .data import Categories, Grid, Unlisted
 from .data.axis import Category
 from .data.grid import HUNDREDTHS, SCORES, UNIT_INTERVAL
-from .data.weights import CAP_ALONE
+from .data.values import CAP_ALONE
 from .ledger import Currency
 from .noise.randomness import Randomness
 from .privacy import Model, Neighbours, PrivacyLoss
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
         ResidualPlot,
         Scores,
         Summary,
-        Survival,
     )
 
 Curve = TypeVar("Curve")
@@ -168,7 +167,7 @@ def weighed(
     return {**table, name: values}, {"weight": name, "weight_cap": weight_cap}
 
 
-def _along(grid: Grid | None, hint: Hint | None) -> Grid:
+def along_grid(grid: Grid | None, hint: Hint | None) -> Grid:
     """A public grid, along which weights are added up.
 
     Raises:
@@ -219,7 +218,7 @@ def known_unit(unit: float | Auto) -> float:
 __all__ = [
     "binned_residuals", "bounds", "calibration_curve", "cdf", "compare", "contingency", "count", "found_groups",
     "histogram", "histogram2d", "hosmer_lemeshow", "mean", "quantiles", "residual_plot", "roc_curve", "scores", "sum",
-    "summary", "survival", "variance",
+    "summary", "variance",
 ]  # fmt: skip
 
 
@@ -263,7 +262,7 @@ def cdf(
     question: Question[Any] = curves.UnboundedCdfQuestion(label)
     cells = known_grid(grid)
     if weights:
-        question = curves.WeightedCdfQuestion(label, _along(cells, hint), **weights)
+        question = curves.WeightedCdfQuestion(label, along_grid(cells, hint), **weights)
     elif cells is not None:
         question = curves.CdfQuestion(label, cells, hint=hint)
     elif hint is not None:
@@ -301,7 +300,7 @@ def quantiles(
     question: Question[Quantiles] = curves.UnboundedQuantilesQuestion(label, at)
     cells = known_grid(grid)
     if weights:
-        question = curves.WeightedQuantilesQuestion(label, _along(cells, hint), at, **weights)
+        question = curves.WeightedQuantilesQuestion(label, along_grid(cells, hint), at, **weights)
     elif cells is not None:
         question = curves.QuantilesQuestion(label, cells, at, hint=hint)
     elif hint is not None:
@@ -734,41 +733,4 @@ def variance(values: Values, *, bounds: tuple[float, float], label: str = "value
     True
     """
     found: Summary = asked(curves.VarianceQuestion(label, *_ends(bounds)), named(label, values), **paid)
-    return found
-
-
-@in_one_call
-def survival(
-    time: Values,
-    event: Values,
-    *,
-    grid: Grid | Auto,
-    came: Category = 1,
-    censored: Category | None = None,
-    weight: Values | None = None,
-    weight_cap: float | None = None,
-    **paid: Unpack[Paid],
-) -> Survival:
-    """Kaplan-Meier and Nelson-Aalen curves of the time until an event, with censoring; see `SurvivalQuestion`.
-
-    Arguments and guarantees as for `cdf`; `event` says whether the event happened at `time`, or the record was censored
-    then. With ``grid="auto"`` a part of the loss looks for the horizon: see `UnboundedSurvivalQuestion`. With `weight`
-    and `weight_cap` it is the curve of the weight: see `WeightedSurvivalQuestion`. The ledger is in memory and does not
-    add up with other calls.
-
-    >>> import dpcurves as dp
-    >>> grid = dp.Grid(0, 10, cells=10)
-    >>> curve = dp.survival([2.5, 4.5] * 900, [1, 0] * 900, grid=grid, epsilon=1, adjacency=dp.REPLACE_ONE)
-    >>> bool(abs(curve.y[3] - 0.5) < 0.05)
-    True
-    """
-    table, weights = weighed(pair(time, event, ("time", "event")), weight, weight_cap)
-    question: Question[Any] = curves.UnboundedSurvivalQuestion("time", "event", came=came, censored=censored)
-    cells = known_grid(grid)
-    if weights:
-        along = _along(cells, None)
-        question = curves.WeightedSurvivalQuestion("time", "event", along, **weights, came=came, censored=censored)
-    elif cells is not None:
-        question = curves.SurvivalQuestion("time", "event", cells, came=came, censored=censored)
-    found: Survival = asked(question, table, **paid)
     return found

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpcurves.arguments import Exact, Refused, number
 
-from . import determinism, floats, timing
+from . import determinism
 from .bound import Claim
 from .door import Door, ManyDoor, OneDoor
 from .family import Family, Pair
@@ -27,8 +27,8 @@ def found_beside(door: Door, pair: Pair) -> list[Finding]:
     slow = perf_counter() - begun > SLOW
     found = determinism.beside(door, pair, 14 if slow else determinism.CALLS)
     if not slow:
-        found += floats.lattice(door, pair)
-        found += timing.timed(door, pair)
+        found += determinism.lattice(door, pair)
+        found += determinism.timed(door, pair)
     return found
 
 

@@ -106,9 +106,9 @@ class StreamDoor:
 
 
 def _streams() -> Iterator[Audited]:
-    from dpcurves.data import Categories, Forest
+    from dpcurves.data import Categories
     from dpcurves_streams import mechanisms as own
-    from dpcurves_streams.queries import GroupedTickQuery, HierarchyQuery, PrunedQuery, TickQuery
+    from dpcurves_streams.queries import Forest, GroupedTickQuery, HierarchyQuery, PrunedQuery, TickQuery
 
     one, forest = (Categories("state", ("a",)),), Forest.from_json({"all": {"left": ["a", "b"], "right": ["c"]}})
     ticks = TickQuery(one, STEPS)

@@ -1,4 +1,4 @@
-"""Tests of fresh noise: in calls that follow each other, in neighbours' calls, in forked workers, in new processes."""
+"""Tests of single calls: fresh noise, lattices that floating point leaves, and times that tell neighbours apart."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import os
 import pickle
 from itertools import pairwise
 from math import comb
-from time import sleep
+from time import perf_counter, sleep
 from typing import Any
 
 import numpy as np
 
 from .door import Door, PackageDoor, fork, sendable
 from .family import Pair
-from .feature import Floats, Reader, Sample, hashes
+from .feature import Floats, Reader, Sample, hashes, lowest_bits
 from .report import Finding
+
+# Tests of fresh noise: in calls that follow each other, in neighbours' calls, in forked workers, in new processes.
+
 
 ERROR = 1e-4
 """Chance with which a release with fresh noise is taken for another one, in each comparison."""
@@ -143,3 +146,62 @@ def _step(a: Sample, b: Sample) -> Floats | None:
 
 def _equal(x: Floats | None, y: Floats | None) -> bool:
     return x is not None and y is not None and bool(np.array_equal(x, y, equal_nan=True))
+
+
+# Lattices of published numbers: their lowest bits, which noise of floating point leaves where it was added.
+
+
+COARSE = -40
+"""Lowest bit from which on all outcomes lie on a lattice that was chosen: those of doubles are finer."""
+
+
+def lattice(door: Door, pair: Pair, calls: int = 400) -> list[Finding]:
+    """Findings on the lattice of numbers that are published, for each number that is not always whole.
+
+    Sums of an exact value and noise of floating point have bits that depend on the exact value (Mironov 2012): the
+    search looks for events of lowest bits; here it is said where there is no common lattice to begin with.
+    """
+    reader = Reader()
+    left, right = (reader.read(door.draw(data, calls)).numbers for data in (pair.left, pair.right))
+    found = []
+    for column in range(min(left.shape[1], right.shape[1], 8)):
+        sides = [lowest_bits(rows[:, column]) for rows in (left, right)]
+        lowest = min((_lowest(bits) for bits in sides), default=0.0)
+        if lowest < COARSE:
+            words = f"number {column + 1} has bits down to 2^{lowest:.0f}: it lies on no lattice, and may be porous."
+            found.append(Finding("floating point", words, flagged=False))
+    return found
+
+
+def _lowest(bits: Floats) -> float:
+    known = bits[~np.isnan(bits)]
+    return float(known.min()) if len(known) else 0.0
+
+
+# Times of calls that tell neighbours apart: a finding of its own, which contradicts no claim about outcomes.
+
+
+def timed(door: Door, pair: Pair, calls: int = 60) -> list[Finding]:
+    """Findings on times of calls, which alternate between both data sets, by Mann and Whitney's test.
+
+    Calls of neighbours differ by one record, so what a call takes in general says little; a rare record for which the
+    release does more work shows.
+    """
+    from scipy.stats import mannwhitneyu
+
+    taken: list[list[float]] = [[], []]
+    for place in range(2 * calls):
+        side = (place + place // 2) % 2
+        taken[side].append(_seconds(door, (pair.left, pair.right)[side]))
+    chance = float(mannwhitneyu(np.array(taken[0]), np.array(taken[1])).pvalue)
+    if chance >= ERROR:
+        return []
+    middles = [float(np.median(each)) for each in taken]
+    words = f"calls take {1000 * middles[0]:.3g} and {1000 * middles[1]:.3g} ms (p = {chance:.1g}), for {pair.name}."
+    return [Finding("timing", words, flagged=False)]
+
+
+def _seconds(door: Door, data: Any) -> float:
+    begun = perf_counter()
+    door.draw(data, 1)
+    return perf_counter() - begun

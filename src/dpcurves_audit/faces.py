@@ -39,14 +39,12 @@ from dpcurves.trust import Central, Curator
 from . import family as families
 from .deployments import ADD_REMOVE, HALF_RHO, ONE, REPLACE_ONE, Audited, deployments
 from .determinism import beside as fresh_calls
-from .determinism import forked, new_processes, repeats
+from .determinism import forked, lattice, new_processes, repeats, timed
 from .door import Door, OneDoor
 from .family import Family, Pair
 from .feature import Reader
-from .floats import lattice
 from .ledgers import KilledDoor, Publish
 from .report import Finding
-from .timing import timed
 
 COLUMN, LABEL, SCORE, UNIT = "value", "label", "score", "unit"
 

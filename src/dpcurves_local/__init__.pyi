@@ -1,9 +1,8 @@
 import dpcurves.queries
 
 from .area_of_bits import First, Road, area_roads
-from .collection import Collection, aggregate
+from .collection import Collection, Inviter, aggregate
 from .device import Kept, Rounding
-from .invitations import Inviter
 from .reported_tree import Coins
 from .second_round import SecondRound, TwoRoundArea, publish, read_task
 from .task import Task, grid_for

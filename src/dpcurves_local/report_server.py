@@ -25,8 +25,7 @@ from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring, tell_oper
 from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, network_of, proving_alone, serve
 from dpcurves_parties.serving.task_app import Rate, body_of, refused, told
 
-from .collection import Seen
-from .invitations import invited
+from .collection import Seen, invited
 from .report_file import Form, Octets, octets_of
 from .task import Task
 from .trust import Tables

@@ -18,7 +18,7 @@ from dpcurves.arguments import Named
 from dpcurves.display import headless_axes, svg_text
 from dpcurves_parties.serving.messages import leave_no_image
 
-from .sketches import Facts, drawn
+from .studio import Facts, drawn
 
 BEHIND = 15
 """Steps of niceness by which sketches stand behind who serves, and behind workers."""

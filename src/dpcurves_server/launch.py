@@ -1,27 +1,193 @@
-"""The server as a process: its door over TLS, its workers, and the public clock."""
+"""The server as a process: its app and TLS door, its workers, and the public clock."""
 
 from __future__ import annotations
 
 import gc
+import secrets
+import subprocess
 import sys
-from collections.abc import Callable, Mapping
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from traceback import extract_tb
 
-from dpcurves.arguments import Refused
-from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute
+
+from dpcurves.arguments import Named, Refused
+from dpcurves.ledger import BudgetExceeded
+from dpcurves_parties.serving.messages import ProtocolAborted, Trouble
+from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring, tell_operator
 from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, proving_alone, serve
 
-from .app import create_app
+from .api import PREFIX, router_of
 from .forms import Form
-from .front import PER_MINUTE, Front
+from .front import PER_MINUTE, Front, Shield
 from .gate import Gate
 from .issuer import Issuer
 from .pages.site import prepare, routes
 from .pages.visits import Site
+from .queue import Does, Queue
 from .sessions import Rate
+from .store import Archive
 from .visitors import MACHINE
-from .workers import Workers
+
+# The server as others see it. Errors are one line; of those that nobody foresaw, type and place are told to nobody.
+
+
+UNFORESEEN = "server: something went wrong here; what was asked was not done"
+
+
+def create_app(front: Front, pages: Sequence[BaseRoute] = ()) -> Shield:
+    """The app of one server.
+
+    Args:
+        front: Who may come.
+        pages: Routes of people, beside those of programs.
+    """
+    app = FastAPI(
+        title="dpcurves verification server", version="1", openapi_url=f"{PREFIX}/openapi.json", docs_url=None,
+        redoc_url=None,
+    )  # fmt: skip
+    app.state.front = front
+    app.include_router(router_of())
+    app.router.routes.extend(pages)
+    app.add_exception_handler(Named, _refused)
+    app.add_exception_handler(RequestValidationError, _misread)
+    app.add_exception_handler(HTTPException, _unrouted)
+    app.add_exception_handler(Exception, _unforeseen)
+    return Shield(app)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    status = error.status if isinstance(error, ProtocolAborted) else 409 if isinstance(error, BudgetExceeded) else 400
+    if isinstance(error, Trouble):
+        tell_operator(error.where)
+    return JSONResponse({"error": _text(str(error))}, status)
+
+
+async def _misread(request: Request, error: Exception) -> Response:
+    """The first thing that is wrong with a message, without what was sent."""
+    first = error.errors()[0] if isinstance(error, RequestValidationError) else {"loc": (), "msg": "it is none"}
+    where = ".".join(str(part) for part in first["loc"] if part != "body") or "message"
+    return JSONResponse({"error": _text(f"{where[:100]}: {first['msg']}")}, 400)
+
+
+async def _unrouted(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 404
+    words = {404: "path: there is nothing of this name", 405: "method: this path takes another one"}
+    return JSONResponse({"error": words.get(status, "message: it can not be read")}, status)
+
+
+async def _unforeseen(request: Request, error: Exception) -> Response:
+    last = extract_tb(error.__traceback__)[-1]
+    tell_operator(f"{type(error).__name__} in {last.name}; nothing was told")
+    return JSONResponse({"error": UNFORESEEN}, 500)
+
+
+def _text(line: str) -> str:
+    """A line that can be sent whatever stood in what it quotes."""
+    return line.encode(errors="replace").decode()
+
+
+# The workers of a server: started, told that there is something to do, and started again when one has ended.
+#
+# One of them charges and counts nothing, so that nobody learns from the ledger how long something was counted. Each
+# has a name that no process had before: what it claimed is not its own any more once it was given back.
+#
+# They are processes of our own, not those of a pool: a child hears by the end of its standard input that its server is
+# gone, even if that was killed, and it is told a URL there and inherits nothing else of what the server knows.
+
+
+POLL = 0.5
+"""Seconds between polls of who has ended."""
+
+
+class Workers:
+    """Processes that charge and that count, and the public clock. All end with the process that holds this.
+
+    Args:
+        url: The store.
+        number: How many count.
+        every: Seconds between two strikes of the public clock.
+    """
+
+    def __init__(self, url: str, number: int, every: float) -> None:
+        self._url, self._every = url, every
+        self._queue = Queue(Archive(url))
+        self._parts = [Does.CHARGES, *[Does.COUNTS] * number]
+        self._running: dict[str, tuple[Does, subprocess.Popen[str]]] = {}
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._keep, self._strike)]
+
+    def start(self) -> None:
+        """Begin: what workers of an earlier server had claimed is free again."""
+        self._queue.free()
+        for does in self._parts:
+            self._start(does)
+        for thread in self._threads:
+            thread.start()
+
+    def call(self) -> None:
+        """Say that there is something to do."""
+        for _, process in list(self._running.values()):
+            _tell(process, "\n")
+
+    def stop(self) -> None:
+        """End: each worker when it has done with its question."""
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+        for _, process in self._running.values():
+            with suppress(OSError):
+                if process.stdin is not None:
+                    process.stdin.close()
+        for _, process in self._running.values():
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(10)
+            process.kill()
+
+    def _start(self, does: Does) -> None:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dpcurves_server.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+        )
+        name = secrets.token_hex(8)
+        _tell(process, f"{self._url} {name} {does.value}\n")
+        self._running[name] = (does, process)  # from now on others call it, too: their line is not its first
+
+    def _keep(self) -> None:
+        while not self._ended.wait(POLL):
+            for name, (does, process) in list(self._running.items()):
+                if process.poll() is not None:
+                    with suppress(Exception):  # the database may be away; the claim ends by itself
+                        self._queue.free(name)
+                    del self._running[name]
+                    self._start(does)
+
+    def _strike(self) -> None:
+        while not self._ended.wait(self._every - time.time() % self._every):
+            with suppress(Exception):  # said where it is asked for; the clock goes on
+                self._queue.strike()
+
+
+def _tell(process: subprocess.Popen[str], line: str) -> None:
+    with suppress(OSError):
+        if process.stdin is not None:
+            process.stdin.write(line)
+            process.stdin.flush()
+
+
+# The server as a process: its door over TLS, its workers, and the public clock.
+
 
 TURN = 0.0005
 """Seconds that a thread may go on while others wait: a page reads the database twenty times, and waits after each."""

@@ -1,11 +1,14 @@
-"""Synthetic tables: what analysts work on, and what is said of how private it is."""
+"""Synthetic tables: what analysts work on, and how private it is; and a bounded cache of recent results."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from hashlib import sha256
 from io import BytesIO
-from typing import Any
+from threading import Lock
+from typing import Any, Generic, TypeVar
 
 from pyarrow import csv, parquet
 from sqlalchemy import Connection, Row, delete, insert, select
@@ -16,9 +19,51 @@ from dpcurves.ledger.account import require_name
 from . import packing
 from .datasets import Dataset
 from .declared_columns import MOST_ROWS, USUAL_ROWS, dummy_table
-from .recent import Recent
 from .store import SYNTHETIC, Archive, now
 from .visitors import Right, Subject, Visitor, require
+
+# A bounded cache of recent results, by short keys: the least recently used one goes first.
+
+
+Result = TypeVar("Result")
+
+
+@dataclass
+class Recent(Generic[Result]):
+    """The last results, so many at the most.
+
+    >>> squares = Recent[int](most=1)
+    >>> squares.get(3, lambda: 9), squares.get(3, lambda: 0), squares.get(4, lambda: 16), squares.get(3, lambda: 0)
+    (9, 9, 16, 0)
+    """
+
+    most: int
+    _kept: OrderedDict[Hashable, Result] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def find(self, key: Hashable) -> Result | None:
+        """The cached value of a key, or None."""
+        with self._lock:
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
+    def get(self, key: Hashable, make: Callable[[], Result]) -> Result:
+        """The cached value of a key, computed if it is absent."""
+        found = self.find(key)
+        if found is not None:
+            return found
+        made = make()
+        with self._lock:
+            self._kept[key] = made
+            while len(self._kept) > self.most:
+                self._kept.popitem(last=False)
+        return made
+
+
+# Synthetic tables: what analysts work on, and what is said of how private it is.
+
 
 SHOWN_ROWS = 1000
 """Rows of the dummy table that are sent."""

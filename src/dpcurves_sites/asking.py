@@ -108,7 +108,7 @@ class PlanTerms:
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
         """Print the privacy loss of each site and the expected errors, and how approved questions name this one."""
-        from .approval import fingerprint_of
+        from .remote import fingerprint_of
 
         task, loss = self.file.read(), self.price.loss()
         plans = task.terms.rehearsed(question, loss)

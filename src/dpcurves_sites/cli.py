@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dpcurves.cli.options import Command
 
-    from .approval import Approved
+    from .remote import Approved
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class AtHome:
 
     def approval(self) -> Callable[[Approved], bool]:
         """Who says yes to a question."""
-        from .approval import ApprovedList
+        from .remote import ApprovedList
 
         if self.approve == "list":
             if self.approved is None:
@@ -212,7 +212,7 @@ def site(source: SourceOptions, file: FederationFile, home: AtHome) -> None:
     from dpcurves_parties.serving.messages import leave_no_image
     from dpcurves_parties.serving.task_document import Role, Ticket
 
-    from .carried import Carried
+    from .carrying import Carried
     from .remote import SiteAgent
     from .secure_sum import Signer
     from .site import Site

@@ -47,7 +47,7 @@ from dpcurves.queries import CountQuery, PartitionQuery, PrefixQuery, Query, Reg
 from dpcurves.queries.query import MOST_COUNTED
 from dpcurves.records import CountSource, tabulate
 from dpcurves.strategies import adaptively, at_once
-from dpcurves.strategies.covers import counted
+from dpcurves.strategies.choice import counted
 from dpcurves.strategies.ranks import SUMS_AFTER_A_LOOK, all_cells, looked, measured, quantiles_of, require_cuttable
 from dpcurves.trust.base import Answer, require
 

@@ -6,8 +6,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpcurves.data import Forest as Forest
-
     from .feed import CsvFile as CsvFile
     from .feed import CsvLines as CsvLines
     from .feed import JsonLines as JsonLines
@@ -16,13 +14,14 @@ if TYPE_CHECKING:
     from .feed import RedisStream as RedisStream
     from .feed import follow as follow
     from .feed import plot as plot
+    from .queries import Forest as Forest
     from .readings import *  # noqa: F403
     from .trust import CentralStream as CentralStream
     from .trust import Watcher as Watcher
 
 _FEED = ("CsvFile", "CsvLines", "JsonLines", "JsonLinesTuples", "RedisSink", "RedisStream", "follow", "plot")
 _PLACES = {name: ".feed" for name in _FEED} | {
-    "CentralStream": ".trust", "Forest": "dpcurves.data", "Watcher": ".trust",
+    "CentralStream": ".trust", "Forest": ".queries", "Watcher": ".trust",
 }  # fmt: skip
 
 

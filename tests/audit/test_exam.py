@@ -16,11 +16,10 @@ import pytest
 from exam import Case
 
 import dpcurves as dp
+from dpcurves_audit.determinism import lattice, timed
 from dpcurves_audit.door import OneDoor
 from dpcurves_audit.family import Pair
-from dpcurves_audit.floats import lattice
 from dpcurves_audit.ledgers import KilledDoor, Publish
-from dpcurves_audit.timing import timed
 
 BROKEN = list(exam.broken())
 SLOW = ("PriRP, DAWA", "SVT of Lyu, Su and Li, 3", "a budget spent after")

@@ -60,7 +60,7 @@ def made(name: str) -> Any:
     return kind(**given | SPECIAL.get(name, {}))
 
 
-@pytest.mark.parametrize("name", [name for name in curves.__all__ if name.endswith("Question") and name != "Question"])
+@pytest.mark.parametrize("name", [name for name in dp.__all__ if name.endswith("Question") and name != "Question"])
 def test_every_question_keeps_what_questions_promise(name: str) -> None:
     central, *_ = check_question(made(name), COLUMNS)
     assert central.refusal is None

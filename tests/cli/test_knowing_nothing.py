@@ -12,7 +12,7 @@ from typer.testing import Result
 import dpcurves as dp
 from dpcurves.cli.one_table import QUESTIONS
 from dpcurves.curves.question_json import question_from_json
-from dpcurves_parties.cli.suggestion import proposed
+from dpcurves_parties.cli.tasks import proposed
 from dpcurves_server.cli.commands import forms_of
 
 Run = Callable[..., Result]

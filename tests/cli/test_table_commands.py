@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from typer.testing import Result
 
-from dpcurves.curves import ByCategory, Contingency, Survival
+from dpcurves.curves import ByCategory, Contingency
+from dpcurves_survival import Survival
 
 Run = Callable[..., Result]
 

@@ -10,9 +10,9 @@ import numpy as np
 from by_hand import answer, both
 from kinds import POPULATIONS, SIZE, Case, FloatArray
 
-from dpcurves.curves import SurvivalQuestion
 from dpcurves.data import Grid
 from dpcurves.privacy import PrivacyLoss
+from dpcurves_survival import SurvivalQuestion
 
 
 def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:

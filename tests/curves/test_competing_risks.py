@@ -11,8 +11,8 @@ from by_hand import answer, answer_of_two_servers, both
 from test_survival import HUGE
 
 import dpcurves as dp
-from dpcurves.curves import CompetingRisks, competing_risks
 from dpcurves.privacy import AddRemove, PrivacyLoss, Unit
+from dpcurves_survival import CompetingRisks, competing_risks
 
 BY = dp.Categories("g", (0, 1))
 QUESTION = dp.CompetingRisksQuestion("t", "e", dp.Values(range(31)), ("died", "moved"), "left", BY, "years")

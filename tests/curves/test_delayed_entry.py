@@ -12,8 +12,9 @@ from scipy.stats import chi2
 from test_survival import HUGE
 
 import dpcurves as dp
-from dpcurves.curves import ByCategory, DelayedEntry, survival_entries
+from dpcurves.curves import ByCategory
 from dpcurves.privacy import PrivacyLoss
+from dpcurves_survival import DelayedEntry, variants
 
 BY = dp.Categories("g", (0, 1))
 AGES = dp.DelayedEntryQuestion("from", "age", "died", dp.Values(range(60, 91)), BY)
@@ -63,7 +64,7 @@ def test_at_a_huge_epsilon_it_is_the_curve_of_those_at_risk(adjacency: Any) -> N
 
 def test_bands_hold_records_and_population_and_tests_find_alike_groups_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """48 releases at 0.9: within 4 sigma on both sides of declared ages, where no order is open."""
-    monkeypatch.setattr(survival_entries, "draws_for", lambda _: 400)
+    monkeypatch.setattr(variants, "draws_for", lambda _: 400)
     releases, level, held, small = 48, 0.9, {"records": 0, "population": 0, "number": 0}, 0
     whole = columns(200_000, 99)
     for seed in range(releases):

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 import dpcurves as dp
 from dpcurves.cli.app import build
-from dpcurves.curves import CurvesAtOnce, GroupRates
 from dpcurves.curves.result import curve_from_json
 from dpcurves.privacy import PrivacyLoss
+from dpcurves_judging import CurvesAtOnce, GroupRates
 
 HUGE = PrivacyLoss.pure(10**9)
 GROUPS = ("a", "b", "c")

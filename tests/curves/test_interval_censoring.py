@@ -11,8 +11,9 @@ from by_hand import answer, both
 from test_survival import HUGE
 
 import dpcurves as dp
-from dpcurves.curves import ByCategory, IntervalCensored, interval_censoring
+from dpcurves.curves import ByCategory
 from dpcurves.privacy import PrivacyLoss
+from dpcurves_survival import IntervalCensored, interval_censoring
 
 YEARS = dp.IntervalCensoredQuestion("last", "first", dp.Values(range(1, 13)))
 

@@ -15,10 +15,10 @@ from sklearn import metrics
 
 import dpcurves as dp
 from dpcurves.conversation import Setting
-from dpcurves.curves.counted_numbers import CountedNumbers
-from dpcurves.curves.model_pairs import forecast_way
 from dpcurves.curves.result import curve_from_json
 from dpcurves.privacy import PrivacyLoss
+from dpcurves_judging.counted_numbers import CountedNumbers
+from dpcurves_judging.model_pairs import forecast_way
 
 HUGE = PrivacyLoss.pure(10**9)
 TWENTIETHS = dp.Values(np.arange(21) / 20)

@@ -12,9 +12,9 @@ from scipy.stats import chi2
 from test_survival import GRID, HUGE, columns
 
 import dpcurves as dp
-from dpcurves.curves import survival as leaving
 from dpcurves.display import headless_axes
 from dpcurves.privacy import AddRemove, PrivacyLoss, Unit
+from dpcurves_survival import kaplan_meier as leaving
 
 QUESTION = dp.SurvivalQuestion("t", "e", GRID, by=dp.Categories("g", (0, 1)))
 

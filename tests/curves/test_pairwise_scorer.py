@@ -11,10 +11,10 @@ from by_hand import answer, both
 from sklearn.metrics import roc_auc_score
 
 import dpcurves as dp
-from dpcurves.curves.pairwise_scorer import SCORES, least_squares
 from dpcurves.models import predictor_of
 from dpcurves.models.folds import Folds, HeldOut
 from dpcurves.privacy import PrivacyLoss
+from dpcurves_judging.pairwise_scorer import SCORES, least_squares
 
 HUGE, ONE = PrivacyLoss.pure(10**12), PrivacyLoss.pure(1)
 FEATURES = (dp.Ranged("a", -3, 3), dp.Ranged("b", 0, 4))

@@ -10,8 +10,9 @@ import pytest
 from by_hand import answer, both
 
 import dpcurves as dp
-from dpcurves.curves import ByCategory, Survival, SurvivalQuestion
+from dpcurves.curves import ByCategory
 from dpcurves.privacy import AddRemove, PrivacyLoss, Unit
+from dpcurves_survival import Survival, SurvivalQuestion
 
 HUGE = PrivacyLoss.pure(10**9)
 GRID = dp.Grid(0, 40, cells=40)

@@ -11,8 +11,9 @@ from by_hand import answer, both
 from test_survival import HUGE
 
 import dpcurves as dp
-from dpcurves.curves import ByCategory, SurvivalModel
+from dpcurves.curves import ByCategory
 from dpcurves.privacy import PrivacyLoss
+from dpcurves_survival import SurvivalModel
 
 TENTHS = dp.Values(np.arange(1, 20) / 20)
 QUESTION = dp.SurvivalModelQuestion("p", "t", "e", dp.Values(range(1, 13)), TENTHS, groups=4)

@@ -15,8 +15,8 @@ from test_log_rank import QUESTION, given_two
 from test_survival import GRID, HUGE, columns
 
 import dpcurves as dp
-from dpcurves.curves import survival as leaving
 from dpcurves.privacy import AddRemove, PrivacyLoss, Unit
+from dpcurves_survival import kaplan_meier as leaving
 
 QUARTERS = dp.SurvivalQuestion("t", "e", dp.Grid(0, 40, cells=20), by=dp.Categories("g", (0, 1)))
 VALUES = dp.SurvivalQuestion("t", "e", dp.Values(range(41)), by=dp.Categories("g", (0, 1)))

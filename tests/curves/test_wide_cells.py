@@ -11,10 +11,11 @@ from by_hand import answer, both
 from numpy.typing import NDArray
 
 import dpcurves as dp
-from dpcurves.curves import ByCategory, Survival, SurvivalQuestion
-from dpcurves.curves import survival as leaving
-from dpcurves.inference.survival import AtRisk, rise
+from dpcurves.curves import ByCategory
 from dpcurves.privacy import PrivacyLoss
+from dpcurves_survival import Survival, SurvivalQuestion
+from dpcurves_survival import kaplan_meier as leaving
+from dpcurves_survival.inference import AtRisk, rise
 
 HUGE = PrivacyLoss.pure(10**9)
 FloatArray = NDArray[np.float64]

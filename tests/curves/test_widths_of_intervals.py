@@ -17,22 +17,13 @@ from covered_scores import GROUPS
 from covered_survivals import population
 from kinds import DATA, POPULATIONS, Counts, FloatArray, people
 
-from dpcurves.curves import (
-    CDF,
-    ROC,
-    CdfQuestion,
-    QuantilesQuestion,
-    Reading,
-    Scores,
-    ScoresQuestion,
-    SummaryQuestion,
-    SurvivalQuestion,
-)
+from dpcurves.curves import CDF, ROC, CdfQuestion, QuantilesQuestion, Reading, Scores, ScoresQuestion, SummaryQuestion
 from dpcurves.curves.class_table import groups_of_cells, left_open
 from dpcurves.inference import dvoretzky, public_generator
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.summaries import auc_of_counts
 from dpcurves.summaries.two_classes import calibration_gaps
+from dpcurves_survival import SurvivalQuestion
 
 LEVEL, UNITS = 0.9, 4000
 EPSILONS = ("0.3", "3")

@@ -20,8 +20,7 @@ from dpcurves.arguments import NotInstalled
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import Records, open_records
-from dpcurves.records.arrow import batches_from
-from dpcurves.records.source import BATCH
+from dpcurves.records.source import BATCH, batches_from
 
 WITHOUT = """
 import sys

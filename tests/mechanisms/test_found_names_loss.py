@@ -16,7 +16,7 @@ from dpcurves.mechanisms.found_names import BoundedNoise, noise_of_names, number
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import NamesQuery
-from dpcurves.strategies.unlisted import names_in
+from dpcurves.strategies.choice import names_in
 
 HIDDEN = None
 ROUNDED = Fraction(1, 10**40)

@@ -10,14 +10,13 @@ import pytest
 from tiny_streams import ADJACENCIES, neighbours, streams
 
 from dpcurves.conversation import UnsupportedQuery
-from dpcurves.data import Forest
 from dpcurves.laws import Family
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves_streams.laws import HierarchyCounts, NodeEstimates
 from dpcurves_streams.mechanisms import STREAMS, Hierarchy
 from dpcurves_streams.mechanisms.hierarchy import best_shares, mean_deviation
-from dpcurves_streams.queries import HierarchyQuery, TickQuery
+from dpcurves_streams.queries import Forest, HierarchyQuery, TickQuery
 from dpcurves_streams.readings import Aggregated, Low, Smoothing
 
 ONE = AddRemove(EACH_RECORD)

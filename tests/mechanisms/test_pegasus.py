@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from tiny_streams import ADJACENCIES, IntArray, neighbours, streams
 
 from dpcurves.conversation import Plan, UnsupportedQuery
-from dpcurves.data import Categories, Forest
+from dpcurves.data import Categories
 from dpcurves.laws import Noise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves_streams.laws import GroupedCounts
 from dpcurves_streams.mechanisms import STREAMS, Pegasus, pegasus
 from dpcurves_streams.mechanisms.pegasus import CHANGE, COLUMNS, LARGEST, LONGEST, UNIT, Grouped, group, trees_of
-from dpcurves_streams.queries import GroupedTickQuery, TickQuery
+from dpcurves_streams.queries import Forest, GroupedTickQuery, TickQuery
 
 FloatArray = NDArray[np.float64]
 ONE = AddRemove(EACH_RECORD)

@@ -12,13 +12,12 @@ import pytest
 from tiny_streams import ADJACENCIES, neighbours, streams
 
 from dpcurves.conversation import UnsupportedQuery
-from dpcurves.data import Forest
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves_streams.laws import PrunedCounts
 from dpcurves_streams.mechanisms import STREAMS, Pruned
 from dpcurves_streams.mechanisms.hierarchy import Rule, rule_of
-from dpcurves_streams.queries import TickQuery
+from dpcurves_streams.queries import Forest, TickQuery
 from dpcurves_streams.readings import Low, PrunedStates
 
 ONE = AddRemove(EACH_RECORD)

@@ -18,7 +18,6 @@ import pytest
 from tiny_streams import ADJACENCIES, IntArray, ticks
 
 from dpcurves.conversation import Plan
-from dpcurves.data import Forest
 from dpcurves.laws import Family, Noise
 from dpcurves.mechanisms import Sequential
 from dpcurves.noise.randomness import Randomness
@@ -42,7 +41,7 @@ from dpcurves_streams.mechanisms import (
     hierarchy as perturber,
 )
 from dpcurves_streams.mechanisms.counters import BITS, Counted, buffers_for, drawn, squared_length
-from dpcurves_streams.queries import HierarchyQuery, TickQuery
+from dpcurves_streams.queries import Forest, HierarchyQuery, TickQuery
 
 ANY, ONE = Randomness.from_seed(0), AddRemove(EACH_RECORD)
 LOSSES = [PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3")]

@@ -11,7 +11,7 @@ from exact_loss import worst_loss
 from tiny_tables import ADJACENCIES
 
 from dpcurves.conversation import Release
-from dpcurves.curves import CdfQuestion, HistogramQuestion, Question, ScoresQuestion, SummaryQuestion, SurvivalQuestion
+from dpcurves.curves import CdfQuestion, HistogramQuestion, Question, ScoresQuestion, SummaryQuestion
 from dpcurves.data import Categories, Grid, Outside
 from dpcurves.laws import NoisySums
 from dpcurves.mechanisms import AUTO
@@ -19,6 +19,7 @@ from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss
 from dpcurves.queries import CountQuery, Read, SumQuery
 from dpcurves.records import open_records, tabulate
 from dpcurves.trust import Central, conversation
+from dpcurves_survival import SurvivalQuestion
 
 BY = Categories("sex", ("F", "M")), Categories("ward", (1, 2))
 HALVES, ONE_CELL = Grid(0, 1, cells=2), Grid(0, 1, cells=1)

@@ -11,8 +11,8 @@ import pytest
 import dpcurves as dp
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.laws import law_from_json
-from dpcurves_parties.pairs.law import PairAnswers, PairSum
 from dpcurves_parties.pairs.mechanisms import COLLISION, GINI, KENDALL, Kernel
+from dpcurves_parties.pairs.queries import PairAnswers, PairSum
 from dpcurves_parties.pairs.readings import pair_interval, pair_mean
 
 PEOPLE, KINDS, RELEASES, LEVEL = 400, 64, 250, 0.8

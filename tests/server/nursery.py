@@ -129,7 +129,8 @@ def _fork(asked: socket.socket, door: socket.socket, place: str) -> None:
 
 def _live(words: Sequence[str], place: str) -> None:
     from dpcurves.cli.start import main as command_line
-    from dpcurves_server import worker, workers
+    from dpcurves_server import launch as workers
+    from dpcurves_server import worker
 
     if words[0] == WORKER:
         worker.main()

@@ -20,9 +20,9 @@ from typer.testing import CliRunner
 from dpcurves.cli.app import build
 from dpcurves_parties.serving.messages import ProtocolAborted
 from dpcurves_server import MACHINE, Role
-from dpcurves_server.app import create_app
 from dpcurves_server.front import COOKIE, Front
 from dpcurves_server.issuer import Client, Errand, Issuer
+from dpcurves_server.launch import create_app
 from dpcurves_server.pages.entrance import ERRAND
 from dpcurves_server.pages.site import routes
 from dpcurves_server.pages.visits import Site

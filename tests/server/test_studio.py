@@ -24,8 +24,7 @@ from dpcurves_server.front import COOKIE, Front
 from dpcurves_server.pages.site import routes
 from dpcurves_server.pages.visits import Site
 from dpcurves_server.queue import Queue
-from dpcurves_server.sketches import BESIDE, SKETCH, Facts, of_sketch
-from dpcurves_server.studio import Studio
+from dpcurves_server.studio import BESIDE, SKETCH, Facts, Studio, of_sketch
 from dpcurves_server.synthetic import Synthetic
 
 SECONDS = 120

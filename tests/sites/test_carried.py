@@ -15,8 +15,8 @@ from federated import AGE, LONG, Federated
 import dpcurves as dp
 from dpcurves.arguments import ProtocolAborted
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_sites.carried import Carried
 from dpcurves_sites.carrier import OVER, Forwarder, exchanged, packed, unpacked
+from dpcurves_sites.carrying import Carried
 from dpcurves_sites.trust import SecureSum
 
 ONE = PrivacyLoss.pure(1)

@@ -19,10 +19,9 @@ from dpcurves.models.terms import Power, Term
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss, Unit
 from dpcurves_parties.serving.identity import Server
 from dpcurves_parties.serving.task_document import Role
-from dpcurves_sites.approval import Approved, ApprovedList, fingerprint_of
 from dpcurves_sites.cli import AtHome
 from dpcurves_sites.columns import Holds, schema_of
-from dpcurves_sites.remote import TurnOver, _Line
+from dpcurves_sites.remote import Approved, ApprovedList, TurnOver, _Line, fingerprint_of
 from dpcurves_sites.secure_sum import KEYS
 from dpcurves_sites.site import Federation, Site
 from dpcurves_sites.task import FederationTask, Member

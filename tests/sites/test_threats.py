@@ -12,8 +12,8 @@ from test_processes import spent
 import dpcurves as dp
 from dpcurves.arguments import ProtocolAborted
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_sites.approval import fingerprint_of
 from dpcurves_sites.columns import Holds
+from dpcurves_sites.remote import fingerprint_of
 from dpcurves_sites.trust import SecureSum
 
 ONE = PrivacyLoss.pure(1)

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcurves.data import Categories, Forest
+from dpcurves.data import Categories
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.mechanisms import STREAMS
+from dpcurves_streams.queries import Forest
 from dpcurves_streams.readings import Aggregated, Counts, Groups, PrunedStates, Smoothing, Totals
 
 ONE = AddRemove(EACH_RECORD)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from dpcurves.data import Categories, Forest
+from dpcurves.data import Categories
+from dpcurves_streams.queries import Forest
 from dpcurves_streams.readings import Aggregated, Counts, Groups, Jump, Low, PrunedStates
 
 AXES, FOREST = (Categories("at", ("a", "b")),), Forest.from_json({"all": ["a", "b"]})

@@ -36,7 +36,7 @@ STEPS = ("send", "receive", "store", "confirm")
 def mortal(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
     """Do what `dpcurves` does, but die at the step of a talk that stands in a file beside the log."""
     from dpcurves_parties.pairs import Connection
-    from dpcurves_parties.pairs.store import PairStore
+    from dpcurves_parties.pairs.service import PairStore
     from dpcurves_parties.serving.server import Line
 
     counts: Counter[str] = Counter()

@@ -37,7 +37,7 @@ from dpcurves_parties.serving.channel import trusting
 from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_parties.serving.two_servers.app import Aggregator
 from dpcurves_parties.serving.two_servers.collection import LARGEST_QUESTION, NoiseSecret
-from dpcurves_parties.serving.two_servers.kept import Agreed
+from dpcurves_parties.serving.two_servers.kept import AgreedReports
 from dpcurves_parties.serving.two_servers.kinds import Asked
 from dpcurves_parties.serving.two_servers.owner import close, sealed_reports
 from dpcurves_parties.serving.two_servers.report_set import (
@@ -453,10 +453,10 @@ def half_in(inquiry: Inquiry, told: bytes) -> tuple[int, ...]:
     return inquiry.replies[0].opened(0, half, inquiry.key).numbers
 
 
-def agreed_on(pair: Federation, task: Task) -> Agreed:
+def agreed_on(pair: Federation, task: Task) -> AgreedReports:
     """Facts that server 0 wrote down when the task was closed."""
     standing = Store(pair.store(0)).standing(task.hash)
-    return Agreed(task.hash, str(standing.set), standing.reports, standing.commitments or ())
+    return AgreedReports(task.hash, str(standing.set), standing.reports, standing.commitments or ())
 
 
 def of_set(pair: Federation, task: Task) -> dict[str, object]:

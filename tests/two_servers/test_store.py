@@ -14,7 +14,7 @@ import sqlalchemy as sql
 from at_once import at_once
 from sqlalchemy.dialects import postgresql, sqlite
 
-from dpcurves_parties.pairs.store import PairStore
+from dpcurves_parties.pairs.service import PairStore
 from dpcurves_parties.serving.two_servers.report_set import Earlier, ReportSet
 from dpcurves_parties.serving.two_servers.store import (
     OTHER_CONTRIBUTION,

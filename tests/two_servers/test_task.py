@@ -13,7 +13,7 @@ import pytest
 from at_once import at_once
 
 from dpcurves.conversation import UnsupportedQuery
-from dpcurves.curves import Question, UnboundedCdfQuestion, UnboundedSurvivalQuestion
+from dpcurves.curves import Question, UnboundedCdfQuestion
 from dpcurves.data import Categories, Grid
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves.session import rehearse
@@ -25,6 +25,7 @@ from dpcurves_parties.shares import ProtocolAborted, Server, Task
 from dpcurves_parties.shares.analyst import statement
 from dpcurves_parties.shares.function_shares import FunctionShares, Owners
 from dpcurves_parties.shares.task import Counted
+from dpcurves_survival import UnboundedSurvivalQuestion
 
 SERVERS = Server("https://a:1", "00" * 32, "pem 0"), Server("https://b:2", "11" * 32, "pem 1")
 PLAIN = Task("t", "x", Grid(0, 1, cells=1000), None, PrivacyLoss.pure("0.5"), 7, SERVERS, {}, "minutes")

@@ -16,7 +16,7 @@ from .terminal import Kept, Misuse, PerhapsKept, say, tell, waiting
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..curves import CDF, ByCategory, Question, Survival
+    from ..curves import CDF, ByCategory, Question
     from ..ledger import Account, Ledger
     from ..privacy import PrivacyLoss
     from ..session import Session
@@ -271,6 +271,22 @@ def asks(
     return command
 
 
+@dataclass(frozen=True)
+class Listed:
+    """Questions of a field in a package beside the core, which the core finds as an entry point of `LISTED`.
+
+    Attributes:
+        after: The core's question that they are listed after.
+        commands: Commands that ask them, by `asks` or of the same arguments.
+    """
+
+    after: str
+    commands: tuple[Command, ...]
+
+
+LISTED = "dpcurves.questions"
+"""Entry points of fields: the name of the package, and where its `Listed` is."""
+
 # Two-sample tests, printed as lines above the table of both groups.
 
 
@@ -279,38 +295,28 @@ def distributions_compared(curves: ByCategory[CDF], sure: Covering) -> str:
 
     Empty unless there are two groups, the population is asked for, and a unit has one record.
     """
-    if not _are_tested(curves, sure):
+    if not are_tested(curves, sure):
         return ""
     from ..curves import ks_test, rank_sum_test
 
-    names, (first, second) = _names(curves), tuple(curves.values())
+    names, (first, second) = named_both(curves), tuple(curves.values())
     ks, ranks = ks_test(first, second), rank_sum_test(first, second)
     return (
-        f"Kolmogorov-Smirnov, {names}: {ks.statistic:.3g}, {_chance(ks.pvalue)}\n"
-        f"rank sum, {names}: chance that the first is less {ranks.statistic:.3g}, {_chance(ranks.pvalue)}\n"
+        f"Kolmogorov-Smirnov, {names}: {ks.statistic:.3g}, {chance_words(ks.pvalue)}\n"
+        f"rank sum, {names}: chance that the first is less {ranks.statistic:.3g}, {chance_words(ranks.pvalue)}\n"
     )
 
 
-def survival_compared(curves: ByCategory[Survival], sure: Covering, weights: tuple[float, float] = (0.0, 0.0)) -> str:
-    """Log-rank test of two survival curves, as lines; empty where `distributions_compared` is."""
-    if not _are_tested(curves, sure):
-        return ""
-    from ..curves import log_rank_test
-
-    with quietly():
-        found = log_rank_test(*curves.values(), rho=weights[0], gamma=weights[1])
-    name = "log-rank" if weights == (0.0, 0.0) else f"Fleming-Harrington ({weights[0]:g}, {weights[1]:g})"
-    words = f"{name}, {_names(curves)}: chi-squared {found.statistic:.3g}, {_chance(found.pvalue)}"
-    return "".join(f"{line}\n" for line in (words, *found.notes))
-
-
-def _are_tested(curves: ByCategory[Any], sure: Covering) -> bool:
+def are_tested(curves: ByCategory[Any], sure: Covering) -> bool:
+    """Whether there are two groups, the population is asked for, and a unit has one record."""
     return len(curves) == 2 and sure.population and curves.privacy.rows_per_unit == 1
 
 
-def _names(curves: ByCategory[Any]) -> str:
+def named_both(curves: ByCategory[Any]) -> str:
+    """The names of both groups."""
     return " and ".join(map(curves.named, curves))
 
 
-def _chance(p_value: float) -> str:
+def chance_words(p_value: float) -> str:
+    """A p-value, and what it covers."""
     return f"p-value {p_value:.2g} for the population, noise included"

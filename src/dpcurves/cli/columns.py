@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from .ask_file import distributions_compared, survival_compared
+from .ask_file import distributions_compared
 from .options import (
     A_COLUMN,
     AUTO,
@@ -18,7 +18,6 @@ from .options import (
     chosen,
     grid_of,
     numbers,
-    one_label,
     option,
     perhaps,
     size,
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
         Quantiles,
         Summary,
         SummaryByCategory,
-        Survival,
     )
     from ..histograms import TableEstimator
 
@@ -81,17 +79,6 @@ def weighted(kind: str, said: Mapping[str, Any], **more: Any) -> Any:
     if "grid" in known and "grid" not in given:
         raise Misuse("grid", WEIGHTED_GRID)
     return made(**given, **more)
-
-
-def survival_question(**said: Any) -> Any:
-    """The question for survival: of survey weights where they are named, and without a horizon where none is known."""
-    from ..curves import SurvivalQuestion, UnboundedSurvivalQuestion
-
-    if (found := weighted("WeightedSurvivalQuestion", said)) is not None:
-        return found
-    if said.get("grid") is not None:
-        return SurvivalQuestion(**said)
-    return UnboundedSurvivalQuestion(**{name: value for name, value in said.items() if name != "grid"})
 
 
 def summary_of(kind: str, statistic: str) -> Callable[..., Any]:
@@ -403,51 +390,3 @@ class SummariesView(ResultView):
             found = [one.intervals(self.sure.level, population=population)[place].tolist() for one in each]
             columns[f"{statistic}, {name.split()[-1]}"] = found
         return [Shown(f"{first.clamped}\n{self.said(first.privacy, EACH)}", columns, len(each))]
-
-
-# Survival curves.
-
-
-@dataclass(frozen=True)
-class Observed(Asked):
-    """Options for the columns of times and of event indicators (censoring)."""
-
-    time: str = option("NAME", "A column of times: of the event, or of the end of observation without one.")
-    event: str = option("NAME", "A column that says whether the event was observed.")
-    came: str = option("LABEL", "Its value where the event was observed.", "1", one_label)
-    censored: str | None = perhaps(
-        "LABEL", "Its value where not; not needed where the other is 1, 0, -1, true or false.", one_label
-    )
-    measured_in: str = option("UNIT", "The unit of measurement, for the picture.", "")
-
-
-class SurvivalView(ResultView):
-    """View of a survival curve: an at-risk table with bands."""
-
-    def tables(self, curve: Survival) -> list[Shown]:
-        fewest, most = curve.at_risk_intervals(self.sure.level).T
-        risk = {"at risk": curve.at_risk, "at least": fewest, "at most": most}
-        columns = {"time": curve.x, "survive to its start": curve.y}
-        head = f"{_median(curve, self.sure.level)}\n"
-        return [self.shown(curve, columns, curve._ends, "band", head=head, after=risk)]
-
-
-class SurvivalsView(ResultView):
-    """View with a row for each category: records, and the median survival time."""
-
-    def tables(self, curves: ByCategory[Survival]) -> list[Shown]:
-        from ..display import numeral
-
-        columns: dict[str, ArrayLike] = {
-            **curves.parts(),
-            "records": [numeral(round(float(curve.at_risk[0]))) for curve in curves.values()],
-            "median": [_median(curve, self.sure.level) for curve in curves.values()],
-        }
-        return [Shown(f"{survival_compared(curves, self.sure)}until the event", columns, len(curves))]
-
-
-def _median(curve: Survival, level: float) -> str:
-    from ..display import RECORDS, covering, span
-
-    ends = span(*curve.median_interval(level))
-    return f"median {curve.median_in_words} ({covering(level, 'interval', RECORDS)}: {ends})"

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any
 
 from . import columns
 from . import options as of
 from . import scores as models
-from .ask_file import Terms, asks, question_of
-from .judging import JUDGING_COMMANDS
+from .ask_file import LISTED, Listed, Terms, asks, question_of
 from .options import Command
 from .output import BinnedResidualsView, HosmerLemeshowView, Output, ResultView, RocView
 from .studies import study
-from .survival_readings import TIME_COMMANDS, SurvivalReadings
 
 
 def scores(scored: of.ScoreOptions, cells: of.AutoCells, showing: models.Showing, terms: Terms, output: Output) -> None:
@@ -33,23 +32,6 @@ def scores(scored: of.ScoreOptions, cells: of.AutoCells, showing: models.Showing
     )
     view = showing.view(output.covering(), getattr(question, "grid", None))
     terms.answer(question, models.GroupedScoresView(view) if question.by else view, output)
-
-
-def survival(
-    *, observed: columns.Observed, cells: of.AutoCells, split: of.Split, weighing: of.Weighing,
-    readings: SurvivalReadings, terms: Terms, output: Output,
-) -> None:  # fmt: skip
-    """The time until an event, with censored records.
-
-    Numbers at times, cumulative hazards and a figure for papers are read from the same release: --show says which.
-    Where no horizon is known, a part of the loss looks for it: --grid auto.
-
-    Example: dpcurves survival patients.csv --time months --event died --grid 0:60:60 --epsilon 1 --adjacency
-    replace-one
-    """
-    question = question_of(columns.survival_question, observed, cells, split, weighing)
-    grid, grouped = getattr(question, "grid", None), getattr(question, "by", None) is not None
-    terms.answer(question, readings.view(output, grid, grouped=grouped), output)
 
 
 STATISTICS = columns.SummaryView, columns.SummariesView
@@ -109,8 +91,6 @@ COMMANDS = (
         title="Counts of pairs of two columns' categories, and a test of independence.",
         example="flights.csv --rows carrier --row-categories UA,AA --columns late --column-categories 0,1",
     ),
-    survival,
-    *TIME_COMMANDS,
     asks(
         "bounds", columns.bounds_question, [columns.Sizes, of.COVERAGE], [columns.BoundsView],
         title="Bounds of the values of a column, or of two columns: symmetric intervals or a rectangle around zero.",
@@ -167,10 +147,19 @@ COMMANDS = (
         more="Units are put into disjoint subsets, in each a regression is fitted, and those that confirm the claim "
         "are counted.",
     ),
-    *JUDGING_COMMANDS,
     study,
 )  # fmt: skip
-QUESTIONS: Mapping[str, Command] = MappingProxyType({each.__name__: each for each in COMMANDS})
+
+
+def _with_fields() -> Iterator[Command]:
+    """Commands of the core, each before those of fields that are listed after it."""
+    found: list[Listed] = [each.load() for each in sorted(entry_points(group=LISTED), key=lambda each: each.name)]
+    for command in COMMANDS:
+        yield command
+        yield from (each for field in found if field.after == command.__name__ for each in field.commands)
+
+
+QUESTIONS: Mapping[str, Command] = MappingProxyType({each.__name__: each for each in _with_fields()})
 
 
 def through(terms: type[Any], *, plans: bool = False) -> dict[str, Command]:

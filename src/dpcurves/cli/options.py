@@ -532,7 +532,7 @@ class Split(Asked):
 
 def require_listed(question: object, loss: PrivacyLoss) -> None:
     """Refuse groups that nobody listed where there is no delta that finds them."""
-    from ..strategies.unlisted import unlisted_of
+    from ..strategies.choice import unlisted_of
 
     if not loss.delta and unlisted_of(question) is not None:
         raise Misuse(

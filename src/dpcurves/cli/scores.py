@@ -126,21 +126,26 @@ class GroupedScoresView:
 
     def draw(self, curves: ScoresByCategory) -> Axes:
         """The reading of each category."""
-        from ..curves import ByCategory, GroupRates, group_rates
+        from ..curves import ByCategory
         from ..display import headless_axes
 
         if self.one.show == GAPS:
-            sure, ax = self.one.sure, headless_axes(GroupRates.SIZE)
-            return group_rates(curves, self.one.threshold).plot(ax, level=sure.level, population=sure.population)
+            sure, rates = self.one.sure, self._rates(curves)
+            picture: Axes = rates.plot(headless_axes(rates.SIZE), level=sure.level, population=sure.population)
+            return picture
         found = {name: self.one.read(scores) for name, scores in curves.items()}
         return self.one.drawn(ByCategory(curves.columns, found), like=next(iter(found.values())))
 
+    def _rates(self, curves: ScoresByCategory) -> Any:
+        from ..fields import of_field
+
+        return of_field("group_rates")(curves, self.one.threshold)
+
     def _gaps(self, curves: ScoresByCategory) -> list[Shown]:
         """Rates and numbers of all groups, and the largest gap of each."""
-        from ..curves import group_rates
         from ..display import span
 
-        rates, sure = group_rates(curves, self.one.threshold), self.one.sure
+        rates, sure = self._rates(curves), self.one.sure
         gaps: dict[str, Any] = {"number": list(rates.numbers)}
         columns = {"number": [number for number in rates.numbers for _ in rates], **rates.parts()}
         columns = {

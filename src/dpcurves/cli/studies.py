@@ -264,7 +264,6 @@ def _answered(
     model_card: bool,
 ) -> list[str]:
     from ..curves import drift
-    from ..curves.model_report import with_readings
 
     summaries: list[str] = []
     with filling("questions", len(outputs)) as fill, quietly():
@@ -272,7 +271,7 @@ def _answered(
             output.write_json(curve.to_json)
             output.write_plot(partial(drawn, curve))
             say(terminal(), f"{each.name}: {curve!r}", *(f"  note: {note}" for note in curve.notes))
-            summaries += [read._repr_html_() for read in (with_readings(curve) if model_card else (curve,))]
+            summaries += [read._repr_html_() for read in (curve._on_model_card() if model_card else (curve,))]
             if each.name in drifts:
                 reference, beside = drifts[each.name]
                 found = drift(reference, {each.name: curve}, alarms=each.alarms)

@@ -15,15 +15,15 @@ from ..arguments import Refused, chance
 from ..arrays import FloatArray, IntArray
 from ..conversation import PrivacyStatement
 from ..data import Grid, Outside
+from ..data.grid import middles_of
 from ..display import numeral
-from ..display.judging import draw_curves
+from ..display.groups import draw_curves
 from ..inference.bands import upper_quantile
 from ..inference.simulation import chance_of_as_much, draws_for, numbered_generator
 from ..inference.two_samples import Null, ReleasedSample, alike, chance_of_less, largest_difference
 from ..summaries.two_classes import even_groups
 from .cdf import CDF
 from .comparison import MOST_CELLS, MOST_DRAWS, require_comparable, sample_of, sample_of_histogram
-from .counted_numbers import middles_of
 from .histogram import Histogram
 from .question import require_independent
 from .result import Joined

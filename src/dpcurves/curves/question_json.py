@@ -17,6 +17,7 @@ from ..arguments import Refused, chosen, require_known, shown
 from ..conversation import Way
 from ..data import Categories, Grid, Unlisted, Values
 from ..data.axis import Predictor
+from ..fields import packages
 from ..models import Ranged, predictor_of
 from ..strategies import Bisection, GrownPartition, QuantileCuts
 from .bounds import SMALLEST_UNIT
@@ -38,10 +39,12 @@ def kinds() -> Mapping[str, type[Any]]:
     >>> sorted(kinds())[:4]
     ['binned-residuals', 'bounds', 'calibration', 'cdf']
     """
-    room = import_module(__package__)
-    named = (name for name in room.__all__ if name.endswith("Question") and name != "Question")
-    words = {re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name.removesuffix("Question")).lower(): name for name in named}
-    return {word: getattr(room, name) for word, name in words.items()}
+    rooms = import_module(__package__), *packages()
+    named = {name: room for room in rooms for name in room.__all__ if name.endswith("Question") and name != "Question"}
+    return {
+        re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name.removesuffix("Question")).lower(): getattr(named[name], name)
+        for name in sorted(named)
+    }
 
 
 def question_to_json(question: Any) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from ..conversation import Evidence, PrivacyStatement, Release
 from ..data import Categories, Grid, Outside
 from ..display import numeral
 from ..display.canvas import POPULATION, RECORDS, Shade, covering
+from ..fields import packages
 from ..inference.simulation import noise_of, public_generator
 from ..summaries.two_classes import LEAST_MASS
 
@@ -391,7 +392,7 @@ class Released(Result, ABC):
     """A result that declares or defines what is listed below, from which its public methods are derived.
 
     Attributes:
-        KIND: The name of its form in the published schema: a file in ``display/kinds``.
+        KIND: The name of its form in the published schema: a file in ``display/kinds``, or in ``kinds`` of a field.
         SIZE: How large the picture of its HTML summary is, in inches.
         TITLE: The title of the HTML summary: a format, as all texts here, whose fields are attributes of the result.
         IN_SHORT: The middle of its one line: the column, and numbers of cells, points or records.
@@ -516,6 +517,10 @@ class Released(Result, ABC):
     def summary_facts(self) -> dict[str, Any]:
         """The facts of its HTML summary, as plain objects: title, one line, summary, notes, and the protected unit."""
         return {"line": repr(self), **display.summary_facts(self._title(), self._summary(), self.privacy)}
+
+    def _on_model_card(self) -> Iterator[Any]:
+        """What a model card shows of it: itself, and readings of it that cost nothing more."""
+        yield self
 
     def _repr_html_(self) -> str:
         return self.html_with(display.svg_text(self.plot(ax=display.headless_axes(self.SIZE))))
@@ -721,10 +726,11 @@ def kind_of(stored: Mapping[str, Any]) -> type[Any]:
 
 def _load(kind: str) -> None:
     """Import the class that a kind is named after; results that are written together may be of any kind: all."""
-    room, word = import_module(str(__package__)), kind.replace("-", "")
-    found = [name for name in room.__all__ if kind == Joined.KIND or name.lower() == word]
-    for name in found:
-        getattr(room, name)
+    word, found = kind.replace("-", ""), False
+    for room in (import_module(str(__package__)), *packages()):
+        for name in room.__all__:
+            if name[:1].isupper() and (kind == Joined.KIND or name.lower() == word):
+                found = getattr(room, name) is not None
     if not found:
         for each in entry_points(group=GROUP, name=kind):
             each.load()

@@ -1,26 +1,27 @@
-"""The scores of a model in two classes: released once, and read as any number of curves and numbers."""
+"""Scores in two classes, of a known range or not: released once, and read as many curves and numbers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 from math import log
-from typing import Any, NamedTuple, Unpack
+from typing import Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 
 from .. import display
 from ..arguments import Refused, chance, chosen, require_kind, shown
 from ..arrays import FloatArray
-from ..conversation import ALL, Needs, Prefixes, Release, Setting, needed
+from ..conversation import ALL, Needs, Prefixes, Range, Release, Setting, needed
 from ..data import Axis, Grid
 from ..data.axis import Category, Predictor
 from ..data.grid import HUNDREDTHS
 from ..display import numeral
+from ..fields import of_field
 from ..inference.moments import Measured, difference
 from ..privacy import Adjacency, PrivacyLoss
 from .by_category import ByCategory, by_words, parted, rows_of
@@ -40,6 +41,10 @@ from .question import By, Key, axes_of, keys_of, labels, named, statement_of
 from .result import EACH, Drawing, notes_on_outside
 from .roc import ROC
 from .score_groups import groups_of
+from .unbounded import LOOKED, note_on_looks
+
+# The scores of a model in two classes: released once, and read as any number of curves and numbers.
+
 
 # By how much errors of one release of scores exceed those of separate questions, as measured.
 
@@ -144,6 +149,11 @@ class Scores(TableReading):
         )
         false, true = np.cumsum(noted.counts.likely[:, ::-1], axis=1)
         return cls(noted.thresholds, np.append(0.0, true), np.append(0.0, false), noted)
+
+    def _on_model_card(self) -> Iterator[Any]:
+        yield from (self, self.roc(), self.cumulative_gain())
+        if self.table.are_probabilities:
+            yield from (self.calibration(), self.decision_curve())
 
     def roc(self) -> ROC:
         """The ROC curve, and its area."""
@@ -333,6 +343,13 @@ class ScoresByCategory(ByCategory[Scores]):
 
     MEMBERS = "scores"
 
+    def _on_model_card(self) -> Iterator[Any]:
+        """Rates, gaps and curves of all groups, in the place of the scores."""
+        yield of_field("group_rates")(self)
+        yield of_field("group_curves")(self, "roc")
+        if next(iter(self.values())).table.are_probabilities:
+            yield of_field("group_curves")(self, "calibration")
+
     def difference(
         self,
         reading: Reading | str,
@@ -371,3 +388,57 @@ class ScoresByCategory(ByCategory[Scores]):
         own = self[name]
         value, ends = own.value(reading), own.interval(reading, level, population=population, generator=draw)
         return Measured(value, *ends, *left_open(own.table, chosen("reading", reading, Reading)))
+
+
+# Scores in two classes where no range of the scores is known: looks for it, and then a count on a grid within it.
+
+
+CELLS = 256
+"""About how many cells the grid has."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnboundedScoresQuestion:
+    """The distribution of scores in two classes, where no range of the scores is known: log-odds, points, ranks.
+
+    A fifth of the loss looks for the range in three turns; the rest counts as a `ScoresQuestion` does, on a grid within
+    it. Scores beyond are counted apart. Probabilities, which lie in [0, 1], need no looks.
+
+    Formal guarantees: those of an `UnboundedSurvivalQuestion`.
+
+    Attributes:
+        label, by, pos_label, neg_label, model: Those of a `ScoresQuestion`.
+        score: The column of scores. A model is no column: its range is public, as are its coefficients.
+
+    Raises:
+        ValueError, TypeError: as for a `ScoresQuestion`; or the score is no column.
+    """
+
+    is_told_before: ClassVar[bool] = True
+
+    label: str
+    score: str
+    by: By = None
+    pos_label: Category = 1
+    neg_label: Category | None = None
+    model: str = "the model is taken as public"
+
+    def __post_init__(self) -> None:
+        require_kind("score", self.score, str, "the name of a column")
+        self.along(HUNDREDTHS)
+
+    def steps(self, setting: Setting) -> Needs[Any]:
+        """Looks for the range of scores, and asks as a `ScoresQuestion` does."""
+        found = yield from needed(Range(self.score, CELLS), LOOKED)
+        return (yield from self.along(found.cells_counted).counted(ALL - LOOKED, found.releases))
+
+    def plan_notes(self, setting: Setting) -> tuple[str, ...]:
+        """The price, and what it is spent on."""
+        return (note_on_looks(setting),)
+
+    def along(self, grid: Grid) -> ScoresQuestion:
+        """The question on a grid that is known."""
+        return ScoresQuestion(self.label, self.score, grid, self.by, self.pos_label, self.neg_label, self.model)
+
+    def __str__(self) -> str:
+        return f"scores {self.score} for {self.label}{by_words(self.by)}, no range given"

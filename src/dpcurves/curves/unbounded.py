@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +17,8 @@ from .prefixes import PrefixShares
 from .quantiles import Quantiles, shares
 from .question import statement_of
 
+LOOKED = Fraction(1, 5)
+"""Part of the loss that looks for a grid, where a table of two columns is counted on it."""
 QUARTILES = (0.25, 0.5, 0.75)
 WIDE = 3
 """Cells from which on an interval of the first look was cut: zero has a cell of its own in any case."""
@@ -141,3 +144,12 @@ def note_on_range(curve: CDF) -> str:
     below, above = curve.count * curve.y[low], curve.count * (1 - curve.y[high])
     sides = f"about {numeral(round(below))} records lie below and {numeral(round(above))} above"
     return f"the range, {ends}, was chosen by noisy counts; {sides}, in cells as wide as decades or wider"
+
+
+def note_on_looks(setting: Setting) -> str:
+    """The price, and the part of it that looks for a grid."""
+    looked = setting.loss * LOOKED
+    return (
+        f"no grid is given: {setting.loss} pays for 4 turns together; three look for a grid, with {looked} together, "
+        "and the last one counts on it"
+    )

@@ -17,7 +17,7 @@ from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
 from ..conversation import Evidence, Needs, Release, Setting, Single, needed
 from ..data import Axis, Grid, Outside, Weights
-from ..data.weights import MISSING_WEIGHTS
+from ..data.values import MISSING_WEIGHTS
 from ..display import numeral
 from ..estimation import shrunken_estimate
 from ..inference import Sample

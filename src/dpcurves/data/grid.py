@@ -517,3 +517,22 @@ HUNDREDTHS = Grid(0, 1, cells=100, outside=Outside.APART)
 """For all readings of probabilities; other scores are counted apart."""
 SCORES = Grid(0, 1, cells=4096)
 """For groups of probabilities that are alike."""
+
+
+def middles_of(grid: Grid) -> NDArray[np.float64]:
+    """The value that stands for each cell: its middle, or the declared one."""
+    return np.asarray((grid.edges[:-1] + grid.edges[1:]) / 2 if grid.values is None else grid.values)
+
+
+def require_clamped(name: str, grid: object) -> Grid:
+    """Refuse a grid whose values outside are counted apart.
+
+    Raises:
+        TypeError: it is no grid.
+        ValueError: values outside are counted apart.
+    """
+    require_kind(name, grid, Grid, "a Grid, as in Grid(0, 1, cells=20),")
+    assert isinstance(grid, Grid)  # noqa: S101
+    if grid.outside is Outside.APART:
+        raise Refused(name, "values outside count in the end cells: outside=CLAMPED is needed")
+    return grid

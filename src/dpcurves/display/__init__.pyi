@@ -34,7 +34,7 @@ from .curve_json import (
     stacked,
     to_frame,
 )
-from .groups import MOST_TOGETHER, AtRiskRow, draw_means, draw_small
+from .groups import MOST_TOGETHER, draw_means, draw_small
 from .html import html_summary, report, summary_facts
 from .numerals import numeral, numerals, span, standing
 from .office import PRINTED, csv_text, facts_of, require_workbooks, workbook
@@ -67,7 +67,7 @@ from .text import (
 )
 
 __all__ = [
-    "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "PRINTED", "RECORDS", "SEEDED", "SQUARE", "AtRiskRow", "BalanceReport",
+    "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "PRINTED", "RECORDS", "SEEDED", "SQUARE", "BalanceReport",
     "ChargeRow", "CrossedShade", "DrawnArea", "Opened", "RefusalRow", "Region", "Shade", "Spender", "allowance_table",
     "area_rows", "bundle", "check_document", "columns_of", "covering", "csv_text", "curve_schema", "curve_table",
     "draw_bars", "draw_binned_residuals", "draw_bounds", "draw_calibration", "draw_cdf", "draw_cdf_of_values",

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import Refused, WrongKind
 from ..conversation import MISSING_RULE, PrivacyStatement
+from ..fields import packages
 from .numerals import lettering
 
 # The published schema of curves, and a reader that holds documents to it.
@@ -74,7 +75,10 @@ def longer(kind: str) -> Mapping[str, int]:
 
 
 def _forms(folder: str) -> dict[str, Any]:
-    places = sorted((files(__package__) / folder).iterdir(), key=lambda place: place.name)
+    """The forms in a folder: of the core, and of fields in packages beside it."""
+    folders = (files(package) / folder for package in (__package__, *(each.__name__ for each in packages())))
+    found = (place for each in folders if each.is_dir() for place in each.iterdir())
+    places = sorted(found, key=lambda place: place.name)
     return {place.name.removesuffix(".json"): _read(place) for place in places}
 
 

@@ -1,122 +1,61 @@
-"""Pictures of several groups: survival curves with their at-risk table, means, and small multiples."""
+"""Pictures of several groups: curves by their names, means, and small multiples."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
-from .canvas import GREY, LANDSCAPE, UNIT, Picture, Shade, Shaded, canvas, depth, grow, once
-from .numerals import MOST_LABELLED, lettering, numeral, unlike
-from .styles import is_dark, points, thickness
+from .canvas import GREY, LANDSCAPE, SQUARE, UNIT, Picture, Shade, canvas, depth, grow, once, style_of
+from .numerals import MOST_LABELLED, numeral, unlike
+from .styles import points, thickness
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.gridspec import GridSpecBase
 
 
-# Numbers at risk below the axis of a survival curve, one row for each curve, as the field shows them.
+NO_BANDS: Mapping[str, Shade] = MappingProxyType({})
 
 
-SIZE, ROW, BELOW_TICKS = 7.0, 9.5, 18.0
-"""In points: letters, the height of a row, and where the first row begins."""
-HEAD = "number at risk"
-SURE = "number at risk (±: 95% intervals for these records, all at once)"
-MOST, NARROW, LONGEST = 6, 2.8, 12
-"""Times that are told at most; inches below which there is no room for any; letters of a name."""
-GROUP, DARK, PALE = "at risk", "#333333", "#cccccc"
-
-
-class AtRiskRow(NamedTuple):
-    """A row of a table of numbers at risk.
-
-    Attributes:
-        edges: The edges of the grid, (cells + 1,).
-        records: At risk in the cell that begins at each edge but the last, (cells,).
-        error: Half the width of a confidence interval for each, (cells,); None: no interval is shown.
-    """
-
-    edges: FloatArray
-    records: FloatArray
-    error: FloatArray | None
-
-
-def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> None:
-    """Write one row more below `ax`, where there is room; before the axis is signed."""
-    from .artists import make_room
-
-    figure = ax.figure.get_figure(root=True)
-    if figure is None or ax.get_position().width * figure.get_size_inches()[0] < NARROW:
-        return
-    rows = sum(text.get_gid() == GROUP for text in ax.texts)
-    if rows == 0:
-        _write(
-            ax,
-            (0.0, points(-BELOW_TICKS)),
-            HEAD if row.error is None else SURE,
-            color=PALE if is_dark(ax) else DARK,
-            horizontalalignment="left",
-        )
-    down = points(-BELOW_TICKS - ROW * (rows + 1))
-    if name is not None:
-        _write(ax, (-0.06, down), lettering(name, LONGEST), color=color, horizontalalignment="right")
-    # Ticks inside the grid, and how many are at risk from there on.
-    inside = [float(tick) for tick in ax.get_xticks() if row.edges[0] <= tick < row.edges[-1]]
-    for time in inside[:: -(-len(inside) // MOST)] if inside else [float(row.edges[0])]:
-        cell = int(np.searchsorted(row.edges, time, side="right")) - 1
-        words = numeral(round(max(float(row.records[cell]), 0.0)))
-        words += "" if row.error is None else f"±{numeral(np.ceil(row.error[cell]))}"
-        _write(ax, (time, down), words, "data", color=color, horizontalalignment="center")
-    ax.texts[-1].set_gid(GROUP)
-    ax.xaxis.labelpad = points(BELOW_TICKS + ROW * (rows + 2) - 12.0)
-    make_room(ax, points(ROW * (2 if rows == 0 else 1)))
-
-
-def _write(ax: Axes, place: tuple[float, float], words: str, across: str = "axes fraction", **style: Any) -> None:
-    """Write at this place across, and so many points below the axis."""
-    ax.annotate(
-        words, (place[0], 0.0), (0.0, place[1]), xycoords=(across, "axes fraction"), textcoords="offset points",
-        fontsize=points(SIZE), verticalalignment="top", annotation_clip=False, parse_math=False, **style,
-    )  # fmt: skip
-
-
-def draw_survival(
-    x: ArrayLike,
-    y: ArrayLike,
+def draw_curves(
+    curves: Mapping[str, tuple[FloatArray, FloatArray]],
     privacy: PrivacyStatement,
     *,
-    label: str,
-    at_risk: AtRiskRow | None = None,
-    weighted: bool = False,
-    **on: Unpack[Shaded],
+    labels: tuple[str, str],
+    ax: Axes | None = None,
+    share: bool = True,
+    bands: Mapping[str, Shade] = NO_BANDS,
 ) -> Axes:
-    """Draw the share that survives as steps that go down where cells end.
+    """Draw curves by their names on common axes.
 
     Args:
-        x: Edges of cells.
-        y: The share that survives up to each of them.
-        label: What the x axis shows.
-        at_risk: Numbers that are written below the axis, where there is room.
-        weighted: Whether records have weights, which the axis then says.
+        curves: Places and heights of each.
+        labels: What both axes show.
+        ax: Where; None: on a new figure.
+        share: Whether both axes are from 0 to 1, with a line from one end to the other.
+        bands: A band around a curve, by its name.
     """
-    picture, edges = Picture(LANDSCAPE, privacy, **on), np.asarray(x, dtype=float)
-    ax, color = picture.ax, picture.style.color
-    for shade in picture.shades:
-        filled = ax.fill_between(
-            edges, *shade.ends, step="post", color=color, alpha=depth(shade.words, ax), linewidth=0
-        )
-        filled.set_label(once(ax, shade.words))
-    picture.steps(edges, y, width=1.4)
-    ax.set(ylim=UNIT, xmargin=0.01)
-    picture.explain(label, "weighted " * weighted + "share without an event")
-    if at_risk is not None:
-        write_at_risk(ax, at_risk, picture.name, color)
-    return picture.signed()
+    for place, (name, (x, y)) in enumerate(curves.items()):
+        picture = Picture(SQUARE if share else LANDSCAPE, privacy, ax=ax, name=name)
+        ax, at = picture.ax, picture.before + place
+        picture.style = style_of(ax, at)
+        if name in bands:
+            low, high, words = bands[name]
+            color, label = picture.style.color, once(ax, words)
+            ax.fill_between(x, low, high, linewidth=0, color=color, alpha=depth(words, ax), label=label)
+        picture.line(x, y, picture.entry())
+    if share:
+        picture.ax.set(xlim=UNIT, ylim=UNIT, aspect="equal")
+        picture.ax.plot(UNIT, UNIT, color=GREY, linestyle=(0, (1, 2)), linewidth=1.2)
+    picture.name = None
+    return picture.explain(*labels, place="above").signed()
 
 
 MEANS_ROW, TIGHT_ROW = 0.32, 0.19

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from itertools import islice
 from math import inf, nan
 from types import MappingProxyType
@@ -23,7 +21,21 @@ from ..inference import public_generator
 from ..models import Ranged
 from ..privacy import Neighbours, PrivacyLoss
 from . import true_readings as read
-from .reference_laws import CLASSES, EFFECTS, PAIRS, PLACES, POINTS, RESIDUALS, TIMES, Bits, Hidden, along, law_of
+from .reference_laws import (
+    CLASSES,
+    EFFECTS,
+    FORECASTS,
+    PAIRS,
+    PLACES,
+    POINTS,
+    RESIDUALS,
+    Bits,
+    Hidden,
+    along,
+    beside,
+    law_of,
+    places_beside,
+)
 from .true_readings import Columns, Half, answers
 
 # Kinds of questions of which there is a forecast: which records to make up, and which error to tell.
@@ -63,15 +75,15 @@ def _numbers(question: Any, places: FloatArray) -> Table:
     return {question.column: along(question.grid, places)}
 
 
-def _classes(question: curves.RocQuestion, drawn: tuple[Bits, FloatArray]) -> Table:
+def classes_and_scores(question: curves.RocQuestion, drawn: tuple[Bits, FloatArray]) -> Table:
     """Scores of a ROC curve may be of any range: their ranks are all that it tells."""
     bits, score = drawn
-    return {**_labels(question, bits), _named(question.score): along(question.grid, score)}
+    return {**_labels(question, bits), named_column(question.score): along(question.grid, score)}
 
 
 def _chances(question: Any, drawn: tuple[Bits, FloatArray]) -> Table:
     bits, score = drawn
-    return {**_labels(question, bits), _named(question.score): score}
+    return {**_labels(question, bits), named_column(question.score): score}
 
 
 def _labels(question: Any, bits: Bits) -> Table:
@@ -83,12 +95,6 @@ def _values(question: Any, places: FloatArray) -> Table:
     """Values between bounds; a count has none, and any value counts."""
     bounds = Grid(getattr(question, "lower", 0.0), getattr(question, "upper", 1.0), cells=1)
     return {question.column: along(bounds, places)}
-
-
-def _times(question: curves.SurvivalQuestion, drawn: tuple[FloatArray, Bits]) -> Table:
-    time, event = drawn
-    values = labels(question.event, question.came, question.censored, ("censored", "came")).values
-    return {question.time: along(question.grid, time), question.event: np.array(values)[event]}
 
 
 def _crossed(question: curves.ContingencyQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
@@ -104,8 +110,8 @@ def _points(question: curves.Histogram2DQuestion, drawn: tuple[FloatArray, Float
 def _residuals(question: curves.ResidualPlotQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
     predicted, residual = drawn
     return {
-        _named(question.predicted): predicted * question.unit_predicted,
-        _named(question.residual): residual * question.unit_residual,
+        named_column(question.predicted): predicted * question.unit_predicted,
+        named_column(question.residual): residual * question.unit_residual,
     }
 
 
@@ -148,14 +154,14 @@ def _valued(column: Ranged | Categories, places: FloatArray) -> Any:
     return np.array(column.values)[np.minimum((places * column.slots).astype(np.int64), column.slots - 1)]
 
 
-def _named(column: Any) -> str:
+def named_column(column: Any) -> str:
     """The name of a column that is one: what a model works out is not made up."""
     if not isinstance(column, str):
         raise Refused("question", f"a forecast needs names of columns, not a model; got {shown(column)}")
     return column
 
 
-def _quarter(question: Any, size: int) -> float:
+def quarter(question: Any, size: int) -> float:
     """A quarter of all that is possible: intervals of shares that are as wide as a half."""
     return 0.25
 
@@ -189,7 +195,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
     {
         curves.CdfQuestion: ForecastKind(
             PLACES, _numbers, read.of_cdf, "share of the records below an edge, root mean square",
-            lambda curve, population: float(read.band_of(curve, population).max()), "the band, at its widest", _quarter,
+            lambda curve, population: float(read.band_of(curve, population).max()), "the band, at its widest", quarter,
         ),
         curves.QuantilesQuestion: ForecastKind(
             PLACES, _numbers, read.of_quantiles, "share below a quantile, mean error",
@@ -209,17 +215,17 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             MISSED, _quarter_of_records, OF_ONE_AREA, MORE_WIDTHS,
         ),
         curves.RocQuestion: ForecastKind(
-            CLASSES, _classes, read.of_roc, AREA,
+            CLASSES, classes_and_scores, read.of_roc, AREA,
             lambda curve, population: read.half(curve.auc_interval(read.LEVEL, population=population)),
-            "the area", _quarter, OF_ONE_AREA,
+            "the area", quarter, OF_ONE_AREA,
         ),
         curves.ScoresQuestion: ForecastKind(
-            CLASSES, _classes, read.of_scores, AREA, read.half_of_scores, "the area", _quarter, OF_SLOW
+            CLASSES, classes_and_scores, read.of_scores, AREA, read.half_of_scores, "the area", quarter, OF_SLOW
         ),
-        curves.SmoothAucQuestion: ForecastKind(CLASSES, _classes, read.of_roc, AREA, rehearsals=OF_ONE_AREA),
+        curves.SmoothAucQuestion: ForecastKind(CLASSES, classes_and_scores, read.of_roc, AREA, rehearsals=OF_ONE_AREA),
         curves.CalibrationQuestion: ForecastKind(
             CLASSES, _chances, read.of_calibration, "share of positives of a group, mean error",
-            read.half_of_each, EACH_GROUP, _quarter,
+            read.half_of_each, EACH_GROUP, quarter,
         ),
         curves.HosmerLemeshowQuestion: ForecastKind(
             CLASSES, _chances, read.of_positives, "positives of a group, mean error", read.half_of_each, EACH_GROUP,
@@ -228,12 +234,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         curves.BinnedResidualsQuestion: ForecastKind(
             CLASSES, _chances, read.of_binned_residuals, "mean residual of a bin, mean error",
             lambda curve, population: float(np.mean(curve.envelope_at(read.LEVEL))),  # it covers sampling in any case
-            "a bin, on average", _quarter,
-        ),
-        curves.SurvivalQuestion: ForecastKind(
-            TIMES, _times, read.of_survival, "share that survives, root mean square",
-            lambda curve, population: float(read.band_of(curve, population)[1:].mean()),
-            "the band, on average", _quarter, OF_SLOW,
+            "a bin, on average", quarter,
         ),
         curves.ContingencyQuestion: ForecastKind(
             PAIRS, _crossed, read.of_table, "records of a pair, root mean square",
@@ -241,7 +242,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         ),
         curves.VerifyQuestion: ForecastKind(
             EFFECTS, _with_effect, read.of_verification, "share of subsets that confirm, mean error",
-            read.half_of_each, "the share", _quarter, OF_ONE_NUMBER, MORE_WIDTHS,
+            read.half_of_each, "the share", quarter, OF_ONE_NUMBER, MORE_WIDTHS,
         ),
         curves.Histogram2DQuestion: ForecastKind(POINTS, _points, read.of_plane, CORNERS),
         curves.ResidualPlotQuestion: ForecastKind(RESIDUALS, _residuals, read.of_residual_plot, CORNERS),
@@ -267,20 +268,14 @@ def kind_of(question: Any) -> ForecastKind:
     Raises:
         ValueError: there is no forecast of it.
     """
-    kind = KINDS.get(type(question)) or _beside(type(question))
+    kind = KINDS.get(type(question)) or beside(type(question), FORECASTS)
     if kind is None:
-        said = ", ".join(each.__name__ for each in KINDS)
+        every = [*KINDS, *(each for place in places_beside() for each in getattr(place, FORECASTS))]
+        said = ", ".join(each.__name__ for each in every)
         raise Refused("question", f"there is a forecast of {said}; got {shown(question)}")
     if getattr(question, "by", None) is not None:
         raise Refused("question", BY)
     return kind
-
-
-def _beside(question: type[Any]) -> ForecastKind | None:
-    """The `FORECAST` of a question with a file of its own, in the file here that has the same name."""
-    place = f"{__package__}.{question.__module__.rpartition('.')[2]}"
-    found: ForecastKind | None = getattr(import_module(place), "FORECAST", None) if find_spec(place) else None
-    return found
 
 
 Law = Callable[[np.random.Generator, int], Mapping[str, Any]]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..arguments import Refused, WrongKind, shown
 from ..arrays import FloatArray
 from ..curves.question import labels
 from ..data import Grid, Outside
+from ..fields import packages
 
 Generator = np.random.Generator
 Places = Callable[[Generator, int], FloatArray]
@@ -49,20 +51,6 @@ PLACES: Mapping[str, Places] = MappingProxyType(
         "a third zero, the rest heaped": _zeros,
     }
 )
-
-
-def _watched(places: Places) -> Callable[[Generator, int], tuple[FloatArray, Bits]]:
-    """Times at these places, and whether they are those of an event: half of the records are watched until another."""
-
-    def drawn(draw: Generator, size: int) -> tuple[FloatArray, Bits]:
-        time, until = places(draw, size), 1.3 * places(draw, size)
-        until = np.where(draw.random(size) < 0.5, until, np.inf)
-        return np.minimum(time, until), (time <= until).astype(np.int64)
-
-    return drawn
-
-
-TIMES = MappingProxyType({name: _watched(PLACES[name]) for name in ("a hill", "a long tail", "tied values")})
 
 
 def _pairs(lean: float) -> Points:
@@ -180,6 +168,32 @@ def along(grid: Grid, places: FloatArray) -> FloatArray:
     return np.asarray(left + (position - cell) * (right - left))
 
 
+# What packages of fields, and the file of more questions, say of their own kinds of questions and results.
+
+
+FORECASTS, LIKE = "FORECASTS", "LIKE"
+"""Names of tables in such a file: forecasts by kinds of questions, and laws like results by kinds of results."""
+MORE = "more_questions"
+
+
+def places_beside() -> Iterator[ModuleType]:
+    """The file of more questions, and ``forecasts`` of all packages of fields."""
+    yield import_module(f".{MORE}", __package__)
+    yield from (import_module(f"{package.__name__}.forecasts") for package in packages())
+
+
+def beside(kind: type[Any], table: str) -> Any:
+    """The entry of a kind, or of the nearest kind above it, in the table of this name; None: there is none."""
+    owners = {package.__name__: package for package in packages()}
+    for each in kind.__mro__:
+        package = each.__module__.partition(".")[0]
+        place = f"{package}.forecasts" if package in owners else f"{__package__}.{MORE}"
+        found = getattr(import_module(place), table, {}).get(each)
+        if found is not None:
+            return found
+    return None
+
+
 # Records like those of a released curve: drawn from it alone, so that nothing is spent (post-processing).
 
 
@@ -190,7 +204,6 @@ DRAWN_FROM = (
     curves.Histogram,
     curves.Scores,
     curves.ROC,
-    curves.Survival,
     curves.Contingency,
     curves.Histogram2D,
 )
@@ -205,8 +218,9 @@ def law_of(question: Any, curve: object, needed: str) -> tuple[Law, float]:
         TypeError: this is no curve that says how records lie.
         ValueError: it says so of other columns than the question is about.
     """
-    read = curves.CDF, curves.Histogram, curves.Scores, curves.ROC, curves.Survival, curves.Contingency
-    if not isinstance(curve, (*read, curves.Histogram2D)):
+    read = curves.CDF, curves.Histogram, curves.Scores, curves.ROC, curves.Contingency, curves.Histogram2D
+    drawn: Callable[[Any, Any], tuple[Law, float] | None] | None = beside(type(curve), LIKE)
+    if not isinstance(curve, read) and drawn is None:
         raise WrongKind("like", f"{needed} is needed, got {shown(curve)}")
     match curve:
         case curves.CDF() if hasattr(question, "column"):
@@ -216,23 +230,23 @@ def law_of(question: Any, curve: object, needed: str) -> tuple[Law, float]:
             return _of_one(question.column, curve.count, curve.grid), curve.total
         case curves.Scores() | curves.ROC() if hasattr(question, "score") and isinstance(question.score, str):
             return _of_classes(question, curve.table.counts.likely, curve.table.grid)
-        case curves.Survival() if hasattr(question, "time") and hasattr(question, "came"):
-            return _of_times(question, curve), float(curve.at_risk[0])
         case curves.Contingency() if isinstance(question, curves.ContingencyQuestion):
             return _of_pairs(question, curve), float(np.maximum(curve.unbiased, 0).sum())
         case curves.Histogram2D() if isinstance(question, curves.Histogram2DQuestion):
             return _of_points(question, curve), float(curve.count.sum())
+    if drawn is not None and (found := drawn(question, curve)) is not None:
+        return found
     rule = f"a {type(curve).__name__} does not say how the records of a {type(question).__name__} lie"
     raise Refused("like", rule)
 
 
-def _chances(weights: FloatArray) -> FloatArray:
+def chances_of(weights: FloatArray) -> FloatArray:
     """Shares that add up to 1, by weights; all equal where there is no weight."""
     weights = np.maximum(np.nan_to_num(np.asarray(weights, dtype=np.float64).ravel()), 0.0)
     return weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
 
 
-def _within(edges: FloatArray, values: FloatArray | None, cell: Any, draw: Generator) -> FloatArray:
+def within(edges: FloatArray, values: FloatArray | None, cell: Any, draw: Generator) -> FloatArray:
     """A place in each of these cells."""
     if values is not None:
         return np.asarray(values[cell])
@@ -240,12 +254,12 @@ def _within(edges: FloatArray, values: FloatArray | None, cell: Any, draw: Gener
 
 
 def _of_one(column: str, weights: FloatArray, grid: Grid) -> Law:
-    edges, values, chances = grid.edges, grid.values, _chances(weights)
+    edges, values, chances = grid.edges, grid.values, chances_of(weights)
     cells = len(edges) - 1
-    chances = chances if len(chances) == cells else _chances(chances[1 : 1 + cells])  # those outside are left out
+    chances = chances if len(chances) == cells else chances_of(chances[1 : 1 + cells])  # those outside are left out
 
     def drawn(draw: Generator, size: int) -> Table:
-        return {column: _within(edges, values, draw.choice(cells, size, p=chances), draw)}
+        return {column: within(edges, values, draw.choice(cells, size, p=chances), draw)}
 
     return drawn
 
@@ -253,41 +267,20 @@ def _of_one(column: str, weights: FloatArray, grid: Grid) -> Law:
 def _of_classes(question: Any, counts: FloatArray, grid: Grid) -> tuple[Law, float]:
     """Scores outside the grid, where they are counted apart, lie at its ends."""
     names = np.array(labels(question.label, question.pos_label, question.neg_label).values)
-    slots, chances, edges = counts.shape[1], _chances(counts), grid.edges
+    slots, chances, edges = counts.shape[1], chances_of(counts), grid.edges
 
     def drawn(draw: Generator, size: int) -> Table:
         bit, slot = np.divmod(draw.choice(2 * slots, size, p=chances), slots)
         inner = slot - int(grid.outside is Outside.APART)
-        score = _within(edges, grid.values, np.clip(inner, 0, grid.cells - 1), draw)
+        score = within(edges, grid.values, np.clip(inner, 0, grid.cells - 1), draw)
         score = np.where(inner < 0, edges[0], np.where(inner >= grid.cells, edges[-1], score))
         return {question.label: names[bit], question.score: score}
 
     return drawn, float(counts.sum())
 
 
-def _of_times(question: Any, curve: curves.Survival) -> Law:
-    """Times of events by the curve, and times until which records are watched by how many are at risk beside it."""
-    names = np.array(labels(question.event, question.came, question.censored, ("censored", "came")).values)
-    left = np.append(curve.at_risk[1:], 0.0) / max(float(curve.at_risk[0]), 1.0)
-    watched = np.minimum.accumulate(np.clip(left / np.maximum(curve.y, 1e-9), 0.0, 1.0))
-    edges, values = curve.x, curve.grid.values
-    happens, ends = (_chances(np.append(-np.diff(each), each[-1])) for each in (curve.y, watched))
-
-    def drawn(draw: Generator, size: int) -> Table:
-        cell, until = (draw.choice(len(edges), size, p=each) for each in (happens, ends))
-        placed = [_within(edges, values, np.minimum(each, len(edges) - 2), draw) for each in (cell, until)]
-        time, stop = (
-            np.where(each < len(edges) - 1, at, np.inf) for each, at in zip((cell, until), placed, strict=True)
-        )
-        came = (time <= stop) & np.isfinite(time)
-        seen = np.minimum(np.minimum(time, stop), edges[-1])
-        return {question.time: seen, question.event: names[came.astype(np.int64)]}
-
-    return drawn
-
-
 def _of_pairs(question: curves.ContingencyQuestion, curve: curves.Contingency) -> Law:
-    sides, chances = (question.rows, question.columns), _chances(curve.unbiased)
+    sides, chances = (question.rows, question.columns), chances_of(curve.unbiased)
     shape = curve.unbiased.shape
     if shape != (question.rows.slots, question.columns.slots):
         raise Refused("like", f"a table of {question.rows.slots} by {question.columns.slots} pairs is needed")
@@ -300,13 +293,13 @@ def _of_pairs(question: curves.ContingencyQuestion, curve: curves.Contingency) -
 
 
 def _of_points(question: curves.Histogram2DQuestion, curve: curves.Histogram2D) -> Law:
-    chances, across = _chances(curve.count), curve.count.shape[1]
+    chances, across = chances_of(curve.count), curve.count.shape[1]
 
     def drawn(draw: Generator, size: int) -> Table:
         x, y = np.divmod(draw.choice(len(chances), size, p=chances), across)
         return {
-            question.x: _within(curve.x_edges, None, x, draw),
-            question.y: _within(curve.y_edges, None, y, draw),
+            question.x: within(curve.x_edges, None, x, draw),
+            question.y: within(curve.y_edges, None, y, draw),
         }
 
     return drawn

@@ -210,16 +210,6 @@ def of_number(question: Any, summary: curves.Summary, records: Columns) -> float
     return half_of_number(summary, False) if np.isnan(error) else error
 
 
-def of_survival(question: Any, curve: curves.Survival, records: Columns) -> float:
-    """Root mean square over edges, beside Kaplan and Meier's estimate from exact times."""
-    time, event = _numbers(records, question.time), np.asarray(records[question.event]) == question.came
-    known, place = np.unique(time, return_inverse=True)
-    left = np.bincount(place)
-    share = np.append(1.0, np.cumprod(1 - np.bincount(place, event) / np.cumsum(left[::-1])[::-1]))
-    truth = share[np.searchsorted(known, curve.x, side="left")]
-    return float(np.sqrt(np.mean((curve.y - truth) ** 2)))
-
-
 def of_table(question: Any, table: curves.Contingency, records: Columns) -> float:
     """Root mean square over pairs of categories, in records."""
     sides = (question.rows, question.columns)
@@ -255,7 +245,7 @@ def half_of_quantiles(quantiles: curves.Quantiles, population: bool) -> float:
     return half(np.clip(quantiles.intervals(LEVEL, population=population), x[0], x[-1]))
 
 
-def band_of(curve: curves.CDF | curves.Survival, population: bool) -> FloatArray:
+def band_of(curve: Any, population: bool) -> FloatArray:
     """Half of the band at each edge."""
     lower, upper = curve.band(LEVEL, population=population)
     return np.asarray(upper - lower) / 2

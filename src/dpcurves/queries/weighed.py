@@ -11,7 +11,7 @@ from ..arguments import Refused, WrongKind, chosen, make_whole, require_kind
 from ..arrays import FloatArray, IntArray
 from ..data.axis import Axis, Categories
 from ..data.grid import Grid
-from ..data.weights import Weights
+from ..data.values import Weights
 from .query import Query, Read
 
 LARGEST_HALF = 2**20

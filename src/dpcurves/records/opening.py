@@ -24,7 +24,6 @@ from ..arguments import Refused, WrongKind
 from ..arrays import IntArray
 from ..data import CsvFile
 from ..privacy import EACH_RECORD, Unit
-from .arrow import batches_from, of_buffers, schema_of, seen_as, types_from
 from .counting import Records
 from .engines.duckdb import DuckEngine, Engine
 from .engines.engine import EngineTable
@@ -37,16 +36,21 @@ from .source import (
     Kind,
     Source,
     array_of,
+    batches_from,
     called,
     column_of,
     has_pyarrow,
     hidden,
     is_number,
     number_in_text,
+    of_buffers,
     place_of,
     register,
     require_readable,
+    schema_of,
+    seen_as,
     texts,
+    types_from,
     wide_numbers,
     with_whole_rows,
 )

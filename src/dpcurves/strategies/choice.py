@@ -1,14 +1,17 @@
-"""Choice of the strategy of a workload, for who can count once, and for who can count again after an answer."""
+"""Choice of the strategy of a workload; covers of a share of a grid; and questions by groups that nobody listed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass, replace
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ..arguments import WrongKind
+from ..arguments import Refused, WrongKind
+from ..arrays import BoolArray, FloatArray
 from ..conversation import (
     ALL,
     Anywhere,
@@ -20,6 +23,7 @@ from ..conversation import (
     Evidence,
     FirstInterval,
     Groups,
+    IntervalFound,
     Prefixes,
     Range,
     Ranks,
@@ -31,10 +35,133 @@ from ..conversation import (
     Table,
     Workload,
 )
+from ..data import Unlisted
 from ..histograms import RefinedGridEstimator
 from ..histograms.table_estimator import Extent
-from ..queries import CountQuery, Read
-from . import covers, found_range, prefixes, ranks
+from ..laws.law import printed
+from ..queries import CountQuery, CoverageQuery, Read
+from . import found_range, prefixes, ranks
+
+# The first interval around the middle of a grid that covers a share: compared in private, or read off counts.
+
+
+def compared(workload: FirstInterval, setting: Setting) -> Strategy[IntervalFound]:
+    """Ask for the interval itself, which is found by noisy comparisons."""
+    release = yield Step(workload.query, ALL)
+    (interval,) = release.values
+    return IntervalFound(release, interval, release.plan.law.alpha)
+
+
+def counted(workload: FirstInterval, setting: Setting) -> Strategy[IntervalFound]:
+    """Count the cells, and take the first interval whose unbiased count seems to cover the share.
+
+    For who can add up, but not compare in private.
+
+    Formal guarantees: those of the counts; the interval is read from released numbers, and from nothing else.
+    """
+    query = workload.query
+    release = yield Step(CountQuery(query.axes, Read.PREFIXES), ALL)
+    beyond = excess(query) @ np.asarray(Evidence.of(release).unbiased[0])
+    reaches = [*(beyond + query.spare >= 0).tolist(), True]
+
+    def alpha(beta: float) -> float:
+        return error_of(release, query, beta)
+
+    return IntervalFound(release, reaches.index(True), alpha)
+
+
+def inside(query: CoverageQuery) -> BoolArray:
+    """Mark the cells that lie in each interval but the last one, which is not compared."""
+    slots = query.grid.slots
+    farness = np.abs(np.arange(slots) - slots // 2)
+    found: BoolArray = farness <= np.arange(query.intervals - 1)[:, None]
+    return found
+
+
+def excess(query: CoverageQuery) -> FloatArray:
+    """Weights of cells, (intervals, cells): by how many records each interval has more than the share of all."""
+    return np.subtract(inside(query), float(query.coverage), dtype=np.float64)
+
+
+def error_of(release: Release, query: CoverageQuery, beta: float) -> float:
+    """The largest error of a comparison that decided, in records, but for a chance of `beta`.
+
+    With chance ``1 - beta`` at least the interval that is taken has no more than so many records too few, and the one
+    before it not so many too many. *Proof.* Each comparison can be wrong by so much on one side alone, on which side
+    depends on the records; errors are symmetric, and each is exceeded with a chance of ``beta`` over their number.
+
+    Raises:
+        ValueError: `beta` is not strictly between 0 and 1.
+    """
+    if not 0 < beta < 1:
+        raise Refused("beta", f"a chance between 0 and 1 is needed, got {beta}")
+    weights = excess(query)
+    law = Evidence.of(release).sums
+    total = None if release.plan.adjacency.total is None else 0
+    moved = law.reconstruct(np.eye(law.size), total)[0][:, 0]
+    return printed(float(law.exceeded(weights @ moved.T, beta / len(weights)).max()))
+
+
+# Questions by groups that nobody listed: names of many units are found first, and the question is asked by them.
+
+
+Question = TypeVar("Question")
+
+FIND = Fraction(1, 4)
+"""The share of the loss that finds the names; it has all of the delta."""
+
+
+def unlisted_of(question: object) -> Unlisted | None:
+    """The column of groups of a question that nobody listed, if there is one.
+
+    Raises:
+        ValueError: there are several.
+    """
+    found = [each for each in _columns(question) if isinstance(each, Unlisted)]
+    if len(found) > 1:
+        raise Refused("by", "groups of one column can be found; list those of the others")
+    return found[0] if found else None
+
+
+def asked_by(question: Question, unlisted: Unlisted, names: tuple[str, ...]) -> Question:
+    """Return a question by the groups that were found."""
+    by = tuple(unlisted.among(names) if each is unlisted else each for each in _columns(question))
+    asked: Any = question
+    found: Question = replace(asked, by=by if isinstance(asked.by, tuple) else by[0])
+    return found
+
+
+def _columns(question: object) -> tuple[object, ...]:
+    by = getattr(question, "by", None) if is_dataclass(question) else None
+    return by if isinstance(by, tuple) else (by,)
+
+
+def names_in(release: Release) -> tuple[str, ...]:
+    """The names that were told, in their order."""
+    return tuple(_name(number) for number in release.values[::2])
+
+
+def _name(number: int) -> str:
+    return number.to_bytes((number.bit_length() + 7) // 8)[1:].decode()
+
+
+def note_on(release: Release, unlisted: Unlisted, names: tuple[str, ...]) -> str:
+    """Note on the number of groups that were found, and on the others."""
+    return (
+        f"groups of {unlisted.column} were found with {release.plan.loss}: {len(names)} are told, and all that few "
+        f"have are together in {unlisted.among(names).values[-1]!r}"
+    )
+
+
+def notes_on_price(loss: str, unlisted: Unlisted) -> tuple[str, ...]:
+    """The price of the names, before anything is charged."""
+    return (
+        f"no groups of {unlisted.column} are listed: {loss} finds those of many units, and the rest of the loss asks "
+        "by them; a group that nobody listed is told with at most the chance of that delta where one unit alone has it",
+    )
+
+
+# Choice of the strategy of a workload, for who can count once, and for who can count again after an answer.
 
 
 def cell_by_cell(workload: Table, setting: Setting) -> Strategy[EstimatedTable]:
@@ -107,7 +234,7 @@ def _single(workload: Single, setting: Setting) -> Strategy[Release]:
 
 AT_ONCE: Mapping[type[Workload[Any]], Made] = MappingProxyType({
     Cells: _cells, Prefixes: prefixes.one_table, Below: prefixes.below, Brackets: prefixes.brackets, Ranks: ranks.fixed,
-    Groups: ranks.all_cells, Table: cell_by_cell, FirstInterval: covers.compared, Single: _single,
+    Groups: ranks.all_cells, Table: cell_by_cell, FirstInterval: compared, Single: _single,
     Anywhere: found_range.refused, Range: found_range.refused,
 })  # fmt: skip
 ADAPTIVELY: Mapping[type[Workload[Any]], Made] = MappingProxyType({

@@ -2,8 +2,7 @@
 
 from dpcurves.cli.app import Group, Provided
 
-from .plans import LOCAL_PLANS
-from .serving import SERVING_COMMANDS
+from .serving import LOCAL_PLANS, SERVING_COMMANDS
 from .tasks import LOCAL_COMMANDS
 
 PROVIDED = Provided(

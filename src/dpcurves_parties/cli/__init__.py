@@ -3,10 +3,8 @@
 from dpcurves.cli.app import Group, Provided
 from dpcurves.cli.one_table import QUESTIONS
 
-from .ask_servers import SAID, asks_of
-from .pair import ASK_PAIRS, PAIR_COMMANDS
+from .pair import ASK_PAIRS, PAIR_COMMANDS, SAID, SERVER_COMMANDS, asks_of
 from .pair_tasks import PAIR_PLANS
-from .servers import SERVER_COMMANDS
 from .tasks import TASK_COMMANDS
 
 PROVIDED = Provided(

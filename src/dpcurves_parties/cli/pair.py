@@ -1,31 +1,194 @@
-"""Commands of a participant and of an analyst of a task of pairs."""
+"""Commands of two servers, owners of records, participants and analysts, and questions that two servers answer."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from dpcurves.cli.ask_file import quietly
-from dpcurves.cli.options import SourceOptions
+from dpcurves.cli.accounts import require_lasting
+from dpcurves.cli.ask_file import Terms, deliver, delivering, quietly
+from dpcurves.cli.options import (
+    CellOptions,
+    SourceOptions,
+    chosen,
+    filled,
+    groups_of,
+    names_of,
+    typed,
+    values_of,
+    whole,
+)
 from dpcurves.cli.output import InputFile, Output
-from dpcurves.cli.terminal import filling, say, tell, terminal, waiting
+from dpcurves.cli.terminal import Misuse, filling, say, tell, terminal, waiting
 
-from .pair_tasks import require_extra
-from .people import MeetingOptions, take_part
-from .servers import Before
-from .task_parties import Bearer
-from .tasks import TaskFile, require_unsaid
+from ..serving.watching import Watching
+from .pair_tasks import require_extra as require_pairs
+from .task_parties import Bearer, MeetingOptions, take_part
+from .task_parties import serve as serve_people
+from .tasks import TaskFile, require_extra, require_unsaid
 
 if TYPE_CHECKING:
     from dpcurves.cli.options import Command
+    from dpcurves.cli.output import View
+    from dpcurves.curves import Question
     from dpcurves.curves.pair_mean import UStatistic
+    from dpcurves.data import Axis, Categories, Grid
 
     from ..pairs import PairTask
+    from ..serving.monitoring import Monitoring
+    from ..serving.server import Limits
+    from ..serving.two_servers.report_set import Earlier
+    from ..shares import Task
+
+
+# Commands of two servers, owners of records, participants, and analysts of a task of pairs.
+
+
+# Commands of two servers and owners: run an aggregator, and contribute records to a task.
+
+
+@dataclass(frozen=True)
+class Running:
+    """Options of a server of one or more tasks."""
+
+    party: Annotated[str, Option(help="Which of the two servers this is, in all of its tasks.", metavar="0|1")]
+    task: Annotated[str, Option(help="Task documents, with commas between them.", metavar="FILE,...")]
+    identity: Annotated[str, Option(help="The folder with this server's keys.", metavar="FOLDER")]
+    store: Annotated[
+        str, Option(help="Its reports and its ledger: sqlite:///a0.db, or postgresql+psycopg://...", metavar="URL")
+    ]
+    listen: Annotated[
+        str | None, Option(help="Where to listen; left out: at the URL in the task.", metavar="HOST:PORT")
+    ] = None
+    peer: Annotated[
+        str, Option(help="Where the other server is reached; left out: at its URL in the task.", metavar="URL")
+    ] = ""
+    patience: Annotated[str, Option(help="How long the other server may take to answer.", metavar="SECONDS")] = "60"
+    connections: Annotated[
+        str, Option(help="How many connections are kept open at a time, beside those of the other server.", metavar="N")
+    ] = "512"
+    deadline: Annotated[str, Option(help="How long a connection may be silent at first.", metavar="SECONDS")] = "10"
+
+    def number(self) -> int:
+        """Number of the party, 0 or 1."""
+        if self.party not in ("0", "1"):
+            raise Misuse("party", f"0 or 1 is needed, got {self.party!r}")
+        return int(self.party)
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """Options for the names of the task's columns in the owner's table."""
+
+    column: Annotated[
+        str | None, Option(help="The name of the task's column in DATA, where it is another.", metavar="NAME")
+    ] = None
+    label: Annotated[
+        str | None, Option(help="The name of the task's column of labels in DATA, where it is another.", metavar="NAME")
+    ] = None
+
+    def axes(self, task: Task) -> tuple[Axis | Categories, ...]:
+        """Axes of the task, with the column names of the table."""
+        return tuple(replace(axis, column=name or str(axis.column)) for axis, name in self._names(task))
+
+    def _names(self, task: Task) -> list[tuple[Axis | Categories, str | None]]:
+        if len(task.axes) == 1 and self.label is not None:
+            raise Misuse("label", "the task counts values without a label")
+        return list(zip(task.axes, (self.label, self.column)[-len(task.axes) :], strict=True))
+
+
+@dataclass(frozen=True)
+class Before:
+    """Option for records sent earlier with the same ticket: keep or replace."""
+
+    earlier: Annotated[
+        str,
+        Option(
+            help="Other records that were sent with this ticket: keep (these are refused) or replace (while the task is"
+            " open).",
+            metavar="HOW",
+        ),
+    ] = "keep"
+
+    def meant(self) -> Earlier:
+        """Choice as it is sent to the servers."""
+        from ..serving.two_servers.report_set import Earlier
+
+        return chosen("earlier", self.earlier, {"keep": Earlier.STAYS, "replace": Earlier.GIVES_WAY})
+
+
+def aggregator(running: Running, watching: Watching) -> None:
+    """Run one of the two servers of a task, or the one server of people in pairs, which is party 0.
+
+    It runs until it is stopped. It prints one line when it listens, and one for each error; never a share.
+
+    Example: dpcurves aggregator --party 0 --task task.json --identity a0 --store sqlite:///a0/a0.db
+    """
+    require_extra()
+    from ..serving.identity import Identity
+    from ..serving.server import Address, Limits
+    from ..serving.two_servers.app import Aggregator
+    from ..serving.two_servers.kinds import read_task
+
+    require_lasting(running.store)
+    limits = Limits(whole("connections", running.connections), whole("deadline", running.deadline))
+    people = [TaskFile(file) for file in running.task.split(",")]
+    if any(each.is_of_people for each in people):
+        _serve_people(people, running, limits, watching.monitoring())
+        return
+    tasks, party = [read_task(file) for file in running.task.split(",")], running.number()
+    server = Aggregator(
+        party, tasks, Identity.read(Path(running.identity)), running.store, running.peer,
+        whole("patience", running.patience), limits, watching.monitoring(),
+    )  # fmt: skip
+    listen = running.listen or tasks[0].servers[party].url.removeprefix("https://").rstrip("/")
+    console = terminal()
+    names = ", ".join(task.name for task in tasks)
+    server.serve(Address.parse(listen), lambda: say(console, f"party {party} of {names} listens at {listen}"))
+
+
+def _serve_people(documents: Sequence[TaskFile], running: Running, limits: Limits, monitoring: Monitoring) -> None:
+    from ..pairs.relay_server import RelayServer
+    from ..serving.identity import Identity
+
+    if running.number() or not all(each.is_of_people for each in documents):
+        raise Misuse("party", "the one server of people in pairs is party 0, and works for no other tasks beside")
+    tasks = [each.of_pairs() for each in documents]
+    server = RelayServer(tasks, Identity.read(Path(running.identity)), running.store, limits, monitoring)
+    serve_people(server, running.listen)
+
+
+def contribute(source: SourceOptions, document: TaskFile, bearer: Bearer, renamed: Renamed, before: Before) -> None:
+    """Send the records of a file to both servers, each a share that alone tells nothing.
+
+    Done again with the same file and ticket, nothing counts twice: begin again if it was stopped. Another file is
+    refused, or takes the place of the first with --earlier replace.
+
+    Example: dpcurves contribute flights.csv --task task.json --ticket tickets/owner-1
+    """
+    require_extra()
+    from ..serving.two_servers.owner import Contribution, bearer_of
+    from ..shares.analyst import read_places
+
+    task, ticket = document.read(), Path(bearer.ticket)
+    owner = bearer_of(task, ticket)
+    places = read_places(task, source.records(), source.delimiter, renamed.axes(task))
+    with filling(f"sending reports of {task.name}", len(places)) as progress:
+        sent = Contribution.of(task, places, ticket, before.meant()).send(owner, progress, bearer.seconds)
+    say(terminal(), f"sent: {sent.reports} reports, {sent.new} of them new to the servers")
+
+
+SERVER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"aggregator": aggregator, "contribute": contribute})
+
+
+# Commands of a participant and of an analyst of a task of pairs.
 
 
 def pair(source: SourceOptions, document: TaskFile, bearer: Bearer, meeting: MeetingOptions, before: Before) -> None:
@@ -40,7 +203,7 @@ def pair(source: SourceOptions, document: TaskFile, bearer: Bearer, meeting: Mee
 
     Example: dpcurves pair mine.csv --task task.json --ticket tickets/owner-1
     """
-    require_extra()
+    require_pairs()
     from ..pairs import Trust
 
     task = document.of_pairs()
@@ -93,7 +256,7 @@ def pairs(document: TaskFile, bearer: Bearer, told: AnswerOptions) -> None:
 
     Example: dpcurves ask pairs --task task.json --ticket tickets/analyst-1 --json out.json
     """
-    require_extra()
+    require_pairs()
     from ..pairs.task import ASSUMED
 
     task, output = document.of_pairs(), told.output()
@@ -147,3 +310,152 @@ def _document(task: PairTask, found: UStatistic, level: float, ends: dict[str, A
 
 
 ASK_PAIRS: MappingProxyType[str, Command] = MappingProxyType({"pairs": pairs})
+
+
+# Commands that ask the two servers of a task: the questions along one grid, with most options set by the task.
+
+
+SAID = frozenset({
+    "column", "measured_in", "grid", "edges", "values", "outside", "hint", "by", "categories", "label", "score",
+    "pos_label", "neg_label", "cuts", "time", "event", "came", "censored", "causes",
+})  # fmt: skip
+"""Options of the questions that are left out here: the task document sets them."""
+SECOND = frozenset({"entry", "last"})
+"""Options for a second column of numbers: a task counts along one."""
+OPTION = re.compile(r"--([a-z-]+) (\S+)")
+ADDRESS = "--task task.json --ticket tickets/analyst-1"
+
+
+@dataclass(frozen=True)
+class Servers:
+    """Options for a task and an analyst's ticket, which replace those for a file, a privacy loss and a guarantee."""
+
+    document: TaskFile
+    bearer: Bearer
+
+    def task(self, output: Output) -> Task:
+        """Read the task document. Raises `Misuse` where an output file would overwrite that document or the ticket."""
+        require_extra()
+        document, ticket = Path(self.document.task), Path(self.bearer.ticket)
+        output.require_apart(InputFile("the task document", document), InputFile("the ticket", ticket))
+        return self.document.read()
+
+    def answer(self, task: Task, question: Question[Any], view: View[Any], output: Output) -> None:
+        """Ask both servers, write the files that `output` names, and print the trust assumptions."""
+        output.require_writable()
+        from ..serving.task_document import Role, Ticket
+        from ..serving.two_servers.kept import beside
+        from ..shares.analyst import Analyst, assumed
+
+        ticket, kept = Ticket.read(self.bearer.ticket, Role.ANALYST), beside(Path(self.bearer.ticket))
+        asking = Analyst(task, ticket, patience=self.bearer.seconds, kept=kept)
+        with asking as analyst, waiting("the servers count"), quietly():
+            curve: Any = analyst.ask(question)
+        screen = output.terminal()
+        with delivering() as part:
+            written = deliver(part, question, curve, view, output)
+            with part():
+                say(screen, f"mechanism: {curve.privacy.mechanism}", *assumed(task), *_dropped(analyst.dropped))
+                say(screen, *(f"written: {name}" for name in written))
+            for note in curve.notes:
+                tell(note)
+
+
+@dataclass(frozen=True)
+class TaskTerms:
+    """Terms of a question to the two servers of a task."""
+
+    task: Task
+    servers: Servers
+
+    def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
+        """Ask the servers; quantiles are found by bisection where the task counts records below thresholds."""
+        from dpcurves.curves import QuantilesQuestion
+
+        from ..shares.task import Counted
+
+        if isinstance(question, QuantilesQuestion) and self.task.counted is Counted.PREFIXES:
+            question = question.searching(output.covering().level)
+        self.servers.answer(self.task, question, view, output)
+
+
+def asks_of(questions: Mapping[str, Command]) -> dict[str, Command]:
+    """A command for each question along one grid that a file can be asked, without the options that a task sets."""
+    return {name: _ask_of(name, command) for name, command in questions.items() if _is_along_a_grid(command)}
+
+
+def _is_along_a_grid(command: Command) -> bool:
+    groups = groups_of(command)
+    along = groups.get("terms") is Terms and any(issubclass(group, CellOptions) for group in groups.values())
+    return along and not names_of(groups.values()) & SECOND
+
+
+def _ask_of(name: str, command: Command) -> Command:
+    asked = {each: group for each, group in groups_of(command).items() if group not in (Terms, Output)}
+
+    def ask(servers: Servers, output: Output, **groups: Any) -> None:
+        task = servers.task(output)
+        said = words_of(task, names_of(asked.values()))
+        told = {each: filled(type(group), values_of(group) | said) for each, group in groups.items()}
+        command(**told, terms=TaskTerms(task, servers), output=output)
+
+    ask.__name__, ask.__doc__ = command.__name__, _told(name, command.__doc__ or "", asked.values())
+    ask.__annotations__ = {"servers": Servers, **asked, "output": Output}
+    return ask
+
+
+def _told(name: str, words: str, asked: Any) -> str:
+    """Help text: the question's first sentence, and its example with the options that remain."""
+    sentence, *_, example = words.split("\n\n")
+    left = names_of(asked) - SAID
+    options = (f" --{option} {value}" for option, value in OPTION.findall(example) if option.replace("-", "_") in left)
+    return f"{sentence}\n\nExample: dpcurves ask {name} {ADDRESS}{''.join(options)}"
+
+
+def words_of(task: Task, names: frozenset[str]) -> dict[str, str | list[str] | None]:
+    """Values of command-line options that state what the task declares, for a question with options of these names.
+
+    Raises:
+        Misuse: it counts no two classes and these are needed, or counts categories of which the question knows none.
+    """
+    column = dict.fromkeys(("column", "score", "time"), task.column)
+    return {
+        "hint": None, "cuts": "fixed", "measured_in": task.measured_in,
+        **column, **_words_of_grid(task.grid), **_words_of_label(task.label, names),
+    }  # fmt: skip
+
+
+def _words_of_grid(grid: Grid) -> dict[str, str | None]:
+    from dpcurves.data import Outside, Spacing, Values
+
+    outside = "apart" if grid.outside is Outside.APART else None
+    words = {"grid": None, "edges": None, "values": None, "outside": outside}
+    if isinstance(grid, Values):
+        return {**words, "values": ",".join(map(repr, grid.declared))}
+    if grid.spacing is Spacing.EXPLICIT:
+        return {**words, "edges": ",".join(map(repr, grid.explicit))}
+    form = "" if grid.spacing is Spacing.LINEAR else f"{grid.spacing.value}:"
+    return {**words, "grid": f"{form}{grid.lower!r}:{grid.upper!r}:{grid.cells}"}
+
+
+def _words_of_label(label: Categories | None, names: frozenset[str]) -> dict[str, Any]:
+    if "causes" in names:
+        if label is None:
+            raise Misuse("task", "it counts no kinds of events; such a curve needs a task with --categories")
+        censored, *causes = map(typed, label.values)
+        return {"event": label.column, "censored": censored, "causes": ",".join(causes), "by": None, "categories": None}
+    if names & {"label", "event"}:
+        if label is None or len(label.values) != 2:
+            raise Misuse("task", "it counts values without two classes; such a curve needs a task with --label")
+        negative, positive = map(typed, label.values)
+        classes = dict.fromkeys(("label", "event"), label.column) | dict.fromkeys(("pos_label", "came"), positive)
+        return {**classes, **dict.fromkeys(("neg_label", "censored"), negative), "by": None, "categories": None}
+    if label is None:
+        return {"by": None, "categories": None}
+    if "by" not in names:
+        raise Misuse("task", f"it counts by {label.column!r}; ask for its distribution functions or its ROC curve")
+    return {"by": [label.column], "categories": ",".join(map(typed, label.values))}
+
+
+def _dropped(reports: int) -> tuple[str, ...]:
+    return (f"dropped: {reports} reports that failed the servers' check",) if reports else ()

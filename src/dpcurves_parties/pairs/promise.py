@@ -19,9 +19,8 @@ from dpcurves.noise.randomness import Randomness
 from ..crypto.circuits import Bits, Circuit, traced
 from ..crypto.two_party import Ending, Job, Owner
 from .finite_coins import FiniteLaplace, Response, around
-from .law import PairAnswers
 from .mechanisms import Kernel, coin_inputs, noisy_circuit, response_of, sizes_of_coins
-from .queries import Pairing, asked_of_pairs, commitment
+from .queries import PairAnswers, Pairing, asked_of_pairs, commitment
 
 
 # SECRET. Conversion of any value to a whole number: who takes part, and what is shown, must not depend on values.

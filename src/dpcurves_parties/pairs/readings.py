@@ -18,8 +18,7 @@ from dpcurves.curves.pair_mean import UStatistic
 from dpcurves.curves.question import require_independent, statement_of
 from dpcurves.laws import Law
 
-from .law import PairAnswers, PairLaw, PairSum
-from .queries import variance_of_all
+from .queries import PairAnswers, PairLaw, PairSum, variance_of_all
 
 DOUBT = 2.0
 """So many standard deviations of what the products of answers say is allowed for."""

@@ -18,8 +18,8 @@ from dpcurves_parties.pairs.queries import Overlaps, PairQuery, asked_of_pairs, 
 
 from ..crypto.circuits import evaluated
 from .finite_coins import FiniteLaplace, Response
-from .law import PairAnswers, PairLaw, PairSum
 from .mechanisms import Kernel, coin_inputs, noise_of_sum, noisy_circuit, response_of
+from .queries import PairAnswers, PairLaw, PairSum
 
 
 def of_answers(plan: Plan, pairs: IntArray, answers: IntArray, allotment: Allotment, *, seeded: bool) -> Release:

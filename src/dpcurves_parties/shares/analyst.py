@@ -21,7 +21,7 @@ from dpcurves.session import pay_and_converse, rehearse
 from ..serving.channel import PATIENCE, Channel
 from ..serving.messages import ProtocolAborted
 from ..serving.task_document import Ticket
-from ..serving.two_servers.kept import Agreed
+from ..serving.two_servers.kept import AgreedReports
 from ..serving.two_servers.kinds import Asked, closed_standing
 from ..serving.two_servers.owner import require_task
 from ..serving.two_servers.sealed_answers import Inquiry
@@ -197,7 +197,7 @@ class Analyst:
         if self._commitments not in (None, first.commitments):
             raise ProtocolAborted("servers", "they answer with other noise than before", 502)
         if self._kept is not None:
-            Agreed(self._task.hash, first.set, first.reports, first.commitments).keep(self._kept)
+            AgreedReports(self._task.hash, first.set, first.reports, first.commitments).keep(self._kept)
         self._commitments, self.dropped = first.commitments, first.dropped
         return added(self._task.plan(at, first.reports), [first.numbers, second.numbers])
 

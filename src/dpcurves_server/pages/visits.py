@@ -37,8 +37,7 @@ from ..front import Front
 from ..gate import Gate
 from ..issuer import Issuer
 from ..sessions import SignedIn
-from ..sketches import Drawn
-from ..studio import until_made
+from ..studio import Drawn, until_made
 from ..visitors import Right, Visitor, may
 
 # Templates, and how facts are worded in them. All text is escaped.

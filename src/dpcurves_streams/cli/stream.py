@@ -16,7 +16,7 @@ from dpcurves.cli.terminal import Misuse, named, say, say_plainly, terminal
 
 if TYPE_CHECKING:
     from dpcurves.cli.options import Command
-    from dpcurves.data import Forest
+    from dpcurves_streams.queries import Forest
 
     from ..feed import Following, StepReading
     from ..readings import Event, Jump, Low
@@ -179,7 +179,7 @@ def _event(text: str) -> Event | Jump | Low:
 
 
 def _forest(file: str) -> Forest:
-    from dpcurves.data import Forest
+    from dpcurves_streams.queries import Forest
 
     try:
         with open(file, encoding="utf-8") as opened:
@@ -223,7 +223,7 @@ def stream(tuples: TupleOptions, asked: Asked, steps: Steps, price: Price, shown
     --end 2026-03-02T22:00 --every 10m --epsilon 0.1 --store sqlite:///s.db
     """
     from ..feed import follow
-    from ..feed.example import example
+    from ..feed.files import example
 
     if shown.example:
         tuples, asked, steps, price, shown = _example(tuples, asked, steps, price, shown)
@@ -321,7 +321,7 @@ def _cell(line: dict[str, Any], name: str) -> str:
 
 def _example(tuples: TupleOptions, asked: Asked, steps: Steps, price: Price, shown: Shown) -> Any:
     """Fill options that were not given with those of the synthetic example day. Given options are never replaced."""
-    from ..feed.example import END, EVERY, START, STATES
+    from ..feed.files import END, EVERY, START, STATES
 
     if tuples.events is not None:
         raise Misuse("events", "--example has tuples of its own; leave the file out")

@@ -2,8 +2,7 @@
 
 from .files import CsvFile, CsvLines, JsonLines, JsonLinesTuples
 from .follow import Following, Source, follow
-from .picture import plot
-from .reading import StepReading
+from .reading import StepReading, plot
 from .redis_streams import RedisSink, RedisStream
 from .schedule import Fields, Schedule
 from .windows import Dropped, Window, Windows

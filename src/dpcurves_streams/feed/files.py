@@ -1,12 +1,16 @@
-"""SENSITIVE. Sources that are finished, or come through a pipe: files, Parquet, data frames, DuckDB relations."""
+"""SENSITIVE. Sources that are finished, come through a pipe, or go on; and a day of a campus that nobody lived on."""
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import pi, sin
 from os import PathLike, fspath
+from queue import Empty, Queue
+from threading import Thread
 from typing import IO, Any
 
 import numpy as np
@@ -14,14 +18,147 @@ import numpy as np
 from dpcurves.arguments import Refused
 from dpcurves.arrays import IntArray
 from dpcurves.data.axis import Axis, Categories
-from dpcurves.records.arrow import batches_from
 from dpcurves.records.engines.duckdb import Engine, place_in_sql, read_in_sql
 from dpcurves.records.engines.engine import BoundAxis
 from dpcurves.records.opening import source_of
-from dpcurves.records.source import FAILURE, Column, Kind, called, hidden, place_of
+from dpcurves.records.source import FAILURE, Column, Kind, batches_from, called, hidden, place_of
 
-from .arriving import Arriving
-from .windows import Intake, Reason, Window, Windows
+from .windows import Intake, OpenWindows, Reason, Window, Windows
+
+# Sources that go on: tuples that come one by one, and windows that close by the clock, whether or not any came.
+
+
+Given = Mapping[str, Any] | None
+"""A tuple, by the names of its fields; None: it could not be read."""
+POLL_SECONDS = 0.25
+"""The longest wait between two looks at the clock, where nothing comes."""
+_WAITING = 2**16
+_FAILED = "it broke off (what it says is not shown: it may quote a tuple)"
+
+
+class Arriving:
+    """Counts what an iterable gives into windows that close by the clock.
+
+    Where the last step has closed before the first tuple is asked for, as in a replay, all is read first, and nothing
+    is late. Else a thread reads, and each tuple arrives when it was read. After the last tuple the windows go on to
+    close until the end that was declared; without one, up to the one that is open then.
+
+    Args:
+        tuples: Mappings from names of fields to values, or None for what could not be read.
+        intake: What is declared of the stream.
+    """
+
+    __slots__ = ("_intake", "_tuples")
+
+    def __init__(self, tuples: Iterable[Given] | AsyncIterable[Given], intake: Intake) -> None:
+        self._tuples, self._intake = tuples, intake
+
+    def check(self) -> None:
+        """Nothing: tuples have no schema."""
+
+    def after(self, tick: int) -> Iterator[Sequence[Window]]:
+        """Iterate over later windows, as they close."""
+        windows = self._intake.open_windows(tick)
+        if self._intake.is_over:
+            _read_all(self._tuples, lambda given: windows.take(given, None))
+            for ticks in self._intake.batches(tick + 1, self._intake.schedule.ticks or 0):
+                yield windows.close(ticks[-1])
+        else:
+            yield from self._live(windows, tick)
+
+    def done(self, tick: int) -> None:
+        """Nothing: what an iterable gave it does not give again."""
+
+    def _live(self, windows: OpenWindows, tick: int) -> Iterator[Sequence[Window]]:
+        schedule, inbox = self._intake.schedule, _Inbox(self._tuples, self._intake)
+        while tick != schedule.ticks and not inbox.is_over(tick):
+            for arrived, given in inbox.until(schedule.closes(tick + 1)):
+                windows.take(given, arrived)
+            # Where several have closed, as after a pause, all that arrived before the last one did is taken first.
+            last = max(tick + 1, schedule.closed_by(self._intake.clock.now()))
+            for arrived, given in inbox.until(schedule.closes(last)):
+                windows.take(given, arrived)
+            for ticks in self._intake.batches(tick + 1, last):
+                yield windows.close(ticks[-1])
+            tick = last
+
+
+class _Inbox:
+    """SECRET. What a thread has read, with the time at which it did."""
+
+    def __init__(self, tuples: Iterable[Given] | AsyncIterable[Given], intake: Intake) -> None:
+        self._intake = intake
+        self._queue: Queue[tuple[int, Given, bool]] = Queue(_WAITING)
+        self._first: tuple[int, Given, bool] | None = None
+        self._ended: int | None = None
+        self._failed = False
+        Thread(target=self._fill, args=(tuples,), daemon=True).start()
+
+    def is_over(self, tick: int) -> bool:
+        """Tell whether the stream has ended and its last step has closed."""
+        if self._failed:
+            raise Refused("source", _FAILED)
+        schedule = self._intake.schedule
+        return self._ended is not None and schedule.end is None and schedule.begins(tick + 1) > self._ended
+
+    def until(self, closes: int) -> Iterator[tuple[int, Given]]:
+        """Count tuples that arrive before this moment, once it has passed."""
+        while (item := self._next(closes)) is not None:
+            arrived, given, is_end = item
+            if is_end:
+                self._ended = arrived
+            else:
+                yield arrived, given
+
+    def _next(self, closes: int) -> tuple[int, Given, bool] | None:
+        """The next one that arrived before; none once it is time and all that is there has been read."""
+        item, self._first = self._first or self._get(closes), None
+        if item is not None and item[0] >= closes:
+            item, self._first = None, item
+        return item
+
+    def _get(self, closes: int) -> tuple[int, Given, bool] | None:
+        while True:
+            wait = (closes - self._intake.clock.now()) / 1e6
+            try:
+                return self._queue.get_nowait() if wait <= 0 else self._queue.get(timeout=min(wait, POLL_SECONDS))
+            except Empty:
+                if wait <= 0:
+                    return None
+
+    def _fill(self, tuples: Iterable[Given] | AsyncIterable[Given]) -> None:
+        now = self._intake.clock.now
+        try:
+            _read_all(tuples, lambda given: self._queue.put((now(), given, False)))
+        except Refused:
+            self._failed = True
+        self._queue.put((now(), None, True))
+
+
+def _read_all(tuples: Iterable[Given] | AsyncIterable[Given], take: Callable[[Given], object]) -> None:
+    """Take all of them. What the iterable raises is not told: it may quote a tuple."""
+    try:
+        if isinstance(tuples, AsyncIterable):
+            asyncio.run(_read_async(tuples, take))
+        else:
+            for given in tuples:
+                take(given if isinstance(given, Mapping) else None)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:
+        pass
+    else:
+        return
+    raise Refused("source", _FAILED)
+
+
+async def _read_async(tuples: AsyncIterable[Given], take: Callable[[Given], object]) -> None:
+    async for given in tuples:
+        take(given if isinstance(given, Mapping) else None)
+
+
+# SENSITIVE. Sources that are finished, or come through a pipe: files, Parquet, data frames, DuckDB relations.
+
 
 LONGEST_LINE = 2**20
 
@@ -375,3 +512,22 @@ class _LinesAtRest:
         except OSError as error:
             trouble = str(error.strerror)
         raise Refused("source", f"{self._path!r} cannot be read ({trouble})")
+
+
+# A day of a small campus that nobody lived on: made by formula, so that everybody sees the same.
+
+
+STATES = ("cafeteria", "gym", "library")
+START, END, EVERY = "2026-03-02T06:00", "2026-03-02T22:00", "10m"
+_FIRST = 1_772_431_200
+_STEPS, _SECONDS = 96, 600
+_PEAKS = {"cafeteria": (38, 60), "gym": (82, 25), "library": (55, 90)}
+
+
+def example() -> Iterator[dict[str, Any]]:
+    """Tuples of a day: when (seconds since 1970), at which access point, and whose."""
+    for step in range(_STEPS):
+        for place, (peak, most) in _PEAKS.items():
+            for number in range(round(most * max(0.0, sin(pi * (step - peak + 24) / 48)) ** 2)):
+                user = (number * 7919 + step // 6 * 31) % 400
+                yield {"ts": _FIRST + step * _SECONDS + number * 6 % _SECONDS, "ap": place, "mac": f"{place[0]}{user}"}

@@ -19,8 +19,7 @@ from dpcurves.privacy import Neighbours, PrivacyLoss
 from ..mechanisms import STREAMS
 from ..readings.question import StreamQuestion
 from ..trust import CentralStream
-from .arriving import Arriving
-from .files import JSON_LINES, AtRest, JsonLinesTuples
+from .files import JSON_LINES, Arriving, AtRest, JsonLinesTuples
 from .reading import StepReading
 from .schedule import Clock, Fields, Schedule, SystemClock
 from .windows import Dropped, Intake, Window, Windows

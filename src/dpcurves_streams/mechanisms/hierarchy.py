@@ -14,7 +14,6 @@ import numpy as np
 from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.conversation import Plan
-from dpcurves.data import Forest
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
 from dpcurves.laws.law import printed
 from dpcurves.mechanisms.base import Answering, ExactTable, read, require_next, written
@@ -22,6 +21,7 @@ from dpcurves.mechanisms.linear import draws, noise_of
 from dpcurves.mechanisms.thresholds import noise_and_decay, noisily_above_zero
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
+from dpcurves_streams.queries import Forest
 
 from ..laws import HierarchyCounts, NodeEstimates, PrunedCounts
 from ..queries import HierarchyQuery, PrunedQuery, TickQuery

@@ -12,9 +12,8 @@ from .counts import (
     TickReading,
 )
 from .drift import DriftWatch, WindowDrift
-from .groups import GroupReader, Groups, GroupWindow, Smoother
+from .groups import GroupReader, Groups, GroupWindow, Smoother, TotalReading, Totals, TotalsReader
 from .question import Event, Jump, Low
-from .totals import TotalReading, Totals, TotalsReader
 
 __all__ = [
     "Aggregated", "AggregatedReader", "Auto", "AutoWindow", "Counts", "CountsReader", "DriftWatch", "Event",

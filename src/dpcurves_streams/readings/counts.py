@@ -14,8 +14,9 @@ import numpy as np
 from dpcurves.arguments import Refused, shown, whole
 from dpcurves.arrays import BoolArray, FloatArray, compiled
 from dpcurves.conversation import Plan
-from dpcurves.data import Axis, Categories, Forest
+from dpcurves.data import Axis, Categories
 from dpcurves.laws import Family, IntervalSums
+from dpcurves_streams.queries import Forest
 
 from ..laws import HierarchyCounts, NodeEstimates, PrunedCounts
 from ..queries import HierarchyQuery, PrunedQuery, TickQuery

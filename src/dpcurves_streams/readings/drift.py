@@ -13,8 +13,8 @@ import numpy as np
 from dpcurves.arguments import Refused, chance, require_kind, shown, whole
 from dpcurves.arrays import FloatArray
 from dpcurves.curves.column_drift import READ, SAFE, DriftCells, Shift
-from dpcurves.curves.counted_numbers import middles_of, require_clamped
 from dpcurves.data import Grid
+from dpcurves.data.grid import middles_of, require_clamped
 from dpcurves.inference.bands import upper_quantile
 from dpcurves.inference.simulation import chance_of_as_much, numbered_generator
 from dpcurves.inference.two_samples import ReleasedSample

@@ -20,8 +20,7 @@ from ...data.axis import Axis, Categories, Category, FoundCategories
 from ...data.grid import Grid, Outside
 from ...privacy import EACH_RECORD, Unit
 from ...queries.query import LONGEST_NAME
-from ..arrow import doubles_from
-from ..source import FAILURE, Column, Kind, Source, called, place_of, require_readable
+from ..source import FAILURE, Column, Kind, Source, called, doubles_from, place_of, require_readable
 from .engine import (
     Amounts,
     BoundAxis,

@@ -14,7 +14,7 @@ from dpcurves.privacy import Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves_parties.pairs.queries import Overlaps, PairQuery
 
 from ..finite_coins import FiniteLaplace, Response, response_for
-from ..law import PairAnswers, PairSum
+from ..queries import PairAnswers, PairSum
 
 ROOM = 48
 """The circle of a sum has so many scales of the noise more than the sum needs."""

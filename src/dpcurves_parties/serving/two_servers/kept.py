@@ -14,7 +14,7 @@ KIND = "closed task"
 
 
 @dataclass(frozen=True, slots=True)
-class Agreed:
+class AgreedReports:
     """Reports and noise of a closed task. Public.
 
     Attributes:

@@ -20,7 +20,7 @@ from dpcurves.noise.randomness import Randomness
 from ..channel import PATIENCE, Channel
 from ..messages import ProtocolAborted, facts_of
 from ..task_document import Role, Ticket
-from .kept import Agreed
+from .kept import AgreedReports
 from .kinds import SharedTask
 from .report_set import ID, NAME, Batch, Earlier, Report, place_of, public_key, sealed
 from .report_set import packed_batch as packed
@@ -188,5 +188,5 @@ def close(
         told = server.post(f"/tasks/{task.hash}/close", shown, ticket.shown_to(party))
         agreed = facts_of(told, "server", set=str, reports=int, owners=int, commitments=list)
     if kept is not None:
-        Agreed(task.hash, agreed["set"], agreed["reports"], tuple(map(str, agreed["commitments"]))).keep(kept)
+        AgreedReports(task.hash, agreed["set"], agreed["reports"], tuple(map(str, agreed["commitments"]))).keep(kept)
     return Closed(agreed["set"], agreed["reports"], agreed["owners"])

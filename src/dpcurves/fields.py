@@ -1,0 +1,29 @@
+"""Fields of statistics in packages beside the core, which finds them as entry points and imports none of them."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import entry_points
+from types import ModuleType
+from typing import Any
+
+GROUP = "dpcurves.fields"
+"""Entry points of fields: any name, and the package, whose ``__all__`` are names of `dpcurves` as well."""
+
+
+@cache
+def packages() -> tuple[ModuleType, ...]:
+    """The packages that are installed, in the order of their names."""
+    return tuple(each.load() for each in sorted(entry_points(group=GROUP), key=lambda each: each.name))
+
+
+def of_field(name: str) -> Any:
+    """The object of this name in the package that declares it.
+
+    Raises:
+        AttributeError: none does.
+    """
+    for package in () if name.startswith("_") else packages():
+        if name in package.__all__:
+            return getattr(package, name)
+    raise AttributeError(f"no package of a field has {name!r}")

@@ -1,0 +1,208 @@
+"""Questions that judge models in full: options, and views. Names are those of the JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dpcurves.cli.ask_file import Listed, asks
+from dpcurves.cli.options import (
+    Asked,
+    Split,
+    categories,
+    grid_of,
+    numbers,
+    one_label,
+    option,
+    perhaps,
+    scores_of,
+    whole,
+)
+from dpcurves.cli.output import ResultView, Shown
+
+MODEL = "What pictures and JSON say about the model."
+PUBLIC = "the model is taken as public"
+
+
+def names_of(argument: str, text: str) -> tuple[str, ...]:
+    """Names of columns, apart by commas."""
+    return tuple(each.strip() for each in text.split(","))
+
+
+@dataclass(frozen=True)
+class Models(Asked):
+    """Options for the labels and the scores of two models."""
+
+    label: str = option("NAME", "The column of true labels.")
+    first: str = option("NAME", "The column of the first model's scores; or @FILE, a model in JSON.", read=scores_of)
+    second: str = option("NAME", "That of the second model.", read=scores_of)
+    grid: str = option("L:U:N", "Public cells of the first model's scores.", "0:1:100", grid_of)
+    second_grid: str | None = perhaps(
+        "L:U:N", "Public cells of the second model's scores, if they are others.", grid_of
+    )
+    cells: str | None = perhaps("N", "Cells that each score is joined to; chosen by a forecast if left out.", whole)
+    releases: str | None = perhaps(
+        "1|2", "Both scores together, or one by one; chosen by a forecast if left out.", whole
+    )
+    at: str | None = perhaps("P,P", "Threshold probabilities of net benefit.", numbers)
+    pos_label: str = option("LABEL", "The positive label.", "1", one_label)
+    neg_label: str | None = perhaps("LABEL", "The negative one; not needed where the other is 1 or 0.", one_label)
+    model: str = option("TEXT", MODEL, "the models are taken as public")
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        found = super().told(usual)
+        return {**found, "at": found["at"] or ()}
+
+
+@dataclass(frozen=True)
+class Classes(Asked):
+    """Options for true classes, and for the scores of each."""
+
+    label: str = option("NAME", "The column of true classes.")
+    classes: str = option("A,B,C", "The classes, declared in public; records with others are missing.")
+    scores: str = option("S,S,S", "The columns of scores, one for each class in their order.", read=names_of)
+    predicted: str | None = perhaps("NAME", "The column of predicted classes, for accuracy and confusion.")
+    confidence: str | None = perhaps("NAME", "The column of the largest scores, for top-1 calibration.")
+    grid: str = option("L:U:N", "Public cells of scores.", "0:1:20", grid_of)
+    groups: str = option("L:U:N", "Public cells of --confidence.", "0:1:10", grid_of)
+    model: str = option("TEXT", MODEL, PUBLIC)
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        return _classified(super().told(usual), self.label, self.classes)
+
+
+@dataclass(frozen=True)
+class Ordered(Asked):
+    """Options for three ordered classes and a score."""
+
+    label: str = option("NAME", "The column of classes.")
+    classes: str = option("A,B,C", "Its three classes, in their order.")
+    score: str = option("NAME", "The column of scores.")
+    grid: str = option("L:U:N", "Public cells of scores.", "0:1:20", grid_of)
+    model: str = option("TEXT", MODEL, PUBLIC)
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        return _classified(super().told(usual), self.label, self.classes)
+
+
+@dataclass(frozen=True)
+class Treated(Asked):
+    """Options for outcomes, treatments and scores."""
+
+    outcome: str = option("NAME", "The column of outcomes.")
+    treatment: str = option("NAME", "The column of treatments.")
+    score: str = option("NAME", "The column of predicted gains; or @FILE, a model in JSON.", read=scores_of)
+    grid: str = option("L:U:N", "Public cells of scores.", "-1:1:40", grid_of)
+    good: str = option("LABEL", "The good outcome.", "1", one_label)
+    bad: str | None = perhaps("LABEL", "The bad one; not needed where the other is 1 or 0.", one_label)
+    treated: str = option("LABEL", "The value of --treatment of the treated.", "1", one_label)
+    untreated: str | None = perhaps("LABEL", "That of the others; not needed where the other is 1 or 0.", one_label)
+    model: str = option("TEXT", MODEL, PUBLIC)
+
+
+@dataclass(frozen=True)
+class Foreseen(Asked):
+    """Options for errors of forecast quantiles."""
+
+    errors: str = option("E,E,E", "For each quantile, the column of outcome less forecast.", read=names_of)
+    quantiles: str = option("P,P,P", "The quantiles: rising shares between 0 and 1.", read=numbers)
+    grid: str = option("L:U:N", "Public cells of errors, of which one begins at 0.", read=grid_of)
+    model: str = option("TEXT", MODEL, PUBLIC)
+
+
+@dataclass(frozen=True)
+class Compared(Asked):
+    """Options for predicted and observed numbers."""
+
+    predicted: str = option("NAME", "The column of predictions; or @FILE, a model in JSON.", read=scores_of)
+    observed: str = option("NAME", "The column of outcomes.")
+    grid: str = option("L:U:N", "Public bins of predictions.", read=grid_of)
+    observed_grid: str = option("L:U:N", "Public cells of outcomes.", read=grid_of)
+    model: str = option("TEXT", MODEL, PUBLIC)
+
+
+@dataclass(frozen=True)
+class Learned(Asked):
+    """Options for labels, and for features with their bounds."""
+
+    label: str = option("NAME", "The column of true labels.")
+    features: list[str] = option("NAME=L:U", "A column of numbers with its bounds; given once for each.")  # noqa: RUF009
+    folds: str = option("N", "Into how many folds records are put: 2 to 20.", "2", whole)
+    split_by: str | None = perhaps("NAME", "The column of numbers whose hash decides on folds; else all features do.")
+    pos_label: str = option("LABEL", "The positive label.", "1", one_label)
+    neg_label: str | None = perhaps("LABEL", "The negative one; not needed where the other is 1 or 0.", one_label)
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        from dpcurves.cli.scores import declared
+
+        return {**super().told(usual), "features": tuple(declared("features", each) for each in self.features)}
+
+
+def _classified(told: dict[str, Any], label: str, classes: str) -> dict[str, Any]:
+    from dpcurves.data import Categories
+
+    del told["classes"]
+    return {**told, "label": Categories(label, categories("classes", classes))}
+
+
+class NumbersView(ResultView):
+    """View of all numbers, of one result or of those of several categories."""
+
+    def tables(self, curve: Any) -> list[Shown]:
+        """A row for each number."""
+        if not hasattr(curve, "parts"):
+            return [self.shown(curve, curve._columns(), what=curve._covers(), most=max(len(curve.names), 2))]
+        found = [(curve.named(name), *self.tables(each)) for name, each in curve.items()]
+        return [shown._replace(headline=f"{name}: {shown.headline}") for name, shown in found]
+
+
+class ScorerView(NumbersView):
+    """View of a scorer: the area of held-out records, and coefficients."""
+
+    def tables(self, curve: Any) -> list[Shown]:
+        """A row for each number, and one for each feature."""
+        told = curve.coefficients
+        return [*super().tables(curve), Shown("coefficients", {"feature": list(told), "coefficient": [*told.values()]})]
+
+
+COMMANDS = (
+    asks(
+        "model-pair", "ModelPairQuestion", [Models, Split], [NumbersView],
+        title="Two models on the same records: differences of areas, average precision, Brier scores and net benefit.",
+        example="scored.csv --label late --first p_old --second p_new --at 0.2",
+        more="Both scores are counted together, so intervals are those of paired models.",
+    ),
+    asks(
+        "several-classes", "SeveralClassesQuestion", [Classes], [NumbersView],
+        title="A model of several classes: areas of one against the rest and of pairs, accuracy, top-1 calibration.",
+        example="scored.csv --label kind --classes a,b,c --scores p_a,p_b,p_c --predicted guess",
+    ),
+    asks(
+        "ordered-classes", "OrderedClassesQuestion", [Ordered, Split], [NumbersView],
+        title="How well a score orders three classes: the volume under the ROC surface.",
+        example="scored.csv --label stage --classes 1,2,3 --score marker",
+    ),
+    asks(
+        "uplift", "UpliftQuestion", [Treated, Split], [NumbersView],
+        title="Gains over treatment: areas under uplift and Qini curves.",
+        example="trial.csv --outcome bought --treatment mailed --score gain",
+    ),
+    asks(
+        "quantile-forecasts", "QuantileForecastsQuestion", [Foreseen], [NumbersView],
+        title="Forecast quantiles: how often outcomes lie below them, coverage of intervals, and pinball losses.",
+        example="forecasts.csv --errors e10,e50,e90 --quantiles 0.1,0.5,0.9 --grid -10:10:80",
+    ),
+    asks(
+        "predicted-observed", "PredictedObservedQuestion", [Compared, Split], [NumbersView],
+        title="Predicted against observed numbers, in bins of similar predictions.",
+        example="fitted.csv --predicted fare --observed paid --grid 0:50:10 --observed-grid 0:100:50",
+    ),
+    asks(
+        "pairwise-scorer", "PairwiseScorerQuestion", [Learned], [ScorerView],
+        title="Learn a linear scorer that ranks positives above negatives, judged on held-out records.",
+        example="loans.csv --label late --features age=18:90 --features owed=0:5000",
+        more="Sums of features and of their products are released by class; AUC is of folds that were left out.",
+    ),
+)  # fmt: skip
+QUESTIONS = Listed("verify", COMMANDS)

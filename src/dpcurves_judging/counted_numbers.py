@@ -1,0 +1,264 @@
+"""Numbers that are functions of released counts of one table, or of several, with intervals: models judged in full."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, Unpack
+
+import numpy as np
+
+from dpcurves import display
+from dpcurves.arguments import Refused, chance, shown
+from dpcurves.arrays import FloatArray
+from dpcurves.conversation import Evidence, PrivacyStatement
+from dpcurves.curves.pair_mean import UNSEEN, ends_about
+from dpcurves.curves.question import require_independent
+from dpcurves.curves.result import EACH, Covered, Drawing
+from dpcurves.display import numeral
+from dpcurves.display.canvas import GREY, Shaded, canvas, explain
+from dpcurves.display.numerals import lettering
+from dpcurves.display.scores import draw_numbers
+from dpcurves.inference.simulation import draws_for, noise_of, numbered_generator
+from dpcurves.summaries.two_classes import LEAST_MASS, on_simplex
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+# Pictures of judged models: forest plots of numbers and of gaps.
+
+
+ROOM = 0.06
+HEAD, ROW = 1.7, 0.26
+LONGEST = 48
+
+
+def draw_intervals(
+    values: Mapping[str, float], privacy: PrivacyStatement, *, label: str, nothing: float | None, **on: Unpack[Shaded]
+) -> Axes:
+    """Draw each number in a row with its intervals, and a line where there is no difference.
+
+    Args:
+        values: Numbers by their names.
+        label: What the x axis shows.
+        nothing: Where there is no difference; None: nowhere.
+    """
+    if on.get("ax") is None:
+        on["ax"] = canvas(None, (6.8, HEAD + ROW * len(values)))
+    ax = draw_numbers({lettering(name, LONGEST): value for name, value in values.items()}, privacy, **on)
+    ends = [np.asarray(end) for shade in on.get("shades", ()) for end in (shade.lower, shade.upper)]
+    seen = np.concatenate([np.array(list(values.values()), dtype=float), *ends, [] if nothing is None else [nothing]])
+    seen = seen[np.isfinite(seen)]
+    low, high = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
+    room = ROOM * (high - low) or ROOM
+    ax.set_xlim(low - room, high + room)
+    ax.set_xlabel(lettering(label), parse_math=False)
+    explain(ax, "above", 8)
+    if nothing is not None:
+        ax.axvline(nothing, color=GREY, linewidth=0.9, linestyle=":", zorder=0)
+    return ax
+
+
+# Numbers that are functions of released counts of one table, or of several, with intervals: models judged in full.
+
+
+PLACE = 40
+"""Streams of simulation beside those of other statistics: two for each table."""
+MOST_DRAWS, VALUES, MOST_COUNTS = 4000, 2**21, 2**15
+Tables = Sequence[FloatArray]
+
+
+class Statistic(NamedTuple):
+    """A number, as a function of the counts of all tables.
+
+    Attributes:
+        of: From tables (..., *shape), to numbers (...); NaN where counts are too few.
+        least, most: Between which it lies in any case.
+        aim: What it is for a model that is right, or where there is no difference; None: nothing is.
+    """
+
+    of: Callable[[Tables], FloatArray]
+    least: float = 0.0
+    most: float = 1.0
+    aim: float | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CountedNumbers(Covered):
+    """Numbers that are read from released counts, each with an interval of its own.
+
+    Attributes:
+        question: The question, which says how they are read.
+        evidence: The released counts, table by table.
+        privacy: The privacy statement, which every picture shows.
+
+    Data frame: a row for each number.
+    """
+
+    COVERS = EACH
+    IN_SHORT = "{names.size} numbers"
+    LABEL: ClassVar[str] = ""
+
+    question: Any
+    evidence: tuple[Evidence, ...]
+    privacy: PrivacyStatement
+
+    @property
+    def names(self) -> Any:
+        """The names of the numbers."""
+        return np.array(list(self._read))
+
+    def value(self, name: str) -> float:
+        """The number of this name; NaN where too few records were counted to know it.
+
+        Raises:
+            ValueError: there is no such number.
+        """
+        found = self._one(name)
+        told = float(found.of(self._unbiased))
+        return min(max(told, found.least), found.most) if np.isfinite(told) else float("nan")
+
+    def interval(self, name: str, level: float, *, population: bool = False) -> tuple[float, float]:
+        """An interval that contains the number with probability about `level`.
+
+        It is for these records, rounded to their cells; with `population`, for the population that they were drawn
+        from, which needs independent units of one record each. Noise and sampling are simulated. How records lie in
+        several tables together was not counted: sampling errors of several tables are taken to add up at their worst.
+
+        Raises:
+            ValueError: there is no such number; `level` is not between 0 and 1; or, with `population`, units have
+                several records.
+        """
+        level, one = chance("level", level), self._one(name)
+        moved = self._once((name, population), None, lambda: self._moved(one, population=population))
+        found = float(one.of(self._unbiased))
+        if not (np.isfinite(moved).all() and np.isfinite(found)):
+            return one.least, one.most
+        low, high = ends_about(found, moved, level, population)
+        value = self.value(name)
+        return max(min(low, value), one.least), min(max(high, value), one.most)
+
+    def intervals(self, level: float, *, population: bool = False) -> FloatArray:
+        """Ends of all numbers, each on its own, in their order: shape ``(numbers, 2)``. See `interval`."""
+        return np.array([self.interval(name, level, population=population) for name in self._read])
+
+    def _moved(self, one: Statistic, *, population: bool) -> FloatArray:
+        about = one.of(self._likely)
+        moved = one.of([likely + noise for likely, noise in zip(self._likely, self._noise, strict=True)]) - about
+        if not population:
+            return np.asarray(moved)
+        require_independent(self.privacy)
+        if len(self._likely) == 1:
+            return np.asarray(one.of([self._likely[0] + self._noise[0] + self._sampled[0]]) - about)
+        alone = 0.0
+        for place, sampled in enumerate(self._sampled):
+            tables = [each + sampled if place == number else each for number, each in enumerate(self._likely)]
+            alone += float(np.std(one.of(tables)))
+        return np.asarray(moved + alone * numbered_generator(PLACE - 1).standard_normal(len(moved)))
+
+    @cached_property
+    def _read(self) -> Mapping[str, Statistic]:
+        return self.question.statistics()  # type: ignore[no-any-return]
+
+    def _one(self, name: str) -> Statistic:
+        if name not in self._read:
+            raise Refused("name", f"one of {', '.join(self._read)} is needed, got {shown(name)}")
+        return self._read[name]
+
+    @property
+    def _counted(self) -> tuple[Evidence, ...]:
+        """Sources of the numbers."""
+        return self.evidence
+
+    @cached_property
+    def _unbiased(self) -> Tables:
+        shapes = zip(self._counted, self.question.shapes(), strict=False)
+        return [each.unbiased.reshape(shape) for each, shape in shapes]
+
+    @cached_property
+    def _likely(self) -> Tables:
+        return [on_simplex(each, max(float(each.sum()), 1.0)) for each in self._unbiased]
+
+    @cached_property
+    def _draws(self) -> int:
+        size = max(each.size for each in self._unbiased)
+        return max(400, min(MOST_DRAWS, draws_for(size), VALUES // size))
+
+    @cached_property
+    def _noise(self) -> Tables:
+        return [
+            noise_of(each.sums, each.total, self._draws, numbered_generator(PLACE + 2 * place)).reshape(-1, *told.shape)
+            for place, (each, told) in enumerate(zip(self._counted, self._unbiased, strict=True))
+        ]
+
+    @cached_property
+    def _sampled(self) -> Tables:
+        found = []
+        for place, likely in enumerate(self._likely):
+            seen = likely.ravel() + UNSEEN / likely.size
+            people, shares = max(round(float(likely.sum())), 1), seen / seen.sum()
+            drawn = numbered_generator(PLACE + 1 + 2 * place).multinomial(people, shares, size=self._draws)
+            found.append((drawn - people * shares).reshape(self._draws, *likely.shape))
+        return found
+
+    def _columns(self) -> Mapping[str, Any]:
+        return {"number": list(self._read), "value": [self.value(name) for name in self._read]}
+
+    def _arrays(self) -> Mapping[str, object]:
+        return {"numbers": {name: self.value(name) for name in self._read}}
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [(name, numeral(self.value(name))) for name in self._read]
+
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        aims = {each.aim for each in self._read.values()}
+        values = {name: self.value(name) for name in self._read}
+        return draw_intervals(
+            values, label=self.LABEL, nothing=aims.pop() if len(aims) == 1 else None, shades=shades, **how
+        )
+
+    def _question(self) -> Mapping[str, object]:
+        from dpcurves.curves.question_json import question_to_json
+
+        return {"asked": question_to_json(self.question)}
+
+    @classmethod
+    def _opened(cls, opened: display.Opened) -> Self:
+        from dpcurves.curves.question_json import question_from_json
+
+        question = question_from_json(opened.evidence["question"]["asked"])
+        evidence = tuple(Evidence.from_json(each) for each in opened.evidence["releases"])
+        if [each.sums.rows * each.sums.cells for each in evidence] != [prod(shape) for shape in question.shapes()]:
+            raise Refused("curve.evidence.releases", "counts of each cell of the question's tables are needed")
+        return cls(question, evidence, opened.privacy)
+
+
+def ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """A quotient of counts; NaN where there are none to speak of."""
+    one, other = np.broadcast_arrays(np.asarray(part, float), np.asarray(whole, float))
+    return np.asarray(np.divide(one, other, out=np.full(one.shape, np.nan), where=other >= LEAST_MASS))
+
+
+def area(negative: FloatArray, positive: FloatArray) -> FloatArray:
+    """The area under the ROC curve of counts (..., cells) of rising scores, ties counting one half; NaN without pairs.
+
+    >>> float(area(np.array([2.0, 0.0]), np.array([1.0, 1.0])))
+    0.75
+    """
+    below = np.cumsum(negative, axis=-1) - negative / 2
+    false, true = negative.sum(axis=-1), positive.sum(axis=-1)
+    share = ratio((positive * below).sum(axis=-1), np.where(false >= LEAST_MASS, false, 0.0) * true)
+    return np.asarray(np.where(true >= LEAST_MASS, share, np.nan))
+
+
+def require_few(shapes: Sequence[tuple[int, ...]], name: str) -> None:
+    """Refuse tables of more counts than intervals are simulated of.
+
+    Raises:
+        ValueError: there are too many.
+    """
+    if max(map(prod, shapes)) > MOST_COUNTS:
+        raise Refused(name, f"at most {MOST_COUNTS} counts are made in a table; take fewer cells")

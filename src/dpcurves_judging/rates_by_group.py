@@ -1,0 +1,359 @@
+"""Models judged group by group: rates at a threshold and numbers, their gaps, and curves of all groups at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import combinations
+from math import erf, sqrt
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from dpcurves import display
+from dpcurves.arguments import Refused, chance, chosen, require_kind
+from dpcurves.arrays import FloatArray
+from dpcurves.curves.by_category import ByCategory
+from dpcurves.curves.class_curves import RATES
+from dpcurves.curves.class_table import Reading, left_open
+from dpcurves.curves.question import Key, named, require_independent
+from dpcurves.curves.result import Covered, scopes
+from dpcurves.curves.scores import Scores, ScoresByCategory
+from dpcurves.display.canvas import Shade, covering
+from dpcurves.inference.moments import Measured, difference
+
+from .counted_numbers import draw_intervals
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+# Differences of all pairs of independent groups at once: levels of their intervals, and ends of the largest gap.
+
+
+REACH, STEPS, HALVINGS = 8.0, 1601, 40
+LARGEST = 12.0
+
+
+def level_of_each(groups: int, level: float) -> float:
+    """The level of an interval of each of so many independent numbers, so that all hold at once (Sidak 1967)."""
+    return float(level ** (1 / max(groups, 1)))
+
+
+def level_of_pairs(groups: int, level: float) -> float:
+    """The level at which one difference is judged, so that those of all pairs of groups hold at once.
+
+    The quantile of the range of so many independent normal numbers, over the root of 2 (Tukey 1953; of unlike
+    variances it holds too much rather than too little, Hayter 1984).
+
+    >>> [round(level_of_pairs(groups, 0.95), 4) for groups in (2, 5)]
+    [0.95, 0.9936]
+    """
+    at = np.linspace(-REACH, REACH, STEPS)
+    density, below = np.exp(-(at**2) / 2) / sqrt(2 * np.pi), np.array([(1 + erf(x / sqrt(2))) / 2 for x in at])
+    low, high = 0.0, LARGEST
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        further = np.array([(1 + erf((x - middle) / sqrt(2))) / 2 for x in at])
+        held = groups * float((density * (below - further) ** (groups - 1)).sum()) * (at[1] - at[0])
+        low, high = (middle, high) if held < level else (low, middle)
+    return erf(high / 2)  # of the range over the root of 2, both sides
+
+
+def pairs_of(groups: Sequence[Measured]) -> list[tuple[int, int, Measured]]:
+    """The difference of each pair of groups, with its ends from those of both: see `difference`."""
+    return [(one, two, difference(groups[one], groups[two])) for one, two in combinations(range(len(groups)), 2)]
+
+
+def largest_gap(values: FloatArray, pairs: Sequence[Measured]) -> Measured:
+    """The largest difference of two of the numbers, with ends from intervals of all pairs that hold at once.
+
+    >>> largest_gap(np.array([0.5, 0.2]), [Measured(0.3, 0.1, 0.4)])[:3]
+    (0.3, 0.1, 0.4)
+    """
+    if not pairs:
+        return Measured(float("nan"), 0.0, 1.0)
+    value = float(values.max() - values.min())
+    low = max(0.0, *(max(each.lower, -each.upper) for each in pairs))
+    high = max(max(each.upper, -each.lower) for each in pairs)
+    return Measured(value, min(low, value), max(high, value))
+
+
+# Models judged group by group: rates at a threshold and numbers, their gaps, and curves of all groups at once.
+
+
+DRAWN = "flagged", "recall", "false_positive_rate"
+AT_ONCE = "intervals of all groups, at once,"
+GAPS = "intervals of all pairs of groups, at once,"
+
+
+class GroupRates(ScoresByCategory):
+    """Rates at a threshold, and numbers such as areas, of each group; and how far groups are apart.
+
+    Rates are those of `Confusion` (``flagged`` is the selection rate, ``recall`` the true positive rate), numbers those
+    of `Reading`. For each of them intervals hold for all groups at once; those of gaps for all pairs of groups at once.
+    A group of which noise alone may have made what a rate is a share of is *not known*: NaN, from 0 to 1; gaps are of
+    the other groups.
+
+    Attributes:
+        threshold: A score at or above it is called positive: the edge of the grid that is nearest.
+
+    Formal guarantees: as for `ByCategory`; all is read from what was released, at no further loss.
+
+    Data frame: a row for each group and rate.
+    """
+
+    TITLE = "Rates by {column}"
+    SIZE = (6.8, 6.0)
+
+    def __init__(self, columns: str | Sequence[str], curves: Mapping[Key, Scores], threshold: float = 0.5) -> None:
+        super().__init__(columns, curves)
+        self.threshold = next(iter(curves.values())).confusion(threshold).threshold if curves else threshold
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Rates, and the numbers that can be computed from these scores."""
+        return (*RATES, *(each.key for each in next(iter(self.values())).readings))
+
+    @cached_property
+    def _confusions(self) -> list[Any]:
+        return [scores.confusion(self.threshold) for scores in self.values()]
+
+    def values_of(self, number: str) -> FloatArray:
+        """A rate or a number of each group, of shape ``(groups,)``."""
+        return np.array([each.value for each in self._measured_at(number, 0.95, population=False)])
+
+    def intervals_of(self, number: str, level: float, *, population: bool = False) -> FloatArray:
+        """Ends of a rate or a number of all groups, which hold for all at once with chance `level`: ``(groups, 2)``.
+
+        For the records of each group; with `population`, for the population, which needs independent units of one
+        record each.
+
+        Raises:
+            ValueError: there is no such number; `level` is not between 0 and 1; or, with `population`, units have
+                several records.
+        """
+        each = level_of_each(len(self), chance("level", level))
+        return np.array([[one.lower, one.upper] for one in self._measured_at(number, each, population=population)])
+
+    def gaps(self, number: str, level: float, *, population: bool = False) -> dict[tuple[Key, Key], Measured]:
+        """The difference of each pair of groups, with ends that hold for all pairs at once with chance `level`.
+
+        Each is computed from intervals of both groups, as `ScoresByCategory.difference`, at the level that the range of
+        so many independent numbers asks for (Tukey and Kramer). Groups that are not known are left out. Errors are
+        those of `intervals_of`.
+        """
+        keys, known = list(self), self._known_at(number, level, population=population)
+        pairs = pairs_of([found for _, found in known])
+        return {(keys[known[one][0]], keys[known[two][0]]): found for one, two, found in pairs}
+
+    def largest_gap(self, number: str, level: float, *, population: bool = False) -> Measured:
+        """The largest difference of two groups, and ends that hold with at least the chance `level`.
+
+        Noise and sampling make it too large on average where groups are alike; its interval then begins at 0. Groups
+        that are not known are left out; of fewer than two it is NaN, from 0 to 1.
+        """
+        known = [found for _, found in self._known_at(number, level, population=population)]
+        return largest_gap(np.array([each.value for each in known]), [found for _, _, found in pairs_of(known)])
+
+    def plot_gaps(
+        self,
+        number: str = "flagged",
+        ax: Axes | None = None,
+        *,
+        level: float = 0.95,
+        population: bool = True,
+        name: str | None = None,
+    ) -> Axes:
+        """Draw the gap of each pair of groups as a forest plot, the largest one below."""
+        privacy, shades, rows = self.privacy, list[Shade](), dict[str, float]()
+        for who, asked in scopes(privacy).items():
+            if asked and not population:
+                continue
+            found = self.gaps(number, level, population=asked)
+            most = self.largest_gap(number, level, population=asked)
+            rows = {f"{named(one)} less {named(two)}": each.value for (one, two), each in found.items()}
+            rows["largest gap"] = most.value
+            ends = np.array([[each.lower, each.upper] for each in (*found.values(), most)])
+            shades.append(Shade(ends[:, 0], ends[:, 1], covering(chance("level", level), GAPS, who)))
+        label = f"difference of {number.replace('_', ' ')} at {self.threshold:g}"
+        return draw_intervals(rows, privacy, label=label, nothing=0.0, shades=shades[::-1], ax=ax, name=name)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        level: float | None = 0.95,
+        population: bool = True,
+        name: str | None = None,
+        style: str | None = None,
+    ) -> Axes:
+        """Draw selection, true positive and false positive rates of all groups, with intervals that hold at once."""
+        rows = {f"{self.named(key)}: {number.replace('_', ' ')}": 0.0 for number in DRAWN for key in self}
+        rows = dict(zip(rows, np.concatenate([self.values_of(number) for number in DRAWN]).tolist(), strict=True))
+        shades, privacy = list[Shade](), self.privacy
+        for who, asked in scopes(privacy).items():
+            if level is not None and (population or not asked):
+                ends = np.concatenate([self.intervals_of(each, level, population=asked) for each in DRAWN])
+                shades.append(Shade(ends[:, 0], ends[:, 1], covering(chance("level", level), AT_ONCE, who)))
+        label = f"share; a score of {self.threshold:g} or more is called positive"
+        with display.styled(style, ax):
+            return draw_intervals(rows, privacy, label=label, nothing=None, shades=shades[::-1], ax=ax, name=name)
+
+    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
+        """A row for each group and number; with a `level`, ends that hold for all groups at once."""
+        columns: dict[str, Any] = {name: list(parts) * len(self.numbers) for name, parts in self.parts().items()}
+        columns["number"] = np.repeat(self.numbers, len(self)).tolist()
+        columns["value"] = np.concatenate([self.values_of(each) for each in self.numbers])
+        if level is not None:
+            ends = np.concatenate([self.intervals_of(each, level, population=population) for each in self.numbers])
+            columns |= {"lower": ends[:, 0], "upper": ends[:, 1]}
+        return display.to_frame(columns)
+
+    def _measured_at(self, number: str, level: float, *, population: bool) -> list[Measured]:
+        if population:
+            require_independent(self.privacy)
+        if number in RATES:
+            rates = self._once((level, population), None, lambda: self._rates_at(level, population=population))
+            return [each[number] for each in rates]
+        reading = chosen("number", number, Reading, also=f", {', '.join(RATES)}")
+        found: list[Measured] = self._once(
+            (number, level, population), None,
+            lambda: [self._read_number(each, reading, level, population=population) for each in self.values()],
+        )  # fmt: skip
+        return found
+
+    def _rates_at(self, level: float, *, population: bool) -> list[dict[str, Measured]]:
+        return [
+            {
+                number: _measured(value, *ends)
+                for (number, value), ends in zip(
+                    each.rates.items(), each.intervals(level, population=population).tolist(), strict=True
+                )
+            }
+            for each in self._confusions
+        ]
+
+    def _read_number(self, scores: Scores, reading: Reading, level: float, *, population: bool) -> Measured:
+        low, high = scores.interval(reading, level, population=population)
+        return _measured(scores.value(reading), low, high, *left_open(scores.table, reading))
+
+    def _known_at(self, number: str, level: float, *, population: bool) -> list[tuple[int, Measured]]:
+        each = level_of_pairs(len(self), chance("level", level)) if len(self) > 1 else level
+        found = self._measured_at(number, each, population=population)
+        return [(place, one) for place, one in enumerate(found) if np.isfinite(one.value)]
+
+    def _question(self) -> Mapping[str, object]:
+        return {**super()._question(), "threshold": self.threshold}
+
+    @classmethod
+    def wrote(cls, stored: Mapping[str, Any]) -> bool:
+        """Tell whether a document of scores by category also names a threshold."""
+        return super().wrote(stored) and "threshold" in stored["evidence"]["question"]
+
+    @classmethod
+    def _read(cls, opened: display.Opened, kind: type[Any] | None) -> Self:
+        found = super()._read(opened, kind)
+        return cls(found.columns, dict(found), float(opened.evidence["question"]["threshold"]))
+
+
+class CurvesAtOnce(ByCategory[Covered]):
+    """A curve for each category, whose bands or intervals hold for all categories at once.
+
+    Categories are independent, so each band is drawn at the level whose product over all of them is the level asked for
+    (Sidak 1967).
+
+    Formal guarantees: as for `ByCategory`.
+    """
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        level: float | None = 0.95,
+        population: bool = True,
+        name: str | None = None,
+        style: str | None = None,
+    ) -> Axes:
+        """Draw the curves in one picture, with bands that hold for all at once."""
+        found = super().plot(ax, level=self._each(level), population=population, name=name, style=style)
+        if level is not None:
+            legend, words = found.get_legend(), f"bands of all {len(self)} groups hold at once with chance {level:g}"
+            if legend is not None:
+                legend.set_title(words)
+                legend.get_title().set_fontsize(8)
+        return found
+
+    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
+        """The columns of all curves, one below the other; with a `level`, ends that hold for all groups at once."""
+        return super().to_frame(level=self._each(level), population=population)
+
+    def _each(self, level: float | None) -> float | None:
+        return None if level is None else level_of_each(len(self), chance("level", level))
+
+    def _question(self) -> Mapping[str, object]:
+        return {**super()._question(), "at_once": True}
+
+    @classmethod
+    def wrote(cls, stored: Mapping[str, Any]) -> bool:
+        """Tell whether a document of curves by category says that their bands hold at once."""
+        return super().wrote(stored) and "at_once" in stored["evidence"]["question"]
+
+
+def group_rates(scores: ScoresByCategory, threshold: float = 0.5) -> GroupRates:
+    """The rates and numbers of each category of released scores, and their gaps: as ``fairlearn.metrics.MetricFrame``.
+
+    Args:
+        scores: The scores of several categories, as a `ScoresQuestion` with ``by`` gives them.
+        threshold: A score at or above it is called positive, at the nearest edge of the grid.
+
+    Returns:
+        Rates, numbers, and gaps.
+
+    Formal guarantees: spends nothing; groups lose in parallel what one of them lost.
+
+    Raises:
+        TypeError: `scores` are not of several categories.
+        ValueError: `threshold` is no number.
+
+    >>> import dpcurves as dp
+    >>> table = {"y": [0, 0, 1, 1] * 500, "s": [0.2, 0.7, 0.4, 0.9] * 500, "g": ["a", "b"] * 1000}
+    >>> question = dp.ScoresQuestion("y", "s", by=dp.Categories("g", ("a", "b")))
+    >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(10), adjacency=dp.REPLACE_ONE) as session:
+    ...     rates = group_rates(session.ask(question, dp.PrivacyLoss.pure(10)))
+    >>> abs(rates.largest_gap("flagged", 0.95).value - 1) < 0.05
+    True
+    """
+    return GroupRates(_of_groups(scores).columns, dict(scores), threshold)
+
+
+def group_curves(scores: ScoresByCategory, reading: str = "roc") -> CurvesAtOnce:
+    """The curve of each category of released scores, with bands that hold for all categories at once.
+
+    Args:
+        scores: The scores of several categories.
+        reading: The name of a method of `Scores`: roc, cumulative_gain, decision_curve, calibration.
+
+    Formal guarantees: spends nothing.
+
+    Raises:
+        TypeError: `scores` are not of several categories.
+        ValueError: there is no such curve, or it needs probabilities.
+    """
+    known = "roc", "cumulative_gain", "decision_curve", "calibration"
+    if reading not in known:
+        raise Refused("reading", f"one of {', '.join(known)} is needed")
+    found = _of_groups(scores)
+    return CurvesAtOnce(found.columns, {key: getattr(each, reading)() for key, each in found.items()})
+
+
+def _measured(value: float, low: float, high: float, *open_: float) -> Measured:
+    """With its interval around it; not known, where that is everything."""
+    if (low, high) == (0.0, 1.0) or not np.isfinite(value):
+        return Measured(float("nan"), 0.0, 1.0)
+    return Measured(value, min(low, value), max(high, value), *open_)
+
+
+def _of_groups(scores: ScoresByCategory) -> ScoresByCategory:
+    require_kind("scores", scores, ScoresByCategory, "scores by category, as a ScoresQuestion with by= gives them,")
+    return scores

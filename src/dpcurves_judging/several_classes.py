@@ -1,0 +1,292 @@
+"""Models of several classes: areas of one against the rest and of pairs, confusion, calibration, ordered classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from dpcurves.arguments import Refused, require_kind, several
+from dpcurves.arrays import FloatArray
+from dpcurves.conversation import ALL, Cells, Evidence, Needs, Prefixes, Release, Setting, needed
+from dpcurves.curves.by_category import by_words, parted, rows_of
+from dpcurves.curves.question import CATEGORIES, By, axes_of, keys_of, statement_of
+from dpcurves.data import Axis, Categories, Grid
+from dpcurves.data.grid import require_clamped
+from dpcurves.display.groups import draw_curves
+
+from .counted_numbers import CountedNumbers, Statistic, Tables, area, ratio, require_few
+
+TWENTIETHS, TENTHS = Grid(0, 1, cells=20), Grid(0, 1, cells=10)
+MOST_CLASSES = 30
+ONE, TWO, THREE = 1.0, 1 / 2, 1 / 6
+"""The chance that records of three classes are in order, where none, two or all are tied."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SeveralClasses(CountedNumbers):
+    """Numbers of a model of several classes: areas as scikit-learn's ``roc_auc_score``, confusion and calibration.
+
+    Scores in one cell are tied. The curve of a class is that of one against the rest.
+    """
+
+    KIND = "several-classes"
+    TITLE = "Several classes: {question.label.column}"
+    LABEL = "share"
+
+    def roc(self, of: Any) -> tuple[FloatArray, FloatArray]:
+        """False and true positive rates of a class against the rest, from none to all: two of shape ``(cells + 1,)``.
+
+        Raises:
+            ValueError: there is no such class.
+        """
+        values = self.question.label.values
+        if of not in values:
+            raise Refused("of", f"one of {', '.join(map(str, values))} is needed")
+        place = values.index(of)
+        negative, positive = _against_rest(self._likely[place], place)
+        both = [np.append(0.0, np.cumsum(each[::-1])) for each in (negative, positive)]
+        false, true = (np.divide(each, each[-1], out=np.full_like(each, np.nan), where=each[-1] > 0) for each in both)
+        return false, true
+
+    @property
+    def confusion(self) -> FloatArray:
+        """Counts of true classes (rows) and predicted ones, not below 0: ``(classes, classes)``.
+
+        Raises:
+            ValueError: predictions were not asked about.
+        """
+        if self.question.predicted is None:
+            raise Refused("predicted", "the question names no column of predicted classes")
+        return np.asarray(self._likely[-1].sum(axis=-1))
+
+    def plot_roc(self, ax: Any = None) -> Any:
+        """Draw the ROC curve of each class against the rest."""
+        curves = {f"{each} against the rest": self.roc(each) for each in self.question.label.values}
+        return draw_curves(curves, self.privacy, labels=("false positive rate", "true positive rate"), ax=ax)
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralClassesQuestion:
+    """How well scores of several classes rank, and how often predictions are right. One turn for each score.
+
+    One release counts each score by true class, and one more predictions, if their column is named; each has an equal
+    share of the loss. Areas of one against the rest: macro is their mean, micro that of all pairs of record and class.
+    Areas of pairs of classes are means of both scores (Hand and Till 2001).
+
+    Formal guarantees: releases are composed; in each a record lies in one cell.
+
+    Attributes:
+        label: The column of true classes, with all its classes.
+        scores: The column of scores of each class, in their order.
+        predicted: The column of predicted classes; None: confusion and calibration are not asked about.
+        confidence: The column of the largest scores, for top-1 calibration; needs `predicted`.
+        grid: Public cells of scores; those outside count in the end cells.
+        groups: Public cells of `confidence`.
+        model: What is stated about the model; it is printed with the result.
+
+    Raises:
+        ValueError: there are fewer than 3 classes or more than 30, or not as many scores.
+        TypeError: `label` is no `Categories`, or a grid is none.
+    """
+
+    label: Categories
+    scores: tuple[str, ...]
+    predicted: str | None = None
+    confidence: str | None = None
+    grid: Grid = TWENTIETHS
+    groups: Grid = TENTHS
+    model: str = "the model is taken as public"
+
+    def __post_init__(self) -> None:
+        require_kind("label", self.label, Categories, CATEGORIES)
+        object.__setattr__(self, "scores", several("scores", self.scores, "columns, as in ('p_a', 'p_b', 'p_c')"))
+        for name, grid in (("grid", self.grid), ("groups", self.groups)):
+            require_clamped(name, grid)
+        for column in self.scores:
+            Axis(column, self.grid)
+        if self.confidence is not None:
+            Axis(self.confidence, self.groups)
+        if self.predicted is not None:
+            Categories(self.predicted, self.label.values)
+        if not 3 <= self.label.slots <= MOST_CLASSES:
+            raise Refused("label", f"3 to {MOST_CLASSES} classes are needed; of two, see ScoresQuestion")
+        if len(self.scores) != self.label.slots or len(set(self.scores)) < len(self.scores):
+            raise Refused("scores", f"{self.label.slots} columns are needed, one for each class")
+        if self.confidence is not None and self.predicted is None:
+            raise Refused("predicted", "top-1 calibration needs the column of predicted classes")
+        require_few(self.shapes(), "grid")
+
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Classes and cells, score by score; then true and predicted classes, and cells of confidence."""
+        many = self.label.slots
+        of_scores = ((many, self.grid.cells),) * many
+        cells = 1 if self.confidence is None else self.groups.cells
+        return of_scores if self.predicted is None else (*of_scores, (many, many, cells))
+
+    def statistics(self) -> Mapping[str, Statistic]:
+        """Areas, and what is read of predictions."""
+        many = self.label.slots
+        found = {f"auc of {each}": Statistic(partial(_area_of, place=at)) for at, each in enumerate(self.label.values)}
+        found |= {
+            "macro auc": Statistic(lambda tables: _mean_area(tables[:many])),
+            "weighted auc": Statistic(lambda tables: _mean_area(tables[:many], weighted=True)),
+            "micro auc": Statistic(lambda tables: _micro_area(tables[:many])),
+            "one-against-one auc": Statistic(lambda tables: _area_of_pairs(tables[:many])),
+        }
+        if self.predicted is None:
+            return found
+        found["accuracy"] = Statistic(lambda tables: _right(tables[-1]))
+        found |= {f"recall of {each}": Statistic(partial(_recall, at=at)) for at, each in enumerate(self.label.values)}
+        if self.confidence is not None:
+            edges = self.groups.edges
+            for cell in range(self.groups.cells):
+                words = f"right, confidence {edges[cell]:g} to {edges[cell + 1]:g}"
+                found[words] = Statistic(lambda tables, cell=cell: _right(tables[-1][..., cell : cell + 1]))  # type: ignore[misc]
+        return found
+
+    def steps(self, setting: Setting) -> Needs[SeveralClasses]:
+        """Ask for one table after the other."""
+        share, read, releases = Fraction(1, len(self.shapes())), list[Evidence](), list[Release]()
+        for score in self.scores:
+            found = yield from needed(Prefixes((self.label, Axis(score, self.grid))), share)
+            read.append(found.counts)
+            releases += found.releases
+        if self.predicted is not None:
+            axes = (self.label, Categories(self.predicted, self.label.values))
+            last = () if self.confidence is None else (Axis(self.confidence, self.groups),)
+            found = yield from needed(Cells((*axes, *last)), share)
+            read.append(found.counts)
+            releases += found.releases
+        return SeveralClasses(self, tuple(read), statement_of(releases, self.model))
+
+    def __str__(self) -> str:
+        return f"scores of {self.label.slots} classes of {self.label.column}"
+
+
+def _against_rest(table: FloatArray, place: int) -> tuple[FloatArray, FloatArray]:
+    positive = table[..., place, :]
+    return table.sum(axis=-2) - positive, positive
+
+
+def _area_of(tables: Tables, place: int) -> FloatArray:
+    return area(*_against_rest(tables[place], place))
+
+
+def _mean_area(tables: Tables, *, weighted: bool = False) -> FloatArray:
+    areas = np.stack(np.broadcast_arrays(*(_area_of(tables, place) for place in range(len(tables)))))
+    if not weighted:
+        return np.asarray(areas.mean(axis=0))
+    sizes = np.stack(np.broadcast_arrays(*(each[..., place, :].sum(axis=-1) for place, each in enumerate(tables))))
+    return ratio((areas * sizes).sum(axis=0), sizes.sum(axis=0))
+
+
+def _micro_area(tables: Tables) -> FloatArray:
+    sides = zip(*(_against_rest(each, place) for place, each in enumerate(tables)), strict=True)
+    negative, positive = (np.sum(np.broadcast_arrays(*side), axis=0) for side in sides)
+    return area(negative, positive)
+
+
+def _area_of_pairs(tables: Tables) -> FloatArray:
+    """The mean, over all pairs of classes, of the areas that both of their scores give."""
+    both = [
+        (area(tables[one][..., other, :], tables[one][..., one, :]),
+         area(tables[other][..., one, :], tables[other][..., other, :]))
+        for one, other in combinations(range(len(tables)), 2)
+    ]  # fmt: skip
+    return np.asarray(sum((one + other) / 2 for one, other in both) / len(both))
+
+
+def _right(table: FloatArray) -> FloatArray:
+    return ratio(np.einsum("...iik->...", table), table.sum(axis=(-3, -2, -1)))
+
+
+def _recall(tables: Tables, at: int) -> FloatArray:
+    of_class = tables[-1][..., at, :, :]
+    return ratio(of_class[..., at, :].sum(axis=-1), of_class.sum(axis=(-2, -1)))
+
+
+# Three ordered classes and one score.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OrderedClasses(CountedNumbers):
+    """The volume under the ROC surface of three ordered classes, and the areas of neighbouring ones.
+
+    The volume is the chance that scores of a record of each class are in the order of the classes: 1/6 by chance.
+    """
+
+    KIND = "ordered-classes"
+    TITLE = "Ordered classes: {question.label.column}"
+    LABEL = "chance to be in order"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedClassesQuestion:
+    """How well one score orders three classes: the volume under the ROC surface (Mossman 1999). One turn.
+
+    Formal guarantees: a record lies in one cell of one table.
+
+    Attributes:
+        label: The column of classes, with all three in their order.
+        score: The column of scores.
+        grid: Public cells of scores; scores in one cell are tied: of two tied classes a half is in order, of three a
+            sixth.
+        by: Categories that were declared in public: one result for each, all together at the privacy loss of one.
+        model: What is stated about the model; it is printed with the result.
+
+    Raises:
+        ValueError: there are not three classes.
+        TypeError: `label` is no `Categories`, or the grid is none.
+    """
+
+    label: Categories
+    score: str
+    grid: Grid = TWENTIETHS
+    by: By = None
+    model: str = "the model is taken as public"
+
+    def __post_init__(self) -> None:
+        require_kind("label", self.label, Categories, CATEGORIES)
+        keys_of(self.by)
+        Axis(self.score, require_clamped("grid", self.grid))
+        if self.label.slots != 3:
+            raise Refused("label", "three classes are needed, in their order")
+        require_few(self.shapes(), "grid")
+
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Classes, and cells of scores."""
+        return ((3, self.grid.cells),)
+
+    def statistics(self) -> Mapping[str, Statistic]:
+        """The volume, and areas of neighbouring classes."""
+        low, middle, high = self.label.values
+        return {
+            "volume under the surface": Statistic(lambda tables: _volume(tables[0])),
+            f"auc of {middle} over {low}": Statistic(lambda tables: area(tables[0][..., 0, :], tables[0][..., 1, :])),
+            f"auc of {high} over {middle}": Statistic(lambda tables: area(tables[0][..., 1, :], tables[0][..., 2, :])),
+        }
+
+    def steps(self, setting: Setting) -> Needs[Any]:
+        """Ask for one table."""
+        found = yield from needed(Prefixes(axes_of(self.by, self.label, Axis(self.score, self.grid))), ALL)
+        rows = [found.counts] if self.by is None else rows_of(found.counts, 3)
+        privacy = statement_of(found.releases, self.model)
+        return parted(self.by, (OrderedClasses(self, (each,), privacy) for each in rows))
+
+    def __str__(self) -> str:
+        return f"order of {self.label.column} by {self.score}{by_words(self.by)}"
+
+
+def _volume(table: FloatArray) -> FloatArray:
+    low, middle, high = np.moveaxis(table, -2, 0)
+    below = np.cumsum(low, axis=-1) - low
+    above = high[..., ::-1].cumsum(axis=-1)[..., ::-1] - high
+    ordered = ONE * below * above + TWO * (low * above + below * high) + THREE * low * high
+    whole = [each.sum(axis=-1) for each in (low, middle, high)]
+    return ratio(ratio((middle * ordered).sum(axis=-1), whole[1]), whole[0] * whole[2])

@@ -1,0 +1,345 @@
+"""Commands about the time until an event: readings of survival curves, and questions with more than one time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dpcurves.cli.ask_file import Listed, Terms, are_tested, asks, chance_words, named_both, question_of, quietly
+from dpcurves.cli.columns import weighted
+from dpcurves.cli.options import (
+    Asked,
+    AutoCells,
+    CellOptions,
+    Split,
+    Weighing,
+    categories,
+    chosen,
+    grid_of,
+    numbers,
+    one_label,
+    one_number,
+    option,
+    perhaps,
+    scores_of,
+    several,
+)
+from dpcurves.cli.output import Output, ResultView, Shown, drawn
+from dpcurves.cli.terminal import Misuse
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+    from dpcurves.cli.output import Covering
+    from dpcurves.curves import ByCategory
+    from dpcurves.data import Grid
+
+    from . import Survival, SurvivalModel
+
+# Survival curves of one kind of event.
+
+
+def survival_question(**said: Any) -> Any:
+    """The question for survival: of survey weights where they are named, and without a horizon where none is known."""
+    from . import SurvivalQuestion, UnboundedSurvivalQuestion
+
+    if (found := weighted("WeightedSurvivalQuestion", said)) is not None:
+        return found
+    if said.get("grid") is not None:
+        return SurvivalQuestion(**said)
+    return UnboundedSurvivalQuestion(**{name: value for name, value in said.items() if name != "grid"})
+
+
+@dataclass(frozen=True)
+class Observed(Asked):
+    """Options for the columns of times and of event indicators (censoring)."""
+
+    time: str = option("NAME", "A column of times: of the event, or of the end of observation without one.")
+    event: str = option("NAME", "A column that says whether the event was observed.")
+    came: str = option("LABEL", "Its value where the event was observed.", "1", one_label)
+    censored: str | None = perhaps(
+        "LABEL", "Its value where not; not needed where the other is 1, 0, -1, true or false.", one_label
+    )
+    measured_in: str = option("UNIT", "The unit of measurement, for the picture.", "")
+
+
+class SurvivalView(ResultView):
+    """View of a survival curve: an at-risk table with bands."""
+
+    def tables(self, curve: Survival) -> list[Shown]:
+        fewest, most = curve.at_risk_intervals(self.sure.level).T
+        risk = {"at risk": curve.at_risk, "at least": fewest, "at most": most}
+        columns = {"time": curve.x, "survive to its start": curve.y}
+        head = f"{_median(curve, self.sure.level)}\n"
+        return [self.shown(curve, columns, curve._ends, "band", head=head, after=risk)]
+
+
+class SurvivalsView(ResultView):
+    """View with a row for each category: records, and the median survival time."""
+
+    def tables(self, curves: ByCategory[Survival]) -> list[Shown]:
+        from dpcurves.display import numeral
+
+        columns: dict[str, ArrayLike] = {
+            **curves.parts(),
+            "records": [numeral(round(float(curve.at_risk[0]))) for curve in curves.values()],
+            "median": [_median(curve, self.sure.level) for curve in curves.values()],
+        }
+        return [Shown(f"{survival_compared(curves, self.sure)}until the event", columns, len(curves))]
+
+
+def _median(curve: Survival, level: float) -> str:
+    from dpcurves.display import RECORDS, covering, span
+
+    ends = span(*curve.median_interval(level))
+    return f"median {curve.median_in_words} ({covering(level, 'interval', RECORDS)}: {ends})"
+
+
+def survival_compared(curves: ByCategory[Survival], sure: Covering, weights: tuple[float, float] = (0.0, 0.0)) -> str:
+    """Log-rank test of two survival curves, as lines; empty where `distributions_compared` is."""
+    if not are_tested(curves, sure):
+        return ""
+    from .kaplan_meier import log_rank_test
+
+    with quietly():
+        found = log_rank_test(*curves.values(), rho=weights[0], gamma=weights[1])
+    name = "log-rank" if weights == (0.0, 0.0) else f"Fleming-Harrington ({weights[0]:g}, {weights[1]:g})"
+    words = f"{name}, {named_both(curves)}: chi-squared {found.statistic:.3g}, {chance_words(found.pvalue)}"
+    return "".join(f"{line}\n" for line in (words, *found.notes))
+
+
+# Readings of released survival curves.
+
+
+READ = "survival", "hazard", "numbers", "figure"
+"""Readings of released survival curves that ``--show`` offers."""
+
+
+@dataclass(frozen=True)
+class SurvivalReadings:
+    """Options for readings of survival curves that cost nothing more: numbers at times, hazards, a figure."""
+
+    show: str = option("|".join(READ), "What is shown and drawn; all others are paid for with it.", READ[0])
+    until: str | None = perhaps("T", "With --show numbers: the time up to which means are restricted.")
+    at: str | None = perhaps("T,T,...", "With --show numbers: landmarks at which shares without an event are told.")
+    since: str | None = perhaps("T", "With --at: of those without an event up to this time.")
+    weights: str = option("R,G", "Powers rho and gamma of Fleming and Harrington's weights of the test.", "0,0")
+    theme: str = option("light|dark|print", "The colours of the figure.", "light")
+
+    def view(self, output: Output, grid: Grid | None, *, grouped: bool) -> ResultView:
+        """View of what is to be shown of curves on this grid, if it is known. Refused where a time lies beyond it."""
+
+        show = chosen("show", self.show, {word: word for word in READ})
+        rho, gamma = (*numbers("weights", self.weights), None)[:2]
+        if rho is None or gamma is None or min(rho, gamma) < 0:
+            raise Misuse("weights", "two numbers that are not below 0 are needed, as in 1,0")
+        if show != "numbers" and (self.until, self.at, self.since) != (None, None, None):
+            raise Misuse("show", "--until, --at and --since need --show numbers")
+        if show == "survival" and (rho, gamma) == (0.0, 0.0):
+            return (SurvivalsView if grouped else SurvivalView).of(output)
+        chosen("theme", self.theme, dict.fromkeys(("light", "dark", "print")))
+        until, since = (
+            None if text is None else one_number(name, text)
+            for name, text in (("until", self.until), ("since", self.since))
+        )
+        at = () if self.at is None else numbers("at", self.at)
+        if show == "numbers" and until is None and not at:
+            raise Misuse("show", "say which numbers: --until T, or --at T,T")
+        if grid is None and show == "numbers":
+            raise Misuse("grid", "numbers at times need a grid that has these times: give it, instead of auto")
+        if grid is not None:
+            _require_on(grid, until, at, since)
+        asked = {"until": until, "at": at, "since": since}
+        return SurvivalReadingView(output.covering(), show=show, asked=asked, weights=(rho, gamma), theme=self.theme)
+
+
+def _require_on(grid: Grid, until: float | None, at: tuple[float, ...], since: float | None) -> None:
+    """Refuse times beyond the grid, and landmarks that are not after `since`."""
+    import numpy as np
+
+    for name, time in (("until", until), ("since", since), *(("at", each) for each in at)):
+        if time is not None and not grid.edges[0] <= time <= grid.edges[-1]:
+            raise Misuse(name, f"a time on the grid is needed, from {grid.edges[0]:g} to {grid.edges[-1]:g}")
+    if since is not None and (grid.nearest_edge(np.array(at)) <= grid.nearest_edge(np.array([since]))).any():
+        raise Misuse("since", "an earlier time than those of --at is needed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurvivalReadingView(ResultView):
+    """View of a reading of one survival curve, or of the curves of all categories."""
+
+    show: str
+    asked: Mapping[str, Any]
+    weights: tuple[float, float]
+    theme: str
+
+    def tables(self, curves: Any) -> list[Shown]:
+        """The reading's columns with intervals, below the test of two groups."""
+        told = survival_compared(curves, self.sure, self.weights) if hasattr(curves, "parts") else ""
+        found = self.reading(curves)
+        parts = found.items() if hasattr(found, "parts") else [("", found)]
+        tables = [super(SurvivalReadingView, self).tables(each)[0] for _, each in parts]
+        heads = [f"{curves.named(name)}: " if name != "" else "" for name, _ in parts]
+        return [
+            shown._replace(headline=f"{'' if place else told}{head}{shown.headline}")
+            for place, (head, shown) in enumerate(zip(heads, tables, strict=True))
+        ]
+
+    def draw(self, curves: Any) -> Axes:
+        """Plot of the reading."""
+        from dpcurves.display import headless_axes
+
+        level: dict[str, Any] = {"level": self.sure.level, "population": self.sure.population}
+        if self.show != "figure":
+            return drawn(self.reading(curves), **level)
+        from . import survival_figure
+
+        figure: Axes = survival_figure(
+            curves, theme=self.theme, weights=self.weights, ax=headless_axes((6.4, 4.6)), **level
+        )
+        return figure
+
+    def reading(self, curves: Any) -> Any:
+        """The result that is shown."""
+        from dpcurves.curves import ByCategory
+
+        from . import CumulativeHazard, SurvivalNumbers
+
+        if self.show == "numbers":
+            return SurvivalNumbers(curves, **self.asked)
+        if self.show != "hazard":
+            return curves
+        if not hasattr(curves, "parts"):
+            return CumulativeHazard(curves)
+        return ByCategory(curves.columns, {name: CumulativeHazard(each) for name, each in curves.items()})
+
+
+def survival(
+    *, observed: Observed, cells: AutoCells, split: Split, weighing: Weighing,
+    readings: SurvivalReadings, terms: Terms, output: Output,
+) -> None:  # fmt: skip
+    """The time until an event, with censored records.
+
+    Numbers at times, cumulative hazards and a figure for papers are read from the same release: --show says which.
+    Where no horizon is known, a part of the loss looks for it: --grid auto.
+
+    Example: dpcurves survival patients.csv --time months --event died --grid 0:60:60 --epsilon 1 --adjacency
+    replace-one
+    """
+    question = question_of(survival_question, observed, cells, split, weighing)
+    grid, grouped = getattr(question, "grid", None), getattr(question, "by", None) is not None
+    terms.answer(question, readings.view(output, grid, grouped=grouped), output)
+
+
+# Questions with more than one time, or more than one kind of event.
+
+
+@dataclass(frozen=True)
+class Causes(Asked):
+    """Options for the time and the kind of the first event."""
+
+    time: str = option("NAME", "A column of times: of the first event, or of the end of observation without one.")
+    event: str = option("NAME", "A column that says which event it was.")
+    causes: str = option("A,B,C", "Its values for events, declared in public; other values count as missing.")
+    censored: str = option("LABEL", "Its value where there was none.", "0", one_label)
+    measured_in: str = option("UNIT", "The unit of measurement, for the picture.", "")
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        return {**super().told(usual), "causes": categories("causes", self.causes)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LateEntry(Observed):
+    """Options for the columns of entries, of exits and of event indicators."""
+
+    entry: str = option("NAME", "A column of times from which on records are observed, on the axis of --time.")
+
+
+@dataclass(frozen=True)
+class BetweenLooks(Asked):
+    """Options for the columns of both looks between which an event lies."""
+
+    last: str = option("NAME", "A column of times: the last look without the event.")
+    first: str = option("NAME", "A column of times: the first look with the event; inf where there was none.")
+    measured_in: str = option("UNIT", "The unit of measurement, for the picture.", "")
+
+
+@dataclass(frozen=True)
+class Foretold(Asked):
+    """Options for a score that foretells an event before a horizon."""
+
+    score: str = option(
+        "NAME",
+        "A column of predicted chances of an event before the horizon; or @FILE, a model in JSON.",
+        read=scores_of,
+    )
+    time: str = option("NAME", "A column of times: of the event, or of the end of observation without one.")
+    event: str = option("NAME", "A column that says whether the event was observed.")
+    times: str = option(
+        "L:U:N", "Public cells of time, from the beginning to the horizon; a few are enough.", read=grid_of
+    )
+    scores: str = option("L:U:N", "Public cells of scores.", "0:1:50", grid_of)
+    groups: str = option("N", "How many groups of similar scores are told apart, at most.", "10", several)
+    came: str = option("LABEL", "The value of --event where it was observed.", "1", one_label)
+    censored: str | None = perhaps("LABEL", "Its value where not; not needed where the other is 1 or 0.", one_label)
+    model: str = option("TEXT", "What pictures and JSON say about the model.", "the model is taken as public")
+
+
+class GroupedView(ResultView):
+    """View of the results of several categories, each as it is shown on its own."""
+
+    def tables(self, curves: Any) -> list[Shown]:
+        """Tables of all categories, with the name of each in the headline."""
+        found = [
+            (curves.named(name), shown) for name, each in curves.items() for shown in ResultView.tables(self, each)
+        ]
+        return [shown._replace(headline=f"{name}: {shown.headline}") for name, shown in found]
+
+
+class ModelView(ResultView):
+    """View of a survival model: area and Brier score with their intervals, and observed shares by group."""
+
+    def tables(self, model: SurvivalModel) -> list[Shown]:
+        """Groups, below the numbers."""
+        from dpcurves.display import numeral, span
+
+        lines = []
+        for number in (model.auc, model.brier):
+            for name, population in self.whom(model.privacy).items():
+                ends = span(*number.interval(self.sure.level, population=population))
+                lines.append(f"{number.words} {numeral(number.value)}, {self.sure.level:.0%} interval {name}: {ends}")
+        (shown,) = super().tables(model)
+        return [shown._replace(headline="\n".join([*lines, shown.headline]))]
+
+
+VIEWS = [ResultView, GroupedView]
+COMMANDS = (
+    survival,
+    asks(
+        "incidence", "CompetingRisksQuestion", [Causes, CellOptions, Split], VIEWS,
+        title="Competing risks: the time until the first of several kinds of event, with censored records.",
+        example="patients.csv --time months --event outcome --causes relapse,death --grid 0:60:60",
+        more="Cumulative incidence (Aalen and Johansen) and cumulative hazard of each cause.",
+    ),
+    asks(
+        "delayed-entry", "DelayedEntryQuestion", [LateEntry, CellOptions, Split], [SurvivalView, SurvivalsView],
+        title="The time until an event, of records that come under observation later (left truncation).",
+        example="people.csv --entry age_in --time age_out --event died --grid 60:90:30",
+        more="The grid begins where enough have entered; the curve is of those that have had no event by then.",
+    ),
+    asks(
+        "between-looks", "IntervalCensoredQuestion", [BetweenLooks, CellOptions, Split], VIEWS,
+        title="The time until an event that is only known to lie between two looks (interval censoring).",
+        example="visits.csv --last seen_without --first seen_with --grid 0:24:12",
+        more="Turnbull's estimate, from counts of pairs of cells.",
+    ),
+    asks(
+        "survival-model", "SurvivalModelQuestion", [Foretold, Split], [ModelView, GroupedView],
+        title="A model of survival at a horizon: calibration, time-dependent area and Brier score.",
+        example="scored.csv --score risk --time months --event died --times 0:24:12",
+        more="Records that are censored before the horizon are made up for by inverse censoring weights.",
+    ),
+)  # fmt: skip
+QUESTIONS = Listed("contingency", COMMANDS)

@@ -1,0 +1,375 @@
+"""Competing risks: cumulative incidences by Aalen and Johansen, and hazards of each cause, in bands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import Any, Unpack
+
+import numpy as np
+
+from dpcurves import display
+from dpcurves.arguments import Refused, chance, require_kind
+from dpcurves.arrays import BoolArray, FloatArray
+from dpcurves.conversation import ALL, Evidence, Needs, Prefixes, PrivacyStatement, Setting, needed
+from dpcurves.curves.by_category import axis_label, in_words, parted, rows_of
+from dpcurves.curves.question import (
+    By,
+    axes_of,
+    declared_values,
+    keys_of,
+    read_cells,
+    require_independent,
+    statement_of,
+)
+from dpcurves.curves.result import Covered, Drawing, notes_on_dependence
+from dpcurves.data import Axis, Categories, Grid, Outside
+from dpcurves.data.axis import Category
+from dpcurves.display import numeral
+from dpcurves.inference import public_generator
+from dpcurves.inference.simulation import draws_for, noise_of, numbered_generator
+from dpcurves.summaries.two_classes import non_decreasing
+
+from .inference import (
+    FEWEST_AT_RISK,
+    AtRisk,
+    Curves,
+    RiskTable,
+    at_risk,
+    band_between,
+    censored_inside,
+    interval_between,
+    known_cells,
+    log_hazard_ratio,
+    ratio_of,
+)
+from .kaplan_meier import MOST_CELLS
+from .pictures import draw_steps
+from .survival_readings import PLACE, RATIO, SHARE, TIME, Drawn, Estimate, Of, edge_of, estimate
+
+MOST_CAUSES = 32
+ANY = "all causes together"
+
+
+def table_of(censored: FloatArray, events: Sequence[FloatArray], *, tied: bool) -> RiskTable:
+    """Risk tables from slots of a grid that counts values outside apart, each (..., cells + 2)."""
+    whole, inside = at_risk(np.sum(events, axis=0), censored), [censored_inside(each) for each in events]
+    fewest = whole.records if tied else whole.records - censored_inside(censored)
+    return RiskTable(np.stack(inside, axis=-2), whole.records, fewest)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CompetingRisks(Covered):
+    """The share of records with an event of each cause before each edge of the grid (Aalen and Johansen 1978).
+
+    Events of a cell come before records are censored in it, as at ties of the textbook, and bands hold in whatever
+    order they came; see `Survival`. Hazards are those of each cause: whoever has an event of another one is no longer
+    at risk.
+
+    Attributes:
+        causes: The events.
+        label: What the x axis shows.
+        privacy: The privacy statement, which every picture shows.
+        evidence: The released counts of the censored, and of events of each cause.
+        grid: Where the cells lie.
+
+    Data frame: a row for each cause and edge.
+    """
+
+    KIND = "competing-risks"
+    TITLE = "Competing risks over {label}"
+    IN_SHORT = "{label}, {words}"
+    COVERS = "band"
+
+    causes: tuple[Category, ...]
+    label: str
+    privacy: PrivacyStatement
+    evidence: tuple[Evidence, ...]
+    grid: Grid
+
+    @classmethod
+    def read(
+        cls,
+        evidence: tuple[Evidence, ...],
+        causes: tuple[Category, ...],
+        grid: Grid,
+        label: str,
+        privacy: PrivacyStatement,
+    ) -> CompetingRisks:
+        """From counts of the censored and of events of each cause, each of one row of cells, with those outside."""
+        return cls(causes, label, privacy.noted(*notes_on_dependence(privacy)), evidence, grid)
+
+    @property
+    def words(self) -> str:
+        """The number of causes, in words."""
+        return f"{len(self.causes)} causes"
+
+    @cached_property
+    def x(self) -> FloatArray:
+        """Edges of the grid, of shape ``(cells + 1,)``."""
+        return self.grid.edges
+
+    @cached_property
+    def incidence(self) -> FloatArray:
+        """The share with an event of each cause before each edge, of shape ``(causes, cells + 1)``; it never falls."""
+        come = np.stack([non_decreasing(row) for row in self._curves.come]).clip(0.0, 1.0)
+        return np.asarray(come / np.maximum(come.sum(axis=0), 1.0))
+
+    @cached_property
+    def hazard(self) -> FloatArray:
+        """The cumulative hazard of each cause before each edge, of shape ``(causes, cells + 1)``; it never falls."""
+        return np.stack([np.maximum(non_decreasing(row), 0.0) for row in self._curves.hazard])
+
+    @property
+    def at_risk(self) -> FloatArray:
+        """Records at risk in the cell that ends at each edge, unbiased; at the first edge all: ``(cells + 1,)``."""
+        return np.append(self._told.records[:1], self._told.records)
+
+    def intervals(self, level: float, *, population: bool = False) -> FloatArray:
+        """Ends of bands of all incidences, at once with chance `level`: ``(causes * (cells + 1), 2)``, cause by cause.
+
+        They are for the estimate from exact times of these records; with `population`, for that of the population,
+        which needs independent units of one record each, and censoring that does not depend on what would have come.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+        """
+        level, drawn = chance("level", level), self.draws(0, population=population)
+        told = self._told.ends(drawn.known, self._cells)
+        ends = [tuple(each.come.reshape(*each.come.shape[:-2], -1) for each in both) for both in (told, drawn[2:])]
+        lower, upper = (each.reshape(self.incidence.shape) for each in band_between(ends[0], ends[1], level))  # type: ignore[arg-type]
+        lower = np.minimum(np.maximum.accumulate(lower, axis=1).clip(0, 1), self.incidence)
+        upper = np.minimum.accumulate(upper[:, ::-1], axis=1)[:, ::-1].clip(0, 1)
+        return np.stack([lower.ravel(), np.maximum(upper, self.incidence).ravel()], axis=1)
+
+    def incidence_at(self, cause: Category, time: float) -> Estimate:
+        """The share with an event of this cause before `time`, rounded to the nearest edge of a cell.
+
+        Raises:
+            ValueError: there is no such cause, or `time` lies beyond the grid.
+        """
+        row, (edge, at) = self._row(cause), edge_of(self, "time", time)
+        words = f"share with event {cause} at {at:g}"
+        return estimate(words, (self,), lambda one: one.come[..., row, edge], SHARE, READ)
+
+    def time_lost(self, cause: Category, until: float) -> Estimate:
+        """The mean time that this cause takes from `until` (Andersen 2013); see `restricted_mean`.
+
+        Raises:
+            ValueError: there is no such cause, or `until` lies beyond the grid.
+        """
+        row, (edge, time) = self._row(cause), edge_of(self, "until", until)
+        middle = estimate(f"time lost to {cause} up to {time:g}", (self,), _lost(row, edge, time), TIME, READ)
+        return middle
+
+    def incidence_difference(self, other: CompetingRisks, cause: Category, time: float) -> Estimate:
+        """The share with an event of this cause before `time`, less that of another group.
+
+        Raises:
+            ValueError: there is no such cause, `time` lies beyond the grid, or grids or causes differ.
+        """
+        row, (edge, at) = self._beside(other, cause), edge_of(self, "time", time)
+        words = f"difference of shares with event {cause} at {at:g}"
+        return estimate(
+            words, (self, other), lambda one, two: one.come[..., row, edge] - two.come[..., row, edge],
+            "difference of shares", READ,
+        )  # fmt: skip
+
+    def hazard_ratio(self, other: CompetingRisks, cause: Category) -> Estimate:
+        """The hazard of this cause over that in another group; see `dpcurves.hazard_ratio`.
+
+        Raises:
+            ValueError: there is no such cause, or grids or causes differ.
+        """
+        row = self._beside(other, cause)
+
+        def of(table: RiskTable) -> RiskTable:
+            others = table.events.sum(axis=-2) - table.events[..., row, :]
+            fewest = table.records if self.grid.values is not None else table.fewest - others
+            return RiskTable(table.events[..., row : row + 1, :], table.records, fewest)
+
+        def ends(level: float, population: bool) -> tuple[float, float]:
+            drawn = [each.draws(place, population=population) for place, each in enumerate((self, other))]
+            known, draws = drawn[0].known & drawn[1].known, min(len(each.table.records) for each in drawn)
+            if not known.any():
+                return 0.0, inf
+            tables, tied = [of(each.table.taken(draws)) for each in drawn], self.grid.values is not None
+            low, high = (log_hazard_ratio(tables[0], tables[1], known, 0 if tied else order) for order in (-1, 1))
+            lower, upper = interval_between(low, high, level)
+            return ratio_of(lower), ratio_of(upper)
+
+        known = self._known & other._known
+        value = ratio_of(float(log_hazard_ratio(of(self._told), of(other._told), known))) if known.any() else 0.0
+        found = value if 0 < value < inf else float("nan")
+        return Estimate(f"hazard ratio of {cause}", found, ends, self.privacy, RATIO)
+
+    def _row(self, cause: Category) -> int:
+        if cause not in self.causes:
+            raise Refused("cause", f"one of {', '.join(map(str, self.causes))} is needed")
+        return self.causes.index(cause)
+
+    def _beside(self, other: CompetingRisks, cause: Category) -> int:
+        require_kind("other", other, CompetingRisks, "competing risks of another group")
+        if other.causes != self.causes or not np.array_equal(other.x, self.x):
+            raise Refused("other", "the same causes on the same grid are needed")
+        return self._row(cause)
+
+    def draws(self, place: int, *, population: bool) -> Drawn:
+        """Draws of this group, in this place among several."""
+
+        def make() -> Drawn:
+            known, normal, told = self._known, None, self._told
+            if population:
+                require_independent(self.privacy)
+                known = np.logical_and.accumulate(known & (told.records > FEWEST_AT_RISK))
+            noises = self._noise(numbered_generator(PLACE + place))
+            if population:
+                shape = len(noises.records), len(self.causes) + 1, len(known)
+                normal = numbered_generator(PLACE + 2 + place).standard_normal(shape)
+            likely = np.diff(self.hazard, axis=1)
+            table = told.plausible(noises, likely / np.maximum(likely.sum(axis=0), 1.0), normal)
+            return Drawn(table, known, *table.ends(known, self._cells))
+
+        return self._once(("risk tables", place, population), None, make)
+
+    @property
+    def _cells(self) -> FloatArray:
+        values = self.grid.values
+        return np.stack([self.x[:-1], self.x[1:]] if values is None else [values, values], axis=1)
+
+    @cached_property
+    def _told(self) -> RiskTable:
+        censored, *events = (turn.unbiased[0] for turn in self.evidence)
+        return table_of(censored, events, tied=self.grid.values is not None)
+
+    def _noise(self, draw: np.random.Generator) -> RiskTable:
+        drawn = [noise_of(turn.sums, turn.total, draws_for(turn.sums.cells), draw)[:, 0] for turn in self.evidence]
+        return table_of(drawn[0], drawn[1:], tied=self.grid.values is not None)
+
+    @cached_property
+    def _known(self) -> BoolArray:
+        noise = self._noise(public_generator(None))
+        found, moved = (AtRisk(each.events.sum(axis=-2), each.records) for each in (self._told, noise))
+        return known_cells(found, moved)
+
+    @cached_property
+    def _curves(self) -> Curves:
+        return self._told.curves(self._known, self._cells.mean(axis=1))
+
+    def _columns(self) -> dict[str, Any]:
+        edges = len(self.x)
+        return {
+            "cause": [str(cause) for cause in self.causes for _ in range(edges)],
+            "x": np.tile(self.x, len(self.causes)), "incidence": self.incidence.ravel(), "hazard": self.hazard.ravel(),
+            "at_risk": np.tile(self.at_risk, len(self.causes)),
+        }  # fmt: skip
+
+    def _arrays(self) -> Mapping[str, object]:
+        named = {"incidence": self.incidence, "hazard": self.hazard}
+        rows = {name: dict(zip(map(str, self.causes), found, strict=True)) for name, found in named.items()}
+        return {"x": self.x, "at_risk": self.at_risk, **rows}
+
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        ax, before, size = how["ax"], "" if how["name"] is None else f"{how['name']}, ", len(self.x)
+        for row, cause in enumerate(self.causes):
+            part = slice(row * size, (row + 1) * size)
+            own = [shade._replace(lower=shade.lower[part], upper=shade.upper[part]) for shade in shades]
+            words: Any = {"label": self.label, "upwards": "share with an event", "share": True}
+            told: Drawing = {"privacy": how["privacy"], "ax": ax, "name": f"{before}{cause}"}
+            ax = draw_steps(self.x, self.incidence[row], shades=own, **words, **told)
+        return ax
+
+    def _question(self) -> Mapping[str, object]:
+        return {"label": self.label, "causes": list(self.causes), **declared_values(self.grid)}
+
+    @classmethod
+    def _opened(cls, opened: display.Opened) -> CompetingRisks:
+        releases = tuple(Evidence.from_json(release) for release in opened.evidence["releases"])
+        question = {**opened.evidence["question"], "outside": Outside.APART.name}
+        causes = tuple(question["causes"])
+        if len(releases) != 1 + len(causes):
+            raise Refused("curve.evidence.releases", "counts of the censored and of events of each cause are needed")
+        return cls.read(releases, causes, read_cells(question, opened.arrays["x"]), question["label"], opened.privacy)
+
+    def _summary(self) -> list[tuple[str, str]]:
+        last = zip(self.causes, self.incidence[:, -1], strict=True)
+        return [(f"share with event {cause} before {self.x[-1]:g}", numeral(float(share))) for cause, share in last]
+
+
+def _lost(row: int, edge: int, time: float) -> Any:
+    return lambda one: one.lost_to(time, edge)[..., row]
+
+
+def _shown(found: CompetingRisks) -> Curves:
+    return found._curves._replace(come=found.incidence, hazard=found.hazard)
+
+
+READ = Of(CompetingRisks.draws, _shown)
+
+
+@dataclass(frozen=True, slots=True)
+class CompetingRisksQuestion:
+    """Time until the first of several kinds of event, where some records are censored. One turn.
+
+    Formal guarantees: a record lies in one cell of one table of events and times, and changes one count when it comes
+    or goes, two when it is replaced, whichever event it has.
+
+    Attributes:
+        time: A column of numbers: the time of the event, or of censoring.
+        event: The column that says which event happened, or that the record was censored.
+        grid: Public cells of time; times outside are counted apart, whatever the grid says.
+        causes: The values of `event` for events, declared in public; other values count as missing.
+        censored: The value of `event` for a censored record.
+        by: Categories that were declared in public: one result for each, all together at the privacy loss of one.
+        measured_in: The measuring unit of time.
+
+    Raises:
+        ValueError: there are over 16,384 cells or 32 causes, or two labels are one.
+        TypeError: a field is of another kind.
+
+    >>> import dpcurves as dp
+    >>> table = {"months": [3, 5, 9] * 900, "outcome": ["relapse", "death", "none"] * 900}
+    >>> question = dp.CompetingRisksQuestion("months", "outcome", dp.Values(range(13)), ("relapse", "death"), "none")
+    >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    ...     risks = session.ask(question, dp.PrivacyLoss.pure(1))
+    >>> abs(risks.incidence_at("relapse", 6).value - 1 / 3) < 0.05
+    True
+    """
+
+    time: str
+    event: str
+    grid: Grid
+    causes: tuple[Category, ...]
+    censored: Category = 0
+    by: By = None
+    measured_in: str = ""
+
+    def __post_init__(self) -> None:
+        grid = Axis(self.time, self.grid).grid
+        axis_label(self.time, self.measured_in)
+        keys_of(self.by)
+        if not isinstance(self.causes, (tuple, list)) or not 1 <= len(self.causes) <= MOST_CAUSES:
+            raise Refused("causes", f"from 1 to {MOST_CAUSES} kinds of event are needed, in a tuple")
+        object.__setattr__(self, "causes", tuple(self.causes))
+        self._labels()
+        if grid.cells > MOST_CELLS:
+            raise Refused("grid", f"at most {MOST_CELLS} cells of time are counted, got {grid.cells}")
+
+    def _labels(self) -> Categories:
+        return Categories(self.event, (self.censored, *self.causes))
+
+    def steps(self, setting: Setting) -> Needs[Any]:
+        """Ask for one table: counts of censored records and of events of each cause in each cell."""
+        axis, rows = Axis(self.time, self.grid.with_outside(Outside.APART)), 1 + len(self.causes)
+        found = yield from needed(Prefixes(axes_of(self.by, self._labels(), axis)), ALL)
+        parts, privacy = rows_of(found.counts), statement_of(found.releases)
+        label = axis_label(self.time, self.measured_in)
+        groups = [tuple(parts[first : first + rows]) for first in range(0, len(parts), rows)]
+        return parted(
+            self.by, [CompetingRisks.read(each, self.causes, axis.grid, label, privacy) for each in groups]
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        return in_words(f"competing risks by {self.event}", self.time, self.by)

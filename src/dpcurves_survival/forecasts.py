@@ -1,0 +1,293 @@
+"""Forecasts of questions about the time until an event, on records that are made up or drawn like a released curve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from dpcurves.arrays import FloatArray
+from dpcurves.curves.question import labels
+from dpcurves.data import Categories, Grid, Outside
+from dpcurves.forecasts import true_readings as read
+from dpcurves.forecasts.expected_errors import (
+    AREA,
+    OF_ONE_AREA,
+    OF_SLOW,
+    ForecastKind,
+    Table,
+    named_column,
+    quarter,
+)
+from dpcurves.forecasts.more_questions import made_weights, steps_of
+from dpcurves.forecasts.reference_laws import CLASSES, PLACES, Bits, Generator, Law, Places, along, chances_of, within
+from dpcurves.forecasts.true_readings import LEVEL, Columns, half_of_each
+
+from .competing_risks import CompetingRisks, CompetingRisksQuestion, table_of
+from .inference import survival
+from .interval_censoring import IntervalCensored, IntervalCensoredQuestion, collapsed, turnbull
+from .kaplan_meier import Survival, SurvivalQuestion
+from .survival_models import AtHorizon, SurvivalModel, SurvivalModelQuestion
+from .variants import (
+    DelayedEntry,
+    DelayedEntryQuestion,
+    UnboundedSurvivalQuestion,
+    WeightedSurvivalQuestion,
+    leaving_of,
+)
+
+# One kind of event, from the beginning of observation.
+
+
+def _watched(places: Places) -> Callable[[Generator, int], tuple[FloatArray, Bits]]:
+    """Times at these places, and whether they are those of an event: half of the records are watched until another."""
+
+    def drawn(draw: Generator, size: int) -> tuple[FloatArray, Bits]:
+        time, until = places(draw, size), 1.3 * places(draw, size)
+        until = np.where(draw.random(size) < 0.5, until, np.inf)
+        return np.minimum(time, until), (time <= until).astype(np.int64)
+
+    return drawn
+
+
+TIMES = MappingProxyType({name: _watched(PLACES[name]) for name in ("a hill", "a long tail", "tied values")})
+
+
+def _times(question: SurvivalQuestion, drawn: tuple[FloatArray, Bits]) -> Table:
+    time, event = drawn
+    values = labels(question.event, question.came, question.censored, ("censored", "came")).values
+    return {question.time: along(question.grid, time), question.event: np.array(values)[event]}
+
+
+def of_survival(question: Any, curve: Survival, records: Columns) -> float:
+    """Root mean square over edges, beside Kaplan and Meier's estimate from exact times."""
+    time, event = (
+        np.asarray(records[question.time], dtype=np.float64),
+        np.asarray(records[question.event]) == question.came,
+    )
+    known, place = np.unique(time, return_inverse=True)
+    left = np.bincount(place)
+    share = np.append(1.0, np.cumprod(1 - np.bincount(place, event) / np.cumsum(left[::-1])[::-1]))
+    truth = share[np.searchsorted(known, curve.x, side="left")]
+    return float(np.sqrt(np.mean((curve.y - truth) ** 2)))
+
+
+PLAIN = ForecastKind(
+    TIMES, _times, of_survival, "share that survives, root mean square",
+    lambda curve, population: float(read.band_of(curve, population)[1:].mean()),
+    "the band, on average", quarter, OF_SLOW,
+)  # fmt: skip
+
+
+# No horizon: times lie between zero and 1000.
+
+
+THOUSAND = Grid(0, 1000, cells=100)
+
+
+def _unbounded_columns(question: Any, drawn: Any) -> dict[str, Any]:
+    return _times(question.along(THOUSAND), drawn)
+
+
+UNBOUNDED = ForecastKind(
+    TIMES, _unbounded_columns, of_survival, "share that survives, root mean square",
+    lambda curve, population: float(read.band_of(curve, population)[1:].mean()), "the band, on average", quarter,
+    OF_SLOW,
+)  # fmt: skip
+
+
+# Survey weights.
+
+
+def _weighted_columns(question: Any, drawn: Any) -> Table:
+    time, event = drawn
+    values = np.array(labels(question.event, question.came, question.censored, ("censored", "came")).values)
+    weights = {question.weight: made_weights(question, len(event))}
+    return {question.time: along(question.grid, time), question.event: values[event], **weights}
+
+
+def _weighted_error(question: Any, found: Survival, records: Columns) -> float:
+    """Root mean square over edges, beside Kaplan and Meier's estimate from exact times."""
+    time, came = np.asarray(records[question.time], dtype=np.float64), np.asarray(records[question.event])
+    steps = steps_of(question, records)
+    known, place = np.unique(time, return_inverse=True)
+    left, events = np.bincount(place, steps), np.bincount(place, steps * (came == question.came))
+    share = np.append(1.0, np.cumprod(1 - events / np.maximum(np.cumsum(left[::-1])[::-1], 1e-9)))
+    truth = share[np.searchsorted(known, found.x, side="left")]
+    return float(np.sqrt(np.mean((found.y - truth) ** 2)))
+
+
+WEIGHTED = ForecastKind(
+    TIMES, _weighted_columns, _weighted_error, "share of the weight that survives, root mean square",
+    lambda curve, population: float(read.band_of(curve, population)[1:].mean()), "the band, on average", quarter,
+    OF_SLOW,
+)  # fmt: skip
+
+
+# Several kinds of events, and counts of made-up records.
+
+
+def counted(records: Columns, *sides: tuple[str, Grid | Categories]) -> FloatArray:
+    """Counts of records by columns: by their categories, or by cells, with those outside the grid apart."""
+    places, shape = [], []
+    for column, side in sides:
+        values = np.asarray(records[column])
+        if isinstance(side, Categories):
+            places.append(np.array([list(side.values).index(each) for each in values.tolist()]))
+            shape.append(side.slots)
+        else:
+            apart = side.with_outside(Outside.APART)
+            places.append(apart.cell_of(values.astype(np.float64)))
+            shape.append(apart.slots)
+    found = np.zeros(shape)
+    np.add.at(found, tuple(places), 1.0)
+    return found
+
+
+def _cause_columns(question: Any, drawn: Any) -> dict[str, Any]:
+    time, event = drawn
+    kinds = np.arange(len(event)) % len(question.causes) + 1
+    values = np.array([question.censored, *question.causes], dtype=object)
+    return {question.time: along(question.grid, time), question.event: values[np.where(event, kinds, 0)]}
+
+
+def _cause_error(question: Any, found: CompetingRisks, records: Columns) -> float:
+    event = Categories(question.event, (question.censored, *question.causes))
+    censored, *events = counted(records, (question.event, event), (question.time, question.grid))
+    table = table_of(censored, events, tied=True)
+    truth = table.curves(table.records > 0, found.x[1:]).come
+    return float(np.sqrt(np.mean((found.incidence - truth) ** 2)))
+
+
+OF_CAUSES = ForecastKind(
+    TIMES, _cause_columns, _cause_error, "share with an event, root mean square", half_of_each,
+    "the band, on average", quarter, OF_SLOW,
+)  # fmt: skip
+
+
+# Late entry.
+
+
+def _entry_columns(question: Any, drawn: Any) -> dict[str, Any]:
+    """A third of the records enter where the grid begins, the others on the way to their exit."""
+    found = _times(question, drawn)
+    lower, way = question.grid.lower, np.arange(len(drawn[0])) % 3 / 3
+    return {**found, question.entry: lower + (found[question.time] - lower) * way}
+
+
+def _entry_error(question: Any, found: DelayedEntry, records: Columns) -> float:
+    came = np.where(np.asarray(records[question.event]) == question.came, 1, 0)
+    columns, grid = {**records, question.event: came}, question.grid
+    exits = counted(columns, (question.event, Categories(question.event, (0, 1))), (question.time, grid))
+    at_risk = leaving_of(exits[0], exits[1], counted(columns, (question.entry, grid))).at_risk
+    truth = np.append(1.0, survival(at_risk, at_risk.records > 0))
+    return float(np.sqrt(np.mean((found.y - truth) ** 2)))
+
+
+OF_ENTRIES = ForecastKind(
+    TIMES, _entry_columns, _entry_error, "share that survives, root mean square", half_of_each,
+    "the band, on average", quarter, OF_SLOW,
+)  # fmt: skip
+
+
+# Between two looks.
+
+
+def _look_columns(question: Any, drawn: Any) -> dict[str, Any]:
+    """Events that are seen up to a quarter of the grid later, and looks at those that have none."""
+    time, event = drawn
+    at, wide = along(question.grid, time), (question.grid.upper - question.grid.lower) / 4
+    look = np.arange(len(at)) % 4 / 4 * wide
+    last = np.where(event, at - wide / 8 - look / 2, at)
+    return {question.last: last, question.first: np.where(event, at + look / 2, np.inf)}
+
+
+def _look_error(question: Any, found: IntervalCensored, records: Columns) -> float:
+    counts = counted(records, (question.last, question.grid), (question.first, question.grid))
+    truth = 1 - np.cumsum(turnbull(collapsed(counts, early=False)))[:-1]
+    return float(np.sqrt(np.mean((found.y[1:] - truth) ** 2)))
+
+
+OF_LOOKS = ForecastKind(
+    TIMES, _look_columns, _look_error, "share that survives, root mean square", half_of_each,
+    "the band, on average", quarter, OF_SLOW, 2,
+)  # fmt: skip
+
+
+# Models at a horizon.
+
+
+def _model_columns(question: Any, drawn: Any) -> dict[str, Any]:
+    """Positives have an event before the horizon; of the others a quarter is censored before it."""
+    bits, score = drawn
+    values = labels(question.event, question.came, question.censored, ("censored", "came")).values
+    way, upper = np.arange(len(bits)) % 16 / 16, question.times.upper
+    early = (bits == 1) | (np.arange(len(bits)) % 4 == 0)
+    time = np.where(early, question.times.lower + (upper - question.times.lower) * way, upper * 1.5 + 1)
+    return {named_column(question.score): along(question.scores, score), question.time: time,
+            question.event: np.array(values)[bits]}  # fmt: skip
+
+
+def _model_error(question: Any, found: SurvivalModel, records: Columns) -> float:
+    came = np.where(np.asarray(records[question.event]) == question.came, 1, 0)
+    columns, kinds = {**records, question.event: came}, Categories(question.event, (0, 1))
+    sides = (question.event, kinds), (question.time, question.times), (question.score, found.scores)
+    counts = counted(columns, *sides)
+    inside = counts[..., 1:-1]
+    inside[..., 0] += counts[..., 0]
+    inside[..., -1] += counts[..., -1]
+    known = None if found.watched is None else np.asarray(found.watched)
+    return abs(found.auc.value - float(AtHorizon.weighted(inside, early=False, known=known).area()))
+
+
+def _half_of_model(found: SurvivalModel, population: bool) -> float:
+    return float(np.diff(found.auc.interval(LEVEL, population=population))[0]) / 2
+
+
+OF_MODELS = ForecastKind(CLASSES, _model_columns, _model_error, AREA, _half_of_model, "the area", quarter, OF_ONE_AREA)
+
+
+FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
+    {
+        SurvivalQuestion: PLAIN,
+        UnboundedSurvivalQuestion: UNBOUNDED,
+        WeightedSurvivalQuestion: WEIGHTED,
+        CompetingRisksQuestion: OF_CAUSES,
+        DelayedEntryQuestion: OF_ENTRIES,
+        IntervalCensoredQuestion: OF_LOOKS,
+        SurvivalModelQuestion: OF_MODELS,
+    }
+)
+
+
+def law_like(question: Any, curve: Survival) -> tuple[Law, float] | None:
+    """The law of records like those of a released survival curve; None: the question is about other columns."""
+    if not (hasattr(question, "time") and hasattr(question, "came")):
+        return None
+    return _of_times(question, curve), float(curve.at_risk[0])
+
+
+def _of_times(question: Any, curve: Survival) -> Law:
+    """Times of events by the curve, and times until which records are watched by how many are at risk beside it."""
+    names = np.array(labels(question.event, question.came, question.censored, ("censored", "came")).values)
+    left = np.append(curve.at_risk[1:], 0.0) / max(float(curve.at_risk[0]), 1.0)
+    watched = np.minimum.accumulate(np.clip(left / np.maximum(curve.y, 1e-9), 0.0, 1.0))
+    edges, values = curve.x, curve.grid.values
+    happens, ends = (chances_of(np.append(-np.diff(each), each[-1])) for each in (curve.y, watched))
+
+    def drawn(draw: Generator, size: int) -> Table:
+        cell, until = (draw.choice(len(edges), size, p=each) for each in (happens, ends))
+        placed = [within(edges, values, np.minimum(each, len(edges) - 2), draw) for each in (cell, until)]
+        time, stop = (
+            np.where(each < len(edges) - 1, at, np.inf) for each, at in zip((cell, until), placed, strict=True)
+        )
+        came = (time <= stop) & np.isfinite(time)
+        seen = np.minimum(np.minimum(time, stop), edges[-1])
+        return {question.time: seen, question.event: names[came.astype(np.int64)]}
+
+    return drawn
+
+
+LIKE: Mapping[type[Any], Callable[[Any, Any], tuple[Law, float] | None]] = MappingProxyType({Survival: law_like})

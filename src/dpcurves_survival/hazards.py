@@ -1,0 +1,305 @@
+"""Events and records at risk from noisy counts of few records: empirical Bayes over smooth, rough and constant hazards.
+
+Events and censored records of all cells are read together. Each has a hazard whose logarithm is a Gaussian process: a
+level, a slope in the logarithm of time (a Weibull law), a smooth part and a part of each cell on its own, some of these
+or all. Records leave by both hazards, so counts are multinomial around what they expect, and have the released noise on
+top. Sizes and lengths are averaged by the likelihood of what was released (Laplace's approximation; Rasmussen and
+Williams 2006, chapters 3 and 5). The curve is that of the records, not of a population: of what counts differ from the
+expected ones, as much is kept as is not noise, so without noise the counts are as they are. Pure post-processing of
+released counts and of their noise, which is public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import block_diag, cho_factor, cho_solve, solve_triangular
+from scipy.special import ndtr
+from threadpoolctl import threadpool_limits
+
+from dpcurves.arrays import FloatArray
+
+MOST_BLOCKS = 96
+"""Cells that are judged on their own at most: of more, blocks of neighbours."""
+DRAWS = 16
+"""Hazards that are drawn for each prior, in pairs of opposite ones."""
+LEAST_AT_RISK, LEAST_EXPECTED, ROUNDING, NEGLIGIBLE = 0.5, 1e-3, 1e-9, 1e-3
+STEPS, LONGEST, SHORTEST, SETTLED = 12, 1.5, 0.05, 0.02
+"""Newton's steps, the largest change of a log hazard in one of them, and when a step is too short or small enough."""
+RANGE = -12.0, 2.5
+"""Log hazards that are tried."""
+
+
+class Prior(NamedTuple):
+    """Standard deviations of the parts of a log hazard before anything is known.
+
+    Attributes:
+        level: That of a constant, around the usual hazard.
+        slope: That of what it changes by while the logarithm of time changes by one.
+        smooth: That of a smooth deviation.
+        length: Over which part of the grid that changes.
+        rough: That of deviations of each cell on its own.
+        straight: Whether the usual hazard is that of a straight line that falls to 0 at the end of the grid, and not
+            the constant by which half are left in the middle.
+    """
+
+    level: float
+    slope: float
+    smooth: float
+    length: float
+    rough: float
+    straight: bool = False
+
+    def usual(self, cells: int) -> FloatArray:
+        """Expected log hazards, (cells,)."""
+        if self.straight:
+            return np.asarray(-np.log(cells - np.arange(cells)))
+        return np.full(cells, np.log(2 * np.log(2) / cells))
+
+    def basis(self, cells: int) -> FloatArray:
+        """The matrix that maps independent standard normal numbers to log hazards, (cells, numbers)."""
+        place = (np.arange(cells) + 0.5) / cells
+        columns = [np.full((cells, 1), self.level), self.slope * (np.log(place) + 1)[:, None]]
+        if self.smooth:
+            variances, waves = np.linalg.eigh(np.exp(-0.5 * (np.subtract.outer(place, place) / self.length) ** 2))
+            kept = variances > NEGLIGIBLE * variances.max()
+            columns.append(self.smooth * waves[:, kept] * np.sqrt(variances[kept]))
+        if self.rough:
+            columns.append(self.rough * np.eye(cells))
+        return np.hstack(columns)
+
+
+EVENTS = (
+    Prior(0.7, 0.0, 0.0, 1.0, 0.0), Prior(0.7, 0.4, 0.0, 1.0, 0.0), Prior(0.7, 0.4, 0.5, 0.3, 0.0),
+    Prior(0.7, 0.4, 0.8, 0.15, 0.0), Prior(0.7, 0.4, 0.0, 1.0, 1.5), Prior(0.5, 0.0, 0.0, 1.0, 0.0, straight=True),
+)  # fmt: skip
+CENSORED = Prior(1.0, 0.4, 0.0, 1.0, 0.0), Prior(1.0, 0.4, 0.8, 0.2, 0.0), Prior(1.0, 0.4, 0.0, 1.0, 1.5)
+"""Chosen on the laws of `benchmarks/survival_few.py` that say so."""
+
+
+class Counts(NamedTuple):
+    """Released counts without bias, and draws of their noise: ``(cells,)`` and ``(draws, cells)``."""
+
+    found: FloatArray
+    noise: FloatArray
+
+
+class Hazards(NamedTuple):
+    """Hazards that released counts do not contradict: ``(tried, cells)``, and their posterior probabilities."""
+
+    hazard: FloatArray
+    weight: FloatArray
+
+    @property
+    def share(self) -> FloatArray:
+        """The posterior mean of the share that survives each cell, which never rises: ``(cells,)``."""
+        return np.asarray(self.weight @ np.cumprod(1 - self.hazard, axis=1))
+
+    @property
+    def cumulative(self) -> FloatArray:
+        """The posterior mean of the sum of hazards to the end of each cell: ``(cells,)``."""
+        return np.asarray(self.weight @ np.cumsum(self.hazard, axis=1))
+
+
+class _Fitted(NamedTuple):
+    """Counts given what was released, under one prior.
+
+    Attributes:
+        evidence: The logarithm of the likelihood of what was released, up to a constant.
+        records: At the start, (draws,).
+        counts: Events and censored records of each block, (draws, 2, blocks).
+        deviation: Standard deviations of the records at risk that are left when hazards are known, (blocks,).
+    """
+
+    evidence: float
+    records: FloatArray
+    counts: FloatArray
+    deviation: FloatArray
+
+
+def hazards_of_few(events: Counts, censored: Counts, records: Counts, generator: np.random.Generator) -> Hazards | None:
+    """LeastSquares the hazard of each cell, as Kaplan and Meier's estimate of the records has it.
+
+    None where no prior fits: noise can send numbers that no hazards explain.
+
+    Args:
+        events: Events of each cell.
+        censored: Censored records of each cell; those that are still observed at the end are not in it.
+        records: At risk in the first cell: a single number.
+        generator: Draws hazards around the most likely ones.
+    """
+    width = -(-len(events.found) // MOST_BLOCKS)
+    blocks = [_in_blocks(each, width) for each in (events, censored)]
+    beyond = records.found - sum(each.found.sum() for each in blocks)
+    noise_beyond = records.noise - sum(each.noise.sum(axis=1) for each in blocks)
+    found = np.concatenate([*(each.found for each in blocks), [beyond]])
+    noise = np.cov(np.column_stack([*(each.noise for each in blocks), noise_beyond]), rowvar=False)
+    spread = float(np.std(records.noise))
+    first = max(float(records.found), spread, 1.0)
+    model = _Model(found, noise, first, min(2 * spread / first, 1.0))
+    draws = generator.standard_normal((DRAWS // 2, len(found) * 3))
+    with threadpool_limits(1, user_api="blas"):  # for matrices as small as these more threads spin more than they help
+        fitted = list(_fits(model, np.concatenate([draws, -draws])))
+    if not fitted:
+        return None
+    best = max(each.evidence for each in fitted)
+    weights = np.exp([each.evidence - best for each in fitted])
+    kept = [(each, weight) for each, weight in zip(fitted, weights, strict=True) if weight > NEGLIGIBLE]
+    hazard = np.concatenate([_hazards(each, events, censored, width) for each, _ in kept])
+    weight = np.repeat([weight for _, weight in kept], DRAWS)
+    return Hazards(hazard, weight / weight.sum())
+
+
+def _fits(model: _Model, draws: FloatArray) -> Iterator[_Fitted]:
+    """Fit each pair of priors; those are left out under which numbers are so extreme that a matrix has no factor."""
+    for priors in product(EVENTS, CENSORED):
+        try:
+            yield model.fit(*priors, draws)
+        except (np.linalg.LinAlgError, ValueError):  # not positive definite, or not finite
+            continue
+
+
+def _hazards(fitted: _Fitted, events: Counts, censored: Counts, width: int) -> FloatArray:
+    """Events over records at risk in each cell, (draws, cells); none where nobody is at risk any more."""
+    died = np.maximum(_in_cells(fitted.counts[:, 0], events, width), 0.0)
+    gone = died + np.maximum(_in_cells(fitted.counts[:, 1], censored, width), 0.0)
+    left = fitted.records[:, None] - np.cumsum(gone, axis=1) + gone
+    deviation = fitted.deviation[np.arange(died.shape[1]) // width]
+    anybody = ndtr((left - LEAST_AT_RISK) / deviation)
+    return np.asarray(np.clip(died / np.maximum(left, LEAST_AT_RISK), 0.0, 1.0) * anybody)
+
+
+class _Model(NamedTuple):
+    """The released counts: events of each block, censored ones of each block, and those still observed at the end.
+
+    Attributes:
+        found: Without bias, (2 * blocks + 1,).
+        noise: The covariance of its noise.
+        first: The number of records at the start around which it is searched.
+        spread: The standard deviation of its logarithm.
+    """
+
+    found: FloatArray
+    noise: FloatArray
+    first: float
+    spread: float
+
+    def fit(self, events: Prior, censored: Prior, draws: FloatArray) -> _Fitted:
+        """The most likely hazards, by Newton's method with the expected curvature, and draws around them."""
+        blocks = len(self.found) // 2
+        usual = np.concatenate([events.usual(blocks), censored.usual(blocks), [0.0]])
+        basis = block_diag(events.basis(blocks), censored.basis(blocks), np.array([[self.spread]]))
+        at = np.zeros(basis.shape[1])
+        expected, slopes = self._expected(usual + basis @ at)
+        for _ in range(STEPS):
+            factor = self._factor(expected)
+            moves = slopes @ basis
+            uphill = moves.T @ cho_solve(factor, self.found - expected) - at
+            step = np.linalg.solve(_curvature(factor, moves), uphill)
+            step *= min(1.0, LONGEST / max(float(np.abs(basis @ step).max()), LONGEST))
+            before, length = self._cost(factor, expected, at), 1.0
+            while length > SHORTEST:
+                moved, bent = self._expected(usual + basis @ (at + length * step))
+                if self._cost(factor, moved, at + length * step) <= before:
+                    break
+                length /= 2
+            at, expected, slopes = at + length * step, moved, bent
+            if float(np.abs(length * step).max()) < SETTLED:
+                break
+        return self._fitted(usual, basis, at, draws[:, : len(at)])
+
+    def _fitted(self, usual: FloatArray, basis: FloatArray, at: FloatArray, draws: FloatArray) -> _Fitted:
+        blocks = len(self.found) // 2
+        expected, slopes = self._expected(usual + basis @ at)
+        factor = self._factor(expected)
+        curved = np.linalg.cholesky(_curvature(factor, slopes @ basis))
+        determinants = float(np.log(np.diag(factor[0])).sum() + np.log(np.diag(curved)).sum())
+        sampling = self._sampling(expected)
+        kept = cho_solve(factor, sampling).T  # which part of a difference from what is expected is no noise
+        places = at + solve_triangular(curved.T, draws.T).T
+        drawn = self._counts(usual + np.array([basis @ place for place in places]))
+        counts = drawn + (self.found - drawn) @ kept.T
+        before = np.tril(np.ones((blocks, blocks)), -1)
+        gone, left = np.hstack([before, before]), (sampling - kept @ sampling)[:-1, :-1]
+        deviation = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", gone, left, gone), 1e-6))
+        shares = counts[:, :-1].reshape(len(draws), 2, blocks)
+        return _Fitted(-self._cost(factor, expected, at) - determinants, drawn.sum(axis=1), shares, deviation)
+
+    def _counts(self, logs: FloatArray) -> FloatArray:
+        """Expected counts from log hazards of both kinds and the logarithm of the records, along the last axis."""
+        blocks = len(self.found) // 2
+        hazards = np.exp(np.clip(logs[..., :-1], *RANGE)).reshape(*logs.shape[:-1], 2, blocks)
+        both = hazards.sum(axis=-2)
+        fallen = np.concatenate([np.zeros((*logs.shape[:-1], 1)), np.cumsum(both, axis=-1)], axis=-1)
+        left = self.first * np.exp(np.clip(logs[..., -1:], -2, 2) - fallen)
+        gone = (left[..., :-1] * -np.expm1(-both))[..., None, :] * (hazards / both[..., None, :])
+        return np.concatenate([gone.reshape(*logs.shape[:-1], 2 * blocks), left[..., -1:]], axis=-1)
+
+    def _expected(self, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Expected counts, and their derivatives by log hazards of both kinds and by the logarithm of the records."""
+        blocks = len(self.found) // 2
+        hazards = np.exp(np.clip(logs[:-1], *RANGE)).reshape(2, blocks)
+        both, expected = hazards.sum(axis=0), self._counts(logs)
+        left = self.first * np.exp(np.clip(logs[-1], -2, 2) - np.append(0.0, np.cumsum(both)))
+        stay, leave = np.exp(-both), -np.expm1(-both)
+        earlier = np.tril(np.ones((blocks, blocks)), -1)
+        slopes = np.zeros((len(expected), len(expected)))
+        for column, hazard in enumerate(hazards):
+            across = slice(column * blocks, (column + 1) * blocks)
+            for row, of_row in enumerate(hazards):
+                part = of_row / both
+                counts = expected[row * blocks : (row + 1) * blocks, None]
+                own = left[:-1] * (stay * part + leave * ((row == column) - part) / both)
+                slopes[row * blocks : (row + 1) * blocks, across] = np.diag(own * hazard) - earlier * counts * hazard
+            slopes[-1, across] = -left[-1] * hazard
+        slopes[:, -1] = expected
+        return expected, slopes
+
+    def _sampling(self, expected: FloatArray) -> FloatArray:
+        """The covariance of counts of so many records around the expected ones."""
+        own = np.diag(np.maximum(expected, LEAST_EXPECTED))
+        return np.asarray(own - np.outer(expected, expected) / expected.sum())
+
+    def _factor(self, expected: FloatArray) -> tuple[FloatArray, bool]:
+        total = self._sampling(expected) + self.noise
+        total[np.diag_indices(len(total))] += ROUNDING * np.trace(total)
+        factor, lower = cho_factor(total, lower=True)
+        return np.asarray(factor), bool(lower)
+
+    def _cost(self, factor: tuple[FloatArray, bool], expected: FloatArray, at: FloatArray) -> float:
+        off = self.found - expected
+        return 0.5 * float(off @ cho_solve(factor, off) + at @ at)
+
+
+def _curvature(factor: tuple[FloatArray, bool], slopes: FloatArray) -> FloatArray:
+    return np.asarray(slopes.T @ cho_solve(factor, slopes) + np.eye(slopes.shape[1]))
+
+
+def _in_blocks(counts: Counts, width: int) -> Counts:
+    if width == 1:
+        return counts
+    starts = np.arange(0, len(counts.found), width)
+    return Counts(*(np.add.reduceat(each, starts, axis=-1) for each in counts))
+
+
+def _in_cells(found: FloatArray, counts: Counts, width: int) -> FloatArray:
+    """Counts of cells from those of blocks, (..., blocks) to (..., cells).
+
+    They are even in a block, but for as much of the difference as is not noise.
+    """
+    if width == 1:
+        return found
+    cells = len(counts.found)
+    block = np.arange(cells) // width
+    sizes = np.bincount(block)
+    even = (found / sizes)[..., block]
+
+    def uneven(each: FloatArray) -> FloatArray:
+        return np.asarray(each - (np.add.reduceat(each, np.arange(0, cells, width), axis=-1) / sizes)[..., block])
+
+    apart = uneven(counts.found)
+    noise, seen = float(np.mean(uneven(counts.noise) ** 2)), float(np.mean(apart**2))
+    return np.asarray(even + apart * (max(1 - noise / seen, 0.0) if seen > 0 else 0.0))

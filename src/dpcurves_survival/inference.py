@@ -1,0 +1,605 @@
+"""Kaplan-Meier and Nelson-Aalen curves from noisy counts, the log-rank test, and numbers from noisy risk tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp, inf
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpcurves.arrays import BoolArray, FloatArray
+from dpcurves.inference.bands import Band, level_of_an_end, simultaneous_errors, upper_quantile, upper_quantiles
+from dpcurves.inference.simulation import chance_of_as_much, samples, whole_records
+from dpcurves.inference.two_samples import TwoSampleTest
+from dpcurves.summaries.two_classes import non_decreasing
+
+# Kaplan-Meier and Nelson-Aalen curves from noisy counts of events and censorings, the log-rank test, and bounds where
+# the order of these inside a wide cell is not known.
+
+
+DEVIATIONS = 4.0
+"""Standard deviations of its noise that a number at risk has to exceed, or nothing is said from there on."""
+LEAST_AT_RISK = 0.5
+HALF = 0.5
+FEWEST_AT_RISK = 20.0
+"""At fewer records at risk nothing is said of the population: there the law of the curve is far from normal."""
+
+
+class AtRisk(NamedTuple):
+    """Events of each cell, and records that are at risk in it; or the noise of both: (..., cells)."""
+
+    events: FloatArray
+    records: FloatArray
+
+    def taken(self, at: Any) -> AtRisk:
+        """Some of the cells, or of the draws, by their index."""
+        return AtRisk(self.events[at], self.records[at])
+
+    def plus(self, other: AtRisk) -> AtRisk:
+        """Both together."""
+        return AtRisk(self.events + other.events, self.records + other.records)
+
+
+def at_risk(events: FloatArray, censored: FloatArray) -> AtRisk:
+    """Numbers at risk from slots of a grid that counts values outside apart, (..., cells + 2) to (..., cells).
+
+    Times below the grid count in its first cell. Those above are at risk all along, and censored at its end. Records
+    that are censored in a cell are at risk in it, as at ties of the textbook.
+    """
+    inside, all_ = events[..., 1:-1].copy(), (events + censored)[..., 1:].copy()
+    inside[..., 0] += events[..., 0]
+    all_[..., 0] += (events + censored)[..., 0]
+    return AtRisk(inside, np.cumsum(all_[..., ::-1], axis=-1)[..., ::-1][..., :-1])
+
+
+def known_cells(found: AtRisk, noise: AtRisk, least: float = LEAST_AT_RISK) -> BoolArray:
+    """The first cells, up to the one in which noise, or a small number, hides how many are at risk."""
+    enough = found.records > np.maximum(least, DEVIATIONS * np.sqrt(np.mean(noise.records**2, axis=0)))
+    return np.logical_and.accumulate(enough)
+
+
+def survival(found: AtRisk, known: BoolArray) -> FloatArray:
+    """The share that survives each cell (Kaplan and Meier 1958), which never rises; level where nothing is known.
+
+    Noise can make a share rise: the nearest curve that does not is taken (least squares).
+    """
+    raw: FloatArray = np.cumprod(1 - _hazards(found, known), dtype=np.float64)
+    return np.asarray(np.clip(-non_decreasing(-raw), 0.0, 1.0))
+
+
+def hazards_of(share: FloatArray) -> FloatArray:
+    """The part of those at risk that leaves in each cell, from the share that survives it."""
+    before = np.append(1.0, share[:-1])
+    return np.asarray(np.clip(1 - np.divide(share, before, out=np.ones_like(share), where=before > 0), 0.0, 1.0))
+
+
+def cumulative_hazard(found: AtRisk, known: BoolArray) -> FloatArray:
+    """The sum of events over records at risk, to the end of each cell (Nelson 1969, Aalen 1978); it never falls."""
+    return np.asarray(np.maximum(non_decreasing(np.cumsum(_hazards(found, known))), 0.0))
+
+
+def log_errors(found: AtRisk, noise: AtRisk, known: BoolArray, normal: FloatArray | None) -> FloatArray:
+    """Simulated errors of the logarithms of the shares that were read: (draws, known cells).
+
+    By noise: what was released less noise that is drawn afresh has hazards of its own, and their shares are as far from
+    those that were read. So neither hazards nor the number at risk are taken as known where few are left. For the
+    population sampling adds independent increments of Greenwood's variance (1926), of those hazards.
+
+    Args:
+        found: What was released, without bias.
+        noise: Simulated, (draws, cells).
+        known: From `known_cells`.
+        normal: Draws of the standard normal law for sampling, (draws, cells); None: for these records.
+    """
+    told = found.taken(known)
+    read = np.log(_left(told.events, np.maximum(told.records, LEAST_AT_RISK)))
+    records = np.maximum(told.records - noise.records[:, known], 1.0)
+    left = _left(told.events - noise.events[:, known], records)
+    moved = np.log(left) - read
+    if normal is not None:
+        moved = moved + normal[:, known] * np.sqrt(np.maximum(1 - left, 0.0) / (records * left))
+    return np.asarray(np.cumsum(moved, axis=1))
+
+
+def _left(events: FloatArray, records: FloatArray) -> FloatArray:
+    """The share of those at risk that has no event: above 0, so that it has a logarithm."""
+    return np.asarray(np.maximum(1 - events / records, 1 / (records + 1)))
+
+
+class Orders(NamedTuple):
+    """Both ends of what exact times may give: events of each cell first, or the censored of each cell first.
+
+    Attributes:
+        late: The share that survives each cell where its events come first, (cells,): that of ties in the textbook.
+        early: The share where all that are censored in a cell leave before its events, (cells,).
+        late_errors, early_errors: From `log_errors`.
+    """
+
+    late: FloatArray
+    early: FloatArray
+    late_errors: FloatArray
+    early_errors: FloatArray
+
+
+def survival_band(orders: Orders, known: BoolArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper ends of the shares that survive, all correct at once with chance `level`: each (cells,).
+
+    The largest studentised error of a logarithm is bounded (equal precision: Nair 1984), downwards for the order of a
+    cell that leaves fewest, upwards for the one that leaves most. Kaplan and Meier's estimate from exact times lies
+    between both orders: each event takes the larger part of those at risk, the more were censored before. Where nothing
+    is known the lower end is 0.
+
+    Args:
+        orders: Shares and errors of both orders.
+        known: From `known_cells`.
+        level: The chance that all ends hold.
+    """
+    down, up = (np.full(len(orders.late), np.inf) for _ in range(2))
+    sides = [np.maximum(-orders.early_errors, 0.0), np.maximum(orders.late_errors, 0.0)]
+    down[known], up[known] = np.split(simultaneous_errors([np.concatenate(sides, axis=1)], level), 2)
+    lower, upper = orders.early * np.exp(-down), np.minimum(orders.late * np.exp(np.where(known, up, 0.0)), 1.0)
+    upper = np.where(known & (orders.late > 0), upper, 1.0)
+    return np.minimum.accumulate(lower), np.minimum.accumulate(np.maximum(upper, orders.late))
+
+
+def median_cells(orders: Orders, known: BoolArray, level: float) -> tuple[int, int]:
+    """Between which cells the first one lies that at most half survive, with chance `level`.
+
+    From the first cell that half or fewer may survive to the last before which more than half may, each cell judged on
+    its own with half of the error chance (Brookmeyer and Crowley 1982), by the order of its records that is least
+    favourable. That is enough: the interval begins beyond the median only if too many seem to survive at the median
+    itself, and ends before it only if too few do just before it. The number of cells where there is none.
+
+    Args:
+        orders: Shares and errors of both orders.
+        known: From `known_cells`.
+        level: The chance.
+    """
+    cells = len(orders.late)
+    each, told = (1 + level) / 2, known & (orders.late > 0)
+    down, up = (np.zeros(cells) for _ in range(2))
+    down[known] = np.maximum(upper_quantiles(-orders.early_errors, each), 0.0)
+    up[known] = np.maximum(upper_quantiles(orders.late_errors, each), 0.0)
+    may_be_half = ~known | (orders.early * np.exp(-down) <= HALF)
+    may_be_more = told & (orders.late * np.exp(up) > HALF)
+    last = int(np.flatnonzero(may_be_more)[-1]) if may_be_more.any() else -1
+    if not told.any() or last == np.flatnonzero(told)[-1]:
+        last = cells - 1  # beyond what is told the curve may be level
+    return int(np.argmax(np.append(may_be_half, True))), last + 1
+
+
+def _hazards(found: AtRisk, known: BoolArray) -> FloatArray:
+    records = np.where(known, np.maximum(found.records, LEAST_AT_RISK), 1.0)
+    return np.where(known, np.minimum(found.events / records, 1.0), 0.0)
+
+
+# By how much a survival curve may lie too high because its cells of time are wide, as noisy counts tell.
+#
+# Events of a cell are taken to come before records are censored in it. If they came after, fewer were at risk. The
+# estimate of Kaplan and Meier from exact times lies between these two, in whatever order they came.
+
+
+LEAST_RISE = 0.02
+"""A smaller share of the records is not spoken of."""
+MOST_DRAWS = 400
+"""Draws of noise by which it is judged: they tell its deviation within a twentieth or so."""
+
+
+def censored_inside(censored: FloatArray) -> FloatArray:
+    """The censored of each cell, of slots that count values outside apart: (..., cells + 2) to (..., cells)."""
+    inside = censored[..., 1:-1].copy()
+    inside[..., 0] += censored[..., 0]  # as in `at_risk`
+    return inside
+
+
+def rise(found: AtRisk, censored: FloatArray) -> FloatArray:
+    """By how much a curve lies above the one whose `censored` all leave before the events of their cell: (..., cells).
+
+    >>> rise(AtRisk(np.array([5.0, 1.0]), np.array([10.0, 3.0])), np.array([2.0, 0.0]))
+    array([0.125     , 0.08333333])
+    """
+    return np.asarray(_survival(found) - _survival(found._replace(records=found.records - censored)))
+
+
+def told_rise(found: AtRisk, censored: FloatArray, noise: AtRisk, noise_of_censored: FloatArray) -> float:
+    """The largest rise that stands out of its noise by `DEVIATIONS`, as a share of all records; 0 if that is small.
+
+    Args:
+        found: What was released of the cells in which it is known how many are at risk, without bias, (cells,).
+        censored: The released counts of the censored in them, (cells,).
+        noise: The noise of `found`, simulated, (draws, cells).
+        noise_of_censored: That of `censored`.
+    """
+    risen = rise(found, censored)
+    moved = found.plus(noise.taken(slice(MOST_DRAWS)))
+    error = rise(moved, censored + noise_of_censored[:MOST_DRAWS]) - risen
+    told = (risen > LEAST_RISE) & (risen > DEVIATIONS * np.sqrt(np.mean(error**2, axis=0)))
+    return float(risen.max(where=told, initial=0.0))
+
+
+def _survival(found: AtRisk) -> FloatArray:
+    """The share that survives each cell; noise may make it rise."""
+    share = found.events / np.maximum(found.records, LEAST_AT_RISK)
+    return np.asarray(np.cumprod(1 - np.clip(share, -1.0, 1.0), axis=-1))
+
+
+# Do two groups survive alike? The log-rank statistic of noisy counts, judged with its noise.
+
+
+LEAST_VARIANCE = 1e-9
+"""Squared records: where neither chance nor noise moves the events, any difference is a large one."""
+LEAST_MOVE = 0.5
+"""Standard deviations: a statistic that is moved by less is found at level 5% in at most 8%."""
+
+
+class Excess(NamedTuple):
+    """Events of the first group more than expected, and the variance of that by chance, each (...)."""
+
+    events: FloatArray
+    variance: FloatArray
+
+
+def excess(first: AtRisk, second: AtRisk, *, weight: FloatArray | float = 1.0) -> Excess:
+    """The events of the first group beyond those expected if both survive alike (Mantel 1966), from (..., cells).
+
+    The variance is that of a hypergeometric law, cell by cell. Numbers below zero are taken as zero. Cells may have
+    weights.
+    """
+    ones, others = (np.maximum(each.records, 0.0) for each in (first, second))
+    records, events = ones + others, first.events + second.events
+    share = np.divide(ones, records, out=np.full_like(records, 0.5), where=records > 0)
+    left = np.clip(np.divide(records - events, records - 1, out=np.zeros_like(records), where=records > 1), 0.0, 1.0)
+    scatter = weight**2 * np.maximum(events, 0.0) * share * (1 - share) * left
+    more = weight * (first.events - events * share)
+    return Excess(np.asarray(more.sum(axis=-1)), np.asarray(scatter.sum(axis=-1)))
+
+
+class Stratum(NamedTuple):
+    """Two groups of like records.
+
+    Attributes:
+        groups: The released groups, without bias, (cells,).
+        noises: Simulated, (draws, cells).
+        known: The first cells, in which enough are at risk in both groups.
+        entering: Whether records come under observation in later cells, too.
+    """
+
+    groups: tuple[AtRisk, AtRisk]
+    noises: tuple[AtRisk, AtRisk]
+    known: BoolArray
+    entering: bool = False
+
+    def weight(self, rho: float, gamma: float) -> FloatArray | float:
+        """Fleming and Harrington's weights (1991) of the known cells, by the share of both groups that is left before.
+
+        They are those of what was released, for draws too.
+        """
+        if rho == gamma == 0:
+            return 1.0
+        left = survival(self.groups[0].plus(self.groups[1]), self.known)
+        before = np.append(1.0, left)[:-1][self.known]
+        return np.asarray(before**rho * (1 - before) ** gamma)
+
+
+def log_rank(
+    strata: Sequence[Stratum], generator: np.random.Generator, rho: float = 0.0, gamma: float = 0.0
+) -> TwoSampleTest:
+    """The square of the excess over its variance by chance and by noise, and how often it is as large by these alone.
+
+    Each draw (a parametric bootstrap) takes as many records as each group seems to have, gives them events at the
+    hazards that both groups together seem to have and censors them as their own group seems to be censored, and adds
+    the noise. Where records enter later, the excess by chance is drawn from the normal law of its variance instead.
+    Without noise the statistic is that of the textbook, whose law is nearly chi-squared with 1 degree. Excesses and
+    variances of strata add up.
+
+    Args:
+        strata: Both groups in each of them.
+        generator: For the records.
+        rho: The power of the share that is left, for cells' weights.
+        gamma: That of the share that is not.
+    """
+    found, null, noise = Excess(np.zeros(()), np.zeros(())), Excess(np.zeros(()), np.zeros(())), 0.0
+    for each in strata:
+        if not each.known.any():
+            continue
+        first, second = (group.taken(each.known) for group in each.groups)
+        moved, weight = [noise.taken((..., each.known)) for noise in each.noises], each.weight(rho, gamma)
+        own = excess(first, second, weight=weight)
+        scattered = excess(first.plus(moved[0]), second.plus(moved[1]), weight=weight)
+        if each.entering:
+            chance = np.sqrt(own.variance) * generator.standard_normal(len(moved[0].events))
+            alike = Excess(scattered.events - own.events + chance, scattered.variance)
+        else:
+            alike = _alike((first, second), moved, weight, generator)
+        found, null = (Excess(*map(np.add, *both)) for both in ((found, own), (null, alike)))
+        noise += float(scattered.events.var())
+    if null.events.ndim == 0:
+        return TwoSampleTest(0.0, 1.0)
+    reached, shown = (each.events**2 / np.maximum(each.variance + noise, LEAST_VARIANCE) for each in (found, null))
+    return TwoSampleTest(float(reached), chance_of_as_much(float(reached), shown))
+
+
+def moved_by_censoring(
+    groups: tuple[AtRisk, AtRisk],
+    censored: tuple[FloatArray, FloatArray],
+    noises: tuple[AtRisk, AtRisk],
+    noises_of_censored: tuple[FloatArray, FloatArray],
+) -> float:
+    """The shift of the excess if records are censored evenly over their cells, in its standard deviations.
+
+    Then half of them are not at risk when an event of their cell comes, where all were taken to be: which makes a
+    difference between groups that are censored differently. 0 if that is less than `LEAST_MOVE`, or may be noise.
+
+    Args:
+        groups: The released groups, without bias, in the cells that the test is of, (cells,).
+        censored: The released counts of the censored of both, (cells,).
+        noises: The noise of the groups, simulated, (draws, cells).
+        noises_of_censored: That of the censored.
+    """
+    added = tuple(map(AtRisk.plus, groups, noises))
+    gone = tuple(each + noise for each, noise in zip(censored, noises_of_censored, strict=True))
+    read, scattered = excess(*groups), excess(*added)
+    move = _with_fewer(groups, censored) - read.events
+    error = float(np.sqrt(np.mean((_with_fewer(added, gone) - scattered.events - move) ** 2)))
+    deviation = float(np.sqrt(max(float(read.variance) + float(scattered.events.var()), LEAST_VARIANCE)))
+    told = abs(float(move)) > max(DEVIATIONS * error, LEAST_MOVE * deviation)
+    return abs(float(move)) / deviation if told else 0.0
+
+
+def _with_fewer(groups: Sequence[AtRisk], censored: Sequence[FloatArray]) -> FloatArray:
+    """The excess of events if half of the censored are not at risk."""
+    fewer = (each._replace(records=each.records - gone / 2) for each, gone in zip(groups, censored, strict=True))
+    return excess(*fewer).events
+
+
+def _alike(
+    groups: tuple[AtRisk, AtRisk], noises: list[AtRisk], weight: FloatArray | float, generator: np.random.Generator
+) -> Excess:
+    hazard = _hazard(groups[0].plus(groups[1]))
+    first, second = (_drawn(each, hazard, len(noises[0].events), generator) for each in groups)
+    return excess(first.plus(noises[0]), second.plus(noises[1]), weight=weight)
+
+
+def _drawn(group: AtRisk, hazard: FloatArray, draws: int, generator: np.random.Generator) -> AtRisk:
+    """Records that leave cell by cell, by an event or censored; those that stay longer are at risk in all cells."""
+    without = np.append(group.records[1:], group.records[-1] - group.events[-1])
+    censored = _hazard(AtRisk(group.records - group.events - without, group.records - group.events))
+    stay = np.cumprod((1 - hazard) * (1 - censored))
+    before = np.append(1.0, stay[:-1])
+    chances = np.concatenate([before * hazard, before * (1 - hazard) * censored, stay[-1:]])
+    records = whole_records(float(group.records[0]))
+    leaving = samples(chances, records, draws, generator).astype(np.float64)
+    cells = len(hazard)
+    gone = leaving[:, :cells] + leaving[:, cells:-1]
+    return AtRisk(leaving[:, :cells], records - np.cumsum(gone, axis=-1) + gone)
+
+
+def _hazard(group: AtRisk) -> FloatArray:
+    """The chance to leave in each cell of those who are at risk, from a curve that never rises."""
+    return hazards_of(survival(group, np.ones(len(group.events), dtype=np.bool_)))
+
+
+# Numbers from noisy risk tables: draws of the tables that a release does not contradict, and curves of each.
+
+
+LEAST_RISK_OF_TABLES = 1.0
+LEAST_SPREAD = 1e-12
+MOST_HAZARD = 1 - 1e-6
+MOST_LOG_RATIO, EDGE, HALVINGS = 8.0, 0.01, 40
+"""Log hazard ratios that are searched, by halving."""
+
+
+class Curves(NamedTuple):
+    """Curves of a group, each with any number of leading axes.
+
+    Attributes:
+        left: The share without any event before each edge, (..., cells + 1).
+        come: The share with an event of each cause before each edge (Aalen and Johansen), (..., causes, cells + 1).
+        hazard: The cumulative hazard of each cause (Nelson and Aalen), (..., causes, cells + 1).
+        at: When events of each cell come, (cells,).
+        against: When they come in the other curves, where `at` is one end of a cell: the other end, (cells,).
+    """
+
+    left: FloatArray
+    come: FloatArray
+    hazard: FloatArray
+    at: FloatArray
+    against: FloatArray
+
+    def restricted_mean(self, until: float, edge: int) -> FloatArray:
+        """The mean time without an event, or until `until`, which is the time of that edge: (...)."""
+        came = self.left[..., :edge] - self.left[..., 1 : edge + 1]
+        return np.asarray((came * np.minimum(self.at[:edge], until)).sum(axis=-1) + until * self.left[..., edge])
+
+    def lost_to(self, until: float, edge: int) -> FloatArray:
+        """The mean time that each cause takes from `until` (Andersen 2013): (..., causes)."""
+        came = np.diff(self.come[..., : edge + 1], axis=-1)
+        return np.asarray((came * np.maximum(until - self.against[:edge], 0.0)).sum(axis=-1))
+
+
+class RiskTable(NamedTuple):
+    """Events of each cause, and records at risk, by cell: released ones, their noise, or draws.
+
+    Attributes:
+        events: (..., causes, cells).
+        records: At risk in each cell where all that are censored in it leave after its events, and all that enter in it
+            come before them, (..., cells).
+        fewest: Where all are censored before its events, and enter after them, (..., cells).
+    """
+
+    events: FloatArray
+    records: FloatArray
+    fewest: FloatArray
+
+    def taken(self, draws: int) -> RiskTable:
+        """So many of the draws."""
+        return RiskTable(*(each[:draws] for each in self))
+
+    def curves(self, known: BoolArray, at: FloatArray, *, early: bool = False) -> Curves:
+        """The curves, level where nothing is known; in the other order of a cell, where it is `early`.
+
+        Hazards may be below zero where the noise is: so are they right on average.
+        """
+        share = self.events / np.maximum(self.fewest if early else self.records, LEAST_RISK_OF_TABLES)[..., None, :]
+        share = np.where(known, share.clip(-1, 1), 0.0)
+        left = _from(1.0, np.cumprod(1 - share.sum(axis=-2).clip(-1, 1), axis=-1))
+        come = _from(0.0, np.cumsum(left[..., None, :-1] * share, axis=-1))
+        return Curves(left, come, _from(0.0, np.cumsum(share, axis=-1)), at, at)
+
+    def ends(self, known: BoolArray, cells: FloatArray) -> tuple[Curves, Curves]:
+        """The lowest and the highest each number may be, in whatever order records left inside cells.
+
+        Kaplan and Meier's share is lowest where all are censored before the events of their cell, and highest where
+        they are censored after them; hazards are the other way round, and an incidence lies between the lowest share
+        times the lowest hazards, and the highest times the highest. Events that come one after the other find fewer at
+        risk, so that their hazards add up to ``-log(1 - hazard)`` at most. Where nothing is known the lowest share is
+        0, and all that were left may have any of the events.
+
+        Args:
+            known: In which of the first cells enough are at risk.
+            cells: Between which times the events of each cell come, (cells, 2): the same time twice, if they are tied.
+        """
+        late, early = self.curves(known, cells[:, 1]), self.curves(known, cells[:, 0], early=True)
+        least, most = (np.diff(each.hazard, axis=-1) for each in (late, early))
+        first, low, high = int(known.sum()), early.left.clip(0, 1), late.left.clip(0, 1)
+        come_low = _from(0.0, np.cumsum(low[..., None, :-1] * least, axis=-1))
+        come_high = _from(0.0, np.cumsum(high[..., None, :-1] * most, axis=-1))
+        whole = most.sum(axis=-2, keepdims=True).clip(0, MOST_HAZARD)
+        apart = np.divide(-np.log1p(-whole), whole, out=np.ones_like(whole), where=whole > 0)
+        more = _from(0.0, np.cumsum(most * np.where(cells[:, 0] < cells[:, 1], apart, 1.0), axis=-1))
+        if first < len(known):
+            low[..., first + 1 :] = 0.0
+            come_high[..., first + 1 :] += high[..., None, first : first + 1]
+            more[..., first + 1 :] = np.inf
+        return (
+            Curves(low, come_low.clip(0, 1), late.hazard, cells[:, 0], cells[:, 1]),
+            Curves(high, come_high.clip(0, 1), more, cells[:, 1], cells[:, 0]),
+        )
+
+    def plausible(self, noise: RiskTable, likely: FloatArray, normal: FloatArray | None) -> RiskTable:
+        """Tables that the release does not contradict: what was released less noise that is drawn afresh.
+
+        With `normal`, of samples of the population: events of each cell scatter as multinomial ones of the records at
+        risk (Greenwood 1926), independently over cells.
+
+        Args:
+            noise: Simulated, (draws, ...).
+            likely: Hazards of each cause that are about right, not below 0, (causes, cells).
+            normal: Draws of the standard normal law, (draws, causes + 1, cells); None: tables of these records.
+        """
+        events, records = self.events - noise.events, np.maximum(self.records - noise.records, LEAST_RISK_OF_TABLES)
+        if normal is not None:
+            chances = np.concatenate([likely, np.maximum(1 - likely.sum(axis=0, keepdims=True), 0.0)])
+            moved = np.sqrt(records[:, None] * chances) * normal
+            events = events + (moved - chances * moved.sum(axis=1, keepdims=True))[:, :-1]
+        return RiskTable(events, records, self.fewest - noise.fewest)
+
+
+def _from(first: float, values: FloatArray) -> FloatArray:
+    """Values with one more before them, along the last axis."""
+    return np.concatenate([np.full((*values.shape[:-1], 1), first), values], axis=-1)
+
+
+def band_between(told: tuple[FloatArray, FloatArray], drawn: tuple[FloatArray, FloatArray], level: float) -> Band:
+    """Ends that hold all points at once, drawn in the order of records that makes each lowest, and highest.
+
+    The largest studentised distance of draws from what was released is bounded, downwards for the one order, upwards
+    for the other.
+
+    Args:
+        told: The lowest and the highest of what was released, (points,).
+        drawn: Draws of both, (draws, points).
+        level: The chance that all ends hold.
+    """
+    seen = [np.isfinite(each) for each in told]
+    (low, high), (down, up) = (
+        tuple(each[..., at] for each, at in zip(both, seen, strict=True)) for both in (told, drawn)
+    )
+    sides = np.maximum(low - down, 0.0), np.maximum(up - high, 0.0)
+    error = simultaneous_errors([np.concatenate(sides, axis=1)], level)
+    ends = tuple(each.copy() for each in told)
+    ends[0][seen[0]] -= error[: seen[0].sum()]
+    ends[1][seen[1]] += error[seen[0].sum() :]
+    return ends[0], ends[1]
+
+
+def interval_between(low: FloatArray, high: FloatArray, level: float) -> tuple[float, float]:
+    """Ends that hold a number, drawn in the order of records that makes it lowest and in the one that makes it highest.
+
+    Noise is taken to be symmetric about what was released, so that draws are as far from it as it is from the truth.
+    Where orders matter more than noise, each end holds with a smaller chance (see `level_of_an_end`).
+
+    Args:
+        low: (draws,).
+        high: (draws,), each at least about as large.
+        level: The chance that both ends hold.
+    """
+    if np.isnan(low).any() or np.isnan(high).any():
+        return -np.inf, np.inf
+    spread = max((float(np.ptp(np.quantile(each, (0.25, 0.75)))) for each in (low, high) if np.isfinite(each).all()),
+                 default=0.0) / (2 * NormalDist().inv_cdf(0.75))  # fmt: skip
+    apart = float(np.median(high) - np.median(low))
+    each = level_of_an_end(max(apart, 0.0) / max(spread, LEAST_SPREAD) if np.isfinite(apart) else np.inf, level)
+    return -upper_quantile(-low, each), upper_quantile(high, each)
+
+
+def log_hazard_ratio(first: RiskTable, second: RiskTable, known: BoolArray, order: int = 0) -> FloatArray:
+    """The logarithm of the hazard of the first group over that of the second, by Cox's partial likelihood: (...).
+
+    Events of a cell are ties (Breslow 1974). It is where the events of the first group are as many as expected.
+
+    Args:
+        first: One cause, in any number of draws.
+        second: The other group.
+        known: Cells that are read.
+        order: -1: the lowest it may be in whatever order records left inside cells, all of the second group first; 1:
+            the highest; 0: all events of a cell at once, and before the censored.
+    """
+    died = first.events[..., 0, known]
+    least, most = np.full(died.shape[:-1], -MOST_LOG_RATIO), np.full(died.shape[:-1], MOST_LOG_RATIO)
+    for _ in range(HALVINGS):
+        middle = (least + most) / 2
+        more = died.sum(axis=-1) > _expected(first, second, known, order, np.exp(middle)[..., None])
+        least, most = np.where(more, middle, least), np.where(more, most, middle)
+    return np.asarray((least + most) / 2)
+
+
+def ratio_of(log: float) -> float:
+    """The ratio of a logarithm; 0 or infinite at the ends of what is searched, where no root was found.
+
+    >>> ratio_of(0.0), ratio_of(-8.0), ratio_of(8.0)
+    (1.0, 0.0, inf)
+    """
+    if abs(log) > MOST_LOG_RATIO - EDGE:
+        return 0.0 if log < 0 else inf
+    return exp(log)
+
+
+def _expected(first: RiskTable, second: RiskTable, known: BoolArray, order: int, ratio: FloatArray) -> FloatArray:
+    """Events of the first group that are expected under a ratio; in an extreme order the most, or the fewest.
+
+    If all of the second group leave first, each of its events finds fewer of them at risk, on average no more than
+    midway between the first and the last (the share is convex in their number), and each event of the first group finds
+    none of those, and half of its own on average (concave).
+    """
+    died, other = (each.events[..., 0, known] for each in (first, second))
+    (ones, few), (others, fewer) = (
+        (np.maximum(each.records[..., known], 0.0), np.maximum(each.fewest[..., known], 0.0))
+        for each in (first, second)
+    )
+
+    def share(one: FloatArray, two: FloatArray) -> FloatArray:
+        whole = one * ratio + two
+        return np.divide(one * ratio, whole, out=np.zeros_like(whole), where=whole > 0)
+
+    if order == 0:
+        return np.asarray(((died + other) * share(ones, others)).sum(axis=-1))
+    if order < 0:
+        last = np.maximum(fewer - other, 0.0)
+        early = other * (share(ones, fewer) + share(ones, last)) / 2
+        return np.asarray((early + died * share(np.maximum(ones - died / 2, 0.0), last)).sum(axis=-1))
+    last = np.maximum(few - died, 0.0)
+    early = died * (share(few, others) + share(last, others)) / 2
+    return np.asarray((early + other * share(last, np.maximum(others - other / 2, 0.0))).sum(axis=-1))

@@ -1,0 +1,532 @@
+"""Survival with censoring: Kaplan-Meier and Nelson-Aalen curves in bands, and the log-rank test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import inf
+from typing import Any, ClassVar, NamedTuple, Self, Unpack
+
+import numpy as np
+
+from dpcurves import display
+from dpcurves.arguments import Refused, chance, require_kind
+from dpcurves.arrays import BoolArray, FloatArray
+from dpcurves.conversation import ALL, Evidence, Needs, Prefixes, PrivacyStatement, Release, Setting, needed
+from dpcurves.curves.by_category import axis_label, in_words, parted, rows_of
+from dpcurves.curves.question import (
+    By,
+    axes_of,
+    declared_values,
+    keys_of,
+    labels,
+    read_cells,
+    require_independent,
+    statement_of,
+)
+from dpcurves.curves.result import Covered, Drawing, notes_on_width, warn_of
+from dpcurves.data import Axis, Grid, Outside
+from dpcurves.data.axis import Category
+from dpcurves.display import numeral, span
+from dpcurves.inference import public_generator, simultaneous_errors
+from dpcurves.inference.simulation import draws_for, noise_of
+
+from .hazards import Counts, Hazards, hazards_of_few
+from .inference import (
+    FEWEST_AT_RISK,
+    AtRisk,
+    Orders,
+    Stratum,
+    at_risk,
+    censored_inside,
+    cumulative_hazard,
+    known_cells,
+    log_errors,
+    log_rank,
+    median_cells,
+    moved_by_censoring,
+    survival,
+    survival_band,
+    told_rise,
+)
+from .pictures import AtRiskRow, draw_survival
+
+Pair = tuple[Evidence, ...]
+"""Counts of the censored and of events, each of one row of cells, with those outside the grid apart."""
+
+
+class Leaving(NamedTuple):
+    """Counts of records that leave, without bias; or their noise.
+
+    Attributes:
+        at_risk: Events, and records at risk, (..., cells).
+        censored: Records that are censored in each cell, (..., cells).
+        entered: Records that come under observation inside each cell, (..., cells); 0: all are from the beginning.
+    """
+
+    at_risk: AtRisk
+    censored: FloatArray
+    entered: FloatArray | float = 0.0
+
+    @classmethod
+    def counted(cls, pair: Pair) -> Self:
+        """The released counts, (cells,)."""
+        censored, events = (turn.unbiased[0] for turn in pair)
+        return cls(at_risk(events, censored), censored_inside(censored))
+
+    @classmethod
+    def noise(cls, pair: Pair, draw: np.random.Generator) -> Self:
+        """The noise of it, simulated, (draws, cells)."""
+        censored, events = (noise_of(turn.sums, turn.total, draws_for(turn.sums.cells), draw)[:, 0] for turn in pair)
+        return cls(at_risk(events, censored), censored_inside(censored))
+
+    @property
+    def early(self) -> AtRisk:
+        """Events and records at risk where all that are censored in a cell leave before its events."""
+        return AtRisk(self.at_risk.events, self.at_risk.records - self.censored - self.entered)
+
+    @property
+    def gone(self) -> FloatArray:
+        """Events and censored records of each cell, (..., cells)."""
+        return np.asarray(self.at_risk.events + self.censored)
+
+    def taken(self, at: Any) -> Leaving:
+        """Some of the cells, or of the draws, by their index."""
+        entered = self.entered[at] if isinstance(self.entered, np.ndarray) else self.entered
+        return Leaving(self.at_risk.taken(at), self.censored[at], entered)
+
+
+# Notes on survival curves with wide cells of time, and on their log-rank test, by released counts.
+
+
+def notes_on_wide_cells(found: Leaving, noise: Leaving) -> tuple[str, ...]:
+    """A note if more may seem to survive than do, because records are censored inside cells.
+
+    Args:
+        found: What was released of the cells in which it is known how many are at risk.
+        noise: Its noise, simulated.
+    """
+    share = told_rise(found.at_risk, found.censored, noise.at_risk, noise.censored)
+    if share == 0:
+        return ()
+    return (
+        f"about {share:.0%} of the records may seem to survive only because cells are wide: those censored inside "
+        "a cell count as at risk until its end; if times are written more finely, take narrower cells",
+    )
+
+
+def notes_on_moved(groups: Sequence[Leaving], noises: Sequence[Leaving]) -> tuple[str, ...]:
+    """A note if a log-rank test of two groups may find a difference because records are censored inside cells.
+
+    Args:
+        groups: What was released of both in the cells that the test is of.
+        noises: Its noise, simulated.
+    """
+    (one, gone, _), (other, left, _) = groups
+    (moves, lost, _), (moved, missed, _) = noises
+    deviations = moved_by_censoring((one, other), (gone, left), (moves, moved), (lost, missed))
+    if deviations == 0:
+        return ()
+    return (
+        f"the test may be {deviations:.1f} standard deviations off because cells are wide, if times are written more "
+        "finely: groups that are censored differently inside cells seem to survive differently; take narrower cells",
+    )
+
+
+MOST_CELLS = 2**14
+QUIET = 0.05
+"""Noise of a smaller standard deviation leaves counts as they are."""
+EVERYWHERE = "the band at every time"
+LEVEL = 0.95
+"""The level of the intervals of numbers at risk on pictures."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Survival(Covered):
+    """The share of records without an event before each edge of the grid, as Kaplan and Meier estimate it.
+
+    Events of a cell are taken to come before records are censored in it, as at ties of the textbook: where times are
+    whole numbers and cells as wide as their unit, the share before an edge is the one past the value below it. Declared
+    values (`Values`) have cells of their own, whose edges lie half way between: nothing is unknown inside. Where times
+    are finer than cells the estimate from exact times is lower; bands and intervals contain it in whatever order
+    records left, and where released counts show that it may be much lower, a note says how much. Times beyond the grid
+    are censored at its end; times below it count in the first cell.
+
+    Attributes:
+        label: What the x axis shows.
+        privacy: The privacy statement, which every picture shows.
+        evidence: The released counts of censored records and of events.
+        grid: Where the cells lie.
+    """
+
+    KIND = "survival"
+    TITLE = "Survival over {label}"
+    IN_SHORT = "{label}, median {median_in_words}"
+    COLUMNS = ("x", "y", "cumulative_hazard", "at_risk")
+    COVERS = "band"
+    WEIGHTED: ClassVar[bool] = False
+
+    label: str
+    privacy: PrivacyStatement
+    evidence: tuple[Evidence, ...]
+    grid: Grid
+
+    @classmethod
+    def read(cls, evidence: tuple[Evidence, ...], grid: Grid, label: str, privacy: PrivacyStatement) -> Self:
+        """From counts of the censored and of events, each of one row of cells, with those outside apart."""
+        return cls(label, privacy, evidence, grid)._noted()
+
+    def _noted(self) -> Self:
+        """With notes on it, from released numbers."""
+        known, told, noises = self._known, self._told, self._noises
+        noted = self.privacy.noted(*notes_on_wide_cells(told.taken(known), noises.taken((..., known))))
+        lower, upper = self.band(LEVEL)
+        done = replace(self, privacy=noted.noted(*notes_on_width((upper - lower)[1:], EVERYWHERE)))
+        done.__dict__["_few"] = self._few  # of the same counts, and slow to find
+        return done
+
+    @cached_property
+    def x(self) -> FloatArray:
+        """Edges of the grid, of shape ``(cells + 1,)``."""
+        return self.grid.edges
+
+    @cached_property
+    def y(self) -> FloatArray:
+        """The share without an event before each edge: 1 at the first, and non-increasing; of the shape of `x`.
+
+        Where noise is large beside the counts, hazards are shrunk to smooth or constant ones, as far as released
+        counts tell no more; see `estimation.hazards`. Bands and intervals come from the counts alone.
+        """
+        share = survival(self._told.at_risk, self._known) if self._few is None else self._few.share
+        return np.append(1.0, share)
+
+    @cached_property
+    def cumulative_hazard(self) -> FloatArray:
+        """The estimate of Nelson and Aalen before each edge, of the shape of `x`."""
+        hazard = cumulative_hazard(self._told.at_risk, self._known) if self._few is None else self._few.cumulative
+        return np.append(0.0, hazard)
+
+    @cached_property
+    def at_risk(self) -> FloatArray:
+        """Records at risk in the cell that ends at each edge, unbiased; at the first edge all records.
+
+        See `at_risk_intervals`.
+        """
+        return np.append(self._told.at_risk.records[:1], self._told.at_risk.records)
+
+    @cached_property
+    def _few(self) -> Hazards | None:
+        """Shrunken hazards; None where there is hardly any noise."""
+        told, noise = self._told, self._noises
+        events = Counts(told.at_risk.events, noise.at_risk.events)
+        censored = Counts(told.gone - events.found, noise.gone - events.noise)
+        if max(float(np.mean(each.noise**2)) for each in (events, censored)) < QUIET**2:
+            return None
+        records = Counts(told.at_risk.records[0], noise.at_risk.records[:, 0])
+        return hazards_of_few(events, censored, records, public_generator(None))
+
+    @property
+    def median_cell(self) -> tuple[float, float]:
+        """The edges of the cell at whose end at most half are left for the first time; both infinite if none is.
+
+        Where times are declared values, the value of that cell, twice.
+        """
+        passed = np.flatnonzero(self.y[1:] <= 0.5)
+        if not len(passed):
+            return inf, inf
+        lower, upper = self._cells[passed[0]].tolist()
+        return lower, upper
+
+    @property
+    def _cells(self) -> FloatArray:
+        """The ends of each cell, (cells, 2): edges, or the value that was declared for it."""
+        values = self.grid.values
+        return np.stack([self.x[:-1], self.x[1:]] if values is None else [values, values], axis=1)
+
+    @property
+    def median(self) -> float:
+        """The lower edge of `median_cell`: for whole numbers on cells of width one, the first time past which at most
+        half are left; infinite if there is none.
+        """
+        return self.median_cell[0]
+
+    def median_interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
+        """A confidence interval for the median, between edges of cells, with probability `level`.
+
+        It begins at the lower edge of the first cell that the median may lie in and ends at the upper edge of the last
+        one, in whatever order records left inside cells; see `median_cells`. Where cells are wide and the noise is
+        small the coverage is higher.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+        """
+        first, last = median_cells(*self._orders(population), chance("level", level))
+        cells = np.concatenate([self._cells, [[self._cells[-1, 1], inf]]])
+        return float(cells[first, 0]), float(cells[last, 1])
+
+    def band(self, level: float, *, population: bool = False) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper ends of the curve, all correct at once with chance `level`; see `survival_band`.
+
+        They are for Kaplan and Meier's estimate of these records, from times as exact as they may be, before each edge.
+        With `population`, they are for that of the population that the records were drawn from; that needs independent
+        units of one record each, and censoring that does not depend on the time of the event. For the population, where
+        20 records or fewer are at risk, the lower end is 0 and the upper end is that of the cell before. They contain
+        `y`.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+        """
+        orders, known = self._orders(population)
+        lower, upper = survival_band(orders, known, chance("level", level))
+        return np.minimum(np.append(1.0, lower), self.y), np.maximum(np.append(1.0, upper), self.y)
+
+    def intervals(self, level: float, *, population: bool = False) -> FloatArray:
+        """The band as ends, of shape ``(cells + 1, 2)``.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+        """
+        return np.stack(self.band(level, population=population), axis=1)
+
+    def _orders(self, population: bool) -> tuple[Orders, BoolArray]:
+        """Both orders of the records of a cell, and the cells of which anything is said."""
+        noises, known, normal = self._noises, self._known, None
+        if population:
+            require_independent(self.privacy)
+            draw = public_generator(None)
+            noises = self._noise(draw)
+            normal = draw.standard_normal(noises.censored.shape)  # after the noise, so that it does not depend on it
+            known = np.logical_and.accumulate(known & (self._told.at_risk.records > FEWEST_AT_RISK))
+        late = self._told.at_risk, noises.at_risk
+        # At a declared value times are tied, and events come first, as in the textbook: no order is open.
+        both = late, late if self.grid.values is not None else (self._told.early, noises.early)
+        shares = [survival(found, known) for found, _ in both]
+        errors = [log_errors(found, noise, known, normal) for found, noise in both]
+        return Orders(shares[0], shares[1], errors[0], errors[1]), known
+
+    @cached_property
+    def _told(self) -> Leaving:
+        return Leaving.counted(self.evidence)
+
+    @cached_property
+    def _noises(self) -> Leaving:
+        return self._noise(public_generator(None))
+
+    def _noise(self, draw: np.random.Generator) -> Leaving:
+        """The noise, simulated."""
+        return Leaving.noise(self.evidence, draw)
+
+    @property
+    def _known(self) -> BoolArray:
+        return known_cells(self._told.at_risk, self._noises.at_risk)
+
+    def at_risk_intervals(self, level: float) -> FloatArray:
+        """Lower and upper ends of `at_risk`, all correct at once with chance `level`: shape ``(cells + 1, 2)``.
+
+        They are for the numbers of these records, so they account for noise alone.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1.
+        """
+        error = simultaneous_errors([self._noises.at_risk.records], chance("level", level))
+        ends = np.stack([self._told.at_risk.records - error, self._told.at_risk.records + error], axis=1)
+        return np.asarray(np.maximum(np.concatenate([ends[:1], ends]), 0.0))
+
+    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
+        """The numbers as a data frame; with a `level`, also ends of the band and of the numbers at risk.
+
+        The band is for these records, or, with `population`, for the population; numbers at risk are always of these
+        records.
+        """
+        if level is None:
+            return super().to_frame()
+        ends = dict(zip(("at_risk_lower", "at_risk_upper"), self.at_risk_intervals(level).T, strict=True))
+        band = dict(zip(self.ENDS, self.band(level, population=population), strict=True))
+        return display.to_frame({**self._columns(), **band, **ends})
+
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        error = np.diff(self.at_risk_intervals(LEVEL), axis=1)[1:, 0] / 2 if shades else None
+        risk = AtRiskRow(self.x, self.at_risk[1:], error)
+        told: Any = {"label": self.label, "at_risk": risk, "weighted": self.WEIGHTED}
+        return draw_survival(self.x, self.y, shades=shades, **told, **how)
+
+    def _question(self) -> dict[str, object]:
+        return {"label": self.label, **declared_values(self.grid)}
+
+    RELEASES: ClassVar[int] = 2
+    """Rows of counts that it is read from."""
+
+    @classmethod
+    def _opened(cls, opened: display.Opened) -> Self:
+        releases = [Evidence.from_json(release) for release in opened.evidence["releases"]]
+        if len(releases) != cls.RELEASES:
+            raise Refused("curve.evidence.releases", "counts of the censored and of events are needed")
+        question = {**opened.evidence["question"], "outside": Outside.APART.name}
+        grid = read_cells(question, opened.arrays["x"])
+        return cls.read(tuple(releases), grid, question["label"], opened.privacy)
+
+    def _summary(self) -> list[tuple[str, str]]:
+        words = span(*self.median_interval(0.95))
+        return [("median", self.median_in_words), ("95% interval of the median for these records", words)]
+
+    @property
+    def median_in_words(self) -> str:
+        """The median and its cell, as they are printed."""
+        lower, upper = self.median_cell
+        if any(note.startswith(EVERYWHERE) for note in self.notes):
+            return "not known"
+        if lower == upper < inf:
+            return numeral(lower)
+        return f"{numeral(lower)}, in the cell {span(lower, upper)}" if lower < inf else "beyond the grid"
+
+
+@dataclass(frozen=True, slots=True)
+class SurvivalQuestion:
+    """Time until an event, where some records are censored. One turn.
+
+    Attributes:
+        time: A column of numbers: the time of the event, or of censoring.
+        event: The column that says whether the event happened.
+        grid: Public cells of time; times outside are counted apart, whatever the grid says.
+        by: Categories that were declared in public: one curve for each, all together at the privacy loss of one. A
+            tuple of several columns: one for each combination.
+        came: The value of `event` for an event.
+        censored: The value of `event` for a censored record; may be left out where `came` is 1, 0, -1, True or False.
+        measured_in: The measuring unit of time.
+
+    Raises:
+        ValueError: there are over 16,384 cells, or the labels cannot be told apart.
+        TypeError: a field is of another kind.
+    """
+
+    time: str
+    event: str
+    grid: Grid
+    by: By = None
+    came: Category = 1
+    censored: Category | None = None
+    measured_in: str = ""
+
+    def __post_init__(self) -> None:
+        grid = Axis(self.time, self.grid).grid
+        labels(self.event, self.came, self.censored, ("censored", "came"))
+        axis_label(self.time, self.measured_in)
+        keys_of(self.by)
+        if grid.cells > MOST_CELLS:
+            raise Refused("grid", f"at most {MOST_CELLS} cells of time are counted, got {grid.cells}")
+
+    def steps(self, setting: Setting) -> Needs[Any]:
+        """Ask for one table: counts of censored records and of events in each cell, summed from the end."""
+        return (yield from self.counted(ALL, ()))
+
+    def counted(self, share: Fraction, before: tuple[Release, ...]) -> Needs[Any]:
+        """Ask for it with this share of the loss; releases `before` stand in the privacy statement too."""
+        axis = Axis(self.time, self.grid.with_outside(Outside.APART))
+        axes = (labels(self.event, self.came, self.censored, ("censored", "came")), axis)
+        found = yield from needed(Prefixes(axes_of(self.by, *axes)), share)
+        rows, privacy = rows_of(found.counts), statement_of((*before, *found.releases))
+        label = axis_label(self.time, self.measured_in)
+        curves = [Survival.read(pair, axis.grid, label, privacy) for pair in zip(rows[::2], rows[1::2], strict=True)]
+        return parted(self.by, curves)
+
+    def __str__(self) -> str:
+        return in_words(f"survival by {self.event}", self.time, self.by)
+
+
+class LogRankTest(NamedTuple):
+    """The log-rank statistic of two groups, and its p-value under equal survival.
+
+    Attributes:
+        statistic: The statistic of the test, from released numbers.
+        pvalue: For the population: it accounts for noise and sampling. A multiple of 1 / (draws + 1), as it is
+            simulated.
+        notes: Cautions about the p-value, from released numbers alone.
+    """
+
+    statistic: float
+    pvalue: float
+    notes: tuple[str, ...] = ()
+
+
+def log_rank_test(
+    first: Survival | Sequence[Survival],
+    second: Survival | Sequence[Survival],
+    *,
+    rho: float = 0.0,
+    gamma: float = 0.0,
+    generator: np.random.Generator | None = None,
+) -> LogRankTest:
+    """Do two groups of records survive alike? The log-rank test (Mantel 1966), whose p-value accounts for the noise.
+
+    The statistic is the squared difference of observed and expected events in the first group, divided by its variance
+    from sampling and from noise; without noise it is the usual statistic, with events in one cell taken as tied. Cells
+    are used as long as the number at risk in both groups is clear of the noise. The p-value is simulated with both
+    noise and sampling; the groups may be censored differently, but censoring must not depend on the time of the event.
+    Within a cell all events are taken to come before all censoring: where records are censored inside cells, groups
+    that are censored differently seem to survive differently, even without noise, and with more records more often. Of
+    10,000 records, on cells of a seventh of the mean time to an event, the exact test then finds 10% at level 5%, on
+    cells of two thirds 93%; if records are censored at ends of cells 4 to 5%. Choose cells as narrow as the unit in
+    which times are recorded; where released counts show that the statistic may be biased by this, a note says by how
+    much. Spends nothing.
+
+    With several curves of each group, one for each stratum, it is the stratified test: differences and variances of
+    strata add up. With `rho` or `gamma` cells have weights of Fleming and Harrington (1991), the share of both groups
+    that is left before a cell to the power `rho`, times the share that is not to the power `gamma`: ``rho=1`` looks at
+    early differences (Peto and Peto's test), ``gamma=1`` at late ones.
+
+    Args:
+        first: A curve; or one for each stratum.
+        second: One of *other* records, on the same grid: of another category, or released on its own; or as many as of
+            the first group, in the same order of strata.
+        rho: A power, not below 0.
+        gamma: Another one.
+        generator: The random numbers of the simulation.
+
+    Raises:
+        TypeError: one of them is no `Survival`.
+        ValueError: they are on different grids, or units have several records; a power is below 0; or one group has
+            more strata.
+
+    Warns:
+        CurveWarning: each of its `notes`.
+
+    >>> import dpcurves as dp
+    >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
+    >>> early, late = (dp.survival([when, 9.5] * 900, [1, 0] * 900, grid=grid, **spent) for when in (2.5, 5.5))
+    >>> dp.log_rank_test(early, late).pvalue < 0.01
+    True
+    """
+    firsts, seconds = ((each,) if not isinstance(each, (list, tuple)) else tuple(each) for each in (first, second))
+    for name, each in (*(("first", each) for each in firsts), *(("second", each) for each in seconds)):
+        require_kind(name, each, Survival, "a survival curve, as dp.survival gives one,")
+        require_independent(each.privacy)
+    if len(firsts) != len(seconds) or not firsts:
+        raise Refused("second", "as many curves as of the first group are needed, one for each stratum")
+    for name, power in (("rho", rho), ("gamma", gamma)):
+        if not isinstance(power, (int, float)) or not 0 <= power < inf:
+            raise Refused(name, "a number that is not below 0 is needed")
+    strata, notes, random = list[Stratum](), dict[str, None](), public_generator(generator)
+    for one, other in zip(firsts, seconds, strict=True):
+        if not np.array_equal(one.x, other.x):
+            raise Refused("second", "a curve on the same grid is needed")
+        groups, noises = [each._told for each in (one, other)], [each._noise(random) for each in (one, other)]
+        draws = min(len(each.censored) for each in noises)
+        noises = [each.taken(slice(draws)) for each in noises]
+        known = np.logical_and(
+            *(known_cells(each.at_risk, noise.at_risk) for each, noise in zip(groups, noises, strict=True))
+        )
+        within: Any = ..., known
+        if known.any():
+            noted = notes_on_moved([each.taken(within) for each in groups], [each.taken(within) for each in noises])
+            notes |= dict.fromkeys(noted)
+        pairs = [(both[0].at_risk, both[1].at_risk) for both in (groups, noises)]
+        strata.append(Stratum(pairs[0], pairs[1], known, entering=one.RELEASES > Survival.RELEASES))
+    draws = min(len(each.noises[0].events) for each in strata)
+    first_draws = [(each.noises[0].taken(slice(draws)), each.noises[1].taken(slice(draws))) for each in strata]
+    cut = [each._replace(noises=noises) for each, noises in zip(strata, first_draws, strict=True)]
+    found = log_rank(cut, random, rho, gamma)
+    test = LogRankTest(found.statistic, found.pvalue, tuple(notes))
+    warn_of(test)
+    return test

@@ -1,0 +1,50 @@
+"""The question about survival in one call, about arrays at hand; losses of several calls are not added up anywhere."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+from dpcurves.curves import Question
+from dpcurves.data import Grid
+from dpcurves.data.axis import Category
+from dpcurves.shortcuts import Auto, Paid, Values, along_grid, asked, in_one_call, known_grid, pair, weighed
+
+from .kaplan_meier import Survival, SurvivalQuestion
+from .variants import UnboundedSurvivalQuestion, WeightedSurvivalQuestion
+
+
+@in_one_call
+def survival(
+    time: Values,
+    event: Values,
+    *,
+    grid: Grid | Auto,
+    came: Category = 1,
+    censored: Category | None = None,
+    weight: Values | None = None,
+    weight_cap: float | None = None,
+    **paid: Unpack[Paid],
+) -> Survival:
+    """Kaplan-Meier and Nelson-Aalen curves of the time until an event, with censoring; see `SurvivalQuestion`.
+
+    Arguments and guarantees as for `cdf`; `event` says whether the event happened at `time`, or the record was censored
+    then. With ``grid="auto"`` a part of the loss looks for the horizon: see `UnboundedSurvivalQuestion`. With `weight`
+    and `weight_cap` it is the curve of the weight: see `WeightedSurvivalQuestion`. The ledger is in memory and does not
+    add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> grid = dp.Grid(0, 10, cells=10)
+    >>> curve = dp.survival([2.5, 4.5] * 900, [1, 0] * 900, grid=grid, epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> bool(abs(curve.y[3] - 0.5) < 0.05)
+    True
+    """
+    table, weights = weighed(pair(time, event, ("time", "event")), weight, weight_cap)
+    question: Question[Any] = UnboundedSurvivalQuestion("time", "event", came=came, censored=censored)
+    cells = known_grid(grid)
+    if weights:
+        along = along_grid(cells, None)
+        question = WeightedSurvivalQuestion("time", "event", along, **weights, came=came, censored=censored)
+    elif cells is not None:
+        question = SurvivalQuestion("time", "event", cells, came=came, censored=censored)
+    found: Survival = asked(question, table, **paid)
+    return found

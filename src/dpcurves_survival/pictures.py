@@ -1,0 +1,371 @@
+"""Pictures of times until an event: curves with their at-risk table, figures, hazards, incidences, forest plots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpcurves.arguments import Refused
+from dpcurves.arrays import FloatArray
+from dpcurves.conversation import PrivacyStatement
+from dpcurves.display.canvas import (
+    DASHES,
+    LANDSCAPE,
+    PALETTE,
+    POPULATION,
+    UNIT,
+    Picture,
+    Shade,
+    Shaded,
+    canvas,
+    depth,
+    once,
+)
+from dpcurves.display.groups import divided
+from dpcurves.display.numerals import lettering, numeral
+from dpcurves.display.styles import is_dark, points
+from dpcurves.display.text import footer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+# Numbers at risk below the axis of a survival curve, one row for each curve, as the field shows them.
+
+
+LETTERS, ROW_HEIGHT, BELOW_TICKS = 7.0, 9.5, 18.0
+"""In points: letters, the height of a row, and where the first row begins."""
+AT_RISK = "number at risk"
+SURE = "number at risk (±: 95% intervals for these records, all at once)"
+MOST, NARROW, LONGEST_NAME = 6, 2.8, 12
+"""Times that are told at most; inches below which there is no room for any; letters of a name."""
+GROUP, DARK, PALE = "at risk", "#333333", "#cccccc"
+
+
+class AtRiskRow(NamedTuple):
+    """A row of a table of numbers at risk.
+
+    Attributes:
+        edges: The edges of the grid, (cells + 1,).
+        records: At risk in the cell that begins at each edge but the last, (cells,).
+        error: Half the width of a confidence interval for each, (cells,); None: no interval is shown.
+    """
+
+    edges: FloatArray
+    records: FloatArray
+    error: FloatArray | None
+
+
+def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> None:
+    """Write one row more below `ax`, where there is room; before the axis is signed."""
+    from dpcurves.display.artists import make_room
+
+    figure = ax.figure.get_figure(root=True)
+    if figure is None or ax.get_position().width * figure.get_size_inches()[0] < NARROW:
+        return
+    rows = sum(text.get_gid() == GROUP for text in ax.texts)
+    if rows == 0:
+        _write_below(
+            ax,
+            (0.0, points(-BELOW_TICKS)),
+            AT_RISK if row.error is None else SURE,
+            color=PALE if is_dark(ax) else DARK,
+            horizontalalignment="left",
+        )
+    down = points(-BELOW_TICKS - ROW_HEIGHT * (rows + 1))
+    if name is not None:
+        _write_below(ax, (-0.06, down), lettering(name, LONGEST_NAME), color=color, horizontalalignment="right")
+    # Ticks inside the grid, and how many are at risk from there on.
+    inside = [float(tick) for tick in ax.get_xticks() if row.edges[0] <= tick < row.edges[-1]]
+    for time in inside[:: -(-len(inside) // MOST)] if inside else [float(row.edges[0])]:
+        cell = int(np.searchsorted(row.edges, time, side="right")) - 1
+        words = numeral(round(max(float(row.records[cell]), 0.0)))
+        words += "" if row.error is None else f"±{numeral(np.ceil(row.error[cell]))}"
+        _write_below(ax, (time, down), words, "data", color=color, horizontalalignment="center")
+    ax.texts[-1].set_gid(GROUP)
+    ax.xaxis.labelpad = points(BELOW_TICKS + ROW_HEIGHT * (rows + 2) - 12.0)
+    make_room(ax, points(ROW_HEIGHT * (2 if rows == 0 else 1)))
+
+
+def _write_below(ax: Axes, place: tuple[float, float], words: str, across: str = "axes fraction", **style: Any) -> None:
+    """Write at this place across, and so many points below the axis."""
+    ax.annotate(
+        words, (place[0], 0.0), (0.0, place[1]), xycoords=(across, "axes fraction"), textcoords="offset points",
+        fontsize=points(LETTERS), verticalalignment="top", annotation_clip=False, parse_math=False, **style,
+    )  # fmt: skip
+
+
+def draw_survival(
+    x: ArrayLike,
+    y: ArrayLike,
+    privacy: PrivacyStatement,
+    *,
+    label: str,
+    at_risk: AtRiskRow | None = None,
+    weighted: bool = False,
+    **on: Unpack[Shaded],
+) -> Axes:
+    """Draw the share that survives as steps that go down where cells end.
+
+    Args:
+        x: Edges of cells.
+        y: The share that survives up to each of them.
+        label: What the x axis shows.
+        at_risk: Numbers that are written below the axis, where there is room.
+        weighted: Whether records have weights, which the axis then says.
+    """
+    picture, edges = Picture(LANDSCAPE, privacy, **on), np.asarray(x, dtype=float)
+    ax, color = picture.ax, picture.style.color
+    for shade in picture.shades:
+        filled = ax.fill_between(
+            edges, *shade.ends, step="post", color=color, alpha=depth(shade.words, ax), linewidth=0
+        )
+        filled.set_label(once(ax, shade.words))
+    picture.steps(edges, y, width=1.4)
+    ax.set(ylim=UNIT, xmargin=0.01)
+    picture.explain(label, "weighted " * weighted + "share without an event")
+    if at_risk is not None:
+        write_at_risk(ax, at_risk, picture.name, color)
+    return picture.signed()
+
+
+# Figures for papers, cumulative hazards and incidences, and forest plots.
+
+
+def draw_steps(
+    x: ArrayLike,
+    y: ArrayLike,
+    privacy: PrivacyStatement,
+    *,
+    label: str,
+    upwards: str,
+    share: bool,
+    **on: Unpack[Shaded],
+) -> Axes:
+    """Draw a curve that rises as steps where cells end, with its bands.
+
+    Args:
+        x: Edges of cells.
+        y: The height before each of them.
+        label: What the x axis shows.
+        upwards: What the y axis shows.
+        share: Whether it lies between 0 and 1.
+    """
+    picture, edges, heights = Picture(LANDSCAPE, privacy, **on), np.asarray(x, float), np.asarray(y, float)
+    most = 1.0 if share else 4 * max(float(np.max(heights)), 1e-3)
+    for shade in picture.shades:
+        lower, upper = (np.minimum(end, most) for end in shade.ends)
+        filled = picture.ax.fill_between(
+            edges,
+            lower,
+            upper,
+            step="post",
+            color=picture.style.color,
+            alpha=depth(shade.words, picture.ax),
+            linewidth=0,
+        )
+        filled.set_label(once(picture.ax, shade.words))
+    picture.steps(edges, heights, width=1.4)
+    picture.ax.set(ylim=UNIT if share and not picture.shades else (0.0, None), xmargin=0.01)
+    return picture.explain(label, upwards, place="above").signed()
+
+
+# Forest plots: numbers below each other with their intervals, those of one scale along one axis.
+
+
+ROW, HEAD = 0.34, 1.5
+AXES = MappingProxyType({
+    "share": "share without an event", "time": "time", "difference of shares": "difference of shares",
+    "difference of times": "difference of times", "ratio": "hazard ratio (logarithmic)",
+    "people": "number needed to treat", "cumulative hazard": "cumulative hazard",
+})  # fmt: skip
+NOTHING = MappingProxyType({"ratio": 1.0, "difference of shares": 0.0, "difference of times": 0.0})
+"""Where there is no difference."""
+RATIOS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10), (*np.arange(2, 10) / 10, *np.arange(10, 20) / 10, 2, 2.5, 3)
+"""Ticks of ratios; and more, where these are few."""
+THIN, THICK, WITHIN, LONGEST = 1.1, 5.0, 0.4, 64
+
+
+def draw_forest(rows: Sequence[tuple[str, float, str]], privacy: PrivacyStatement, **on: Unpack[Shaded]) -> Axes:
+    """Draw each number in a row, with its intervals: those of one scale together. Returns the first axes.
+
+    Args:
+        rows: The name, the value and the scale of each; shades have an end for each.
+    """
+    from dpcurves.display.artists import sign
+
+    scales = list(dict.fromkeys(scale for _, _, scale in rows))
+    own = [[number for number, row in enumerate(rows) if row[2] == scale] for scale in scales]
+    whole = canvas(on.get("ax"), (7.4, HEAD + ROW * len(rows) + 0.6 * len(scales)))
+    panels, below = divided(whole, [len(each) + 0.9 for each in own])
+    for panel, scale, numbers in zip(panels, scales, own, strict=True):
+        _panel(panel, scale, [rows[each] for each in numbers], numbers, on.get("shades", ()))
+    handles, words = panels[0].get_legend_handles_labels()
+    if handles:
+        panels[0].legend(handles, words, loc="lower right", bbox_to_anchor=(1, 1), ncols=2, fontsize=8, frameon=False)
+    sign(below, privacy, on.get("name"))
+    return panels[0]
+
+
+def _panel(
+    ax: Axes, scale: str, rows: Sequence[tuple[str, float, str]], numbers: Sequence[int], shades: Sequence[Shade]
+) -> None:
+    from dpcurves.display.artists import write_plainly
+
+    places, color = np.arange(len(rows), dtype=float)[::-1], PALETTE[0]
+    values = np.array([value for _, value, _ in rows])
+    ends = [np.array([shade.ends[side][list(numbers)] for side in (0, 1)]) for shade in shades]
+    seen = np.concatenate([values, *(each.ravel() for each in ends)])
+    seen = seen[np.isfinite(seen) & ((seen > 0) if scale == "ratio" else True)]
+    low, high = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
+    room = 0.08 * (high - low) or 0.1
+    limits = (low / 1.15, high * 1.15) if scale == "ratio" else (low - room, high + room)
+    none = NOTHING.get(scale)
+    for shade, (lower, upper) in zip(shades, ends, strict=True):
+        width, alpha = (THIN, 1.0) if POPULATION in shade.words else (THICK, WITHIN)
+        drawn = np.clip(lower, *limits), np.clip(upper, *limits)
+        ax.hlines(places, *drawn, color=color, linewidth=width, alpha=alpha, label=shade.words)
+    ax.plot(values, places, "s", color=color, markersize=5, zorder=3)
+    if none is not None and limits[0] < none < limits[1]:
+        ax.axvline(none, color="#8a8a8a", linewidth=0.8, linestyle=":", zorder=0)
+    ax.set_yticks(places, [lettering(name, LONGEST) for name, _, _ in rows], parse_math=False, fontsize=8)
+    ax.set(ylim=(-0.6, len(rows) - 0.4), xlim=limits)
+    if scale == "ratio":
+        ax.set_xscale("log")
+        coarse, fine = ([each for each in ticks if limits[0] <= each <= limits[1]] for ticks in RATIOS)
+        ticks = coarse if len(coarse) > 2 else fine
+        ax.set_xticks(ticks, [f"{each:g}" for each in ticks])
+        ax.minorticks_off()
+    write_plainly(ax)
+    ax.tick_params(axis="x", labelsize=8)
+    ax.set_xlabel(AXES[scale], fontsize=8)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+
+
+# Figures for papers: steps and bands of a few groups, numbers at risk below, and a test by its name.
+
+
+class Theme(NamedTuple):
+    """Colours of a figure: the ground, what is written, and one for each group."""
+
+    ground: str
+    letters: str
+    grey: str
+    colors: tuple[str, ...]
+    shade: float
+
+
+THEMES = MappingProxyType({
+    "light": Theme("#ffffff", "#222222", "#6b6b6b", PALETTE, 0.18),
+    "dark": Theme(
+        "#14181d", "#e8e8e8", "#a8adb3", ("#56b4e9", "#e69f00", "#2ec99b", "#e8a5cb", "#f0e442", "#ff8a5c"), 0.24
+    ),
+    "print": Theme("#ffffff", "#000000", "#444444", ("#000000", "#555555", "#888888", "#333333"), 0.16),
+})  # fmt: skip
+"""Okabe and Ito's colours (2008), brighter on a dark ground; in print, greys that dashes tell apart."""
+SIZE, LETTERS, LINE, TICKS, MOST_LETTERS = (6.4, 4.6), 8.0, 11.0, 6, 100
+
+
+class FigureGroup(NamedTuple):
+    """Steps of a group, the ends of its band at each edge, and its numbers at risk."""
+
+    name: str
+    y: FloatArray
+    band: tuple[FloatArray, FloatArray] | None
+    at_risk: AtRiskRow | None
+
+
+def draw_figure(
+    x: FloatArray,
+    groups: Sequence[FigureGroup],
+    privacy: PrivacyStatement,
+    *,
+    label: str,
+    upwards: str,
+    test: str = "",
+    covers: str = "",
+    theme: str = "light",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a figure as journals print them.
+
+    Args:
+        x: Edges of cells.
+        groups: What is drawn.
+        privacy: The statement that stands below.
+        label: What the x axis shows.
+        upwards: What the y axis shows.
+        test: A line on the test of the groups.
+        covers: What the bands are.
+        theme: light, dark or print.
+        ax: Where; None: on a new figure.
+    """
+    from dpcurves.display.artists import WARNING
+
+    if theme not in THEMES:
+        raise Refused("theme", f"one of {', '.join(THEMES)} is needed")
+    look = THEMES[theme]._replace(grey=WARNING) if privacy.seeded else THEMES[theme]
+    axes = canvas(ax, SIZE)
+    axes.figure.set_facecolor(look.ground)
+    axes.set_facecolor(look.ground)
+    for number, group in enumerate(groups):
+        color = look.colors[number % len(look.colors)]
+        dash = DASHES[number % len(DASHES)] if theme == "print" else "-"
+        if group.band is not None:
+            axes.fill_between(x, *group.band, step="post", color=color, alpha=look.shade, linewidth=0)
+        axes.step(x, group.y, where="post", color=color, linestyle=dash, linewidth=1.6, label=lettering(group.name))
+    axes.set(ylim=(0, 1.02), xlim=(float(x[0]), float(x[-1])))
+    axes.set_xlabel(lettering(label), color=look.letters, parse_math=False)
+    axes.set_ylabel(upwards, color=look.letters)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["bottom", "left"]].set_color(look.letters)
+    axes.tick_params(colors=look.letters)
+    legend = axes.legend(loc="best", frameon=False, labelcolor=look.letters, fontsize=9)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    if test:
+        axes.text(0.02, 0.04, test, transform=axes.transAxes, fontsize=9, color=look.letters, parse_math=False)
+    _below(axes, groups, look, [covers, *footer(privacy).splitlines()])
+    return axes
+
+
+def _below(axes: Axes, groups: Sequence[FigureGroup], look: Theme, lines: Sequence[str]) -> None:
+    """Numbers at risk, and what the picture claims."""
+    from textwrap import wrap
+
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(TICKS, steps=[1, 2, 2.5, 3, 5, 6, 10]))
+    risks = [(number, group, group.at_risk) for number, group in enumerate(groups) if group.at_risk is not None]
+    down = -32.0
+    if risks:
+        _write(axes, 0.0, down - 4, "Number at risk (± its 95% interval)", look.letters, weight="bold", ha="left")
+        down -= 4
+    for number, group, risk in risks:
+        down -= LINE
+        color = look.colors[number % len(look.colors)]
+        _write(axes, -0.02, down, lettering(group.name, 18), color, ha="right")
+        for time in [float(tick) for tick in axes.get_xticks() if risk.edges[0] <= tick < risk.edges[-1]]:
+            cell = int(np.searchsorted(risk.edges, time, side="right")) - 1
+            words = numeral(round(max(float(risk.records[cell]), 0.0)))
+            words += "" if risk.error is None else f" ±{numeral(np.ceil(risk.error[cell]))}"
+            place = (time - risk.edges[0]) / (risk.edges[-1] - risk.edges[0])
+            _write(axes, float(place), down, words, look.letters, ha="left" if place < 0.02 else "center")
+    down -= 1.4 * LINE if risks else 0.2 * LINE
+    for line in [part for each in lines if each for part in wrap(each, MOST_LETTERS)]:
+        _write(axes, 0.0, down, line, look.grey, size=7.0, ha="left")
+        down -= 9.0
+
+
+def _write(
+    axes: Axes, across: float, down: float, words: str, color: str, *, size: float = LETTERS, **how: Any
+) -> None:
+    axes.annotate(
+        words, (across, 0.0), (0.0, down), xycoords="axes fraction", textcoords="offset points", fontsize=size,
+        color=color, va="top", annotation_clip=False, parse_math=False, **how,
+    )  # fmt: skip

@@ -1,0 +1,372 @@
+"""Models of survival at a horizon: calibration, the time-dependent area under the ROC curve, and the Brier score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+
+from dpcurves import display
+from dpcurves.arguments import Refused, WrongKind, chance, require_kind
+from dpcurves.arrays import FloatArray, IntArray
+from dpcurves.conversation import ALL, Evidence, Needs, Prefixes, PrivacyStatement, Setting, needed
+from dpcurves.curves.by_category import parted, rows_of
+from dpcurves.curves.pair_mean import SimulatedCounts, ends_about
+from dpcurves.curves.question import (
+    By,
+    axes_of,
+    declared_values,
+    grid_from_json,
+    grid_to_json,
+    keys_of,
+    labels,
+    read_cells,
+    statement_of,
+)
+from dpcurves.curves.result import EACH, Covered, Drawing, notes_on_dependence
+from dpcurves.data import Axis, Grid, Outside
+from dpcurves.data.axis import Category, Predictor
+from dpcurves.display import numeral
+
+from .survival_readings import SHARE, Estimate
+
+# Models of survival judged at a horizon: areas, squared errors and observed shares, weighted by inverse censoring.
+
+
+LEAST, LEAST_RECORDS = 0.02, 0.5
+"""The least share under observation that is divided by, and the fewest records."""
+
+
+class AtHorizon(NamedTuple):
+    """Weighted counts by score, each (..., scores): of events before the horizon, of records past it, and of all."""
+
+    events: FloatArray
+    past: FloatArray
+    records: FloatArray
+
+    @classmethod
+    def weighted(cls, counts: FloatArray, *, early: bool, known: FloatArray | None) -> AtHorizon:
+        """Weights are the inverse of the share under observation: just before an event, and at the horizon.
+
+        That share is Kaplan and Meier's for censoring (Robins and Rotnitzky 1992), from all scores together.
+
+        Args:
+            counts: By censored or event, by cell of time, below, inside and beyond the grid whose end is the horizon,
+                and by score, (..., 2, cells + 2, scores).
+            early: Whether the censored of a cell leave before its events, or after them.
+            known: The public share under observation before each edge, (cells + 1,); None: as counts tell.
+        """
+        inside = counts[..., 1:-1, :].copy()
+        inside[..., 0, :] += counts[..., 0, :]
+        censored, events = inside[..., 0, :, :], inside[..., 1, :, :]
+        past = counts[..., -1, :].sum(axis=-2)
+        gone, died = censored.sum(axis=-1), events.sum(axis=-1)
+        left = (gone + died)[..., ::-1].cumsum(axis=-1)[..., ::-1] + past.sum(axis=-1)[..., None]
+        at_risk = np.maximum(left if early else left - died, LEAST_RECORDS)
+        watched = np.cumprod(1 - (gone / at_risk).clip(0, 1), axis=-1)
+        before = np.concatenate([np.ones((*watched.shape[:-1], 1)), watched], axis=-1)
+        if known is not None:
+            before = np.broadcast_to(known, before.shape)
+        before = np.maximum(before, LEAST)
+        at = before[..., 1:] if early else before[..., :-1]
+        total = counts.sum(axis=(-3, -2))
+        return cls((events / at[..., None]).sum(axis=-2), past / before[..., -1:], total)
+
+    def area(self) -> FloatArray:
+        """The chance that a record with an event before the horizon has the higher score than one past it: (...).
+
+        Cumulative cases and dynamic controls (Uno and others 2007); a tie counts for a half.
+        """
+        below = np.cumsum(self.past, axis=-1) - self.past / 2
+        whole = self.events.sum(axis=-1) * self.past.sum(axis=-1)
+        won = (self.events * below).sum(axis=-1)
+        return np.asarray(np.divide(won, whole, out=np.full_like(whole, 0.5), where=whole > 0))
+
+    def tied(self) -> FloatArray:
+        """Half of the share of such pairs with one score: by so much the order inside cells may move the area."""
+        whole = self.events.sum(axis=-1) * self.past.sum(axis=-1)
+        both = (self.events * self.past).clip(0, None).sum(axis=-1) / 2
+        return np.asarray(np.divide(both, whole, out=np.full_like(whole, 0.5), where=whole > 0))
+
+    def squared_error(self, scores: FloatArray) -> FloatArray:
+        """The Brier score at the horizon (Graf and others 1999), of these probabilities of an event: (...)."""
+        found = (self.events * (1 - scores) ** 2 + self.past * scores**2).sum(axis=-1)
+        return np.asarray(found / np.maximum(self.records.sum(axis=-1), LEAST_RECORDS))
+
+    def observed(self, starts: IntArray) -> FloatArray:
+        """The share with an event before the horizon in each group of scores: (..., groups); NaN of nobody."""
+        events, past = (np.add.reduceat(each, starts, axis=-1) for each in (self.events, self.past))
+        whole = events + past
+        return np.asarray(np.divide(events, whole, out=np.full_like(whole, np.nan), where=whole > LEAST_RECORDS))
+
+
+# Models of survival at a horizon: calibration, the time-dependent area under the ROC curve, and the Brier score.
+
+
+MOST_COUNTS = 2**14
+FIFTIETHS = Grid(0, 1, cells=50)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SurvivalModel(Covered):
+    """How well predicted chances of an event before a horizon agree with what came, where some records are censored.
+
+    Records that are censored before the horizon stand for none; others stand for more than themselves, by the inverse
+    of the share that is still under observation (inverse probability of censoring weights). Scores are rounded to the
+    middle of their cells; only the interval of the area holds for exact ones. Censoring must not depend on the score.
+
+    Attributes:
+        times: Public cells of time, whose end is the horizon.
+        scores: Public cells of scores.
+        groups: How many groups of similar scores are told apart, at most.
+        watched: The public share under observation before each edge of time; None: as released counts tell.
+        privacy: The privacy statement, which every picture shows.
+        evidence: The released counts.
+
+    Data frame: a row for each group.
+    """
+
+    KIND = "survival-model"
+    TITLE = "Predicted events before {horizon:g}"
+    IN_SHORT = "AUC {auc.value:.3f} at {horizon:g}"
+    COLUMNS = ("lower", "predicted", "observed", "records")
+    SIZE = display.SQUARE
+
+    times: Grid
+    scores: Grid
+    groups: int
+    watched: tuple[float, ...] | None
+    privacy: PrivacyStatement
+    evidence: Evidence
+
+    @property
+    def horizon(self) -> float:
+        """The end of the cells of time; the last of declared values."""
+        values = self.times.values
+        return self.times.upper if values is None else float(values[-1])
+
+    @cached_property
+    def auc(self) -> Estimate:
+        """The time-dependent area under the ROC curve: cases are events before the horizon, controls records past it.
+
+        It equals ``sksurv.metrics.cumulative_dynamic_auc``. Its interval holds for scores in any order inside cells.
+        """
+
+        def left_open(found: AtHorizon) -> FloatArray:
+            return found.tied() if self.scores.values is None else np.zeros(())
+
+        return self._number(f"AUC at {self.horizon:g}", AtHorizon.area, left_open)
+
+    @cached_property
+    def brier(self) -> Estimate:
+        """The Brier score at the horizon, of scores that are chances of an event, as ``sksurv.metrics.brier_score``."""
+        middles = self._middles
+        return self._number(f"Brier score at {self.horizon:g}", lambda found: found.squared_error(middles))
+
+    @property
+    def lower(self) -> FloatArray:
+        """Where each group of similar scores begins, of shape ``(groups,)``."""
+        return np.asarray(self.scores.edges[self._starts])
+
+    @cached_property
+    def predicted(self) -> FloatArray:
+        """The mean score of each group, NaN where nobody seems to be."""
+        likely = self._likely.sum(axis=(0, 1))
+        sums, many = (np.add.reduceat(each, self._starts) for each in (likely * self._middles, likely))
+        return np.divide(sums, many, out=np.full_like(sums, np.nan), where=many > 0)
+
+    @cached_property
+    def observed(self) -> FloatArray:
+        """The share with an event before the horizon in each group."""
+        return np.asarray(self._weighted(self._counts.counts).observed(self._starts).clip(0.0, 1.0))
+
+    @property
+    def records(self) -> FloatArray:
+        """Records of each group, unbiased."""
+        return np.asarray(np.add.reduceat(self._counts.counts.sum(axis=(0, 1)), self._starts))
+
+    def intervals(self, level: float, *, population: bool = False) -> FloatArray:
+        """Lower and upper ends of `observed`, each on its own: shape ``(groups, 2)``.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+        """
+        level, drawn = chance("level", level), self._counts.drawn(population)
+        ends = []
+        for early in self._orders:
+            found, likely = (
+                self._weighted(each, early=early).observed(self._starts) for each in (self._counts.counts, self._likely)
+            )
+            moved = self._weighted(drawn, early=early).observed(self._starts) - likely
+            ends.append([_interval(*each, level, population=population) for each in zip(found, moved.T, strict=True)])
+        low, high = np.min(ends, axis=0)[:, 0], np.max(ends, axis=0)[:, 1]
+        told = np.nan_to_num(self.observed, nan=0.5)
+        return np.stack([np.minimum(low, told), np.maximum(high, told)], axis=1).clip(0.0, 1.0)
+
+    def _number(
+        self,
+        words: str,
+        read: Callable[[AtHorizon], FloatArray],
+        left_open: Callable[[AtHorizon], FloatArray] | None = None,
+    ) -> Estimate:
+        def ends(level: float, population: bool) -> tuple[float, float]:
+            drawn, found = self._counts.drawn(population), []
+            for early in self._orders:
+                about, told = (self._weighted(each, early=early) for each in (self._likely, self._counts.counts))
+                more = 0.0 if left_open is None else float(left_open(about))
+                moved = read(self._weighted(drawn, early=early)) - read(about)
+                low, high = ends_about(float(read(told)), moved, level, population)
+                found.append((low - more, high + more))
+            return max(min(low for low, _ in found), 0.0), min(max(high for _, high in found), 1.0)
+
+        value = float(np.clip(read(self._weighted(self._counts.counts)), 0.0, 1.0))
+        return Estimate(words, value, ends, self.privacy, SHARE)
+
+    def _weighted(self, counts: FloatArray, *, early: bool = False) -> AtHorizon:
+        known = None if self.watched is None else np.asarray(self.watched)
+        return AtHorizon.weighted(counts, early=early, known=known)
+
+    @property
+    def _orders(self) -> tuple[bool, ...]:
+        return (False,) if self.times.values is not None else (False, True)
+
+    @cached_property
+    def _counts(self) -> SimulatedCounts:
+        counts = self.evidence.unbiased.reshape(2, self.times.cells + 2, self.scores.cells)
+        return SimulatedCounts(counts, self.evidence, self.privacy, self.notes)
+
+    @property
+    def _likely(self) -> FloatArray:
+        return self._counts.likely
+
+    @property
+    def _middles(self) -> FloatArray:
+        values = self.scores.values
+        return (self.scores.edges[:-1] + self.scores.edges[1:]) / 2 if values is None else values
+
+    @cached_property
+    def _starts(self) -> IntArray:
+        below = np.cumsum(self._likely.sum(axis=(0, 1)))
+        shares = np.arange(1, self.groups) / self.groups
+        cuts = np.searchsorted(below / max(float(below[-1]), 1.0), shares, side="left") + 1
+        return np.unique(np.append(0, cuts[cuts < len(below)]))
+
+    def _covers(self) -> str:
+        return EACH
+
+    def _arrays(self) -> Mapping[str, object]:
+        return {**self._columns(), "auc": self.auc.value, "brier": self.brier.value}
+
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        seen = np.isfinite(self.predicted)
+        told = [shade._replace(lower=shade.lower[seen], upper=shade.upper[seen]) for shade in shades]
+        ax = display.draw_calibration(self.predicted[seen], self.observed[seen], self.records[seen], shades=told, **how)
+        ax.set(xlabel=f"predicted chance of an event before {self.horizon:g}", ylabel="share with an event, weighted")
+        return ax
+
+    def _question(self) -> Mapping[str, object]:
+        return {
+            "edges": self.times.edges.tolist(), **declared_values(self.times), "scores": grid_to_json(self.scores),
+            "groups": self.groups, "watched": None if self.watched is None else list(self.watched),
+        }  # fmt: skip
+
+    @classmethod
+    def _opened(cls, opened: display.Opened) -> SurvivalModel:
+        (release,) = opened.evidence["releases"]
+        question = {**opened.evidence["question"], "outside": Outside.APART.name}
+        times, scores = read_cells(question, question["edges"]), grid_from_json(question["scores"])
+        evidence, watched = Evidence.from_json(release), question["watched"]
+        if (evidence.sums.rows, evidence.sums.cells) != (2 * (times.cells + 2), scores.cells):
+            raise Refused("curve.evidence.releases", "counts by event, time and score are needed")
+        shares = None if watched is None else tuple(map(float, watched))
+        return cls(times, scores, question["groups"], shares, opened.privacy, evidence)
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [(each.words, numeral(each.value)) for each in (self.auc, self.brier)]
+
+
+def _interval(found: float, moved: FloatArray, level: float, *, population: bool) -> tuple[float, float]:
+    if not np.isfinite(found) or not np.isfinite(moved).all():
+        return 0.0, 1.0
+    return ends_about(float(found), moved, level, population)
+
+
+@dataclass(frozen=True, slots=True)
+class SurvivalModelQuestion:
+    """How well scores predict events before a horizon, where some records are censored. One turn.
+
+    Formal guarantees: a record lies in one cell of one table of events, times and scores, whatever its score.
+
+    Attributes:
+        score: The column of scores, or a `Scorecard` or `Trees` that gives them: the predicted chance of an event.
+        time: A column of numbers: the time of the event, or of censoring.
+        event: The column that says whether the event happened.
+        times: Public cells of time from the beginning to the horizon; a few are enough, for weights alone need them.
+        scores: Public cells of scores; those outside count in the end cells.
+        groups: How many groups of similar scores are told apart, at most.
+        watched: The share under observation before each edge of `times`, if it is public; else it is read from counts.
+        by: Categories that were declared in public: one result for each, all together at the privacy loss of one.
+        came: The value of `event` for an event.
+        censored: The value of `event` for a censored record; may be left out where `came` is 1, 0, -1, True or False.
+        model: What is stated about the model that made the scores; it is printed with the result.
+
+    Raises:
+        ValueError: there are over 16,384 counts, or `watched` does not fall from at most 1 to above 0.
+        TypeError: a field is of another kind.
+
+    >>> import dpcurves as dp
+    >>> table = {"risk": [0.2, 0.8] * 900, "months": [30, 9] * 900, "died": [0, 1] * 900}
+    >>> question = dp.SurvivalModelQuestion("risk", "months", "died", dp.Grid(0, 24, cells=4), groups=2)
+    >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    ...     judged = session.ask(question, dp.PrivacyLoss.pure(1))
+    >>> judged.auc.value > 0.8
+    True
+    """
+
+    score: str | Predictor
+    time: str
+    event: str
+    times: Grid
+    scores: Grid = FIFTIETHS
+    groups: int = 10
+    watched: tuple[float, ...] | None = None
+    by: By = None
+    came: Category = 1
+    censored: Category | None = None
+    model: str = "the model is taken as public"
+
+    def __post_init__(self) -> None:
+        times, _ = Axis(self.time, self.times).grid, Axis(self.score, self.scores)
+        labels(self.event, self.came, self.censored, ("censored", "came"))
+        keys_of(self.by)
+        require_kind("groups", self.groups, int, "a whole number")
+        if not 2 <= self.groups <= self.scores.cells:
+            raise Refused("groups", f"from 2 to {self.scores.cells} groups are needed, as many as there are cells")
+        if 2 * (times.cells + 2) * self.scores.cells > MOST_COUNTS:
+            raise Refused("times, scores", f"at most {MOST_COUNTS} counts are made; take fewer cells of time")
+        if self.watched is not None:
+            plain = isinstance(self.watched, (tuple, list)) and all(type(each) in (int, float) for each in self.watched)
+            if not plain:
+                raise WrongKind("watched", "numbers are needed, in a tuple, or none")
+            object.__setattr__(self, "watched", tuple(self.watched))
+            shares = np.asarray(self.watched, dtype=np.float64)
+            falls = shares.shape == (times.cells + 1,) and bool((np.diff(shares) <= 0).all())
+            if not falls or not 0 < shares[-1] <= shares[0] <= 1:
+                raise Refused("watched", "a share for each edge of time is needed, falling from at most 1 to above 0")
+
+    def steps(self, setting: Setting) -> Needs[Any]:
+        """Ask for one table: counts by event, cell of time and cell of score."""
+        event = labels(self.event, self.came, self.censored, ("censored", "came"))
+        times, scores = self.times.with_outside(Outside.APART), self.scores.with_outside(Outside.CLAMPED)
+        axes = axes_of(self.by, event, Axis(self.time, times), Axis(self.score, scores))
+        found = yield from needed(Prefixes(axes), ALL)
+        privacy = statement_of(found.releases, self.model)
+        parts = rows_of(found.counts, 2 * times.slots) if self.by is not None else [found.counts]
+        facts = times, scores, self.groups, self.watched, privacy.noted(*notes_on_dependence(privacy))
+        return parted(self.by, [SurvivalModel(*facts, each) for each in parts])
+
+    def __str__(self) -> str:
+        return f"score {self.score} for {self.event} of {self.time} before {self.times.upper:g}"

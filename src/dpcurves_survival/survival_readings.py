@@ -1,0 +1,550 @@
+"""Numbers of survival curves and their differences, with intervals: readings of released risk tables, for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+
+from dpcurves import display
+from dpcurves.arguments import Refused, chance, require_kind
+from dpcurves.arrays import BoolArray, FloatArray
+from dpcurves.conversation import PrivacyStatement
+from dpcurves.curves.by_category import ByCategory
+from dpcurves.curves.question import require_independent
+from dpcurves.curves.result import EACH, Covered, Drawing, Joined
+from dpcurves.display import numeral
+from dpcurves.display.canvas import covering
+from dpcurves.inference.simulation import numbered_generator
+
+from .inference import (
+    FEWEST_AT_RISK,
+    Curves,
+    RiskTable,
+    band_between,
+    hazards_of,
+    interval_between,
+    log_hazard_ratio,
+    ratio_of,
+)
+from .kaplan_meier import Leaving, LogRankTest, Survival, log_rank_test
+from .pictures import AtRiskRow, FigureGroup, draw_figure, draw_forest, draw_steps
+from .variants import DelayedEntry, WeightedSurvival
+
+PLACE = 20
+"""Streams of simulation beside those of other statistics: one for each group."""
+A_CURVE = "a survival curve, as dp.survival gives one,"
+SHARE, TIME, RATIO, PEOPLE, HAZARD = "share", "time", "ratio", "people", "cumulative hazard"
+MORE, LATER = "difference of shares", "difference of times"
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A number of a survival curve, or of two, with its interval.
+
+    Attributes:
+        words: What it is.
+        value: The estimate.
+        ends: The function that gives the ends at a level, for these records or for the population.
+        privacy: The privacy statement of the curve, or of the first of two.
+        scale: Along which axis it is drawn: share, difference of shares, time, difference of times, ratio, people or
+            cumulative hazard.
+    """
+
+    words: str
+    value: float
+    ends: Callable[[float, bool], tuple[float, float]]
+    privacy: PrivacyStatement
+    scale: str = SHARE
+
+    def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
+        """An interval for the number of these records' exact times; with `population`, for that of the population.
+
+        Noise, and for the population sampling, are simulated; events and censored records of one cell may have come in
+        any order, and anywhere inside it. The population needs independent units of one record each, and censoring that
+        does not depend on the time of the event. Where too few are at risk to tell, it holds all that is possible.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+        """
+        low, high = self.ends(chance("level", level), population)
+        return (min(low, self.value), max(high, self.value)) if isfinite(self.value) else (low, high)
+
+    def __str__(self) -> str:
+        return f"{self.words}: {numeral(self.value)}"
+
+
+class Drawn(NamedTuple):
+    """Draws of a group: tables, the cells that are read, and the lowest and the highest curves."""
+
+    table: RiskTable
+    known: BoolArray
+    low: Curves
+    high: Curves
+
+
+def table_of(leaving: Leaving, *, tied: bool) -> RiskTable:
+    """Events, and records at risk, of one cause; where times are declared values no order is open."""
+    events, records = leaving.at_risk.events[..., None, :], leaving.at_risk.records
+    return RiskTable(events, records, records if tied else leaving.early.records)
+
+
+def drawn_of(curve: Survival, place: int, *, population: bool) -> Drawn:
+    """Draws of the group in this place; those of several groups are independent."""
+
+    def make() -> Drawn:
+        known, normal, tied = curve._known, None, curve.grid.values is not None
+        noises, told = table_of(curve._noise(numbered_generator(PLACE + place)), tied=tied), curve._told
+        if population:
+            require_independent(curve.privacy)
+            shape = len(noises.records), 2, len(known)
+            normal = numbered_generator(PLACE + 2 + place).standard_normal(shape)
+            known = np.logical_and.accumulate(known & (told.at_risk.records > FEWEST_AT_RISK))
+        likely = hazards_of(curve.y[1:])[None]
+        table = table_of(told, tied=tied).plausible(noises, likely, normal)
+        return Drawn(table, known, *table.ends(known, curve._cells))
+
+    return curve._once(("risk tables", place, population), None, make)
+
+
+def _point(curve: Survival) -> Curves:
+    """What the curve shows; events come in the middle of their cells, or at their declared values."""
+    left, middle = curve.y, curve._cells.mean(axis=1)
+    return Curves(left, (1 - left)[None], curve.cumulative_hazard[None], middle, middle)
+
+
+def edge_of(curve: Any, argument: str, time: float) -> tuple[int, float]:
+    """The edge nearest to a time, and the time that it stands for; past a declared value, the time itself."""
+    if not isinstance(time, (int, float)) or isinstance(time, bool) or not curve.x[0] <= time <= curve.x[-1]:
+        raise Refused(argument, f"a time on the grid is needed, from {curve.x[0]:g} to {curve.x[-1]:g}")
+    if curve.grid.values is not None:
+        return int(np.searchsorted(curve.grid.values, time, side="right")), float(time)
+    edge = int(np.argmin(np.abs(curve.x - time)))
+    return edge, float(curve.x[edge])
+
+
+class Of(NamedTuple):
+    """How a kind of result is read: its draws, and the curves that it shows."""
+
+    draws: Callable[..., Drawn]
+    shown: Callable[[Any], Curves]
+
+
+def estimate(
+    words: str, groups: Sequence[Any], read: Callable[..., FloatArray], scale: str, of: Of | None = None
+) -> Estimate:
+    """An estimate that rises in the numbers of the first group, and falls in those of the second, if there is one."""
+    drawn_as, shown = of or Of(drawn_of, _point)
+
+    def ends(level: float, population: bool) -> tuple[float, float]:
+        drawn = [drawn_as(each, place, population=population) for place, each in enumerate(groups)]
+        fewest = min(len(each.table.records) for each in drawn)
+        sides = []
+        for side in (1, -1):
+            curves = [each.low if sign == side else each.high for each, sign in zip(drawn, (1, -1), strict=False)]
+            sides.append(np.asarray(read(*(_first(each, fewest) for each in curves))))
+        return interval_between(sides[0], sides[1], level)
+
+    value = float(read(*map(shown, groups)))
+    return Estimate(words, value, ends, groups[0].privacy, scale)
+
+
+def _first(curves: Curves, draws: int) -> Curves:
+    return curves._replace(left=curves.left[:draws], come=curves.come[:draws], hazard=curves.hazard[:draws])
+
+
+def restricted_mean(curve: Survival, until: float) -> Estimate:
+    """The restricted mean survival time: the mean time without an event, up to `until` (Irwin 1949).
+
+    Events are taken to come in the middle of their cell, or at their declared value; the interval holds wherever in
+    their cells they came. As in ``lifelines.utils.restricted_mean_survival_time`` of such times.
+
+    Args:
+        curve: A curve.
+        until: The time up to which it is taken, rounded to the nearest edge of a cell.
+
+    Raises:
+        ValueError: `until` lies beyond the grid.
+
+    >>> import dpcurves as dp
+    >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
+    >>> lived = dp.survival([2.5, 6.5] * 900, [1, 1] * 900, grid=grid, **spent)
+    >>> mean = restricted_mean(lived, 10)
+    >>> bool(abs(mean.value - 4.5) < 0.3), mean.interval(0.95)[0] < 4.5 < mean.interval(0.95)[1]
+    (True, True)
+    """
+    require_kind("curve", curve, Survival, A_CURVE)
+    edge, time = edge_of(curve, "until", until)
+    return estimate(
+        f"restricted mean up to {time:g}", (curve,), lambda one: one.restricted_mean(time, edge), TIME
+    )  # fmt: skip
+
+
+def share_at(curve: Survival, time: float, since: float | None = None) -> Estimate:
+    """The share without an event before `time`; with `since`, of those without an event before that (landmark).
+
+    Args:
+        curve: A curve.
+        time: The landmark, rounded to the nearest edge of a cell; past it where times are declared values.
+        since: The time up to which they are known to have had no event: conditional survival. None: all records.
+
+    Raises:
+        ValueError: a time lies beyond the grid, or `since` is not before `time`.
+    """
+    require_kind("curve", curve, Survival, A_CURVE)
+    edge, at = edge_of(curve, "time", time)
+    if since is None:
+        return estimate(f"share without an event at {at:g}", (curve,), lambda one: one.left[..., edge], SHARE)
+    first, begin = edge_of(curve, "since", since)
+    if first >= edge:
+        raise Refused("since", "an earlier time than the landmark is needed")
+
+    def read(one: Curves) -> FloatArray:
+        before = one.left[..., first]
+        return np.divide(one.left[..., edge], before, out=np.zeros_like(before), where=before > 0).clip(0, 1)
+
+    words = f"share without an event at {at:g}, given {begin:g}"
+    return estimate(words, (curve,), read, SHARE)
+
+
+def hazard_at(curve: Survival, time: float) -> Estimate:
+    """The cumulative hazard at `time` (Nelson and Aalen), rounded to the nearest edge of a cell.
+
+    Raises:
+        ValueError: `time` lies beyond the grid.
+    """
+    require_kind("curve", curve, Survival, A_CURVE)
+    edge, at = edge_of(curve, "time", time)
+    return estimate(f"cumulative hazard at {at:g}", (curve,), lambda one: one.hazard[..., 0, edge], HAZARD)
+
+
+def _both(first: Survival, second: Survival) -> None:
+    for name, each in (("first", first), ("second", second)):
+        require_kind(name, each, Survival, A_CURVE)
+    if not np.array_equal(first.x, second.x):
+        raise Refused("second", "a curve on the same grid is needed")
+
+
+def restricted_mean_difference(first: Survival, second: Survival, until: float) -> Estimate:
+    """The restricted mean survival time of the first group less that of the second; see `restricted_mean`.
+
+    Raises:
+        ValueError: the curves are on different grids, or `until` lies beyond.
+    """
+    _both(first, second)
+    edge, time = edge_of(first, "until", until)
+
+    def read(one: Curves, other: Curves) -> FloatArray:
+        return one.restricted_mean(time, edge) - other.restricted_mean(time, edge)
+
+    return estimate(f"difference of means up to {time:g}", (first, second), read, LATER)
+
+
+def share_difference(first: Survival, second: Survival, time: float) -> Estimate:
+    """The share without an event of the first group less that of the second: the absolute risk reduction of the first.
+
+    Raises:
+        ValueError: the curves are on different grids, or `time` lies beyond.
+    """
+    _both(first, second)
+    edge, at = edge_of(first, "time", time)
+    words = f"difference of shares at {at:g}"
+    return estimate(words, (first, second), lambda one, other: one.left[..., edge] - other.left[..., edge], MORE)
+
+
+def number_needed(first: Survival, second: Survival, time: float) -> Estimate:
+    """The number needed to treat: how many records of the first group stand for one event less before `time`.
+
+    The reciprocal of `share_difference` (Altman and Andersen 1999), and below zero where there are more events. Its
+    interval are the reciprocals of the ends of that difference; where these are of both signs no number is excluded
+    beyond them, so it is ``(-inf, inf)``, and the ends of the difference are what is to be read.
+
+    Raises:
+        ValueError: the curves are on different grids, or `time` lies beyond.
+    """
+    less = share_difference(first, second, time)
+
+    def ends(level: float, population: bool) -> tuple[float, float]:
+        low, high = less.interval(level, population=population)
+        return (1 / high, 1 / low) if low * high > 0 else (-inf, inf)
+
+    _, at = edge_of(first, "time", time)
+    words = f"number needed to treat at {at:g}"
+    return Estimate(words, 1 / less.value if less.value else inf, ends, first.privacy, PEOPLE)
+
+
+def hazard_ratio(first: Survival, second: Survival) -> Estimate:
+    """The hazard of the first group over that of the second, as Cox's regression on the group has it (Cox 1972).
+
+    Events of a cell are ties (Breslow 1974), so that wide cells with many events bring it nearer to 1; the interval
+    holds in whatever order events of a cell came. As ``sksurv.linear_model.CoxPHSurvivalAnalysis`` of cells' numbers.
+
+    Raises:
+        ValueError: the curves are on different grids.
+    """
+    _both(first, second)
+
+    def ends(level: float, population: bool) -> tuple[float, float]:
+        one, other = (drawn_of(each, place, population=population) for place, each in enumerate((first, second)))
+        known, draws = one.known & other.known, min(len(one.table.records), len(other.table.records))
+        if not known.any():
+            return 0.0, inf
+        tables = one.table.taken(draws), other.table.taken(draws)
+        tied = first.grid.values is not None
+        low, high = (log_hazard_ratio(*tables, known, 0 if tied else order) for order in (-1, 1))
+        lower, upper = interval_between(low, high, level)
+        return ratio_of(lower), ratio_of(upper)
+
+    tied, known = first.grid.values is not None, first._known & second._known
+    tables = [table_of(each._told, tied=tied) for each in (first, second)]
+    value = ratio_of(float(log_hazard_ratio(tables[0], tables[1], known))) if known.any() else 0.0
+    return Estimate("hazard ratio", value if 0 < value < inf else float("nan"), ends, first.privacy, RATIO)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CumulativeHazard(Covered):
+    """The cumulative hazard before each edge of the grid, as Nelson and Aalen estimate it, with its band.
+
+    Attributes:
+        curve: The survival curve that it belongs to.
+    """
+
+    KIND = "cumulative-hazard"
+    TITLE = "Cumulative hazard over {curve.label}"
+    IN_SHORT = "{curve.label}"
+    COLUMNS = ("x", "y", "at_risk")
+    COVERS = "band"
+
+    curve: Survival
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The privacy statement of the curve."""
+        return self.curve.privacy
+
+    @property
+    def evidence(self) -> Any:
+        """The evidence of the curve."""
+        return self.curve.turns
+
+    @property
+    def x(self) -> FloatArray:
+        """Edges of the grid, of shape ``(cells + 1,)``."""
+        return self.curve.x
+
+    @property
+    def y(self) -> FloatArray:
+        """The cumulative hazard before each edge, of the shape of `x`."""
+        return self.curve.cumulative_hazard
+
+    @property
+    def at_risk(self) -> FloatArray:
+        """Records at risk, as in `Survival.at_risk`."""
+        return self.curve.at_risk
+
+    def intervals(self, level: float, *, population: bool = False) -> FloatArray:
+        """The ends of a band that holds the whole curve with chance `level`, of shape ``(cells + 1, 2)``.
+
+        The largest studentised error is bounded, for the order of each cell that is least favourable: if all that are
+        censored in it leave before its events, hazards are largest. Infinite where nothing is known.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+        """
+        level, drawn = chance("level", level), drawn_of(self.curve, 0, population=population)
+        told = table_of(self.curve._told, tied=self.curve.grid.values is not None).ends(drawn.known, self.curve._cells)
+        draws = drawn.low.hazard[:, 0], drawn.high.hazard[:, 0]
+        lower, upper = band_between((told[0].hazard[0], told[1].hazard[0]), draws, level)
+        upper, lower = np.minimum.accumulate(upper[::-1])[::-1], np.maximum.accumulate(np.maximum(lower, 0.0))
+        return np.stack([np.minimum(lower, self.y), np.maximum(upper, self.y)], axis=1)
+
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        words: Any = {"label": self.curve.label, "upwards": "cumulative hazard", "share": False}
+        return draw_steps(self.x, self.y, shades=shades, **words, **how)
+
+    def _question(self) -> Mapping[str, object]:
+        return self.curve._question()
+
+    @classmethod
+    def _opened(cls, opened: display.Opened) -> CumulativeHazard:
+        if "weight" in opened.evidence["question"]:
+            return cls(WeightedSurvival._opened(opened))
+        several = len(opened.evidence["releases"]) > Survival.RELEASES
+        return cls((DelayedEntry if several else Survival)._opened(opened))
+
+
+class SurvivalNumbers(Joined):
+    """Numbers of survival curves at public times, and of two groups their differences: each with its own interval.
+
+    Restricted means up to `until`, and shares without an event before each time of `at`, are of each curve;
+    differences, numbers needed to treat and the hazard ratio of two. All are readings of what was released.
+
+    Attributes:
+        curves: The survival curves by name.
+        until: The time up to which means are restricted; None: no means.
+        at: Landmarks.
+        since: For conditional survival at the landmarks; see `share_at`.
+    """
+
+    TITLE = "Numbers of survival"
+    SIZE = (7.4, 4.6)
+
+    def __init__(
+        self,
+        curves: Survival | Mapping[Any, Survival],
+        *,
+        until: float | None = None,
+        at: Sequence[float] = (),
+        since: float | None = None,
+    ) -> None:
+        named = getattr(curves, "named", str)
+        given = curves if isinstance(curves, Mapping) else {"all": curves}
+        self.curves = {named(key): curve for key, curve in given.items()}
+        self.until, self.at, self.since = until, tuple(at), since
+        for curve in self.curves.values():
+            require_kind("curves", curve, Survival, A_CURVE)
+        if not self.curves or (until is None and not at and len(self.curves) != 2):
+            raise Refused("until, at", "say what is to be read: a time up to which means are restricted, or landmarks")
+        self.estimates = dict(self._read())
+
+    def _read(self) -> Any:
+        """Estimates, by whose they are and what they are."""
+        for name, curve in self.curves.items():
+            found = [] if self.until is None else [restricted_mean(curve, self.until)]
+            found += [share_at(curve, time, self.since) for time in self.at]
+            yield from (((name, each.words), each) for each in found)
+        if len(self.curves) == 2:
+            one, other = self.curves.values()
+            found = [] if self.until is None else [restricted_mean_difference(one, other, self.until)]
+            for time in self.at:
+                found += [share_difference(one, other, time), number_needed(one, other, time)]
+            found.append(hazard_ratio(one, other))
+            against = " against ".join(self.curves)
+            yield from (((against, each.words), each) for each in found)
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The privacy statement of the curves."""
+        return next(iter(self.curves.values())).privacy
+
+    def log_rank(self, *, rho: float = 0.0, gamma: float = 0.0) -> LogRankTest:
+        """The log-rank test of both groups; see `log_rank_test`.
+
+        Raises:
+            ValueError: there are not two.
+        """
+        if len(self.curves) != 2:
+            raise Refused("curves", "two groups are needed")
+        one, other = self.curves.values()
+        return log_rank_test(one, other, rho=rho, gamma=gamma)
+
+    def intervals(self, level: float, *, population: bool = False) -> FloatArray:
+        """Lower and upper ends of all `estimates`, in their order, each on its own: shape ``(estimates, 2)``.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+        """
+        return np.array([each.interval(level, population=population) for each in self.estimates.values()])
+
+    def _covers(self) -> str:
+        return EACH
+
+    def _columns(self) -> dict[str, Any]:
+        return {
+            "group": [whose for whose, _ in self.estimates], "number": [words for _, words in self.estimates],
+            "value": [each.value for each in self.estimates.values()],
+        }  # fmt: skip
+
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        rows = [(f"{whose}: {words}", each.value, each.scale) for (whose, words), each in self.estimates.items()]
+        return draw_forest(rows, shades=shades, **how)
+
+    def _members(self) -> Mapping[str, Survival]:
+        return self.curves
+
+    def _question(self) -> Mapping[str, object]:
+        return {"until": self.until, "at": list(self.at), "since": self.since}
+
+    @classmethod
+    def wrote(cls, stored: Mapping[str, Any]) -> bool:
+        """Tell whether a document says at which times curves are read."""
+        return "until" in stored["evidence"]["question"]
+
+    @classmethod
+    def _opened(cls, opened: display.Opened) -> SurvivalNumbers:
+        asked = opened.evidence["question"]
+        return cls(cls.read_members(opened), until=asked["until"], at=asked["at"], since=asked["since"])
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"{len(self.estimates)} numbers",)
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [(f"{whose}: {words}", numeral(each.value)) for (whose, words), each in self.estimates.items()]
+
+
+def survival_numbers(
+    curves: Survival | ByCategory[Survival],
+    *,
+    until: float | None = None,
+    at: Sequence[float] = (),
+    since: float | None = None,
+) -> SurvivalNumbers:
+    """Read numbers off released survival curves; see `SurvivalNumbers`. Spends nothing.
+
+    Raises:
+        ValueError: a time lies beyond the grid, or nothing is asked for.
+        TypeError: these are no survival curves.
+
+    >>> import dpcurves as dp
+    >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
+    >>> lived = dp.survival([2.5, 6.5] * 900, [1, 1] * 900, grid=grid, **spent)
+    >>> [number for _, number in survival_numbers(lived, until=10, at=[5]).estimates]
+    ['restricted mean up to 10', 'share without an event at 5']
+    """
+    return SurvivalNumbers(curves, until=until, at=at, since=since)
+
+
+def survival_figure(
+    curves: Survival | Mapping[Any, Survival],
+    *,
+    level: float = 0.95,
+    population: bool = True,
+    weights: tuple[float, float] = (0.0, 0.0),
+    theme: str = "light",
+    ax: Any = None,
+) -> Any:
+    """Draw survival curves as journals print them: bands, numbers at risk below, and of two groups the log-rank test.
+
+    Args:
+        curves: A curve, or curves by name.
+        level: The confidence level of bands.
+        population: Whether bands are for the population; they are for these records where a unit has several.
+        weights: Powers rho and gamma of the test; see `log_rank_test`.
+        theme: light, dark, or print, where dashes tell the groups apart.
+        ax: Where to draw; None: on a new figure.
+
+    Raises:
+        ValueError: there is no such theme, or `level` is not between 0 and 1.
+    """
+    named, given = getattr(curves, "named", str), curves if isinstance(curves, Mapping) else {"all": curves}
+    one, *_ = each = list(given.values())
+    population = population and one.privacy.rows_per_unit == 1
+    groups = []
+    for key, curve in given.items():
+        require_kind("curves", curve, Survival, A_CURVE)
+        error = np.diff(curve.at_risk_intervals(level), axis=1)[1:, 0] / 2
+        risk = AtRiskRow(curve.x, curve.at_risk[1:], error)
+        groups.append(FigureGroup(named(key), curve.y, curve.band(level, population=population), risk))
+    test = ""
+    if len(each) == 2 and one.privacy.rows_per_unit == 1:
+        found = log_rank_test(*each, rho=weights[0], gamma=weights[1])
+        name = "Log-rank" if weights == (0, 0) else f"Fleming-Harrington ({weights[0]:g}, {weights[1]:g})"
+        test = f"{name} test: p {'< 0.001' if found.pvalue < 0.001 else f'= {found.pvalue:.2g}'} (noise included)"
+    covers = f"Shaded: {covering(level, one.COVERS, display.POPULATION if population else display.RECORDS)}."
+    return draw_figure(
+        one.x, groups, one.privacy, label=one.label, upwards="share without an event", test=test, covers=covers,
+        theme=theme, ax=ax,
+    )  # fmt: skip
