@@ -172,11 +172,10 @@ def main() -> None:
         folder = Path(made)
         told, versions = from_r(folder)
         for name, table in (("survival", of_survival), ("models", of_models)):
-            lines = list(table(folder, told))
+            lines = [*table(folder, told), "", f"{versions}."]
             print(*lines, "", sep="\n", flush=True)
             for page in given.page:
                 written(page, name, lines)
-    print(versions)
 
 
 if __name__ == "__main__":
