@@ -1037,19 +1037,39 @@ def shown(row: Row | None, level: float) -> str:
     return f"{row.held / row.drawn:.2f}{mark}  {row.ratio:.2f}"
 
 
-def page(found: Sequence[Row], options: argparse.Namespace) -> str:
-    """Write the table as a page of the documentation."""
+def page(found: Sequence[Row], options: argparse.Namespace, before: str = "") -> str:
+    """Write the table as a page of the documentation; lines of the page before that were not measured now stay."""
     error = (options.level * (1 - options.level) / options.releases) ** 0.5
     lines = [PAGE.format(level=options.level, releases=options.releases, epsilon=options.epsilon, error=error)]
     by_place = {(row.name, row.whom, row.case.records, row.case.data): row for row in found}
-    for whom, records in dict.fromkeys((row.whom, row.case.records) for row in found):
-        lines += [f"\n## {records:,} records, for {'these records' if whom == 'records' else 'the population'}\n"]
-        lines += [f"| reading | {' | '.join(options.data)} |", "|---|" + "---|" * len(options.data)]
-        for name in dict.fromkeys(row.name for row in found if (row.whom, row.case.records) == (whom, records)):
-            cells = (by_place.get((name, whom, records, data)) for data in options.data)
-            told = (shown(row, options.level).replace("  ", " / ") for row in cells)
-            lines.append(f"| {name} | {' | '.join(told)} |")
+    kept = lines_of(before)
+    heads = (title(records, whom) for whom, records in dict.fromkeys((row.whom, row.case.records) for row in found))
+    for head in dict.fromkeys([*kept, *heads]):
+        lines += [f"\n{head}\n", f"| reading | {' | '.join(options.data)} |", "|---|" + "---|" * len(options.data)]
+        own = kept.get(head, {})
+        for row in found:
+            if title(row.case.records, row.whom) == head:
+                cells = (by_place.get((row.name, row.whom, row.case.records, data)) for data in options.data)
+                told = (shown(each, options.level).replace("  ", " / ") for each in cells)
+                own[row.name] = f"| {row.name} | {' | '.join(told)} |"
+        lines += own.values()
     return "\n".join(lines) + "\n"
+
+
+def title(records: int, whom: str) -> str:
+    """The title of a table of the page."""
+    return f"## {records:,} records, for {'these records' if whom == 'records' else 'the population'}"
+
+
+def lines_of(before: str) -> dict[str, dict[str, str]]:
+    """The lines of each table of a page, by title and by reading."""
+    found, head = dict[str, dict[str, str]](), ""
+    for line in before.splitlines():
+        if line.startswith("## "):
+            found[head := line] = {}
+        elif head and line.startswith("| ") and not line.startswith("| reading |"):
+            found[head][line.split(" | ")[0].removeprefix("| ")] = line
+    return found
 
 
 def main() -> None:
@@ -1064,15 +1084,22 @@ def main() -> None:
     options.add_argument("--workers", type=int, default=1)
     options.add_argument("--json", type=Path, help="file for the numbers")
     options.add_argument("--kept", nargs="+", type=Path, default=[], help="numbers of earlier runs that stand beside")
-    options.add_argument("--page", type=Path, help="file for the page of the documentation: docs/intervals.md")
+    options.add_argument(
+        "--page",
+        type=Path,
+        help="file for the page of the documentation: docs/intervals.md, of which lines that are not measured now stay",
+    )
     asked = options.parse_args()
     for name in asked.family:
         if name not in FAMILIES:
             options.error(f"{name!r} is none of {', '.join(FAMILIES)}")
+    if asked.page and list(asked.data) != list(DATA):
+        options.error("a page has all kinds of data")
     found = with_kept(list(measured(asked)), asked.kept)
     Console(width=40 + 15 * len(asked.data)).print(printed(found, asked))
     if asked.page:
-        asked.page.write_text(page(found, asked), encoding="utf-8")
+        before = asked.page.read_text(encoding="utf-8") if asked.page.exists() else ""
+        asked.page.write_text(page(found, asked, before), encoding="utf-8")
     if asked.json:
         plain = [{**row._asdict(), "case": row.case._asdict()} for row in found]
         asked.json.write_text(json.dumps(plain, indent=1), encoding="utf-8")

@@ -127,6 +127,8 @@ class CountedNumbers(Covered):
         It is for these records, rounded to their cells; with `population`, for the population that they were drawn
         from, which needs independent units of one record each. Noise and sampling are simulated. How records lie in
         several tables together was not counted: sampling errors of several tables are taken to add up at their worst.
+        Simulated counts that are too few to know the number count as errors beyond both ends: where they are more than
+        an end may miss, it is the least or the largest possible number, or infinite.
 
         Raises:
             ValueError: there is no such number; `level` is not between 0 and 1; or, with `population`, units have
@@ -135,9 +137,14 @@ class CountedNumbers(Covered):
         level, one = chance("level", level), self._one(name)
         moved = self._once((name, population), None, lambda: self._moved(one, population=population))
         found = float(one.of(self._unbiased))
-        if not (np.isfinite(moved).all() and np.isfinite(found)):
+        if not np.isfinite(found):
             return one.least, one.most
-        low, high = ends_about(found, moved, level, population)
+        if np.isfinite(moved).all():
+            low, high = ends_about(found, moved, level, population)
+        else:
+            beyond = [np.where(np.isfinite(moved), moved, end) for end in (-np.inf, np.inf)]
+            ends = [ends_about(found, each, level, population) for each in beyond]
+            low, high = min(each[0] for each in ends), max(each[1] for each in ends)
         value = self.value(name)
         return max(min(low, value), one.least), min(max(high, value), one.most)
 

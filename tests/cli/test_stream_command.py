@@ -144,3 +144,35 @@ def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_lost(
     assert done.stderr.startswith(f"dpcurves: {refusal}")
     assert done.stderr.count("\n") == 1
     assert Ledger.open(store).head() == head
+
+
+def test_drift_since_the_first_weeks_is_told_and_raises_alarms(run: Run, tmp_path: Path) -> None:
+    """Of ten weeks the fourth ones are the reference; values move up in the last two, by far."""
+    rows, out = ["ts,late"], tmp_path / "out.jsonl"
+    for week in range(10):
+        for each in range(400):
+            rows.append(f"{86_400 * 7 * week + each},{(each % 20 + (each % 7 == 0) + 6 * (week >= 8)) % 26}")
+    (tmp_path / "e.csv").write_text("\n".join(rows) + "\n")
+    terms = (
+        "--column", "late", "--grid", "0:26:13", "--start", "0", "--end", str(70 * 86_400), "--every", "7d",
+        "--epsilon", "2",
+    )  # fmt: skip
+    given = ("stream", tmp_path / "e.csv", *terms, "--drift-since", "4", "--json", out)
+    store = f"sqlite:///{tmp_path}/s.db"
+    assert run(*given, "--store", store).exit_code == 0
+    found = [line for line in lines(out.read_text()) if "drift" in line]
+    assert [line["step"] for line in found[::4]] == [5, 6, 7, 8, 9, 10]
+    assert {line["drift"] for line in found} == {"psi", "ks", "wasserstein", "auc"}
+    assert found[0].keys() == {"stream", "step", "start", "drift", "value", "threshold", "pvalue", "alarm"}
+    assert {line["step"] for line in found if line["alarm"]} == {9, 10}
+    live = run(*given[:-2], "--store", store, "--live")
+    assert "drift, psi:" in live.stdout
+    for other, refusal in (
+        (("--reading", "totals"), "drift-since: it is read off counts of each step"),
+        (("--alarms", "1e-9"), "alarms: of 53 windows a year alarms would be too rare"),
+        (("--states", "a"), "column: numbers or states are counted"),
+        (("--drift-since", "0"), "drift-since: "),
+    ):
+        refused = run(*given[:-2], *other, "--store", f"sqlite:///{tmp_path}/none.db")
+        assert (refused.exit_code, refused.stderr.startswith(f"dpcurves: {refusal}")) == (2, True), refused.stderr
+    assert not (tmp_path / "none.db").exists()

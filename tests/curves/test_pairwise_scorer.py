@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from by_hand import answer, both
 from sklearn.metrics import roc_auc_score
+from tally import Share
 
 import dpcurves as dp
 from dpcurves.models import predictor_of
@@ -91,19 +92,27 @@ def test_what_a_site_is_asked_is_read_again_and_scores_are_those_of_each_record_
     assert np.array_equal(whole, np.array(alone), equal_nan=True)
 
 
-def test_intervals_hold_for_held_out_areas_of_these_records_and_of_all_others() -> None:
-    many = records(40_000, 10**6)
-    held, releases = np.zeros(2), 30
-    for seed in range(70, 70 + releases):
+def test_intervals_hold_held_out_areas_of_these_records_and_of_all_others_as_often_as_they_say() -> None:
+    """Of 60 releases too few or too many hold once in 30,000 times, at each of two levels and for each of two wholes.
+
+    The first 60 seeds are taken. Of the first 400 the interval held 0.505 and 0.908 at levels 0.5 and 0.9 for these
+    records, and 0.560 and 0.905 for the population.
+    """
+    many, releases, levels = records(20_000, 10**6), 60, (0.5, 0.9)
+    held = dict.fromkeys(product((False, True), levels), 0)
+    for seed in range(releases):
         given = records(2000, seed)
         found = answer(QUESTION, given, PrivacyLoss.pure(2), both(2000)[seed % 2], seed)
         axis = _held_out(found)
-        for place, everybody in enumerate((given, many)):
+        for population, everybody in ((False, given), (True, many)):
             true = _area(everybody, axis)
-            low, high = found.interval("auc", 0.9, population=place == 1)
-            held[place] += low <= true <= high
-    assert (held >= 22).all()  # of 30 at 0.9: once in 500 fewer
-    assert held.min() < releases
+            for level in levels:
+                low, high = found.interval("auc", level, population=population)
+                held[population, level] += low <= true <= high
+    for (_, level), times in held.items():
+        share = Share(times, releases)
+        assert not share.is_below(level), held
+        assert not share.is_above(level), held
 
 
 def _held_out(found: Any) -> Any:

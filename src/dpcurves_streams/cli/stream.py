@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from typer import Argument, Option
 
-from dpcurves.cli.options import Price, amount, categories, whole
+from dpcurves.cli.options import Price, amount, categories, chance, grid_of, whole
 from dpcurves.cli.terminal import Misuse, named, say, say_plainly, terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from dpcurves.cli.options import Command
+    from dpcurves.data import Grid
     from dpcurves_streams.queries import Forest
 
-    from ..feed import Following, StepReading
+    from ..feed import StepReading
     from ..readings import Event, Jump, Low
     from ..readings.question import StreamQuestion
 
@@ -128,6 +131,12 @@ class Asked:
     hierarchy: Annotated[
         str | None, Option(help="A JSON file of states and what they add up to, instead of --states.", metavar="FILE")
     ] = None
+    column: Annotated[
+        str | None, Option(help="A field of numbers, counted in the cells of --grid instead of states.", metavar="NAME")
+    ] = None
+    grid: Annotated[
+        str | None, Option(help="Public cells of --column: LOWER:UPPER:CELLS, edges or values.", metavar="CELLS")
+    ] = None
     reading: Annotated[
         str, Option(help="auto, pegasus or laplace: counts of each step; totals: counts so far.", metavar="KIND")
     ] = "auto"
@@ -142,7 +151,7 @@ class Asked:
         Raises:
             Misuse: states are missing, or given twice, or a reading, window or event is invalid.
         """
-        from dpcurves.data import Categories
+        from dpcurves.data import Axis, Categories
 
         from ..readings import Aggregated, Counts, Groups, Smoothing, Totals
 
@@ -150,12 +159,16 @@ class Asked:
             raise Misuse("reading", f"one of {', '.join(READINGS)} is needed, got {self.reading!r}")
         windows = tuple(whole("window", text) for text in self.window or ())
         events = tuple(_event(text) for text in self.event or ())
-        if (self.states is None) == (self.hierarchy is None):
+        if self.column is None and (self.states is None) == (self.hierarchy is None):
             raise Misuse("states", "declare them with --states, or with --hierarchy")
         forest = None if self.hierarchy is None else _forest(self.hierarchy)
-        with named("states", "categories"):
-            states = categories("states", self.states or "") if forest is None else forest.states
-            axes = (Categories(self.state, states),)
+        axes: tuple[Axis | Categories, ...]
+        if self.column is not None:
+            axes = (Axis(self.column, self.cells()),)
+        else:
+            with named("states", "categories"):
+                states = categories("states", self.states or "") if forest is None else forest.states
+                axes = (Categories(self.state, states),)
         if self.reading == "totals":
             if events:
                 raise Misuse("event", "of totals no event is looked for; leave it out")
@@ -166,6 +179,14 @@ class Asked:
         if forest is not None:
             return Aggregated(self.state, forest, None, windows, events, smoothing)
         return Counts(axes, None, windows, events, smoothing)
+
+    def cells(self) -> Grid:
+        """Cells of the field of numbers. Raises `Misuse`: there are none, or states were given, too."""
+        if self.column is None or self.grid is None:
+            raise Misuse("grid", "say which cells with --grid, of which field of numbers with --column")
+        if self.states is not None or self.hierarchy is not None:
+            raise Misuse("column", "numbers or states are counted, not both; leave one out")
+        return grid_of("grid", self.grid)
 
 
 def _event(text: str) -> Event | Jump | Low:
@@ -191,6 +212,66 @@ def _forest(file: str) -> Forest:
     raise Misuse("hierarchy", f"{file!r} cannot be read ({trouble})")
 
 
+YEAR = 31_557_600 * 10**6
+"""A year of 365.25 days, in microseconds."""
+
+
+@dataclass(frozen=True)
+class Watching:
+    """Options for the drift of a field of numbers since the first steps."""
+
+    drift_since: Annotated[
+        str | None,
+        Option(help="Tell how far each later step, or --window, is from the first N steps, with alarms.", metavar="N"),
+    ] = None
+    alarms: Annotated[
+        str, Option(help="The chance of a false alarm in a year, for each statistic of drift.", metavar="CHANCE")
+    ] = "0.05"
+
+    def asked(self, given: Asked) -> Asked:
+        """What is counted, with a window as long as the reference. Raises `Misuse`: it cannot be watched."""
+        if self.drift_since is None:
+            return given
+        if given.reading not in ("auto", "laplace"):
+            raise Misuse("drift-since", "it is read off counts of each step: --reading auto or laplace")
+        given.cells()
+        whole("drift-since", self.drift_since)
+        windows = given.window or []
+        return given if self.drift_since in ("1", *windows) else replace(given, window=[*windows, self.drift_since])
+
+    def a_year(self, given: Asked, every: str) -> int:
+        """How many windows a year has. Raises `Misuse`: false alarms would be too rare to be simulated."""
+        from dpcurves.arguments import Refused
+
+        from ..feed.schedule import span
+        from ..readings.drift import level_and_draws
+
+        width, chance_of_one = whole("window", (given.window or ["1"])[0]), chance("alarms", self.alarms)
+        windows = -(-YEAR // (span("every", every) * width))
+        try:
+            level_and_draws(given.cells(), windows, chance_of_one)
+        except Refused:
+            rule = f"of {windows:,} windows a year alarms would be too rare to simulate; take wider ones with --window"
+            raise Misuse("alarms", rule) from None
+        return windows
+
+    def watched(self, following: Iterable[StepReading], given: Asked, a_year: int) -> Iterator[StepReading]:
+        """Steps, of which those that close a window after the reference tell its drift."""
+        from ..readings import DriftWatch, TickReading
+
+        since, width, watch = int(self.drift_since or 0), int((given.window or ["1"])[0]), None
+        terms = {"a_year": a_year, "alarms": chance("alarms", self.alarms), "width": width, "reference_width": since}
+        for step in following:
+            reading = step.reading
+            if step.step == since and isinstance(reading, TickReading):
+                watch = DriftWatch(given.cells(), reading, **terms)  # type: ignore[arg-type]
+            is_closed = step.step > since and (step.step - since) % width == 0
+            if watch is None or not is_closed or not isinstance(reading, TickReading):
+                yield step
+            else:
+                yield replace(step, drift=watch.after(reading).lines())
+
+
 SHOWN_LIVE = 20
 ENDS = ("low", "high")
 Group = TypeVar("Group", TupleOptions, Asked, Steps)
@@ -198,8 +279,9 @@ Group = TypeVar("Group", TupleOptions, Asked, Steps)
 
 @dataclass(frozen=True)
 class Shown:
-    """Options for the store of a stream's released numbers, and for its outputs."""
+    """Options for the store of a stream's released numbers, for its outputs, and for drift."""
 
+    watching: Watching = field(default_factory=Watching)
     store: Annotated[
         str | None, Option(help="Where the numbers are kept: sqlite:///s.db, or a PostgreSQL server.", metavar="URL")
     ] = None
@@ -229,12 +311,16 @@ def stream(tuples: TupleOptions, asked: Asked, steps: Steps, price: Price, shown
         tuples, asked, steps, price, shown = _example(tuples, asked, steps, price, shown)
     if shown.store is None:
         raise Misuse("store", "say with --store where the numbers are kept, as in sqlite:///s.db")
+    watching = shown.watching
+    counted = watching.asked(asked)
+    a_year = None if watching.drift_since is None else watching.a_year(asked, str(steps.terms()["every"]))
     following = follow(
-        example() if shown.example else tuples.source(), asked.question(), loss=price.loss(), store=shown.store,
+        example() if shown.example else tuples.source(), counted.question(), loss=price.loss(), store=shown.store,
         time=tuples.time, user=tuples.user, tuples_per_user=tuples.per_user(), name=shown.name,
         confidential_log=shown.confidential_log, **steps.terms(),
     )  # fmt: skip
-    _deliver(following, shown)
+    told = following if a_year is None else watching.watched(following, asked, a_year)
+    _deliver(told, shown, following.plan.error)
 
 
 def plan(asked: Asked, steps: Steps, tuples: TupleOptions, price: Price) -> None:
@@ -273,7 +359,7 @@ def _times(loss: Any, events: int) -> Any:
     return PrivacyLoss.pure(loss.epsilon * events) if loss.is_pure else PrivacyLoss.zcdp(loss.rho * events**2)
 
 
-def _deliver(following: Following, shown: Shown) -> None:
+def _deliver(following: Iterable[StepReading], shown: Shown, error: float) -> None:
     from ..feed.reading import JsonLinesFile
 
     with nullcontext() if shown.json is None else JsonLinesFile(shown.json) as file, _screen(shown) as live:
@@ -281,7 +367,7 @@ def _deliver(following: Following, shown: Shown) -> None:
             if file is not None:
                 file.write(reading)
             if live is not None:
-                live.update(_table(reading, following.plan.error))
+                live.update(_table(reading, error))
             elif file is None:
                 say_plainly("\n".join(json.dumps(line) for line in reading.lines()))
 
@@ -298,7 +384,7 @@ def _table(reading: StepReading, error: float) -> Any:
     from rich.console import Group as Together
     from rich.table import Table
 
-    lines = reading.lines()
+    lines = [line for line in reading.lines() if "drift" not in line]
     stated = {name: lines[0][name] for name in ("level", "covers") if name in lines[0]}
     hidden = ("stream", "step", "start", *stated)
     names = [name for name in lines[0] if name not in hidden and not name.endswith(ENDS)]
@@ -309,7 +395,11 @@ def _table(reading: StepReading, error: float) -> Any:
     noise = f"standard deviation of the noise: {error:.4g}{covered}"
     head = f"{reading.stream}: step {reading.step}, {reading.start} ({noise})"
     left = len(lines) - SHOWN_LIVE
-    return Together(head, table, *([f"and {left} more"] if left > 0 else []))
+    below = [f"and {left} more"] if left > 0 else []
+    for each in reading.drift:
+        told = f"drift, {each['drift']}: {each['value']:.3g}, threshold {each['threshold']:.3g}"
+        below.append(told + ", alarm" * each["alarm"])
+    return Together(head, table, *below)
 
 
 def _cell(line: dict[str, Any], name: str) -> str:

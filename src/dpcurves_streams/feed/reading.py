@@ -39,6 +39,7 @@ class StepReading:
         values: The noisy integers that were released, which all else was read from.
         reading: Counts, or totals; windows, events and intervals.
         privacy: Who is protected, how much is lost over all steps, and who made it.
+        drift: Plain objects on how far the window that it closes is from a reference, as `WindowDrift.lines` has them.
     """
 
     stream: str
@@ -47,6 +48,7 @@ class StepReading:
     values: tuple[int, ...]
     reading: TickNumbers
     privacy: PrivacyStatement
+    drift: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def step(self) -> int:
@@ -64,7 +66,10 @@ class StepReading:
         return self.reading.counts
 
     def lines(self) -> list[dict[str, Any]]:
-        """A plain object for each count; a field whose name is taken is written ``state:name``."""
+        """A plain object for each count, and for each statistic of drift.
+
+        A field whose name is taken is written ``state:name``.
+        """
         head = {"stream": self.stream, "step": self.step, "start": self.start}
         tail = {"seeded": True} if self.privacy.seeded else {}
         found = []
@@ -72,6 +77,7 @@ class StepReading:
             read = {**self.reading.to_json(key), **tail}
             fields = {f"state:{name}" if name in head or name in read else name: value for name, value in state.items()}
             found.append({**head, **fields, **read})
+        found += [{**head, **line, **tail} for line in self.drift]
         return found
 
 

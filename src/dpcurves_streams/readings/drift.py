@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, exp, floor, log, log1p, sqrt
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from dpcurves.arrays import FloatArray
 from dpcurves.curves.column_drift import READ, SAFE, DriftCells, Shift
 from dpcurves.data import Grid
 from dpcurves.data.grid import middles_of, require_clamped
-from dpcurves.inference.bands import upper_quantile
+from dpcurves.inference.bands import safe_rank, upper_quantile
 from dpcurves.inference.simulation import chance_of_as_much, numbered_generator
 from dpcurves.inference.two_samples import ReleasedSample
 from dpcurves.laws import Family
@@ -49,6 +49,19 @@ class WindowDrift:
     def alarms(self) -> tuple[str, ...]:
         """The statistics above their thresholds."""
         return tuple(word for word, each in self.shifts.items() if each.alarm)
+
+    def lines(self) -> tuple[dict[str, Any], ...]:
+        """A plain object for each statistic."""
+        return tuple(
+            {
+                "drift": word,
+                "value": each.value,
+                "threshold": each.threshold,
+                "pvalue": each.pvalue,
+                "alarm": each.alarm,
+            }
+            for word, each in self.shifts.items()
+        )
 
 
 class DriftWatch:
@@ -95,12 +108,7 @@ class DriftWatch:
         reference_width: int = 1,
     ) -> None:
         self._places, self._width = middles_of(require_clamped("grid", grid)), whole("width", width)
-        if whole("a_year", a_year) < 1:
-            raise Refused("a_year", "at least one window is needed")
-        self._alarms = -np.expm1(log1p(-chance("alarms", alarms)) / a_year)
-        self._draws = min(
-            max(LEAST_DRAWS, ceil(EXPECTED / (SAFE * self._alarms))), MOST_DRAWS, MOST_VALUES // grid.cells
-        )
+        self._level, self._draws = level_and_draws(grid, a_year, alarms)
         noisy, total = self._read(reference, whole("reference_width", reference_width))
         noise = _noise(noisy, reference_width, self._draws, numbered_generator(PLACE))
         self._before = ReleasedSample(noisy.values, on_simplex(noisy.values, total), noise)
@@ -129,7 +137,7 @@ class DriftWatch:
         noise = _noise(noisy, self._width, self._draws, numbered_generator(PLACE + 1))
         null = cells._replace(second=ReleasedSample(like, like, noise)).null(numbered_generator(PLACE + 2))
         drawn = {word: read(*null, cells) for word, read in READ.items()}
-        return {word: (upper_quantile(each, 1 - SAFE * self._alarms), each) for word, each in drawn.items()}
+        return {word: (upper_quantile(each, self._level), each) for word, each in drawn.items()}
 
     def _read(self, reading: TickReading, width: int) -> tuple[Noisy, float]:
         """The noisy counts of a window, and how many tuples they seem to be."""
@@ -141,6 +149,20 @@ class DriftWatch:
         if noisy.values.shape != self._places.shape:
             raise Refused("grid", f"the stream has {len(noisy.values)} counts, the grid {len(self._places)} cells")
         return noisy, max(float(noisy.values.sum()), 1.0)
+
+
+def level_and_draws(grid: Grid, a_year: int, alarms: float) -> tuple[float, int]:
+    """The level of a threshold of one window of so many in a year, and how many draws it is read from.
+
+    Raises:
+        ValueError: there is no window, or `alarms` is not between 0 and 1, or too small to be simulated.
+    """
+    if whole("a_year", a_year) < 1:
+        raise Refused("a_year", "at least one window is needed")
+    each = SAFE * float(-np.expm1(log1p(-chance("alarms", alarms)) / a_year))
+    draws = min(max(LEAST_DRAWS, ceil(EXPECTED / each)), MOST_DRAWS, MOST_VALUES // grid.cells)
+    safe_rank(draws, 1 - each)
+    return 1 - each, draws
 
 
 def _noise(noisy: Noisy, width: int, draws: int, generator: np.random.Generator) -> FloatArray:
