@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -256,6 +257,7 @@ class Whole:
     only: str | None = perhaps("A,B,...", "Only what has one of these words in its name, or such a door.")
     confidence: str = option("P", "The confidence of each bound; what is flagged was above its claim twice.", SURE)
     json: str | None = perhaps("FILE", "Write all reports as JSON to this file.")
+    resume: str | None = perhaps("FILE", "Keep each report in this file, and look at what is not in it yet.")
 
 
 def itself(whole_of: Whole) -> None:
@@ -265,15 +267,14 @@ def itself(whole_of: Whole) -> None:
 
     Example: dpcurves audit self --quick
     """
-    import json
-
     from .faces import beside_bounds
 
     sure = chance("confidence", whole_of.confidence)
     found, console, reports = _those_of(whole_of), terminal(), []
+    kept = Kept.of(whole_of.resume)
     with filling("attacking everything", len(found)) as fill:
         for place, each in enumerate(found, start=1):
-            report = audited(each, sure, quick=whole_of.quick)
+            report = kept.report(each, sure, quick=whole_of.quick)
             reports.append((each, report))
             seen = "nothing" if report.visible is None else f"{100 * report.visible:.0f} % too little noise"
             word = "FLAGGED" if report.flagged else "NO ANSWER" if report.is_silent else "not flagged"
@@ -302,6 +303,45 @@ def itself(whole_of: Whole) -> None:
         raise Exit(FLAGGED)
 
 
+class Kept:
+    """Reports of an audit of everything, a line of JSON each in a file, if there is one.
+
+    Attributes:
+        file: The file.
+        reports: Those that are in it, by what was audited and how.
+    """
+
+    def __init__(self, file: Path | None, reports: dict[str, Report]) -> None:
+        self.file, self.reports = file, reports
+
+    @classmethod
+    def of(cls, name: str | None) -> Kept:
+        """What is in a file. A line that was cut off is left out."""
+        from .report import Report
+
+        found: dict[str, Report] = {}
+        file = None if name is None else Path(name)
+        if file is not None and file.exists():
+            for line in file.read_text(encoding="utf-8").splitlines(keepends=True):
+                if line.endswith("\n"):
+                    try:
+                        kept = json.loads(line)
+                        found[kept["of"]] = Report.from_dict(kept["report"])
+                    except (ValueError, KeyError, TypeError, AttributeError):
+                        raise Misuse("resume", "no audit of everything is kept in it") from None
+        return cls(file, found)
+
+    def report(self, each: Audited, confidence: float, *, quick: bool) -> Report:
+        """The report that is kept, or that of an audit now, which is kept then."""
+        key = f"{each.kind}: {each.name}; {confidence:g}{', quick' * quick}"
+        if key not in self.reports:
+            self.reports[key] = found = audited(each, confidence, quick=quick)
+            if self.file is not None:
+                with named("resume", "file"), self.file.open("a", encoding="utf-8") as out:
+                    out.write(json.dumps({"of": key, "report": found.to_dict()}) + "\n")
+        return self.reports[key]
+
+
 def _in_words(finding: Finding) -> str:
     return f"{'FLAGGED ' if finding.flagged else ''}{finding.name}: {finding.words}"
 
@@ -319,8 +359,9 @@ def _those_of(whole_of: Whole) -> list[Audited]:
 
 SAMPLES = MappingProxyType({"noise": 100_000, "mechanism": 5_000, "turns": 1_000, "face": 200, "ledger": 100})
 """Samples of each data set of a release, by its door; a quick audit takes a part of them, and few pairs."""
-SECONDS = MappingProxyType({"noise": 30.0, "mechanism": 30.0, "turns": 30.0, "face": 30.0, "ledger": 60.0})
-QUICK_SECONDS = MappingProxyType({"noise": 1.4, "mechanism": 1.2, "turns": 3.0, "face": 4.0, "ledger": 4.0})
+SECONDS = MappingProxyType({"noise": 5.0, "mechanism": 9.0, "turns": 8.0, "face": 8.0, "ledger": 12.0})
+"""Seconds of the processor at most: what is seen does not hang on what else the machine does."""
+QUICK_SECONDS = MappingProxyType({"noise": 0.8, "mechanism": 0.9, "turns": 2.0, "face": 2.5, "ledger": 3.0})
 QUICK_QUESTIONS = "cdf", "quantiles", "count", "bounds", "roc", "calibration", "verification"
 QUICK_FACES = (
     "cdf: add-remove", "histogram of units", "followed stream of totals",
@@ -331,15 +372,16 @@ QUICK_PAIRS = 3
 
 def audited(each: Audited, confidence: float, *, quick: bool) -> Report:
     """The report on one release of this package."""
-    from .auditing import audit
+    from .bound import Claim
+    from .search import Search, processor
 
     family, limits = (each.family.first(QUICK_PAIRS), QUICK_SECONDS) if quick else (each.family, SECONDS)
-    claim = {"rho": each.loss.rho} if each.loss.epsilon is None else {"epsilon": each.loss.epsilon}
-    return audit(
-        each.door, family, seconds=limits[each.kind],
-        samples=SAMPLES[each.kind] * (1 if quick else 10), confidence=confidence, again=True, beside=False,
-        **claim,  # type: ignore[arg-type]
-    )  # fmt: skip
+    claim = Claim.said(
+        each.loss.epsilon, float(each.loss.delta), None if each.loss.epsilon is not None else each.loss.rho
+    )
+    most = SAMPLES[each.kind] * (1 if quick else 10)
+    search = Search(each.door, family, claim, confidence, most, again=True, clock=processor)
+    return search.run(limits[each.kind])
 
 
 def _is_quick(each: Audited) -> bool:
