@@ -255,6 +255,7 @@ class Whole:
 
     quick: Annotated[bool, Option("--quick", help="In minutes: fewer samples, few pairs, and few faces.")] = False
     only: str | None = perhaps("A,B,...", "Only what has one of these words in its name, or such a door.")
+    effort: str = option("TIMES", "So many times the usual seconds and outcomes of each release.", "1")
     confidence: str = option("P", "The confidence of each bound; what is flagged was above its claim twice.", SURE)
     json: str | None = perhaps("FILE", "Write all reports as JSON to this file.")
     resume: str | None = perhaps("FILE", "Keep each report in this file, and look at what is not in it yet.")
@@ -269,12 +270,12 @@ def itself(whole_of: Whole) -> None:
     """
     from .faces import beside_bounds
 
-    sure = chance("confidence", whole_of.confidence)
+    sure, effort = chance("confidence", whole_of.confidence), size("effort", whole_of.effort)
     found, console, reports = _those_of(whole_of), terminal(), []
     kept = Kept.of(whole_of.resume)
     with filling("attacking everything", len(found)) as fill:
         for place, each in enumerate(found, start=1):
-            report = kept.report(each, sure, quick=whole_of.quick)
+            report = kept.report(each, sure, effort, quick=whole_of.quick)
             reports.append((each, report))
             seen = "nothing" if report.visible is None else f"{100 * report.visible:.0f} % too little noise"
             word = "FLAGGED" if report.flagged else "NO ANSWER" if report.is_silent else "not flagged"
@@ -331,11 +332,11 @@ class Kept:
                         raise Misuse("resume", "no audit of everything is kept in it") from None
         return cls(file, found)
 
-    def report(self, each: Audited, confidence: float, *, quick: bool) -> Report:
+    def report(self, each: Audited, confidence: float, effort: float, *, quick: bool) -> Report:
         """The report that is kept, or that of an audit now, which is kept then."""
-        key = f"{each.kind}: {each.name}; {confidence:g}{', quick' * quick}"
+        key = f"{each.kind}: {each.name}; {confidence:g}, {effort:g}{', quick' * quick}"
         if key not in self.reports:
-            self.reports[key] = found = audited(each, confidence, quick=quick)
+            self.reports[key] = found = audited(each, confidence, effort, quick=quick)
             if self.file is not None:
                 with named("resume", "file"), self.file.open("a", encoding="utf-8") as out:
                     out.write(json.dumps({"of": key, "report": found.to_dict()}) + "\n")
@@ -359,7 +360,7 @@ def _those_of(whole_of: Whole) -> list[Audited]:
 
 SAMPLES = MappingProxyType({"noise": 100_000, "mechanism": 5_000, "turns": 1_000, "face": 200, "ledger": 100})
 """Samples of each data set of a release, by its door; a quick audit takes a part of them, and few pairs."""
-SECONDS = MappingProxyType({"noise": 5.0, "mechanism": 9.0, "turns": 8.0, "face": 8.0, "ledger": 12.0})
+SECONDS = MappingProxyType({"noise": 4.0, "mechanism": 6.0, "turns": 6.0, "face": 6.0, "ledger": 10.0})
 """Seconds of the processor at most: what is seen does not hang on what else the machine does."""
 QUICK_SECONDS = MappingProxyType({"noise": 0.8, "mechanism": 0.9, "turns": 2.0, "face": 2.5, "ledger": 3.0})
 QUICK_QUESTIONS = "cdf", "quantiles", "count", "bounds", "roc", "calibration", "verification"
@@ -370,7 +371,7 @@ QUICK_FACES = (
 QUICK_PAIRS = 3
 
 
-def audited(each: Audited, confidence: float, *, quick: bool) -> Report:
+def audited(each: Audited, confidence: float, effort: float, *, quick: bool) -> Report:
     """The report on one release of this package."""
     from .bound import Claim
     from .search import Search, processor
@@ -379,9 +380,9 @@ def audited(each: Audited, confidence: float, *, quick: bool) -> Report:
     claim = Claim.said(
         each.loss.epsilon, float(each.loss.delta), None if each.loss.epsilon is not None else each.loss.rho
     )
-    most = SAMPLES[each.kind] * (1 if quick else 10)
+    most = int(SAMPLES[each.kind] * effort * (1 if quick else 10))
     search = Search(each.door, family, claim, confidence, most, again=True, clock=processor)
-    return search.run(limits[each.kind])
+    return search.run(limits[each.kind] * effort)
 
 
 def _is_quick(each: Audited) -> bool:
