@@ -360,13 +360,17 @@ def _those_of(whole_of: Whole) -> list[Audited]:
 
 SAMPLES = MappingProxyType({"noise": 100_000, "mechanism": 5_000, "turns": 1_000, "face": 200, "ledger": 100})
 """Samples of each data set of a release, by its door; a quick audit takes a part of them, and few pairs."""
-SECONDS = MappingProxyType({"noise": 4.0, "mechanism": 6.0, "turns": 6.0, "face": 6.0, "ledger": 10.0})
+SECONDS = MappingProxyType({"noise": 3.0, "mechanism": 4.0, "turns": 4.0, "face": 4.0, "ledger": 8.0})
 """Seconds of the processor at most: what is seen does not hang on what else the machine does."""
-QUICK_SECONDS = MappingProxyType({"noise": 0.8, "mechanism": 0.9, "turns": 2.0, "face": 2.5, "ledger": 3.0})
-QUICK_QUESTIONS = "cdf", "quantiles", "count", "bounds", "roc", "calibration", "verification"
+QUICK_SECONDS = MappingProxyType({"noise": 0.6, "mechanism": 0.9, "turns": 2.0, "face": 2.5, "ledger": 3.0})
+QUICK_QUESTIONS = (
+    "cdf", "quantiles", "count", "bounds", "roc", "calibration", "verification", "weighted mean", "found groups",
+    "curve of any range", "learned scorer", "competing risks",
+)  # fmt: skip
 QUICK_FACES = (
-    "cdf: add-remove", "histogram of units", "followed stream of totals",
-    "report with public coins, handed in: epsilon 1", "verification server, histogram",
+    "cdf: add-remove", "histogram of units", "histogram of units without a bound: add-remove",
+    "weighted curve: replace-one", "found groups: add-remove", "federation of sites, histogram",
+    "followed stream of totals", "report with public coins, handed in: epsilon 1", "verification server, histogram",
 )  # fmt: skip
 QUICK_PAIRS = 3
 

@@ -417,7 +417,7 @@ def _questions() -> Iterator[Audited]:
             yield Audited(f"verification: {told}", door, _lines(neighbours), loss, "turns")
         door = TurnsDoor("turns of found groups", UNLISTED, WITH_DELTA, neighbours)
         listed = named(EDGES, adjacency=neighbours)
-        yield Audited(f"found groups: {neighbours.value}", door, listed, WITH_DELTA, "turns")
+        yield Audited(f"found groups: {WITH_DELTA}, {neighbours.value}", door, listed, WITH_DELTA, "turns")
 
 
 def _claim() -> Any:
