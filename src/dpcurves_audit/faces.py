@@ -12,12 +12,11 @@ import os
 import pickle
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from warnings import catch_warnings
 
@@ -65,26 +64,48 @@ def opened(data: Any, unit: Unit) -> Iterator[Scored]:
         records.close()
 
 
-def adjacency_of(neighbours: Neighbours, unit: Unit, records: Scored) -> Adjacency:
+def adjacency_of(neighbours: Neighbours, unit: Unit, records: Scored | CountedOnce) -> Adjacency:
     """The neighbours among so many units, where their number is public."""
     return neighbours.among(unit, records.units() if neighbours.knows_units else None)
 
 
 COUNTED = "check", "confirmed", "counts", "names", "places", "prefixes", "squares", "sums", "units", "weighed"
 """Methods of records that count: all are functions of what is asked."""
+MOST_KEPT = 1000
 
 
-def counted_once(records: Scored) -> Any:
-    """These records, of which what was counted is kept: exact counts are the same at each call."""
-    kept: dict[Any, Any] = {}
+class CountedOnce:
+    """A table of which what was counted is kept: exact counts are the same at each call.
 
-    def of(name: str, *asked: Any) -> Any:
+    Records are opened when something is counted for the first time, and closed after each draw. (Which records of a
+    unit are used would be chosen anew then: these are tables of records on their own.)
+    """
+
+    def __init__(self, data: Any, unit: Unit) -> None:
+        self._data, self._unit = data, unit
+        self._kept: dict[Any, Any] = {}
+        self._open = ExitStack()
+        self._records: Scored | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in COUNTED:
+            raise AttributeError(name)
+        return partial(self._of, name)
+
+    def _of(self, name: str, *asked: Any) -> Any:
         key = name, *(tuple(each) if isinstance(each, Iterable) else each for each in asked)
-        if key not in kept:
-            kept[key] = getattr(records, name)(*asked)
-        return kept[key]
+        if key not in self._kept:
+            if self._records is None:
+                self._records = self._open.enter_context(opened(self._data, self._unit))
+            if len(self._kept) > MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = getattr(self._records, name)(*asked)
+        return self._kept[key]
 
-    return SimpleNamespace(**{name: partial(of, name) for name in COUNTED})
+    def close(self) -> None:
+        """Close the records, and keep what was counted."""
+        self._open.close()
+        self._records = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +129,15 @@ class NoiseDoor:
     neighbours: Neighbours
     unit: Unit = dp.EACH_RECORD
     kept: dict[bytes, Any] = field(default_factory=dict, compare=False)
+
+    @contextmanager
+    def counted(self, data: Any) -> Iterator[Any]:
+        """The records, whose counts are kept from one draw to the next."""
+        records = self.kept.setdefault(pickle.dumps(data), CountedOnce(data, self.unit))
+        try:
+            yield records
+        finally:
+            records.close()
 
     def planned(self, data: Any) -> Any:
         """The plan and the exact table of each record on its own; counted once, for it has no choice in it."""
@@ -144,9 +174,8 @@ class LazyDoor(NoiseDoor):
     """Counts of prefixes that are asked for one after the other under one payment, all of them one outcome."""
 
     def draw(self, data: Any, number: int) -> Any:
-        with opened(data, self.unit) as records:
-            adjacency = adjacency_of(self.neighbours, self.unit, records)
-            counted, randomness = counted_once(records), Randomness.system()
+        with self.counted(data) as counted:
+            adjacency, randomness = adjacency_of(self.neighbours, self.unit, counted), Randomness.system()
             plans = [self.mechanism.plan(replace(self.query, at=(at,)), self.loss, adjacency) for at in self.query.at]
             return [self._once(counted, plans, randomness) for _ in range(number)]
 
@@ -159,9 +188,15 @@ class LazyDoor(NoiseDoor):
         ]
 
 
+class AllIsTold(Exception):
+    """The last turn of a question was answered. The curve takes the most time, and follows from what was released."""
+
+
 @dataclass(frozen=True)
 class TurnsDoor:
     """All turns of a question, as a session has them, but without a ledger: all that is released, and no curve.
+
+    No curve is read once all of the loss is paid, unless more is free then: counts of prefixes of one payment.
 
     Attributes:
         name: The release, in words.
@@ -170,22 +205,27 @@ class TurnsDoor:
         neighbours: The neighbours.
         unit: The unit.
         apart: Each run opens the data anew, with a key of its own: where what is chosen by the key shows.
+        kept: Counts of data that were seen.
     """
 
     name: str
     question: Any
     loss: PrivacyLoss
     neighbours: Neighbours
-    unit: Unit = dp.EACH_RECORD
     apart: bool = False
+    kept: dict[bytes, CountedOnce] = field(default_factory=dict, compare=False)
 
     def draw(self, data: Any, number: int) -> list[Any]:
         if self.apart and number > 1:
             return [each for _ in range(number) for each in self.draw(data, 1)]
-        with catch_warnings(action="ignore", category=CurveWarning), opened(data, self.unit) as records:
-            adjacency = adjacency_of(self.neighbours, self.unit, records)
-            counted = counted_once(records)
-            return [self._once(counted, adjacency) for _ in range(number)]
+        known = CountedOnce(data, dp.EACH_RECORD)
+        records = known if self.apart else self.kept.setdefault(pickle.dumps(data), known)
+        with catch_warnings(action="ignore", category=CurveWarning):
+            try:
+                adjacency = adjacency_of(self.neighbours, dp.EACH_RECORD, records)
+                return [self._once(records, adjacency) for _ in range(number)]
+            finally:
+                records.close()
 
     def _once(self, records: Any, adjacency: Adjacency) -> list[Any]:
         trust, randomness = Central(), Randomness.system()
@@ -203,10 +243,14 @@ class TurnsDoor:
             if allotment.part not in paid:
                 memories[allotment.part] = FleetingMemory()
                 paid[allotment.part] = run(step.query.paid_as, allotment)
-            return paid[allotment.part] if step.query == step.query.paid_as else run(step.query, allotment)
+            release = paid[allotment.part] if step.query == step.query.paid_as else run(step.query, allotment)
+            if budget.left == 0 and step.query == step.query.paid_as:
+                raise AllIsTold
+            return release
 
         budget = QuestionBudget.rehearsing(self.loss.of_one_release())
-        found_and_converse(self.question, adjacency, trust, budget, reply)
+        with suppress(AllIsTold):
+            found_and_converse(self.question, adjacency, trust, budget, reply)
         return shown
 
 
