@@ -317,19 +317,20 @@ class Kept:
 
     @classmethod
     def of(cls, name: str | None) -> Kept:
-        """What is in a file. A line that was cut off is left out."""
+        """The reports in a file. A last line that was cut off is taken away, and audited again."""
         from .report import Report
 
         found: dict[str, Report] = {}
         file = None if name is None else Path(name)
         if file is not None and file.exists():
-            for line in file.read_text(encoding="utf-8").splitlines(keepends=True):
-                if line.endswith("\n"):
-                    try:
-                        kept = json.loads(line)
-                        found[kept["of"]] = Report.from_dict(kept["report"])
-                    except (ValueError, KeyError, TypeError, AttributeError):
-                        raise Misuse("resume", "no audit of everything is kept in it") from None
+            text, mark, cut = file.read_text(encoding="utf-8").rpartition("\n")
+            try:
+                for kept in map(json.loads, text.splitlines()):
+                    found[kept["of"]] = Report.from_dict(kept["report"])
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise Misuse("resume", "no audit of everything is kept in it") from None
+            if cut:
+                file.write_text(text + mark, encoding="utf-8")
         return cls(file, found)
 
     def report(self, each: Audited, confidence: float, effort: float, *, quick: bool) -> Report:

@@ -120,7 +120,7 @@ def _guesses(hits: NDArray[np.int64], others: NDArray[np.int64], n: int, m: int,
     """Logarithm of the ratio of frequencies, less standard errors; minus infinity where there are next to no hits."""
     p, q = hits / n, (others + 1) / (m + 1)
     over = p - delta
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         error = np.sqrt((1 - p) / np.maximum(hits, 1) * (p / np.maximum(over, 1e-300)) ** 2 + (1 - q) / (others + 1))
         guess = np.log(np.maximum(over, 0)) - np.log(q) - CAUTION * error
     return np.where((hits >= 3) & (over > 0), guess, -inf)
