@@ -565,7 +565,9 @@ class Session:
     def _require(self, plans: Plans) -> None:
         """Refuse what the records do not have, and another number of units."""
         for plan in plans:
-            self._opened(plan.adjacency.unit).check(plan.query.read_axes)
+            records = self._opened(plan.adjacency.unit)
+            if plan.query.read_axes:  # units are counted without any
+                records.check(plan.query.read_axes)
         records = self._opened()
         if self._neighbours.knows_units and records.units() != self._units:
             raise Refused("units", f"{self._units} were promised in public; the table has another number of units")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -254,8 +255,10 @@ class Whole:
 
     quick: Annotated[bool, Option("--quick", help="In minutes: fewer samples, few pairs, and few faces.")] = False
     only: str | None = perhaps("A,B,...", "Only what has one of these words in its name, or such a door.")
+    effort: str = option("TIMES", "So many times the usual seconds and outcomes of each release.", "1")
     confidence: str = option("P", "The confidence of each bound; what is flagged was above its claim twice.", SURE)
     json: str | None = perhaps("FILE", "Write all reports as JSON to this file.")
+    resume: str | None = perhaps("FILE", "Keep each report in this file, and look at what is not in it yet.")
 
 
 def itself(whole_of: Whole) -> None:
@@ -265,15 +268,14 @@ def itself(whole_of: Whole) -> None:
 
     Example: dpcurves audit self --quick
     """
-    import json
-
     from .faces import beside_bounds
 
-    sure = chance("confidence", whole_of.confidence)
+    sure, effort = chance("confidence", whole_of.confidence), size("effort", whole_of.effort)
     found, console, reports = _those_of(whole_of), terminal(), []
+    kept = Kept.of(whole_of.resume)
     with filling("attacking everything", len(found)) as fill:
         for place, each in enumerate(found, start=1):
-            report = audited(each, sure, quick=whole_of.quick)
+            report = kept.report(each, sure, effort, quick=whole_of.quick)
             reports.append((each, report))
             seen = "nothing" if report.visible is None else f"{100 * report.visible:.0f} % too little noise"
             word = "FLAGGED" if report.flagged else "NO ANSWER" if report.is_silent else "not flagged"
@@ -302,6 +304,46 @@ def itself(whole_of: Whole) -> None:
         raise Exit(FLAGGED)
 
 
+class Kept:
+    """Reports of an audit of everything, a line of JSON each in a file, if there is one.
+
+    Attributes:
+        file: The file.
+        reports: Those that are in it, by what was audited and how.
+    """
+
+    def __init__(self, file: Path | None, reports: dict[str, Report]) -> None:
+        self.file, self.reports = file, reports
+
+    @classmethod
+    def of(cls, name: str | None) -> Kept:
+        """The reports in a file. A last line that was cut off is taken away, and audited again."""
+        from .report import Report
+
+        found: dict[str, Report] = {}
+        file = None if name is None else Path(name)
+        if file is not None and file.exists():
+            text, mark, cut = file.read_text(encoding="utf-8").rpartition("\n")
+            try:
+                for kept in map(json.loads, text.splitlines()):
+                    found[kept["of"]] = Report.from_dict(kept["report"])
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise Misuse("resume", "no audit of everything is kept in it") from None
+            if cut:
+                file.write_text(text + mark, encoding="utf-8")
+        return cls(file, found)
+
+    def report(self, each: Audited, confidence: float, effort: float, *, quick: bool) -> Report:
+        """The report that is kept, or that of an audit now, which is kept then."""
+        key = f"{each.kind}: {each.name}; {confidence:g}, {effort:g}{', quick' * quick}"
+        if key not in self.reports:
+            self.reports[key] = found = audited(each, confidence, effort, quick=quick)
+            if self.file is not None:
+                with named("resume", "file"), self.file.open("a", encoding="utf-8") as out:
+                    out.write(json.dumps({"of": key, "report": found.to_dict()}) + "\n")
+        return self.reports[key]
+
+
 def _in_words(finding: Finding) -> str:
     return f"{'FLAGGED ' if finding.flagged else ''}{finding.name}: {finding.words}"
 
@@ -317,29 +359,35 @@ def _those_of(whole_of: Whole) -> list[Audited]:
     ]
 
 
-SAMPLES = MappingProxyType({"noise": 100_000, "mechanism": 5_000, "turns": 1_000, "face": 200, "ledger": 100})
+SAMPLES = MappingProxyType({"noise": 100_000, "mechanism": 5_000, "turns": 2_000, "face": 200, "ledger": 100})
 """Samples of each data set of a release, by its door; a quick audit takes a part of them, and few pairs."""
-SECONDS = MappingProxyType({"noise": 30.0, "mechanism": 30.0, "turns": 30.0, "face": 30.0, "ledger": 60.0})
-QUICK_SECONDS = MappingProxyType({"noise": 1.4, "mechanism": 1.2, "turns": 3.0, "face": 4.0, "ledger": 4.0})
-QUICK_QUESTIONS = "cdf", "quantiles", "count", "bounds", "roc", "calibration", "verification"
+SECONDS = MappingProxyType({"noise": 3.0, "mechanism": 5.0, "turns": 5.0, "face": 6.0, "ledger": 10.0})
+"""Seconds of the processor at most: what is seen does not hang on what else the machine does."""
+QUICK_SECONDS = MappingProxyType({"noise": 0.5, "mechanism": 0.8, "turns": 1.0, "face": 2.5, "ledger": 3.0})
+QUICK_QUESTIONS = (
+    "cdf", "quantiles", "count", "bounds", "roc", "calibration", "verification", "weighted mean", "found groups",
+    "curve of any range", "learned scorer", "competing risks",
+)  # fmt: skip
 QUICK_FACES = (
-    "cdf: add-remove", "histogram of units", "followed stream of totals",
-    "report with public coins, handed in: epsilon 1", "verification server, histogram",
+    "cdf: add-remove", "histogram of units", "histogram of units without a bound: add-remove",
+    "weighted curve: replace-one", "found groups: add-remove", "federation of sites, histogram",
+    "followed stream of totals", "report with public coins, handed in: epsilon 1", "verification server, histogram",
 )  # fmt: skip
 QUICK_PAIRS = 3
 
 
-def audited(each: Audited, confidence: float, *, quick: bool) -> Report:
+def audited(each: Audited, confidence: float, effort: float, *, quick: bool) -> Report:
     """The report on one release of this package."""
-    from .auditing import audit
+    from .bound import Claim
+    from .search import Search, processor
 
     family, limits = (each.family.first(QUICK_PAIRS), QUICK_SECONDS) if quick else (each.family, SECONDS)
-    claim = {"rho": each.loss.rho} if each.loss.epsilon is None else {"epsilon": each.loss.epsilon}
-    return audit(
-        each.door, family, seconds=limits[each.kind],
-        samples=SAMPLES[each.kind] * (1 if quick else 10), confidence=confidence, again=True, beside=False,
-        **claim,  # type: ignore[arg-type]
-    )  # fmt: skip
+    claim = Claim.said(
+        each.loss.epsilon, float(each.loss.delta), None if each.loss.epsilon is not None else each.loss.rho
+    )
+    most = int(SAMPLES[each.kind] * effort * (1 if quick else 10))
+    search = Search(each.door, family, claim, confidence, most, again=True, clock=processor)
+    return search.run(limits[each.kind] * effort)
 
 
 def _is_quick(each: Audited) -> bool:

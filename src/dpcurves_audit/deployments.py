@@ -64,6 +64,7 @@ def deployments() -> Iterator[Audited]:
     yield from _reports()
     yield from _pairs()
     yield from _two_servers()
+    yield from _sites()
     yield from _faces()
 
 
@@ -366,6 +367,83 @@ def _two_servers() -> Iterator[Audited]:
     ):
         for loss in (ONE, HALF_RHO):
             yield Audited(f"{name}: {loss}", ServersDoor(name, query, loss), family, loss, "turns")
+
+
+# Sites.
+
+
+@dataclass(frozen=True)
+class SitesDoor:
+    """Noisy sums of sites: exact sums, and the shares of noise of those that may be the only honest ones.
+
+    Attributes:
+        name: The release, in words.
+        query: What is counted.
+        loss: The loss.
+        neighbours: The neighbours.
+    """
+
+    name: str
+    query: Any
+    loss: PrivacyLoss
+    neighbours: Neighbours
+
+    def draw(self, data: Any, number: int) -> NDArray[np.int64]:
+        from dpcurves.mechanisms.linear import exact_sums
+        from dpcurves.records import Scored, open_records, tabulate
+        from dpcurves_sites.trust import SecureSum
+
+        model = SecureSum(SITES, 1)
+        records = Scored(open_records({"value": data}, unit=EACH_RECORD, key=bytes(32)))
+        table = tabulate(records, self.query)
+        records.close()
+        adjacency = model.among(self.neighbours, EACH_RECORD, len(data) if self.neighbours.knows_units else None)
+        plan, randomness = model.turn(self.query, self.loss, adjacency), Randomness.system().expanded()
+        law: Any = plan.law
+        parts = []
+        for sums, noise in exact_sums(self.query.arranged(table), law):
+            shares = [model.share(noise, number * sums.size, randomness) for _ in range(model.honest)]
+            parts.append(np.asarray(sums, dtype=np.int64) + np.sum(shares, axis=0).reshape(number, -1))
+        return np.concatenate(parts, axis=1)
+
+
+def federation(data: Any) -> Mapping[str, Any]:
+    """New sites, each with a part of these records and a ledger, are asked for a histogram by the whole protocol."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from dpcurves.ledger import Ledger
+    from dpcurves_sites.secure_sum import Signer
+    from dpcurves_sites.site import Federation, Site, Terms
+    from dpcurves_sites.trust import SecureSum
+
+    model, keys = SecureSum(SITES, 1), [Ed25519PrivateKey.generate() for _ in range(SITES)]
+    roster = model.roster(os.urandom(32), [key.public_key().public_bytes_raw() for key in keys])
+    terms = Terms(model, roster, ADD_REMOVE, EACH_RECORD, (), ONE)
+    sites = [
+        Site(terms, Signer(place, key), {"value": data[place::SITES]}, Ledger.open("sqlite://"), "audit")
+        for place, key in enumerate(keys)
+    ]
+    with catch_warnings(action="ignore", category=CurveWarning):
+        curve = Federation.here(terms, sites).ask(dp.HistogramQuestion("value", dp.Grid(0, 1, cells=STEPS)), ONE)
+    shown: Mapping[str, Any] = json.loads(curve.to_json())
+    return shown
+
+
+SITES = 3
+
+
+def _sites() -> Iterator[Audited]:
+    from dpcurves.data import Axis
+    from dpcurves.queries import CountQuery, Read
+
+    axes, edges = (Axis("value", dp.Grid(0, 1, cells=STEPS)),), np.linspace(0, 1, STEPS + 1)
+    for neighbours in (ADD_REMOVE, REPLACE_ONE):
+        for loss in (ONE, PrivacyLoss.zcdp("0.1")):  # two shares of less noise are no discrete Gaussian
+            door = SitesDoor("sites, cells", CountQuery(axes, Read.CELLS), loss, neighbours)
+            family = families.values(edges, adjacency=neighbours)
+            yield Audited(f"sites, cells: {loss}, {neighbours.value}", door, family, loss, "noise")
+    family = families.values(edges, adjacency=ADD_REMOVE)
+    yield Audited("federation of sites, histogram", OneDoor(federation), family, ONE, "face")
 
 
 # Faces.

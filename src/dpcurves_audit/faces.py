@@ -11,13 +11,12 @@ import json
 import os
 import pickle
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from warnings import catch_warnings
 
@@ -33,7 +32,7 @@ from dpcurves.mechanisms.linear import draws, exact_sums
 from dpcurves.noise.randomness import FleetingMemory, Randomness
 from dpcurves.privacy import Adjacency, Neighbours, PrivacyLoss, Unit
 from dpcurves.records import Scored, open_records, tabulate
-from dpcurves.session import pay_and_converse
+from dpcurves.session import found_and_converse
 from dpcurves.trust import Central, Curator
 
 from . import family as families
@@ -44,9 +43,8 @@ from .door import Door, OneDoor
 from .family import Family, Pair
 from .feature import Reader
 from .ledgers import KilledDoor, Publish
+from .questions import CAP, COLUMN, LABEL, OTHERS, PLANE, QUESTIONS, SCORE, UNIT, UNLISTED, WEIGHED, Asked, named
 from .report import Finding
-
-COLUMN, LABEL, SCORE, UNIT = "value", "label", "score", "unit"
 
 
 def table_of(data: Any) -> Mapping[str, Any]:
@@ -64,23 +62,48 @@ def opened(data: Any, unit: Unit) -> Iterator[Scored]:
         records.close()
 
 
-def adjacency_of(neighbours: Neighbours, unit: Unit, records: Scored) -> Adjacency:
+def adjacency_of(neighbours: Neighbours, unit: Unit, records: Scored | CountedOnce) -> Adjacency:
     """The neighbours among so many units, where their number is public."""
     return neighbours.among(unit, records.units() if neighbours.knows_units else None)
 
 
-def counted_once(records: Scored) -> Any:
-    """These records, of which what was counted is kept: exact counts are the same at each call."""
-    kept: dict[Any, Any] = {}
+COUNTED = "check", "confirmed", "counts", "names", "places", "prefixes", "squares", "sums", "units", "weighed"
+"""Methods of records that count: all are functions of what is asked."""
+MOST_KEPT = 1000
 
-    def of(name: str, *asked: Any) -> Any:
+
+class CountedOnce:
+    """A table of which what was counted is kept: exact counts are the same at each call.
+
+    Records are opened when something is counted for the first time, and closed after each draw. (Which records of a
+    unit are used would be chosen anew then: these are tables of records on their own.)
+    """
+
+    def __init__(self, data: Any, unit: Unit) -> None:
+        self._data, self._unit = data, unit
+        self._kept: dict[Any, Any] = {}
+        self._open = ExitStack()
+        self._records: Scored | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in COUNTED:
+            raise AttributeError(name)
+        return partial(self._of, name)
+
+    def _of(self, name: str, *asked: Any) -> Any:
         key = name, *(tuple(each) if isinstance(each, Iterable) else each for each in asked)
-        if key not in kept:
-            kept[key] = getattr(records, name)(*asked)
-        return kept[key]
+        if key not in self._kept:
+            if self._records is None:
+                self._records = self._open.enter_context(opened(self._data, self._unit))
+            if len(self._kept) > MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = getattr(self._records, name)(*asked)
+        return self._kept[key]
 
-    counted = ("check", "counts", "sums", "squares", "prefixes", "confirmed", "units")
-    return SimpleNamespace(**{name: partial(of, name) for name in counted})
+    def close(self) -> None:
+        """Close the records, and keep what was counted."""
+        self._open.close()
+        self._records = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +116,7 @@ class NoiseDoor:
         mechanism: The mechanism that plans it.
         loss: The loss.
         neighbours: The neighbours.
+        unit: The unit.
         kept: Plans and tables of data that were seen.
     """
 
@@ -101,14 +125,24 @@ class NoiseDoor:
     mechanism: Any
     loss: PrivacyLoss
     neighbours: Neighbours
+    unit: Unit = dp.EACH_RECORD
     kept: dict[bytes, Any] = field(default_factory=dict, compare=False)
+
+    @contextmanager
+    def counted(self, data: Any) -> Iterator[Any]:
+        """The records, whose counts are kept from one draw to the next."""
+        records = self.kept.setdefault(pickle.dumps(data), CountedOnce(data, self.unit))
+        try:
+            yield records
+        finally:
+            records.close()
 
     def planned(self, data: Any) -> Any:
         """The plan and the exact table of each record on its own; counted once, for it has no choice in it."""
         key = pickle.dumps(data)
         if key not in self.kept:
-            with opened(data, dp.EACH_RECORD) as records:
-                adjacency = adjacency_of(self.neighbours, dp.EACH_RECORD, records)
+            with opened(data, self.unit) as records:
+                adjacency = adjacency_of(self.neighbours, self.unit, records)
                 plan = self.mechanism.plan(self.query, self.loss, adjacency)
                 self.kept[key] = plan, tabulate(records, self.query)
         return self.kept[key]
@@ -134,8 +168,33 @@ class MechanismDoor(NoiseDoor):
 
 
 @dataclass(frozen=True)
+class LazyDoor(NoiseDoor):
+    """Counts of prefixes that are asked for one after the other under one payment, all of them one outcome."""
+
+    def draw(self, data: Any, number: int) -> Any:
+        with self.counted(data) as counted:
+            adjacency, randomness = adjacency_of(self.neighbours, self.unit, counted), Randomness.system()
+            plans = [self.mechanism.plan(replace(self.query, at=(at,)), self.loss, adjacency) for at in self.query.at]
+            return [self._once(counted, plans, randomness) for _ in range(number)]
+
+    def _once(self, records: Any, plans: list[Any], randomness: Randomness) -> list[int]:
+        memory, axes = FleetingMemory(), self.query.axes
+        return [
+            told
+            for plan in plans
+            for told in self.mechanism.answer(partial(records.prefixes, axes), plan, memory, randomness)
+        ]
+
+
+class AllIsTold(Exception):
+    """The last turn of a question was answered. The curve takes the most time, and follows from what was released."""
+
+
+@dataclass(frozen=True)
 class TurnsDoor:
     """All turns of a question, as a session has them, but without a ledger: all that is released, and no curve.
+
+    No curve is read once all of the loss is paid, unless more is free then: counts of prefixes of one payment.
 
     Attributes:
         name: The release, in words.
@@ -144,22 +203,27 @@ class TurnsDoor:
         neighbours: The neighbours.
         unit: The unit.
         apart: Each run opens the data anew, with a key of its own: where what is chosen by the key shows.
+        kept: Counts of data that were seen.
     """
 
     name: str
     question: Any
     loss: PrivacyLoss
     neighbours: Neighbours
-    unit: Unit = dp.EACH_RECORD
     apart: bool = False
+    kept: dict[bytes, CountedOnce] = field(default_factory=dict, compare=False)
 
     def draw(self, data: Any, number: int) -> list[Any]:
         if self.apart and number > 1:
             return [each for _ in range(number) for each in self.draw(data, 1)]
-        with catch_warnings(action="ignore", category=CurveWarning), opened(data, self.unit) as records:
-            adjacency = adjacency_of(self.neighbours, self.unit, records)
-            counted = counted_once(records)
-            return [self._once(counted, adjacency) for _ in range(number)]
+        known = CountedOnce(data, dp.EACH_RECORD)
+        records = known if self.apart else self.kept.setdefault(pickle.dumps(data), known)
+        with catch_warnings(action="ignore", category=CurveWarning):
+            try:
+                adjacency = adjacency_of(self.neighbours, dp.EACH_RECORD, records)
+                return [self._once(records, adjacency) for _ in range(number)]
+            finally:
+                records.close()
 
     def _once(self, records: Any, adjacency: Adjacency) -> list[Any]:
         trust, randomness = Central(), Randomness.system()
@@ -177,10 +241,14 @@ class TurnsDoor:
             if allotment.part not in paid:
                 memories[allotment.part] = FleetingMemory()
                 paid[allotment.part] = run(step.query.paid_as, allotment)
-            return paid[allotment.part] if step.query == step.query.paid_as else run(step.query, allotment)
+            release = paid[allotment.part] if step.query == step.query.paid_as else run(step.query, allotment)
+            if budget.left == 0 and step.query == step.query.paid_as:
+                raise AllIsTold
+            return release
 
         budget = QuestionBudget.rehearsing(self.loss.of_one_release())
-        pay_and_converse(self.question, adjacency, trust, budget, reply)
+        with suppress(AllIsTold):
+            found_and_converse(self.question, adjacency, trust, budget, reply)
         return shown
 
 
@@ -194,7 +262,7 @@ class FaceDoor:
         loss: The loss.
         neighbours: The neighbours.
         unit: The column of units; empty: each record.
-        rows: Records of a unit that are used.
+        rows: Records of a unit that are used; None: noisy counts choose it.
         times: Times that it is asked: under one request for the price of one, all answers together being the outcome.
     """
 
@@ -203,7 +271,7 @@ class FaceDoor:
     loss: PrivacyLoss
     neighbours: Neighbours
     unit: str = ""
-    rows: int = 1
+    rows: int | None = 1
     times: int = 1
 
     @cached_property
@@ -254,44 +322,6 @@ def killed(question: Any, loss: PrivacyLoss, neighbours: Neighbours, lives: int 
 # Questions by the names of their commands.
 
 
-class Asked:
-    """A question of a command, and a family of neighbours for it.
-
-    Attributes:
-        question: Makes the question on a grid.
-        family: Makes the family at the grid's edges.
-    """
-
-    def __init__(self, question: Callable[[Any], Any], family: Callable[..., Family] = families.values) -> None:
-        self.question, self.family = question, family
-
-
-def _bounds(grid: Any) -> tuple[float, float]:
-    return float(grid.lower), float(grid.upper)
-
-
-def _probable(question: str) -> Asked:
-    return Asked(lambda grid: getattr(dp, question)(label=LABEL, score=SCORE, pos_label=1), families.scores)
-
-
-QUESTIONS: Mapping[str, Asked] = {
-    "cdf": Asked(lambda grid: dp.CdfQuestion(COLUMN, grid)),
-    "quantiles": Asked(lambda grid: dp.QuantilesQuestion(COLUMN, grid, (0.25, 0.5, 0.75))),
-    "histogram": Asked(lambda grid: dp.HistogramQuestion(COLUMN, grid)),
-    "count": Asked(lambda grid: dp.CountQuestion(COLUMN)),
-    "sum": Asked(lambda grid: dp.SumQuestion(COLUMN, *_bounds(grid))),
-    "mean": Asked(lambda grid: dp.MeanQuestion(COLUMN, *_bounds(grid))),
-    "variance": Asked(lambda grid: dp.VarianceQuestion(COLUMN, *_bounds(grid))),
-    "summary": Asked(lambda grid: dp.SummaryQuestion(COLUMN, *_bounds(grid))),
-    "bounds": Asked(lambda grid: dp.BoundsQuestion(COLUMN, unit=(grid.upper - grid.lower) / 8, coverage="0.9")),
-    "survival": Asked(lambda grid: dp.SurvivalQuestion(time=SCORE, event=LABEL, grid=grid), families.scores),
-    "scores": Asked(lambda grid: dp.ScoresQuestion(label=LABEL, score=SCORE, pos_label=1, grid=grid), families.scores),
-    "roc": _probable("RocQuestion"),
-    "calibration": _probable("CalibrationQuestion"),
-    "hosmer-lemeshow": _probable("HosmerLemeshowQuestion"),
-}
-
-
 def asked(name: str) -> Asked:
     """The question of a command.
 
@@ -308,6 +338,7 @@ def asked(name: str) -> Asked:
 
 EDGES = np.linspace(0, 1, 5)
 GRID_CELLS = 4
+WITH_DELTA = PrivacyLoss.pure(1, Fraction(1, 100))
 
 
 def everything() -> Iterator[Audited]:
@@ -318,53 +349,91 @@ def everything() -> Iterator[Audited]:
     yield from deployments()
 
 
-def _mechanisms() -> Iterator[Audited]:
+def _sums() -> Iterator[tuple[str, Any, Any, Any]]:
+    """Sums with noise: their names, queries, mechanisms and makers of families."""
     from dpcurves import mechanisms as own
     from dpcurves import queries as asking
-    from dpcurves.data import Axis, Grid, doubling_grid
+    from dpcurves.data import Axis, Grid, Weights
+    from dpcurves.mechanisms.linear import Partition
     from dpcurves.queries import Read
 
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     cells, prefixes = asking.CountQuery(axis, Read.CELLS), asking.CountQuery(axis, Read.PREFIXES)
-    labelled = (dp.Categories(LABEL, (0, 1)), Axis(SCORE, Grid(0, 1, cells=GRID_CELLS)))
-    sums: list[tuple[str, Any, Any]] = [
-        ("flat histogram", cells, own.Flat()), ("tree of sums", prefixes, own.TreeSums()),
-        ("sums of values", asking.SumQuery(axis, 8), own.Flat()),
-        ("counts of two classes", asking.CountQuery(labelled, Read.PREFIXES), own.TreeSums()),
-        ("square root", prefixes, own.SquareRoot()),
-    ]  # fmt: skip
-    choices: list[tuple[str, Any, Any]] = [
-        ("quantile cuts", asking.QuantileCutsQuery(axis, 4), own.ExponentialQuantiles()),
-        ("noisy medians", asking.MedianQuery(axis, 3), own.NoisyMedians()),
-        ("buckets", asking.IntervalPartitionQuery(axis, range(GRID_CELLS)), own.ExponentialPartition()),
-        (
-            "worst box",
-            asking.WorstBoxQuery(axis, (((0, 1),), ((1, 4),), ((0, 4),)), (0, 1, 1)),
-            own.ExponentialWorstBox(),
-        ),
-        ("PrivTree", asking.TreePartitionQuery(axis, (2,), 0), own.PrivTree()),
-        ("merged cells", asking.MergePartitionQuery(axis, 2), own.MergedCells()),
-        ("sparse vector", asking.ThresholdQuery(axis, _compared(), 1), own.SparseVector()),
-        (
-            "found bounds",
-            asking.CoverageQuery((Axis(COLUMN, doubling_grid(0.125, 2)),), Fraction(9, 10)),
-            own.SparseVector(),
-        ),
-        ("noisy area", asking.AucQuery(labelled), own.NoisyAuc()),
-    ]
+    weights, places = Weights("weight", CAP), tuple(range(GRID_CELLS))
+    values, weighed, plane = families.values, WEIGHED, Grid(0, 1, cells=2)
+    yield "flat histogram", cells, own.Flat(), values
+    yield "tree of sums", prefixes, own.TreeSums(), values
+    yield "sums of values", asking.SumQuery(axis, 8), own.Flat(), values
+    yield "counts of two classes", asking.CountQuery(_labelled(), Read.PREFIXES), own.TreeSums(), families.scores
+    yield "Haar wavelets", prefixes, own.Haar(), values
+    yield "nested intervals", asking.PartitionQuery(axis, ((0, 2), places)), Partition(), values
+    regions = (Axis("x", plane), Axis("y", plane))
+    yield "regions", asking.RegionQuery(regions, (0, 2, 1, 3), ((0, 2), places), Read.CELLS), own.Regions(), PLANE
+    yield "squares of values", asking.SquareQuery(axis, 8), own.Flat(), values
+    yield "weights", asking.WeightQuery(axis, weights, Read.CELLS), own.Flat(), weighed
+    yield "tree of weights", asking.WeightQuery(axis, weights, Read.PREFIXES), own.TreeSums(), weighed
+    yield "squares of weights", asking.SquaredWeightQuery(axis, weights), own.Flat(), weighed
+    yield "sums of weighted values", asking.WeighedSumQuery(axis, weights, 8), own.Flat(), weighed
+    yield "weighted squares", asking.WeighedSpreadQuery(axis, weights, 8, 2), own.Flat(), weighed
+    yield "square root", prefixes, own.SquareRoot(), values
+
+
+def _choices() -> Iterator[tuple[str, Any, Any, Any]]:
+    """Choices, and what else is no sum: their names, queries, mechanisms and makers of families."""
+    from dpcurves import mechanisms as own
+    from dpcurves import queries as asking
+    from dpcurves.data import Axis, Grid, doubling_grid
+
+    axis, values = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),), families.values
+    bounds = asking.CoverageQuery((Axis(COLUMN, doubling_grid(0.125, 2)),), Fraction(9, 10))
+    boxes = asking.WorstBoxQuery(axis, (((0, 1),), ((1, 4),), ((0, 4),)), (0, 1, 1))
+    places = tuple(range(GRID_CELLS))
+    yield "quantile cuts", asking.QuantileCutsQuery(axis, 4), own.ExponentialQuantiles(), values
+    yield "noisy medians", asking.MedianQuery(axis, 3), own.NoisyMedians(), values
+    yield "buckets", asking.IntervalPartitionQuery(axis, range(GRID_CELLS)), own.ExponentialPartition(), values
+    yield "worst box", boxes, own.ExponentialWorstBox(), values
+    yield "PrivTree", asking.TreePartitionQuery(axis, (2,), 0), own.PrivTree(), values
+    yield "merged cells", asking.MergePartitionQuery(axis, 2), own.MergedCells(), values
+    yield "sparse vector", asking.ThresholdQuery(axis, _compared(), 1), own.SparseVector(), values
+    yield "found bounds", bounds, own.SparseVector(), values
+    yield "wavelets of boxes", asking.WaveletQuery(axis, places, (2, 2)), own.Privelet(), values
+    yield "noisy area", asking.AucQuery(_labelled()), own.NoisyAuc(), families.scores
+
+
+def _labelled() -> tuple[Any, Any]:
+    from dpcurves.data import Axis, Grid
+
+    return dp.Categories(LABEL, (0, 1)), Axis(SCORE, Grid(0, 1, cells=GRID_CELLS))
+
+
+def _mechanisms() -> Iterator[Audited]:
+    from dpcurves import mechanisms as own
+    from dpcurves import queries as asking
+    from dpcurves.data import Axis, Grid
+    from dpcurves.mechanisms.found_names import FoundNames
+
+    axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
-        values = families.values(EDGES, adjacency=neighbours)
-        scored = families.scores(EDGES, adjacency=neighbours)
         for loss in (ONE, HALF_RHO):
             told = f"{loss}, {neighbours.value}"
-            for name, query, mechanism in sums if loss is HALF_RHO else sums[:-1]:
-                family = scored if query.rows > 1 else values
-                door: Door = NoiseDoor(f"noise of {name}", query, mechanism, loss, neighbours)
-                yield Audited(f"{name}: {told}", door, family, loss, "noise")
-            for name, query, mechanism in choices:
+            for name, query, mechanism, family in _sums():
+                if loss is HALF_RHO or name != "square root":
+                    door: Door = NoiseDoor(f"noise of {name}", query, mechanism, loss, neighbours)
+                    yield Audited(f"{name}: {told}", door, family(EDGES, adjacency=neighbours), loss, "noise")
+            for name, query, mechanism, family in _choices():
                 door = MechanismDoor(name, query, mechanism, loss, neighbours)
-                family = scored if query.rows > 1 else values
-                yield Audited(f"{name}: {told}", door, family, loss, "mechanism")
+                yield Audited(f"{name}: {told}", door, family(EDGES, adjacency=neighbours), loss, "mechanism")
+            lazy = LazyDoor("tree on demand", asking.PrefixQuery(axis, (3, 1, 2)), own.LazyTree(), loss, neighbours)
+            values = families.values(EDGES, adjacency=neighbours)
+            yield Audited(f"tree on demand: {told}", lazy, values, loss, "mechanism")
+        sizes = NoiseDoor(
+            "units by their records", asking.UnitSizesQuery.of(UNIT), own.Flat(), ONE, neighbours, dp.Unit(UNIT, 1)
+        )
+        units = families.units(EDGES, 2, adjacency=neighbours)
+        yield Audited(f"units by their records: {neighbours.value}", sizes, units, ONE, "noise")
+        found = MechanismDoor("found names", asking.NamesQuery.of("name"), FoundNames(), WITH_DELTA, neighbours)
+        listed = named(EDGES, adjacency=neighbours)
+        yield Audited(f"found names: {neighbours.value}", found, listed, WITH_DELTA, "mechanism")
 
 
 def _compared() -> tuple[Any, ...]:
@@ -379,22 +448,18 @@ def _questions() -> Iterator[Audited]:
     from dpcurves.data import Grid
 
     grid = Grid(0, 1, cells=GRID_CELLS)
-    ranges = {
-        "curve of any range": dp.UnboundedCdfQuestion(COLUMN),
-        "median of any range": dp.UnboundedQuantilesQuestion(COLUMN, (0.5,)),
-    }
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, HALF_RHO):
-            for name, each in QUESTIONS.items():
+            told = f"{loss}, {neighbours.value}"
+            asked = QUESTIONS if (loss is ONE) is (neighbours is REPLACE_ONE) else QUESTIONS | OTHERS
+            for name, each in asked.items():
                 door = TurnsDoor(f"turns of {name}", each.question(grid), loss, neighbours)
-                family = each.family(EDGES, adjacency=neighbours)
-                yield Audited(f"{name}: {loss}, {neighbours.value}", door, family, loss, "turns")
-            for name, question in ranges.items():
-                door = TurnsDoor(f"turns of {name}", question, loss, neighbours)
-                family = families.values(EDGES, adjacency=neighbours)
-                yield Audited(f"{name}: {loss}, {neighbours.value}", door, family, loss, "turns")
+                yield Audited(f"{name}: {told}", door, each.family(EDGES, adjacency=neighbours), loss, "turns")
             door = TurnsDoor("turns of verification", _claim(), loss, neighbours, apart=True)
-            yield Audited(f"verification: {loss}, {neighbours.value}", door, _lines(neighbours), loss, "turns")
+            yield Audited(f"verification: {told}", door, _lines(neighbours), loss, "turns")
+        door = TurnsDoor("turns of found groups", UNLISTED, WITH_DELTA, neighbours)
+        listed = named(EDGES, adjacency=neighbours)
+        yield Audited(f"found groups: {WITH_DELTA}, {neighbours.value}", door, listed, WITH_DELTA, "turns")
 
 
 def _claim() -> Any:
@@ -425,6 +490,19 @@ def _faces() -> Iterator[Audited]:
         for name, each in QUESTIONS.items():
             door: Door = FaceDoor(f"face of {name}", each.question(grid), ONE, neighbours)
             yield Audited(f"{name}: {neighbours.value}", door, each.family(EDGES, adjacency=neighbours), ONE, "face")
+        for name, each in OTHERS.items() if neighbours is REPLACE_ONE else ():
+            door = FaceDoor(f"face of {name}", each.question(grid), ONE, neighbours)
+            yield Audited(f"{name}: {neighbours.value}", door, each.family(EDGES, adjacency=neighbours), ONE, "face")
+        door = FaceDoor("face of found groups", UNLISTED, WITH_DELTA, neighbours)
+        listed = named(EDGES, adjacency=neighbours)
+        yield Audited(f"found groups: {neighbours.value}", door, listed, WITH_DELTA, "face")
+        door = FaceDoor(
+            "face of a bound that is found", QUESTIONS["histogram"].question(grid), ONE, neighbours, UNIT, None
+        )
+        yield Audited(
+            f"histogram of units without a bound: {neighbours.value}", door,
+            families.units(EDGES, 2, adjacency=neighbours), ONE, "face",
+        )  # fmt: skip
         door = FaceDoor("face of verification", _claim(), ONE, neighbours)
         yield Audited(f"verification: {neighbours.value}", door, _lines(neighbours), ONE, "face")
     cdf, count = QUESTIONS["cdf"].question(grid), QUESTIONS["count"].question(grid)

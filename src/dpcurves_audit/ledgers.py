@@ -9,6 +9,7 @@ import select
 import signal
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,18 @@ class KilledDoor:
             raise Refused("lives", "a service is started at least once")
         self.name = f"{getattr(service, '__name__', 'a service')}, killed when it answers"
         self._service, self._lives, self._spare = service, lives, spare
+        self._is_loaded = False
 
     def draw(self, data: Any, number: int) -> list[Any]:
+        if not self._is_loaded:
+            self._load(data)
         return [self._story(data) for _ in range(number)]
+
+    def _load(self, data: Any) -> None:
+        """Answer once in this process: what a service loads at its first answer, no life has to load again."""
+        with tempfile.TemporaryDirectory() as folder, suppress(Exception):
+            self._service(copy.deepcopy(data), Path(folder), lambda shown: None)
+        self._is_loaded = True
 
     def _story(self, data: Any) -> list[Any]:
         with tempfile.TemporaryDirectory() as folder:

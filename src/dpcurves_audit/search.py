@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from math import inf
 from pathlib import Path
-from time import monotonic
+from time import monotonic, process_time
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,7 @@ def _guesses(hits: NDArray[np.int64], others: NDArray[np.int64], n: int, m: int,
     """Logarithm of the ratio of frequencies, less standard errors; minus infinity where there are next to no hits."""
     p, q = hits / n, (others + 1) / (m + 1)
     over = p - delta
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         error = np.sqrt((1 - p) / np.maximum(hits, 1) * (p / np.maximum(over, 1e-300)) ** 2 + (1 - q) / (others + 1))
         guess = np.log(np.maximum(over, 0)) - np.log(q) - CAUTION * error
     return np.where((hits >= 3) & (over > 0), guess, -inf)
@@ -178,6 +179,17 @@ PROBED = 0.05
 PIECE = 0.5
 """Seconds of draws between two looks at the clock."""
 BARS = 40
+WAITING = 20
+"""Seconds of waiting that count as one of the processor."""
+
+
+def processor() -> float:
+    """Seconds of the processor, with those of processes that have ended; what waits counts a twentieth.
+
+    A search by this clock sees as much on a busy machine as on an idle one.
+    """
+    times = os.times()
+    return process_time() + times.children_user + times.children_system + monotonic() / WAITING
 
 
 @dataclass
@@ -193,6 +205,7 @@ class Search:
         learn: Whether boosted trees are fitted.
         finalists: Events that are confirmed in a round; the error is divided among them.
         again: Whether what is flagged is confirmed a second time.
+        clock: Seconds, of the wall or of the processor.
     """
 
     door: Door
@@ -203,6 +216,7 @@ class Search:
     learn: bool = False
     finalists: int = 1
     again: bool = False
+    clock: Callable[[], float] = monotonic
     reader: Reader = field(default_factory=Reader)
     calls: int = 0
     pace: float = 50.0
@@ -216,9 +230,9 @@ class Search:
         report, done = self._resumed(file)
         before = report.seconds
         self._probe()
-        begun = monotonic()  # what is loaded once takes no time of the search
+        begun = self.clock()  # what is loaded once takes no time of the search
         while not report.flagged and self.used < self.most:
-            left = seconds - (monotonic() - begun)
+            left = seconds - (self.clock() - begun)
             if left <= 0:
                 break
             target = FIRST * GROWTH**done if done else min(FIRST, self.most // 8)
@@ -231,7 +245,7 @@ class Search:
             share = 1 - sum(map(share_of, range(done))) if last else share_of(done)
             found = self._round(done, target, (1 - self.confidence) * share, left * (1.0 if done or late else 0.2))
             done, self.used = done + 1, self.most if late else self.used + target
-            taken = before + monotonic() - begun
+            taken = before + self.clock() - begun
             report = self._better(report, replace(found, rounds=done, seconds=taken))
             self._keep(file, report, done)
         return report
@@ -239,14 +253,14 @@ class Search:
     # One round.
 
     def _round(self, done: int, target: int, error: float, seconds: float) -> Report:
-        calls, ends = max(8.0, seconds * self.pace), monotonic() + seconds
+        calls, ends = max(8.0, seconds * self.pace), self.clock() + seconds
         first = PAIRS[done] if done < len(PAIRS) and not self._is_last(target) else len(self.ranking)
         pairs = self._screened(self.ranking[:first], target, 0.25 * calls, ends - (1 - SCREENED_BY) * seconds)
         looked = self._looked(pairs, target, 0.25 * calls, ends - (1 - LOOKED_BY) * seconds)
         if not looked:
             return self._report(error)
         draws = 2 * len(looked) * (1.5 if self.again else 1.0)
-        samples = int(max(4, min(CONFIRM * target, (ends - monotonic()) * self.pace / draws)))
+        samples = int(max(4, min(CONFIRM * target, (ends - self.clock()) * self.pace / draws)))
         best: Report | None = None
         for place, event, samples_seen in looked:
             found = self._confirmed(self.family.pairs[place], event, samples, error / len(looked), samples_seen)
@@ -262,7 +276,7 @@ class Search:
         found: dict[int, tuple[Sample, Sample]] = {}
         guesses: dict[int, float] = {}
         for place in order:
-            if found and monotonic() > ends:
+            if found and self.clock() > ends:
                 break
             pair = self.family.pairs[place]
             left, right = self._draw(pair.left, samples), self._draw(pair.right, samples)
@@ -283,7 +297,7 @@ class Search:
         samples = int(min(LOOK * target, calls / (2 * len(places))))
         found: list[tuple[int, Event, tuple[Sample, Sample]]] = []
         for place in places:
-            if found and monotonic() > ends:
+            if found and self.clock() > ends:
                 break
             pair, (left, right) = self.family.pairs[place], screened[place]
             if samples:
@@ -328,9 +342,9 @@ class Search:
         found = Sample(np.empty(0, dtype=np.int64), np.empty((0, 0)))
         while len(found) < samples:
             piece = int(max(1, min(samples - len(found), 500_000, self.pace * PIECE)))
-            begun = monotonic()
+            begun = self.clock()
             sample = self.reader.read(self.door.draw(data, piece))
-            self._timed(piece, monotonic() - begun)
+            self._timed(piece, self.clock() - begun)
             self.calls += piece
             found = found + sample if len(found) else sample
         return found
@@ -341,10 +355,10 @@ class Search:
         self.reader.read(self.door.draw(data, 1))
         self.calls += 1
         for calls in (1, 8, 64):
-            begun = monotonic()
+            begun = self.clock()
             self.reader.read(self.door.draw(data, calls))
             self.calls += calls
-            taken = monotonic() - begun
+            taken = self.clock() - begun
             self.pace = calls / max(taken, 1e-6)
             if taken > PROBED:
                 return

@@ -302,10 +302,12 @@ COMMANDS = {
 
 @cache
 def app() -> Any:
-    """The commands."""
+    """The commands, made once: to make them takes longer than to run one."""
+    from typer.main import get_command
+
     from dpcurves.cli.app import build
 
-    return build()
+    return get_command(build())
 
 
 def command(table: Any, adjacency: Neighbours, pinned: Pinned, folder: Path) -> Seen:
@@ -313,7 +315,8 @@ def command(table: Any, adjacency: Neighbours, pinned: Pinned, folder: Path) -> 
     from typer.testing import CliRunner
 
     seen: Seen = {}
-    with scripted(folder), pinned.run(), heard(seen, folder):
+    made = mock.patch("typer.testing._get_command", side_effect=lambda found: found)
+    with scripted(folder), pinned.run(), heard(seen, folder), made:
         for name, words in COMMANDS.items():
             typed = [*words, "--epsilon", "1", "--adjacency", adjacency.value]
             done = CliRunner().invoke(app(), [name, str(table), *typed, "--json", str(folder / f"{name}.json")])

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -187,3 +188,36 @@ def test_an_audit_of_itself_names_what_it_saw_and_what_gave_no_answer(monkeypatc
     monkeypatch.setattr(faces, "everything", lambda: iter(made))
     found = run("audit", "self", "--quick", "--only", "no door")
     assert (found.exit_code, found.output.count("NO ANSWER")) == (6, 1), found.output
+
+
+def test_an_audit_of_itself_goes_on_behind_the_last_whole_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, called = families.values([0, 1], adjacency=dp.ADD_REMOVE).first(1), []
+
+    def made(name: str) -> Audited:
+        return Audited(name, OneDoor(lambda data: called.append(name)), one, dp.PrivacyLoss.pure(1), "noise")
+
+    monkeypatch.setattr(faces, "everything", lambda: iter([made("first"), made("second")]))
+    file = tmp_path / "kept.jsonl"
+    words = "audit", "self", "--quick", "--effort", "0.1", "--only", "first,second", "--resume", str(file)
+    assert run(*words).exit_code == 0
+    assert set(called) == {"first", "second"}
+    whole = file.read_text("utf-8")
+    file.write_text(whole[:-20], encoding="utf-8")  # killed while it wrote
+    called.clear()
+    assert run(*words).exit_code == 0
+    assert set(called) == {"second"}
+    assert len(file.read_text("utf-8").splitlines()) == 2
+    file.write_text("no report\n", encoding="utf-8")
+    assert "resume: no audit of everything" in run(*words).stderr
+
+
+def test_outcomes_of_another_length_are_no_other_outcomes() -> None:
+    """A rare longer outcome of one data set widens its sample: what is short is the same on both."""
+    rng, family = np.random.default_rng(3), families.answers(1).first(1)
+
+    def release(data: Any, k: int) -> list[list[float]]:
+        longer = (rng.random(k) < 0.01) & (data[0] > 0)
+        return [[1.0, 2.0] if each else [1.0] for each in longer]
+
+    report = dp.audit(release, family, epsilon=1, delta=0.01, many=True, samples=4000, seconds=60, beside=False)
+    assert not report.flagged, str(report)

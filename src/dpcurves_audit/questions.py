@@ -1,0 +1,228 @@
+"""Questions of this package, and tiny neighbours for each of them: tables of a few records, of which one changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+
+import dpcurves as dp
+from dpcurves.data import Grid, Unlisted
+
+from . import family as families
+from .family import ADD_REMOVE, Family
+
+COLUMN, LABEL, SCORE, UNIT = "value", "label", "score", "unit"
+Record = tuple[Any, ...]
+
+
+class Asked:
+    """A question, and a family of neighbours for it.
+
+    Attributes:
+        question: Makes the question on a grid.
+        family: Makes the family at the grid's edges.
+    """
+
+    def __init__(self, question: Callable[[Any], Any], family: Callable[..., Family] = families.values) -> None:
+        self.question, self.family = question, family
+
+
+def _bounds(grid: Any) -> tuple[float, float]:
+    return float(grid.lower), float(grid.upper)
+
+
+def _probable(question: str, **named: Any) -> Asked:
+    return Asked(lambda grid: getattr(dp, question)(label=LABEL, score=SCORE, pos_label=1, **named), families.scores)
+
+
+QUESTIONS: Mapping[str, Asked] = {
+    "cdf": Asked(lambda grid: dp.CdfQuestion(COLUMN, grid)),
+    "quantiles": Asked(lambda grid: dp.QuantilesQuestion(COLUMN, grid, (0.25, 0.5, 0.75))),
+    "histogram": Asked(lambda grid: dp.HistogramQuestion(COLUMN, grid)),
+    "count": Asked(lambda grid: dp.CountQuestion(COLUMN)),
+    "sum": Asked(lambda grid: dp.SumQuestion(COLUMN, *_bounds(grid))),
+    "mean": Asked(lambda grid: dp.MeanQuestion(COLUMN, *_bounds(grid))),
+    "variance": Asked(lambda grid: dp.VarianceQuestion(COLUMN, *_bounds(grid))),
+    "summary": Asked(lambda grid: dp.SummaryQuestion(COLUMN, *_bounds(grid))),
+    "bounds": Asked(lambda grid: dp.BoundsQuestion(COLUMN, unit=(grid.upper - grid.lower) / 8, coverage="0.9")),
+    "survival": Asked(lambda grid: dp.SurvivalQuestion(time=SCORE, event=LABEL, grid=grid), families.scores),
+    "scores": Asked(lambda grid: dp.ScoresQuestion(label=LABEL, score=SCORE, pos_label=1, grid=grid), families.scores),
+    "roc": _probable("RocQuestion"),
+    "calibration": _probable("CalibrationQuestion"),
+    "hosmer-lemeshow": _probable("HosmerLemeshowQuestion"),
+}
+"""Questions by the names of their commands."""
+
+
+# Tables of several columns.
+
+
+def kinds_of(found: Sequence[Record]) -> list[Any]:
+    """The type of each column: texts where any is one, whole numbers where all are, else doubles."""
+    kinds: list[Any] = []
+    for column in zip(*found, strict=True):
+        if any(isinstance(each, str) for each in column):
+            kinds.append(np.str_)
+        else:
+            kinds.append(np.int64 if all(isinstance(each, int) for each in column) else np.float64)
+    return kinds
+
+
+def table_of_records(columns: Sequence[str], kinds: Sequence[Any], found: Sequence[Record]) -> Mapping[str, Any]:
+    """Records as columns."""
+    return {
+        name: np.array([record[place] for record in found], dtype=kinds[place]) for place, name in enumerate(columns)
+    }
+
+
+def records(columns: str, *found: Record) -> Callable[..., Family]:
+    """A maker of families of these records: each joins few others or becomes another one, the first two the most.
+
+    Args:
+        columns: Names of columns, parted by spaces.
+        found: Records, those that differ most first.
+    """
+    names, kinds = columns.split(), kinds_of(found)
+
+    def made(edges: Any, *, adjacency: dp.Neighbours) -> Family:
+        first, second, *_ = found
+        bases: tuple[list[Record], ...] = [], [first] * 3, [first, second], list(found[:4])
+        pairs = _joined(bases, found) if adjacency is ADD_REMOVE else _replaced(bases, found)
+        tables = (tuple(table_of_records(names, kinds, rows) for rows in both) for both in pairs)
+        return families.pairs(tables, adjacency=adjacency, name=f"records of {', '.join(names)}")
+
+    return made
+
+
+def _joined(bases: Sequence[list[Record]], found: Sequence[Record]) -> Iterator[tuple[list[Record], list[Record]]]:
+    for record in found:
+        for base in bases:
+            yield base, [*base, record]
+
+
+def _replaced(bases: Sequence[list[Record]], found: Sequence[Record]) -> Iterator[tuple[list[Record], list[Record]]]:
+    for old, new in ((found[0], found[1]), *pairwise(found[1:]), (found[0], found[-1])):
+        for base in bases:
+            yield [*base, old], [*base, new]
+
+
+CLASSES = dp.Categories(LABEL, (0, 1, 2))
+KINDS = dp.Categories("kind", ("a", "b"))
+CAP = 4.0
+FEW = Grid(0, 1, cells=4)
+
+WEIGHED = records("value weight", (1.0, 4.0), (0.0, 4.0), (0.6, 2.5), (1.0, 9.0), (0.5, 0.0), (0.5, nan), (0.5, -1.0))
+_timed = records(
+    "time event weight", (0.9, 1, 4.0), (0.1, 1, 4.0), (0.9, 0, 4.0), (0.6, 1, 1.5), (inf, 1, 4.0), (nan, 1, 9.0)
+)
+_paired = records(
+    "label first second", (1, 0.9, 0.1), (0, 0.1, 0.9), (1, 0.1, 0.1), (0, 0.9, 0.9), (1, nan, 0.5), (7, 0.5, 0.5)
+)
+PLANE = records("x y", (0.9, 0.9), (0.1, 0.1), (0.1, 0.9), (0.9, 0.1), (nan, 0.9), (2.0, -1.0), (1e308, 5e-324))
+_listed = records("value kind", (0.9, "a"), (0.1, "b"), (0.1, "a"), (0.9, "b"), (0.9, "c"), (0.9, ""))
+
+OTHERS: Mapping[str, Asked] = {
+    "curve of any range": Asked(lambda grid: dp.UnboundedCdfQuestion(COLUMN)),
+    "median of any range": Asked(lambda grid: dp.UnboundedQuantilesQuestion(COLUMN, (0.5,))),
+    "scores of any range": _probable("UnboundedScoresQuestion"),
+    "survival of any range": Asked(lambda grid: dp.UnboundedSurvivalQuestion(SCORE, LABEL), families.scores),
+    "curve of cuts": Asked(lambda grid: dp.CdfQuestion(COLUMN, grid, method=dp.QuantileCuts(2))),
+    "curve by halves": Asked(lambda grid: dp.CdfQuestion(COLUMN, grid, method=dp.Bisection(2))),
+    "curve of a grown partition": Asked(lambda grid: dp.CdfQuestion(COLUMN, grid, method=dp.GrownPartition())),
+    "curve at few edges": Asked(lambda grid: dp.CdfQuestion(COLUMN, grid, at=(0, 1, 3))),
+    "median that is searched": Asked(lambda grid: dp.QuantilesQuestion(COLUMN, grid, (0.5,), search=0.1)),
+    "curves of groups": Asked(lambda grid: dp.CdfQuestion(COLUMN, grid, by=KINDS), _listed),
+    "summaries of groups": Asked(lambda grid: dp.SummaryQuestion(COLUMN, *_bounds(grid), by=KINDS), _listed),
+    "weighted curve": Asked(lambda grid: dp.WeightedCdfQuestion(COLUMN, grid, "weight", CAP), WEIGHED),
+    "weighted quantiles": Asked(
+        lambda grid: dp.WeightedQuantilesQuestion(COLUMN, grid, (0.5,), "weight", CAP), WEIGHED
+    ),
+    "weighted mean": Asked(lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_bounds(grid), "weight", CAP), WEIGHED),
+    "weighted sum": Asked(
+        lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_bounds(grid), "weight", CAP, statistic="sum"), WEIGHED
+    ),
+    "weighted survival": Asked(
+        lambda grid: dp.WeightedSurvivalQuestion("time", "event", grid, "weight", CAP), _timed
+    ),
+    "competing risks": Asked(
+        lambda grid: dp.CompetingRisksQuestion("time", "event", grid, causes=(1, 2)),
+        records("time event", (0.9, 1), (0.1, 2), (0.1, 0), (0.9, 2), (nan, 1), (0.5, 7)),
+    ),
+    "delayed entry": Asked(
+        lambda grid: dp.DelayedEntryQuestion("entry", "time", "event", grid),
+        records("entry time event", (0.1, 0.9, 1), (0.6, 0.7, 0), (0.0, 0.2, 1), (0.9, 0.1, 1), (nan, 0.5, 1)),
+    ),
+    "interval censoring": Asked(
+        lambda grid: dp.IntervalCensoredQuestion("last", "first", grid),
+        records("last first", (0.1, 0.9), (0.6, inf), (0.0, 0.2), (0.9, 0.1), (nan, 0.5), (0.4, nan)),
+    ),
+    "survival by a model": Asked(
+        lambda grid: dp.SurvivalModelQuestion(
+            SCORE, "time", "event", Grid(0, 1, cells=2), Grid(0, 1, cells=2), groups=2
+        ),
+        records("score time event", (0.9, 0.9, 1), (0.1, 0.1, 1), (0.1, 0.9, 0), (0.9, 0.1, 0), (nan, 0.5, 1)),
+    ),
+    "contingency": Asked(
+        lambda grid: dp.ContingencyQuestion(dp.Categories(LABEL, (0, 1)), KINDS),
+        records("label kind", (1, "a"), (0, "b"), (1, "b"), (0, "a"), (7, "a"), (1, "c")),
+    ),
+    "histogram of two columns": Asked(
+        lambda grid: dp.Histogram2DQuestion("x", "y", Grid(0, 1, cells=2), Grid(0, 1, cells=2)), PLANE
+    ),
+    "bounds of two columns": Asked(
+        lambda grid: dp.PlaneBoundsQuestion(
+            dp.BoundsQuestion("x", unit=0.125, coverage="0.9"), dp.BoundsQuestion("y", unit=0.125, coverage="0.9")
+        ),
+        PLANE,
+    ),
+    "residuals over predictions": Asked(
+        lambda grid: dp.ResidualPlotQuestion("x", "y", 0.125, 0.125, "0.9", dp.PUBLIC_MODEL, cells=4), PLANE
+    ),
+    "predicted and observed": Asked(lambda grid: dp.PredictedObservedQuestion("x", "y", FEW, FEW), PLANE),
+    "forecasts of quantiles": Asked(
+        lambda grid: dp.QuantileForecastsQuestion(("x", "y"), (0.1, 0.9), Grid(-1, 1, cells=4)), PLANE
+    ),
+    "binned residuals": _probable("BinnedResidualsQuestion", model=dp.PUBLIC_MODEL, bins=2, grid=FEW),
+    "smooth area": _probable("SmoothAucQuestion", grid=Grid(0, 1, cells=16)),
+    "two models": Asked(lambda grid: dp.ModelPairQuestion(LABEL, "first", "second", Grid(0, 1, cells=2)), _paired),
+    "classes in order": Asked(
+        lambda grid: dp.OrderedClassesQuestion(CLASSES, SCORE, FEW),
+        records("label score", (2, 0.9), (0, 0.1), (1, 0.1), (0, 0.9), (2, nan), (7, 0.5)),
+    ),
+    "several classes": Asked(
+        lambda grid: dp.SeveralClassesQuestion(
+            CLASSES, ("p", "q", "r"), grid=Grid(0, 1, cells=2), groups=Grid(0, 1, cells=2)
+        ),
+        records("label p q r", (2, 0.1, 0.1, 0.8), (0, 0.8, 0.1, 0.1), (1, 0.8, 0.1, 0.1), (0, 0.1, 0.1, 0.8),
+                (7, 0.4, 0.3, 0.3), (2, nan, 0.5, 0.5)),
+    ),
+    "uplift": Asked(
+        lambda grid: dp.UpliftQuestion("outcome", "treatment", SCORE, Grid(-1, 1, cells=2)),
+        records("outcome treatment score", (1, 1, 0.9), (0, 0, -0.9), (1, 0, 0.9), (0, 1, -0.9), (7, 1, 0.5)),
+    ),
+    "learned scorer": Asked(
+        lambda grid: dp.PairwiseScorerQuestion(LABEL, (dp.Ranged("x", 0, 1), dp.Ranged("y", 0, 1))),
+        records("label x y", (1, 0.9, 0.1), (0, 0.1, 0.9), (1, 0.1, 0.1), (0, 0.9, 0.9), (1, nan, 0.5), (7, 1.0, 1.0)),
+    ),
+}  # fmt: skip
+"""Questions beside these: without a range, by other ways, of weights, groups, time, several columns, and models."""
+
+UNLISTED = dp.CountQuestion("given", by=Unlisted("name"))
+"""Counts of groups that nobody listed."""
+
+
+def named(edges: Any, *, adjacency: dp.Neighbours) -> Family:
+    """Names of few and of many records: of the record that changes nobody else has the name, or four others have."""
+    many = [("north", 1)] * 4
+    few = records("name given", ("x", 1), ("north", 1), ("south", 1), ("", 1))(edges, adjacency=adjacency)
+    if adjacency is ADD_REMOVE:
+        both = [(many, [*many, ("x", 1)]), (many, [*many, ("north", 1)])]
+    else:
+        both = [([*many, ("north", 1)], [*many, ("x", 1)]), ([*many, ("y", 1)], [*many, ("x", 1)])]
+    kinds = [np.str_, np.int64]
+    tables = (tuple(table_of_records(("name", "given"), kinds, rows) for rows in each) for each in both)
+    return few.with_pairs(*families.pairs(tables, adjacency=adjacency, name="names").pairs)
