@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -32,7 +33,7 @@ def test_a_statement_is_charged_once_and_written(run: Run, database: Path, ledge
     paid = ("--ledger", ledger, "--request-id", "a", *ONE, *(f"--{kind}={path}" for kind, path in files.items()))
     first, again = (run("sql", database, CDF, *paid) for _ in range(2))
     assert (first.exit_code, again.exit_code) == (0, 0), first.output + again.output
-    curve = dp.read(files["json"])
+    curve: Any = dp.read(files["json"])
     assert curve.x.tolist() == dp.Grid(-100, 300, cells=64).edges.tolist()
     assert len(files["csv"].read_text().splitlines()) == 66
     assert "left: epsilon 1" in again.output

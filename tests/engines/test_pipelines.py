@@ -57,10 +57,11 @@ def module(name: str, **things: Any) -> ModuleType:
 
 def test_the_task_of_airflow_asks_once_a_month(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     operators = "airflow.providers.standard.operators"
-    for name, things in {
+    modules: dict[str, dict[str, Any]] = {
         "airflow": {}, "airflow.sdk": {"DAG": Dag}, "airflow.providers": {}, "airflow.providers.standard": {},
         operators: {}, f"{operators}.bash": {"BashOperator": Task},
-    }.items():  # fmt: skip
+    }  # fmt: skip
+    for name, things in modules.items():
         monkeypatch.setitem(sys.modules, name, module(name, **things))
     runpy.run_path(str(EXAMPLES / "airflow" / "wages.py"))
     (task,) = Task.made
@@ -78,7 +79,8 @@ def test_the_task_of_airflow_asks_once_a_month(tmp_path: Path, monkeypatch: pyte
         subprocess.run(["bash", "-c", command], env={**os.environ, **given, "PATH": path}, check=True)
         spent.append(float(left(tmp_path)))
     assert spent == pytest.approx([0.2, 0.2, 0.1])
-    january, february = (dp.read(tmp_path / f"wages-2026-0{number}-01.json") for number in (1, 2))
+    answers: list[Any] = [dp.read(tmp_path / f"wages-2026-0{month}-01.json") for month in (1, 2)]
+    january, february = answers
     assert january.y.tolist() != february.y.tolist()
 
 
@@ -93,5 +95,5 @@ def test_the_project_of_dbt_builds_asks_and_asks_again_for_nothing(tmp_path: Pat
         written.append((folder / "wages.json").read_text())
     assert written[0] == written[1]
     assert left(folder) == 1
-    found = dp.read(folder / "wages.json")
+    found: Any = dp.read(folder / "wages.json")
     assert {name: round(found[name].count, -3) for name in found} == {"north": 7000, "south": 13_000}
