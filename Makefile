@@ -11,7 +11,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between three workers, for some wait.
 PYTEST  := $(BIN)/pytest -n 3 --dist loadfile
 
-.PHONY: checked demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check flower nvflare screenshots house versions package release tag pictures bench bench-accuracy expected-errors audit crash papers format constraints clean
+.PHONY: checked demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check flower nvflare dbt r-check screenshots house versions package release tag pictures bench bench-accuracy expected-errors audit crash papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -91,6 +91,19 @@ nvflare: $(READY)
 	@test -x .venv/nvflare/bin/nvflare || { $(BIN)/python -m venv .venv/nvflare && \
 		.venv/nvflare/bin/pip install --quiet --constraint constraints.txt nvflare; }
 	DPCURVES_NVFLARE=$$(pwd)/.venv/nvflare/bin $(BIN)/pytest -s tests/sites/test_nvflare.py
+
+# dbt builds tables and names them in a statement, in an environment of its own; the command asks it.
+dbt: $(READY)
+	@test -x .venv/dbt/bin/dbt || { $(BIN)/python -m venv .venv/dbt && \
+		.venv/dbt/bin/pip install --quiet 'dbt-core==1.10.*' 'dbt-duckdb==1.10.*'; }
+	DPCURVES_DBT=$$(pwd)/.venv/dbt/bin $(BIN)/pytest -s tests/engines/test_pipelines.py
+
+# The R package by `R CMD check`, with R and its packages from the system (r-base-core, r-cran-ggplot2, r-cran-jsonlite,
+# r-cran-testthat), and with the command of this clone.
+r-check: $(READY)
+	@mkdir -p build/r
+	cd build/r && R CMD build --no-manual ../../r && \
+		PATH="$$(pwd)/../../$(BIN):$$PATH" R CMD check --no-manual dpcurves_*.tar.gz
 
 # The home page, both galleries and the page on choosing as people see them: light and dark, wide and narrow.
 screenshots: docs

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dpcurves_engines import postgres as postgres
     from dpcurves_engines import spark as spark
     from dpcurves_engines import spark_at as spark_at
+    from dpcurves_engines import sql as sql
     from dpcurves_judging import *  # noqa: F403
     from dpcurves_local import Local as Local
     from dpcurves_parties import pairs as pairs
@@ -77,7 +78,7 @@ _WHOLE = ("curves", "shortcuts")
 """Rooms of which all public names are found here."""
 _WINGS = {
     "Federation": "servers", "Local": "local", "Remote": "server", "audit": "audit", "local": "local", "pairs": "pairs",
-    "postgres": "postgres", "spark": "spark", "spark_at": "spark", "streams": "streams",
+    "postgres": "postgres", "spark": "spark", "spark_at": "spark", "sql": "sql", "streams": "streams",
 }  # fmt: skip
 """Names of packages beside this one, which declare them as entry points, and the extra that installs their needs."""
 _PLACES = {name: room for room, names in _ROOMS.items() for name in names}

@@ -1,4 +1,4 @@
-"""Command that checks that a database engine counts as dpcurves does."""
+"""Commands of engines: a check that one counts as dpcurves does, and questions by a statement of SQL."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typer import Argument
 from dpcurves.cli.app import Group, Provided
 from dpcurves.cli.options import ENGINES, SPARK
 from dpcurves.cli.terminal import Misuse, say, terminal
+
+from .sql_command import plan, sql
 
 
 @dataclass(frozen=True)
@@ -42,4 +44,8 @@ def check(server: Server) -> None:
     say(terminal(), f"{checked.name} counts as dpcurves does: {len(checked.findings)} of {len(checked.findings)} equal")
 
 
-PROVIDED = Provided(groups={"engine": Group("Databases that count where records lie.", {"check": check})})
+PROVIDED = Provided(
+    commands={"sql": sql},
+    plans={"sql": plan},
+    groups={"engine": Group("Databases that count where records lie.", {"check": check})},
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -85,8 +86,6 @@ WRONG_URLS = {
 
 @pytest.mark.parametrize("url", WRONG_URLS)
 def test_a_wrong_connection_is_one_line_that_says_what_to_do(url: str) -> None:
-    import re
-
     line = refused(lambda: opened(url.format(word=PASSWORD), "visits"))
     assert re.search(WRONG_URLS[url], line), line
 
@@ -285,3 +284,24 @@ def test_survey_weights_are_added_up_as_they_are_elsewhere(admin: Any, postgres_
             found = tabulate(there, query).tolist()
         with open_records(columns, unit=EACH_RECORD, key=b"k") as here:
             assert found == tabulate(here, query).tolist()
+
+
+def test_a_statement_of_sql_is_counted_where_its_table_lies(admin: Any, postgres_url: str) -> None:
+    pytest.importorskip("sqlglot", reason="sqlglot is not installed: no statements of SQL")
+    admin.execute('CREATE TABLE "Pay ""2026" ("Wage" int, region text, person int)')
+    admin.execute("""INSERT INTO "Pay ""2026" SELECT i % 1000, CASE WHEN i % 4 = 0 THEN 'north' ELSE 'south' END, i / 2
+        FROM generate_series(0, 3999) AS i""")
+    statement = "SELECT dp_cdf({}, 0, 1000, 100) FROM {} WHERE region IN ('south', 'north') GROUP BY region"
+    terms: dict[str, Any] = {"loss": dp.PrivacyLoss.pure(20), "adjacency": dp.ADD_REMOVE}
+    there = f'"{schema(admin)}"."Pay ""2026"'
+    found = dp.sql(postgres_url, statement.format("Wage", there), unit="person", rows_per_unit=2, **terms)
+    assert "counts in PostgreSQL" in str(found.privacy)
+    assert [round(found[name].count, -2) for name in ("south", "north")] == [3000, 1000]
+    assert abs(found["north"].cdf(500.0) - 0.5) < 0.02
+    for table, column, rule in (
+        (there, "wage", "column: 'wage' is not in the data"),
+        (there.replace("P", "p"), "Wage", "table: there is no"),
+        ('"Pay ""2026; DROP TABLE visits"', "Wage", "table: there is no"),
+        ("a.b.c.d", "Wage", "FROM|SELECT of this form"),
+    ):
+        assert re.search(rule, refused(lambda t=table, c=column: dp.sql(postgres_url, statement.format(c, t), **terms)))  # type: ignore[misc]

@@ -1,0 +1,4 @@
+library(testthat)
+library(dpcurves)
+
+test_check("dpcurves")

@@ -1,0 +1,430 @@
+"""Statements of SQL that ask one question of one table: a small grammar, of which every word is accounted for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from math import inf, isfinite
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from dpcurves.arguments import NotInstalled, Refused
+from dpcurves.curves.question import By
+from dpcurves.curves.question_json import kinds, question_from_json
+from dpcurves.data import Categories, Unlisted
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+Literal = str | int | float | bool
+
+DIALECT = "duckdb"
+LONGEST, DEEPEST = 10_000, 20
+"""Characters of a statement, and brackets inside of each other."""
+SHOWN = 60
+FORM = "SELECT dp_...(column, ...) FROM table [WHERE column = value AND ...] [GROUP BY column, ...]"
+A_VIEW = "make a view of it"
+
+# Functions of questions: their columns, and the numbers behind these.
+
+P, AT, GRID, BOUNDS = "p", "at", "lower, upper, cells", "lower, upper"
+
+
+class Function(NamedTuple):
+    """A function of SQL: the word of its question, its columns, and what stands behind them.
+
+    Attributes:
+        word: The word that asks the question, as in studies.
+        columns: Fields of the question that are names of columns, in their order.
+        after: Forms of the arguments behind them; cells may be left out where the question has some of its own, or
+            finds them.
+        fixed: Fields that the name of the function says.
+    """
+
+    word: str
+    columns: tuple[str, ...]
+    after: tuple[str, ...] = ()
+    fixed: Mapping[str, Any] = MappingProxyType({})
+
+    def told(self, name: str) -> str:
+        """The form of a call."""
+        return f"{name}({', '.join((*self.columns, *self.after))})"
+
+
+_ONE, _SCORE = ("column",), ("label", "score")
+FUNCTIONS: Mapping[str, Function] = MappingProxyType({
+    "dp_cdf": Function("cdf", _ONE, (GRID,)),
+    "dp_quantile": Function("quantiles", _ONE, (P, GRID)),
+    "dp_quantiles": Function("quantiles", _ONE, (AT, GRID)),
+    "dp_median": Function("quantiles", _ONE, (GRID,), {"at": [0.5]}),
+    "dp_histogram": Function("histogram", _ONE, (GRID,)),
+    "dp_count": Function("count", _ONE),
+    "dp_sum": Function("sum", _ONE, (BOUNDS,)),
+    "dp_mean": Function("mean", _ONE, (BOUNDS,)),
+    "dp_variance": Function("variance", _ONE, (BOUNDS,)),
+    "dp_summary": Function("summary", _ONE, (BOUNDS,)),
+    "dp_survival": Function("survival", ("time", "event"), (GRID,)),
+    "dp_scores": Function("scores", _SCORE, (GRID,)),
+    "dp_roc": Function("roc", _SCORE, (GRID,)),
+    "dp_calibration": Function("calibration", _SCORE, (GRID,)),
+    "dp_hosmer_lemeshow": Function("hosmer-lemeshow", _SCORE, (GRID,)),
+})  # fmt: skip
+BY = "by"
+FOUND = frozenset({"cdf", "quantiles", "survival"})
+"""Words of questions that find cells by a part of the loss, where none are given."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement that was read: nothing of it is SQL any more.
+
+    Attributes:
+        function: The name of its function.
+        said: The question without its groups, as a plain object.
+        table: The name of the table, part by part.
+        where: Values of columns that records must have.
+        groups: Columns by which it is grouped.
+    """
+
+    function: str
+    said: Mapping[str, Any]
+    table: tuple[str, ...]
+    where: Mapping[str, tuple[Literal, ...]]
+    groups: tuple[str, ...]
+
+    @classmethod
+    def read(cls, text: str) -> Statement:
+        """The statement that a text is.
+
+        Formal guarantees: every word of the text is a word of what is returned: a text of which the parser would pass
+        over a part is refused. Nothing of the text is ever sent to an engine but names of columns, of a table, and
+        values, each by itself, in the ways in which questions of files send them.
+
+        Raises:
+            ValueError: the text is none of this grammar; the part that is not is named.
+            NotInstalled: the parser is not installed.
+        """
+        return _Reader(text).statement()
+
+    def question(self, categories: Mapping[str, Sequence[Literal]], *, found: bool = False) -> Any:
+        """The question that is asked.
+
+        A condition is no filter of records: records with other values of the column are missing, as those are that lie
+        in no declared group. So the number of records that fulfil it is no more public than any other count.
+
+        Args:
+            categories: Values of columns of GROUP BY that the statement does not list.
+            found: Whether groups that nobody listed are found, under a delta.
+
+        Raises:
+            ValueError: values of a column are declared twice or not at all, or the question is not one by groups.
+        """
+        by = self._by(categories, found=found)
+        question = question_from_json(self.said)
+        if by is None:
+            return question
+        if BY not in _fields_of(type(question)):
+            _refuse(self._ungrouped())
+        return question_from_json({**self.said, BY: _written(by)})
+
+    def _ungrouped(self) -> str:
+        """Why the question can not be asked by groups."""
+        word = self.said["ask"]
+        if BY in _fields_of(kinds()[word]):
+            return f"{FUNCTIONS[self.function].told(self.function)}: with WHERE or GROUP BY cells are needed"
+        able = ", ".join(name for name, each in FUNCTIONS.items() if BY in _fields_of(kinds()[each.word]))
+        return f"{self.function} is of all records, and takes neither WHERE nor GROUP BY; these do: {able}"
+
+    def _by(self, categories: Mapping[str, Sequence[Literal]], *, found: bool) -> By:
+        if not isinstance(categories, Mapping):
+            raise Refused("categories", 'values by column are needed, as in {"region": ("north", "south")}')
+        for column in categories:
+            if column not in self.groups:
+                raise Refused("categories", f"{column!r} is no column of GROUP BY")
+            if column in self.where:
+                raise Refused("categories", f"values of {column!r} stand in WHERE; they are declared once")
+        for column, values in self.where.items():
+            if column not in self.groups and len(values) > 1:
+                _refuse(f"WHERE {column} IN of several values: add GROUP BY {column}, or name one value")
+        declared = {**self.where, **categories}
+        keys: list[Categories] = []
+        for column in (*self.groups, *(name for name in self.where if name not in self.groups)):
+            if column in declared:
+                keys.append(Categories(column, tuple(declared[column])))
+            elif found:
+                keys.append(Unlisted(column))
+            else:
+                _refuse(
+                    f"GROUP BY {column}: its values are declared, as in WHERE {column} IN ('a', 'b'), or "
+                    "apart from it; or those of many units are found by a loss with a delta"
+                )
+        return tuple(keys) if len(keys) > 1 else keys[0] if keys else None
+
+
+def _fields_of(kind: type[Any]) -> set[str]:
+    return {each.name for each in fields(kind)}
+
+
+def _written(by: Categories | tuple[Categories, ...]) -> Any:
+    if isinstance(by, tuple):
+        return [_written(each) for each in by]
+    return {"column": by.column, **({"unlisted": True} if isinstance(by, Unlisted) else {"categories": by.values})}
+
+
+def _refuse(rule: str) -> NoReturn:
+    raise Refused("statement", rule)
+
+
+class _Reader:
+    """Walks through what the parser made of a text, and writes down each word that was understood."""
+
+    def __init__(self, text: str) -> None:
+        try:
+            import sqlglot
+        except ModuleNotFoundError as error:
+            raise NotInstalled("sql", f"it needs more packages; install dpcurves[sql] ({error})") from error
+        self.exp = sqlglot.exp
+        if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
+            _refuse(f"a text of at most {LONGEST:,} characters is needed: {FORM}")
+        tokens: list[Any] = []
+        with suppress(Exception):
+            tokens = sqlglot.tokenize(text, read=DIALECT)
+        words = [each.text for each in tokens]
+        if words and words[-1] == ";":
+            words.pop()
+        if not words or words[0].upper() != "SELECT":
+            _refuse(f"it begins with SELECT: {FORM}")
+        if any(each.comments for each in tokens):
+            _refuse("comments and hints are not taken")
+        if ";" in words:
+            _refuse("one statement is taken at a time")
+        if words.count("(") > DEEPEST:
+            _refuse(f"more than {DEEPEST} brackets are not taken")
+        self.select: Any = None
+        with suppress(Exception):  # of any kind that a parser may raise; it quotes the text at length
+            (self.select,) = filter(None, sqlglot.parse(text, read=DIALECT))
+        if not isinstance(self.select, self.exp.Select):
+            _refuse(f"it is no SELECT of this form: {FORM}")
+        self.words, self.read = words, list[str]()
+
+    def statement(self) -> Statement:
+        parts = self._parts(self.select, ("expressions", "from", "where", "group"))
+        if "from" not in parts:
+            _refuse(f"FROM is missing: {FORM}")
+        self._say("SELECT")
+        named, function, said = self._selected(parts["expressions"])
+        self._say("FROM")
+        table = self._table(parts["from"])
+        where = self._where(parts["where"]) if "where" in parts else {}
+        groups = self._groups(parts["group"]) if "group" in parts else ()
+        if odd := [name for name in named if name not in groups]:
+            _refuse(f"SELECT {odd[0]}: columns beside the function are those of GROUP BY")
+        understood, given = (" ".join(words).split() for words in (self.read, self.words))
+        if [word.casefold() for word in understood] != [word.casefold() for word in given]:
+            pairs = enumerate(zip(understood, given, strict=False))
+            place = next((at for at, (one, other) in pairs if one.casefold() != other.casefold()), -1)
+            _refuse(f"{_cut(given[place])}: it is not taken here; the form is {FORM}")
+        return Statement(function, said, table, where, groups)
+
+    # Each of these writes down the words of what it reads, in their order.
+
+    def _say(self, *words: str) -> None:
+        self.read += words
+
+    def _between(self, things: Sequence[Any]) -> Iterator[Any]:
+        """Things, with a comma between them."""
+        for place, each in enumerate(things):
+            if place:
+                self._say(",")
+            yield each
+
+    def _selected(self, things: Sequence[Any]) -> tuple[list[str], str, dict[str, Any]]:
+        names, calls = list[str](), list[tuple[str, dict[str, Any]]]()
+        for each in self._between(things):
+            if isinstance(each, self.exp.Column):
+                names.append(self._column(each))
+            elif isinstance(each, self.exp.Anonymous) and isinstance(each.this, str):
+                calls.append(self._call(each))
+            else:
+                _refuse(f"{_shown(each)}: a function of a question is needed, one of {', '.join(FUNCTIONS)}")
+        if len(calls) != 1:
+            _refuse(f"one function of a question is needed, got {len(calls)}: one of {', '.join(FUNCTIONS)}")
+        return names, *calls[0]
+
+    def _call(self, call: exp.Anonymous) -> tuple[str, dict[str, Any]]:
+        name = str(call.this).lower()
+        function = FUNCTIONS.get(name)
+        if function is None:
+            _refuse(f"{_cut(name)}: there is no such function; there are {', '.join(FUNCTIONS)}")
+        self._say(name, "(")
+        columns, values, options = list[str](), list[Any](), dict[str, Any]()
+        for each in self._between(call.expressions):
+            if len(columns) < len(function.columns):
+                columns.append(self._column(each, f"{function.told(name)}: "))
+            elif isinstance(each, self.exp.Kwarg):
+                field = each.this.name
+                self._say(field, "=>")
+                if field in {BY, *function.columns, *function.fixed, *options}:
+                    _refuse(f"{name}: {field} is not given by name, or twice")
+                options[field] = self._value(each.expression)
+            elif options:
+                _refuse(f"{name}: what is given by name stands last")
+            else:
+                values.append(self._value(each))
+        self._say(")")
+        if len(columns) < len(function.columns):
+            _refuse(f"{function.told(name)}: a column is missing")
+        said = {**dict(zip(function.columns, columns, strict=True)), **function.fixed}
+        return name, {"ask": function.word, **self._counted(name, function, values, options), **said, **options}
+
+    def _counted(self, name: str, function: Function, values: list[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields of a question that stand behind its columns."""
+        told, rest, wrong = dict[str, Any](), list(values), f"{name}: the form is {function.told(name)}"
+        for form in function.after:
+            if form == GRID and not rest:
+                told |= {"grid": "auto"} if function.word in FOUND and "grid" not in options else {}
+                continue
+            taken = [rest.pop(0) for _ in form.split(", ") if rest]
+            if len(taken) < len(form.split(", ")) or any(isinstance(each, tuple) for each in taken) != (form == AT):
+                _refuse(wrong)
+            if any(isinstance(part, str | bool) for each in taken for part in (each if form == AT else [each])):
+                _refuse(wrong)
+            if form == GRID:
+                told["grid"] = ":".join(map(str, taken))
+            elif form == BOUNDS:
+                told |= dict(zip(("lower", "upper"), taken, strict=True))
+            else:
+                told["at"] = list(taken[0]) if form == AT else taken
+        if rest or told.keys() & options.keys():
+            _refuse(wrong)
+        return told
+
+    def _table(self, clause: exp.Expression) -> tuple[str, ...]:
+        table = self._parts(clause, ("this",))["this"]
+        if not isinstance(table, self.exp.Table):
+            _refuse(f"FROM {_shown(table)}: the name of a table or view is needed; of a query, {A_VIEW}")
+        parts = self._parts(table, ("this", "db", "catalog"))
+        names = [parts[each] for each in ("catalog", "db", "this") if each in parts]
+        if not all(isinstance(each, self.exp.Identifier) for each in names):
+            _refuse(f"FROM {_shown(table)}: the name of a table or view is needed")
+        for place, each in enumerate(names):
+            self._say(*([] if not place else ["."]), str(each.this))
+        return tuple(str(each.this) for each in names)
+
+    def _where(self, clause: exp.Expression) -> dict[str, tuple[Literal, ...]]:
+        self._say("WHERE")
+        found = dict[str, tuple[Literal, ...]]()
+        for column, values in self._conditions(self._parts(clause, ("this",))["this"]):
+            if column in found:
+                _refuse(f"WHERE {_cut(column)}: one condition is taken of each column")
+            found[column] = values
+        return found
+
+    def _conditions(self, thing: exp.Expression) -> Iterator[tuple[str, tuple[Literal, ...]]]:
+        exp = self.exp
+        if isinstance(thing, exp.And):
+            yield from self._conditions(thing.this)
+            self._say("AND")
+            yield from self._conditions(thing.expression)
+        elif isinstance(thing, exp.Paren):
+            self._say("(")
+            yield from self._conditions(thing.this)
+            self._say(")")
+        elif isinstance(thing, exp.EQ) and isinstance(thing.this, exp.Column):
+            column = self._column(thing.this)
+            self._say("=")
+            yield column, (self._literal(thing.expression),)
+        elif isinstance(thing, exp.In) and isinstance(thing.this, exp.Column):
+            parts = self._parts(thing, ("this", "expressions"))
+            column = self._column(thing.this)
+            self._say("IN", "(")
+            if "expressions" not in parts:
+                _refuse(f"WHERE {_cut(column)} IN: a value is needed")
+            yield column, tuple(self._literal(each) for each in self._between(parts["expressions"]))
+            self._say(")")
+        else:
+            _refuse(f"WHERE {_shown(thing)}: column = value and column IN (values) are taken, and AND; {A_VIEW}")
+
+    def _groups(self, clause: exp.Expression) -> tuple[str, ...]:
+        self._say("GROUP BY")
+        found = [self._column(each) for each in self._between(self._parts(clause, ("expressions",))["expressions"])]
+        if len(set(found)) < len(found):
+            _refuse("GROUP BY: each column is named once")
+        return tuple(found)
+
+    def _column(self, thing: exp.Expression, told: str = "") -> str:
+        if not isinstance(thing, self.exp.Column) or not isinstance(thing.this, self.exp.Identifier):
+            _refuse(f"{told}{_shown(thing)} is no name of a column; of an expression, {A_VIEW}")
+        parts = self._parts(thing, ("this",))
+        self._say(str(parts["this"].this))
+        return str(parts["this"].this)
+
+    def _value(self, thing: exp.Expression) -> Any:
+        """A literal, or a tuple of them."""
+        if not isinstance(thing, self.exp.Tuple | self.exp.Paren):
+            return self._literal(thing)
+        self._say("(")
+        members = thing.expressions if isinstance(thing, self.exp.Tuple) else [thing.this]
+        found = tuple(self._literal(each) for each in self._between(members))
+        self._say(")")
+        return found
+
+    def _literal(self, thing: exp.Expression) -> Literal:
+        exp, negative = self.exp, isinstance(thing, self.exp.Neg)
+        if negative:
+            self._say("-")
+            thing = thing.this
+        if isinstance(thing, exp.Boolean) and not negative:
+            self._say(str(thing.this))
+            return bool(thing.this)
+        if not isinstance(thing, exp.Literal) or (negative and thing.is_string):
+            _refuse(f"{_shown(thing)}: a number, a text in single quotes, TRUE or FALSE is needed")
+        self._say(text := str(thing.this))
+        if thing.is_string:
+            return text
+        sign = -1 if negative else 1
+        return sign * int(text) if re.fullmatch(r"[0-9]+", text) else sign * _number(text)
+
+    def _parts(self, thing: exp.Expression, known: tuple[str, ...]) -> dict[str, Any]:
+        """What stands in a part of the statement, which holds nothing but what is known, and the first of that."""
+        given = {name.rstrip("_"): value for name, value in thing.args.items() if value not in (None, False, [], "")}
+        odd = next((name for name in given if name not in known), None)
+        if odd is not None:
+            told = CLAUSES.get(odd, odd.replace("_", " ").upper())
+            _refuse(f"{told} is not taken; the form is {FORM}" + (f"; {A_VIEW}" if odd in OF_A_VIEW else ""))
+        if known[0] not in given:
+            _refuse(f"it is no SELECT of this form: {FORM}")
+        return given
+
+
+CLAUSES: Mapping[str, str] = MappingProxyType({
+    "joins": "JOIN", "order": "ORDER BY", "laterals": "LATERAL", "sample": "TABLESAMPLE", "windows": "WINDOW",
+    "locks": "FOR UPDATE", "alias": "AS", "query": "a subquery", "table": "the name of a table before that of a column",
+    "when": "AT a version", "pivots": "PIVOT", "all": "GROUP BY ALL",
+})  # fmt: skip
+OF_A_VIEW = frozenset({"joins", "laterals", "with", "query", "pivots"})
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = inf
+    if not isfinite(number):
+        _refuse(f"{_cut(text)} is no finite number")
+    return number
+
+
+def _shown(thing: exp.Expression) -> str:
+    """A part of the statement, as it was read."""
+    try:
+        return _cut(thing.sql(dialect=DIALECT))
+    except Exception:
+        return type(thing).__name__
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN else f"{line[:SHOWN]}..."
