@@ -48,15 +48,15 @@ def test_every_setting_has_a_line_that_falls_with_the_product_and_a_band() -> No
         assert line["products"] == sorted({*dial.PRODUCTS, *line["products"]})
         assert len(line["half"]) == len(line["bands"]) == len(line["products"])
         assert (np.array(line["half"][1:]) <= 1.05 * np.array(line["half"][:-1])).all()
-        assert line["half"][-1] < 0.1 or line["curve"] == "roc"
+        assert line["half"][-1] < 0.3 or line["curve"] == "roc"
         assert {len(line["x"]), len(line["y"])} == {len(band) for band in line["bands"]}
         assert np.max(line["bands"]) <= 1e4
 
 
 def test_beyond_its_products_an_interval_that_allows_for_ties_stays_as_wide_and_others_fall() -> None:
-    tied, mean = dial.Setting("roc", 0, "add-remove", "tied scores"), dial.Setting("mean", 0, "add-remove", "a hill")
+    tied, cells = dial.Setting("roc", 0, "add-remove", "tied scores"), dial.Setting("cdf", 64, "add-remove", "a hill")
     assert dial.read(LINES[tied], 1e7) == pytest.approx(LINES[tied]["half"][-1], rel=0.1)
-    assert dial.read(LINES[mean], 1e7) == pytest.approx(LINES[mean]["half"][-1] / 10, rel=0.1)
+    assert dial.read(LINES[cells], 1e7) == pytest.approx(LINES[cells]["half"][-1] / 10, rel=0.1)
 
 
 def test_it_says_what_three_thousand_records_had_at_epsilon_one() -> None:
