@@ -232,9 +232,14 @@ def line(setting: Setting) -> dict[str, Any]:
     facts = {
         "products": sorted(found), "half": [float(f"{100 * each.half:.4g}") for each in ordered],
         "x": [float(f"{each:.4g}") for each in ordered[-1].x], "y": np.round(ordered[-1].y, 4).tolist(),
-        "bands": [np.rint(10_000 * each.band).astype(int).tolist() for each in ordered],
+        "bands": [np.rint(10_000 * _at(ordered[-1].x, each)).astype(int).tolist() for each in ordered],
     }  # fmt: skip
     return {**setting._asdict(), **facts}
+
+
+def _at(x: FloatArray, each: Rehearsed) -> FloatArray:
+    """Half of a band at these places: with more noise there may be fewer groups of scores."""
+    return each.band if len(each.x) == len(x) else np.interp(x, each.x, each.band)
 
 
 def _fill(setting: Setting, found: dict[int, Rehearsed], low: int, high: int) -> None:
