@@ -1,6 +1,7 @@
-"""What `plan` foretells in common settings: numbers, picture and tables of the page on choosing; `make pictures`.
+"""Standard deviations that `plan` foretells in common settings: picture and tables of the page on choosing.
 
-`choices.json` has all numbers, for the form of the page; the picture has some of them, and the tables all, as text.
+`choices.json` has all numbers, for the test; the picture has some of them, and the tables all, as text. Half widths of
+bands are those of `dial.py`. `make pictures` runs both.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def numbers() -> dict[str, Any]:
 
 def tables(found: dict[str, Any]) -> str:
     """All numbers as text: a table for each epsilon."""
-    head = "| error at ε = {} | " + " | ".join(f"{units:,}" for units in found["units"]) + " |"
+    head = "| standard deviation at ε = {} | " + " | ".join(f"{units:,}" for units in found["units"]) + " |"
     rule = "|---|" + "---:|" * len(found["units"])
     parts = []
     for place, epsilon in enumerate(found["epsilons"]):
@@ -109,7 +110,7 @@ def draw(found: dict[str, Any]) -> None:
     axes.grid(axis="x", color="#dddddd")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_xlabel(f"error that a plan foretells, in percent of {SHOWN:,} records")
+    axes.set_xlabel(f"standard deviation of one noisy number, in percent of {SHOWN:,} records")
     axes.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
     figure.savefig(PICTURE, dpi=110)
 

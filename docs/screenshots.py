@@ -1,6 +1,7 @@
 """Pictures of the built site as people see it: `make screenshots` writes them to `build/screenshots`.
 
-The home page, both galleries and the page on choosing; light and dark, wide and narrow. Debian's Chromium takes them.
+The home page, both galleries, the dial and the page on choosing; light and dark, wide and narrow. Debian's Chromium
+takes them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,14 @@ from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 SHOTS = ROOT / "build" / "screenshots"
-PAGES = {"home": "", "examples": "examples/", "gallery": "gallery/", "choose": "choose/", "404": "404.html"}
+PAGES = {
+    "home": "",
+    "examples": "examples/",
+    "gallery": "gallery/",
+    "choose": "choose/",
+    "dial": "dial/",
+    "404": "404.html",
+}
 SCHEMES = "light", "dark"
 WIDTHS = {"wide": 1280, "narrow": 360}
 HEIGHT = 900

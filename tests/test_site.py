@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ from urllib.parse import urljoin, urlsplit
 from zlib import crc32
 
 import archives
+import dial
 import pytest
 import site_pages
 from PIL import Image
@@ -40,8 +42,8 @@ SOURCES = "docs", "src", "examples", "mkdocs.yml"
 MODES_ASKED = os.environ.get("DPCURVES_SITE_MODES", "")
 """`all` or `one`: axe reads every page in all modes, as in `make site-check`, or in the one that its name falls to."""
 KINDS = (
-    "", "404.html", "choose/", "tutorial/", "promise/", "gallery/", "trust_models/", "examples/", "examples/roc_curve/",
-    "api/", "api/roc-curves-and-auc/", "commands/", "commands/ledger/",
+    "", "404.html", "choose/", "dial/", "tutorial/", "promise/", "gallery/", "trust_models/", "examples/",
+    "examples/roc_curve/", "api/", "api/roc-curves-and-auc/", "commands/", "commands/ledger/",
 )  # fmt: skip
 """Pages that are read by axe each time: one of each kind. All others differ from them in words."""
 FLAGS = (
@@ -202,6 +204,44 @@ def test_no_page_names_a_folder_of_somebody_or_a_host_of_downloads(site: Path) -
 def texts(site: Path) -> list[str]:
     kinds = ".html", ".json", ".ipynb", ".py", ".xml", ".txt"
     return [file.relative_to(site).as_posix() for file in site.rglob("*") if file.suffix in kinds]
+
+
+SAID = "document.querySelector('.dial .said').textContent"
+
+
+@pytest.mark.parametrize("place", ["", "dial/"])
+def test_the_dial_is_turned_by_keyboard_and_says_what_its_table_says(visit: Visit, place: str) -> None:
+    visit.page.set_viewport_size({"width": NARROW, "height": 900})
+    visit.see(place)
+    visit.page.wait_for_selector(".dial .said")
+    lines = {tuple(each.values())[:4]: each for each in json.loads(dial.NUMBERS.read_text(encoding="utf-8"))["lines"]}
+    line = lines["cdf", 1024, "replace-one", dial.PLACES[-1]]
+    assert _points(visit) == pytest.approx(dial.read(line, 3_000), rel=0.05)
+    visit.page.focus(".dial input[name=epsilon]")
+    visit.page.keyboard.press("Tab")  # to its slider
+    for _ in range(3):
+        visit.page.keyboard.press("ArrowLeft")
+    epsilon = float(visit.page.input_value(".dial input[name=epsilon]"))
+    assert epsilon < 1
+    assert _points(visit) == pytest.approx(dial.read(line, 3_000 * epsilon), rel=0.05)
+    visit.page.select_option(".dial select[name=cells]", "64")
+    visit.page.select_option(".dial select[name=adjacency]", "add-remove")
+    line = lines["cdf", 64, "add-remove", dial.PLACES[-1]]
+    assert _points(visit) == pytest.approx(dial.read(line, 3_000 * epsilon), rel=0.05)
+    code = " ".join(visit.page.eval_on_selector_all(".dial code", "all => all.map(each => each.textContent)"))
+    assert f"--grid 0:120:64 --epsilon {epsilon:g} --adjacency add-remove --forecast 3000" in code
+    assert f'cells=64), epsilon="{epsilon:g}", adjacency=dp.ADD_REMOVE)' in code
+    for curve in dial.CURVES:
+        visit.page.select_option(".dial select[name=curve]", curve)
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= NARROW
+        assert "is known to within ± " in visit.page.evaluate(SAID)
+    assert visit.wrong == []
+
+
+def _points(visit: Visit) -> float:
+    said = re.fullmatch(r".*, the whole curve is known to within ± ([\d.]+) points?[.]", visit.page.evaluate(SAID))
+    assert said is not None
+    return float(said[1])
 
 
 def test_the_picture_of_shared_links_has_the_size_that_is_said(site: Path) -> None:

@@ -19,11 +19,11 @@ DRAWING = Lock()
 """Settings of the drawing library are those of the process: one picture at a time."""
 
 
-def svg_of(curve: Any, **ways: Any) -> str:
-    """The picture, by itself, in ways that its `plot` knows."""
+def svg_of(curve: Any, title: str = "", **ways: Any) -> str:
+    """The picture, by itself, in ways that its `plot` knows; with a title, if there is one."""
     with DRAWING:
-        axes = display.headless_axes(getattr(curve, "SIZE", display.LANDSCAPE))
-        return display.svg_text(curve.plot(ax=axes, **ways))
+        axes = curve.plot(ax=display.headless_axes(getattr(curve, "SIZE", display.LANDSCAPE)), **ways)
+        return display.svg_text(display.entitle(axes, title) if title else axes)
 
 
 def csv_of(curve: Any) -> str:

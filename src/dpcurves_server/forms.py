@@ -15,6 +15,10 @@ LONGEST = 2000
 """Characters that one field may have."""
 MODEL = "@"
 """Stands before the name of a model of the project, where a column of scores could be named."""
+NUMBERS = frozenset(
+    {"column", "and_column", "time", "entry", "first", "last", "weight", "predicted", "residual", "observed", "score"}
+)
+"""Fields that name a column of numbers."""
 Given = Mapping[str, Sequence[str]]
 """Typed values of each field; some fields are there several times."""
 
@@ -44,6 +48,11 @@ class Field:
     choices: tuple[str, ...] = ()
     of_columns: bool = False
     of_models: bool = False
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether the column has to hold numbers."""
+        return self.name in NUMBERS
 
     @property
     def label(self) -> str:

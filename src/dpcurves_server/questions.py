@@ -306,11 +306,24 @@ def _require_declared(plans: Sequence[Plan], dataset: Dataset) -> None:
             for column in columns_of(axis):
                 if column not in declared:
                     raise Refused("column", f"{dataset.name!r} declares no column {column!r}"[:LONGEST_NAME], column)
+            if not isinstance(axis, Categories | Predictor) and not isinstance(axis.column, Predictor):
+                _require_numbers(declared[str(axis.column)])
             if isinstance(axis, Categories):
                 for name, each in zip(axis.named, axis.values, strict=True):
                     if not _is_declared(each, declared[axis.column]):
                         rule = f"{axis.column!r} declares no category {shown(each)}"[:LONGEST_NAME]
                         raise Refused(name, rule, axis.column)
+
+
+def has_numbers(declared: Declared) -> bool:
+    """Tell whether a column is declared to hold numbers, or categories that are numbers."""
+    return not (isinstance(declared, Categories) and any(isinstance(each, str) for each in declared.values))
+
+
+def _require_numbers(declared: Declared) -> None:
+    if not has_numbers(declared):
+        name = str(declared.column)
+        raise Refused("column", f"{name!r} is declared to hold categories; a column of numbers is needed", name)
 
 
 def _is_declared(given: Category, declared: Declared) -> bool:

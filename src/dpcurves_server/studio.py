@@ -24,7 +24,8 @@ from fastapi.concurrency import run_in_threadpool
 from dpcurves.curves.comparison import MEASURES
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.curves.result import Covered, CurveWarning, curve_from_json
-from dpcurves.display import headless_axes, svg_text
+from dpcurves.display import headless_axes, numeral, svg_text
+from dpcurves.forecasts.expected_errors import KINDS
 from dpcurves.ledger import Currency
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Neighbours
@@ -50,7 +51,7 @@ SKETCH, BESIDE = "sketch", "beside"
 """Kinds of pictures."""
 Facts = Mapping[str, Any]
 """Facts that a picture is made from, but for the table: plain objects, public or released."""
-MOST_SHADED = 1000
+MOST_SHADED = 5000
 """Cells of the finest grid whose sketch has a band: that of a finer one takes seconds."""
 _COMPARED = Recent[bool](1000)
 
@@ -114,16 +115,25 @@ def _sketch(facts: Facts, table: Any | None) -> Drawn:
             rows_per_unit=facts["rows_per_unit"] if unit else None, randomness=Randomness.from_seed(SEED),
         ) as session,
     ):  # fmt: skip
-        return Drawn(
-            standing_alone(_sketched(session.ask(question_from_json(facts["question"]), loss), facts["cells"]))
-        )
+        question = question_from_json(facts["question"])
+        return Drawn(standing_alone(_sketched(question, session.ask(question, loss), facts["cells"])))
 
 
-def _sketched(curve: Any, cells: int) -> str:
+def _sketched(question: Any, curve: Any, cells: int) -> str:
     """The picture of a sketch, which comes soon: nothing is said of a population, and a fine grid has no band."""
     if not isinstance(curve, Covered):
         return svg_of(curve)
-    return svg_of(curve, population=False, level=LEVEL if cells <= MOST_SHADED else None)
+    shaded = cells <= MOST_SHADED
+    title = _half_width(question, curve) if shaded else ""
+    return svg_of(curve, title, population=False, level=LEVEL if shaded else None)
+
+
+def _half_width(question: Any, curve: Any) -> str:
+    """How far the band or the intervals of a sketch reach, in words; empty where forecasts say nothing of it."""
+    kind = KINDS.get(type(question))
+    if kind is None or kind.half is None or getattr(question, "by", None) is not None:
+        return ""
+    return f"95% for these records: ± {numeral(kind.half(curve, False))}, {kind.width}"
 
 
 def _beside(facts: Facts, table: Any) -> Drawn:

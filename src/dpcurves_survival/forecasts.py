@@ -77,7 +77,7 @@ def of_survival(question: Any, curve: Survival, records: Columns) -> float:
 PLAIN = ForecastKind(
     TIMES, _times, of_survival, "share that survives, root mean square",
     lambda curve, population: float(read.band_of(curve, population)[1:].mean()),
-    "the band, on average", quarter, OF_SLOW,
+    "the band, on average", quarter, OF_SLOW, traced=read.traced_band, labels=("time", "share that survives"),
 )  # fmt: skip
 
 

@@ -162,3 +162,24 @@ def test_a_plan_forecasts_from_a_released_curve(run: Run, tmp_path: Path) -> Non
     file.write_text("{")
     assert run(*asked, str(file)).stderr == "dpcurves: curve: this is no JSON\n"
     assert run(*asked, str(tmp_path)).stderr.startswith("dpcurves: like: there is nothing to be read in ")
+
+
+def test_a_plan_fits_eighty_columns_and_its_sentences_are_whole(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for asked in (("cdf", *GRID), ("histogram", "--grid", "0:1:8", "--forecast", "50"), ("mean", "--bounds", "0:1")):
+        said = run("plan", *asked, *TERMS).stdout
+        assert max(len(line) for line in said.splitlines() if not line.startswith("note: ")) <= 80
+        assert "spread evenly, or, where their number is private" in " ".join(said.split()) or asked[0] != "cdf"
+
+
+def test_a_plan_draws_its_forecast(run: Run, tmp_path: Path) -> None:
+    asked, file = ("plan", "cdf", "--grid", "0:1:16", "--epsilon", "1", "--adjacency"), tmp_path / "a.svg"
+    done = run(*asked, "replace-one", "--units", "300", "--plot", str(file))
+    assert (done.exit_code, "forecast for 300 records" in done.stdout) == (0, True), done.output
+    assert "300 records: ±" in file.read_text()
+    assert "nothing was spent" in file.read_text()
+    refused = run(*asked, "add-remove", "--plot", str(file))
+    assert (refused.stdout, refused.stderr) == ("", "dpcurves: plot: say of how many records: --forecast N\n")
+    assert "a file that ends in" in run(*asked, "add-remove", "--forecast", "9", "--plot", "a.txt").stderr
+    mean = run("plan", "mean", "--bounds", "0:1", *TERMS, "--plot", str(file))
+    assert mean.stderr.startswith("dpcurves: plot: there is a picture of forecasts of CdfQuestion, ")

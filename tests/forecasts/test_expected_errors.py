@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
+from dpcurves import display
 from dpcurves.forecasts import Expected
 from dpcurves.forecasts.expected_errors import kind_of
 from dpcurves.forecasts.reference_laws import law_of
@@ -260,3 +261,38 @@ def test_a_note_names_the_records_of_which_an_answer_says_nothing() -> None:
     found = dp.Forecast("share", 10, 2, expected, "the band", nothing=0.25)
     assert found.notes == ("for few the interval would be as wide as half of all that is possible, or wider",)
     assert dp.Forecast("share", 10, 2, expected, "the band").notes == ()
+
+
+PICTURED = dp.CdfQuestion, dp.HistogramQuestion, dp.RocQuestion, dp.CalibrationQuestion, dp.SurvivalQuestion
+
+
+@pytest.mark.parametrize("question", [each for each in QUESTIONS if isinstance(each, PICTURED)])
+def test_its_picture_is_the_expected_curve_in_its_band(question: Any) -> None:
+    found = dp.forecast(question, LOSS, dp.REPLACE_ONE, records=900, rehearsals=2)
+    for each, curve in zip(found.expected, found.curves, strict=True):
+        assert len(curve.x) == len(curve.y) == len(curve.lower) == len(curve.upper)
+        assert (curve.lower <= curve.y + 1e-9).all(), each.records
+        assert (curve.y <= curve.upper + 1e-9).all(), each.records
+    name = found.expected[0].records
+    ax = found.plot(name, ax=display.headless_axes())
+    assert ax.get_title().startswith(f"{name}, 900 records: ± ")
+    drawn = ax.lines[0].get_xydata()
+    assert drawn[:, 1] == pytest.approx(np.interp(drawn[:, 0], found.curves[0].x, found.curves[0].y), nan_ok=True)
+    widest = max(found.expected, key=lambda each: each.half_width).records
+    assert found.plot(ax=display.headless_axes()).get_title().startswith(f"{widest}, ")
+
+
+def test_the_half_width_is_that_of_the_band_that_is_drawn() -> None:
+    question = dp.CdfQuestion("age", dp.Grid(0, 1, cells=32))
+    found = dp.forecast(question, LOSS, dp.REPLACE_ONE, records=5000, rehearsals=4)
+    for each, curve in zip(found.expected, found.curves, strict=True):
+        assert (curve.upper - curve.lower).max() / 2 == pytest.approx(each.half_width, rel=0.02)
+
+
+def test_a_picture_that_can_not_be_drawn_is_refused() -> None:
+    found = dp.forecast(dp.MeanQuestion("age", 0, 1), LOSS, dp.REPLACE_ONE, records=90, rehearsals=2)
+    with pytest.raises(ValueError, match="plot: there is a picture of forecasts of CdfQuestion"):
+        found.plot()
+    found = dp.forecast(dp.CdfQuestion("age", dp.Grid(0, 1, cells=4)), LOSS, dp.REPLACE_ONE, records=90, rehearsals=2)
+    with pytest.raises(ValueError, match="records: one of a hill"):
+        found.plot("a valley")

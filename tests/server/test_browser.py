@@ -39,8 +39,8 @@ WIDTH, NARROW = 1200, 360
 SECONDS = 60_000
 PAGES = {
     "ann": (
-        "/datasets", "/datasets/flights", "/projects/delays", "/projects/delays/ask", "/projects/delays/ask/roc",
-        "/projects/delays/ask/verify", "/account",
+        "/datasets", "/datasets/flights", "/projects/delays", "/projects/delays/ask", "/projects/delays/ask/cdf",
+        "/projects/delays/ask/roc", "/projects/delays/ask/verify", "/account",
     ),
     "stu": ("/manage/flights", "/projects/delays"),
     "aud": ("/audit", "/manage/flights"),

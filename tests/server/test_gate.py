@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
 from types import SimpleNamespace
@@ -13,11 +14,13 @@ from fastapi import Request
 from scene import HISTOGRAM, LOSS, PASSWORD, Scene, made
 
 from dpcurves.curves.question_json import question_from_json, question_to_json
+from dpcurves.data import Categories
 from dpcurves.data.axis import Predictor
 from dpcurves.models import Link, Power, Ranged, Scorecard, Term, predictor_from_json
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolAborted
 from dpcurves_server import MACHINE, Role
+from dpcurves_server.datasets import Datasets
 from dpcurves_server.front import address_of
 from dpcurves_server.people import Passwords
 from dpcurves_server.questions import State
@@ -48,6 +51,20 @@ def test_a_plan_says_what_is_left_and_charges_nothing(scene: Scene) -> None:
 def test_a_column_that_is_not_declared_is_refused_before_it_is_paid(scene: Scene) -> None:
     with pytest.raises(ValueError, match="declares no column 'name'"):
         scene.gate.questions.plan(scene.ann, "delays", {**HISTOGRAM, "column": "name"}, LOSS)
+
+
+def test_numbers_of_a_column_that_is_declared_to_hold_names_are_refused_before_they_are_paid(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = scene.gate.datasets.get(scene.ann, "flights")
+    for values, refused in ((("early", "late"), True), ((0, 1), False)):
+        declared = replace(dataset, columns=(Categories("delay", values), *dataset.columns[1:]))
+        monkeypatch.setattr(Datasets, "get", lambda *_, found=declared: found)
+        for ask in ("cdf", "histogram"):
+            with (
+                pytest.raises(ValueError, match="'delay' is declared to hold categories") if refused else nullcontext()
+            ):
+                scene.gate.questions.plan(scene.ann, "delays", {**HISTOGRAM, "ask": ask}, LOSS)
 
 
 def by(*categories: object) -> dict[str, object]:

@@ -163,7 +163,7 @@ def test_the_plan_comes_as_one_types_and_says_nothing_before_all_is_there(site: 
     status, text, _ = ann.post(f"{HERE}/plan", **{**PLAN, "grid": "-60:600"})
     assert (status, "<html" in text) == (200, False)
     assert "grid: write lower:upper:cells" in text
-    assert "Fill in the question" in ann.post(f"{HERE}/plan", grid="0:1:2", amount="0.1")[1]
+    assert "Fill in the form" in ann.post(f"{HERE}/plan", grid="0:1:2", amount="0.1")[1]
 
 
 def test_what_is_more_than_is_left_is_said_before(site: Pages) -> None:
@@ -176,6 +176,48 @@ def test_a_sketch_is_drawn_from_public_columns_and_says_that_it_is_not_private(s
     status, text = site.browser("ann").get(f"{HERE}/sketch.svg?column=delay&grid=-60:600:66&amount=0.25")
     assert (status, text[:40]) == (200, '<svg xmlns="http://www.w3.org/2000/svg" ')
     assert "SEEDED: NOT PRIVATE" in text
+    assert re.search(r"95% for these records: ± [\d.]+, a cell, all at once", text)
+
+
+ASK = r'<button class="main" name="do" value="ask"( disabled)?>([^<]*)</button>'
+
+
+def test_one_can_ask_only_after_the_price_is_seen_and_only_what_the_purse_holds(site: Pages) -> None:
+    ann = site.browser("ann")
+    assert re.findall(ASK, ann.get(HERE)[1]) == [(" disabled", "Ask, and pay")]
+    for path in (HERE, f"{HERE}/plan"):
+        assert re.findall(ASK, ann.post(path, **PLAN)[1]) == [("", "Ask, and pay epsilon 0.25")]
+        assert re.findall(ASK, ann.post(path, **{**PLAN, "amount": "1.5"})[1]) == [(" disabled", "Ask, and pay")]
+
+
+def test_what_was_changed_after_its_plan_was_seen_is_planned_again_and_not_paid(site: Pages) -> None:
+    ann, asked = site.browser("ann"), {**PLAN, "amount": "0.0625", "do": "ask"}
+    before = len(site.scene.gate.questions.all(site.scene.ann, "delays"))
+    status, text, _ = ann.post(HERE, **asked, seen="histogram of delay: epsilon 0.03125")
+    assert (status, "histogram of delay: epsilon 0.0625" in text) == (200, True)
+    assert len(site.scene.gate.questions.all(site.scene.ann, "delays")) == before
+    assert ann.post(HERE, **asked, seen="histogram of delay: epsilon 0.0625")[0] == 303
+
+
+def test_a_range_that_is_left_out_is_the_declared_one(site: Pages) -> None:
+    typed = {"column": "delay", "grid.cells": "66", "amount": "0.25"}
+    ann, sketch = site.browser("ann"), r'src="([^"]*sketch[.]svg[^"]*)"'
+    for more, lower in (({}, "-60"), ({"grid.lower": "0"}, "0")):
+        text = ann.post(f"{HERE}/plan", **typed, **more)[1]
+        (place,) = re.findall(sketch, text)
+        assert "histogram of delay: epsilon 0.25" in text
+        _, asked, _ = ann.post(HERE, do="plan", column="delay", grid=f"{lower}:600:66", amount="0.25")
+        assert re.findall(r"<td class=.number.>[^<]*", asked) == re.findall(r"<td class=.number.>[^<]*", text)
+        assert ann.get(place.replace("&amp;", "&"))[0] == 200
+    assert "cells are needed" in ann.post(f"{HERE}/plan", **{**typed, "grid.cells": "", "grid.lower": "1"})[1]
+
+
+def test_no_page_of_a_question_names_an_option_of_the_command_line(site: Pages) -> None:
+    ann = site.browser("ann")
+    for word in forms_of(QUESTIONS):
+        path = f"/projects/delays/ask/{word}"
+        for text in (ann.get(path)[1], ann.post(path, do="plan", column="delay", weight="delay", amount="0.1")[1]):
+            assert not re.search(r"--[a-z]", re.sub(r"<[^>]*>", " ", text)), word
 
 
 def test_asking_leads_to_a_page_that_waits(site: Pages) -> None:

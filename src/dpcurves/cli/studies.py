@@ -33,6 +33,7 @@ from .terminal import Misuse, filling, filling_late, say, tell, terminal
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from matplotlib.axes import Axes
     from rich.table import Table
 
     from ..conversation import Plans
@@ -47,9 +48,11 @@ if TYPE_CHECKING:
 # Plan commands: the privacy loss and the error of a question; no data are opened, and nothing is spent.
 
 
-EVEN = """
-What a later turn asks depends on the noisy answers before it: the plan supposes that records are spread evenly, or,
-where their number is private, that all cells are asked for. A curve is read from all turns together."""
+EVEN = (
+    "\nWhat a later turn asks depends on the noisy answers before it: the plan supposes that records are spread "
+    "evenly, or, where their number is private, that all cells are asked for. A curve is read from all turns together."
+)
+BANDS = "\nFor half widths of bands and intervals: --forecast N; --plot FILE draws them."
 ASKED_OF = re.compile(r"(Example: dpcurves) (\S+) \S+[.](?:csv|parquet)")
 CHANCE = 0.05
 BAR_AFTER = 2.0
@@ -72,21 +75,57 @@ class MadeUp:
         "Forecast for records like those of a released curve, as --json wrote it, at no further loss: as many "
         "as it has, or as --forecast says.",
     )
+    plot: str | None = perhaps(
+        "FILE",
+        "Draw the forecast, of the least favourable kind of records, in its band: a file that ends in .svg, .png or "
+        ".pdf. Without --forecast or --like, for as many records as --units says.",
+    )
 
-    def show(self, question: Question[Any], loss: PrivacyLoss, promise: Promise) -> None:
-        """Print forecast errors and half widths for each kind of simulated records, if a forecast was asked for."""
-        if self.forecast is None and self.like is None:
+    @property
+    def is_asked(self) -> bool:
+        """Whether there is something to forecast."""
+        return any(each is not None for each in (self.forecast, self.like, self.plot))
+
+    def require_writable(self, units: Units) -> None:
+        """Refuse a picture that could not be written, or of nobody knows how many records."""
+        Output(plot=self.plot).require_writable()
+        if self.plot is not None and self._records(units) is None and self.like is None:
+            raise Misuse("plot", "say of how many records: --forecast N")
+
+    def _records(self, units: Units) -> int | None:
+        """How many records are made up; None: as many as a released curve has, or nobody said."""
+        if self.forecast is not None:
+            return whole("forecast", self.forecast)
+        return (
+            None if self.like is not None or self.plot is None or units.units is None else whole("units", units.units)
+        )
+
+    def show(self, question: Question[Any], loss: PrivacyLoss, promise: Promise, units: Units) -> None:
+        """Print and draw forecast errors and half widths for each kind of records, if a forecast was asked for."""
+        records = self._records(units)
+        if records is None and self.like is None:
             return
         from ..curves.result import curve_from_json
         from ..forecasts import forecast
+        from ..forecasts.expected_errors import require_picture
 
-        records = None if self.forecast is None else whole("forecast", self.forecast)
+        if self.plot is not None:
+            require_picture(question)
         like = None if self.like is None else curve_from_json(text_of("like", self.like))
         with filling_late("forecast", BAR_AFTER) as progress:
             found = forecast(question, loss, promise.neighbours(), records=records, like=like, progress=progress)
         say(terminal(), _forecast_table(found))
         for note in found.notes:
             say(terminal(), f"note: {note}")
+        for name in Output(plot=self.plot).write_plot(partial(_picture, found)):
+            say(terminal(), f"written: {name}")
+
+
+def _picture(found: Forecast) -> Axes:
+    """The picture of a forecast without a window."""
+    from ..display import headless_axes
+
+    return found.plot(ax=headless_axes())
 
 
 @dataclass(frozen=True)
@@ -102,10 +141,12 @@ class Rehearsal:
         """Print the privacy loss and the expected errors of the answer."""
         loss = self.price.loss()
         require_listed(question, loss)
-        for alpha in {plan.law.alpha(CHANCE) for plan in rehearsed(question, loss, self.promise, self.units)}:
+        self.made_up.require_writable(self.units)
+        plans = rehearsed(question, loss, self.promise, self.units, "" if self.made_up.is_asked else BANDS)
+        for alpha in {plan.law.alpha(CHANCE) for plan in plans}:
             if not isnan(alpha):
                 say(terminal(), f"{ALPHA}: {alpha:.4g}")
-        self.made_up.show(question, loss, self.promise)
+        self.made_up.show(question, loss, self.promise, self.units)
 
 
 def _forecast_table(found: Forecast) -> Table:
@@ -119,7 +160,9 @@ def _forecast_table(found: Forecast) -> Table:
         caption=f"{times}; half widths are those of {found.interval}." if found.interval else f"{times}.",
     )  # fmt: skip
     columns = {"records": [each.records for each in found.expected]}
-    columns["error, by noise"] = [f"{numeral(each.error)} ± {numeral(each.standard_error)}" for each in found.expected]
+    columns["error, by noise"] = [
+        f"{numeral(each.error, each.standard_error)} ± {each.standard_error:.1g}" for each in found.expected
+    ]
     widths = {
         "half width of the 95% interval": [each.half_width for each in found.expected],
         "half width for the population": [each.population for each in found.expected],
@@ -152,26 +195,28 @@ def _plan_of(command: Command) -> Command:
     return plan
 
 
-def rehearsed(question: Question[Any], loss: PrivacyLoss, promise: Promise, units: Units) -> Plans:
+def rehearsed(question: Question[Any], loss: PrivacyLoss, promise: Promise, units: Units, below: str = "") -> Plans:
     """Print the plan of a question: its turns, privacy losses, errors and mechanisms."""
     from ..session import rehearse
 
     neighbours = promise.neighbours()
     adjacency = neighbours.promised(promise.protected(stated=False), units.number(neighbours))
     plans = rehearse(question, loss, adjacency)
-    show_plans(question, loss, adjacency, plans)
+    show_plans(question, loss, adjacency, plans, below)
     return plans
 
 
-def show_plans(question: Question[Any], loss: PrivacyLoss, adjacency: Adjacency | AnyRows, plans: Plans) -> None:
-    """Print plans: their turns, privacy losses, errors and mechanisms."""
+def show_plans(
+    question: Question[Any], loss: PrivacyLoss, adjacency: Adjacency | AnyRows, plans: Plans, below: str = ""
+) -> None:
+    """Print plans: their turns, privacy losses, errors and mechanisms; and words `below` them."""
     from rich.table import Table
 
     from ..display.text import LEGEND, plan_lines
 
     number = getattr(adjacency, "units", None)
     adapted = len(plans) > 1 and {type(plan.query).__name__ for plan in plans} == {"PartitionQuery"}
-    table = Table(caption=LEGEND + (EVEN if adapted else ""), caption_justify="left")
+    table = Table(caption=LEGEND + (EVEN if adapted else "") + below, caption_justify="left")
     for name in ("turn", "asks for", "price", "error", "of the units", "mechanism"):
         table.add_column(name, justify="right" if name in ("turn", "error", "of the units") else "left")
     for line in plan_lines(plans, number):

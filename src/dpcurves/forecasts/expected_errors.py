@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from math import inf, nan
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import curves
+from .. import curves, display
 from ..arguments import Refused, require_kind, shown, whole
 from ..arrays import FloatArray
 from ..curves.question import labels
@@ -36,7 +36,10 @@ from .reference_laws import (
     law_of,
     places_beside,
 )
-from .true_readings import Columns, Half, answers
+from .true_readings import Columns, Half, Traced, answers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Kinds of questions of which there is a forecast: which records to make up, and which error to tell.
 
@@ -58,6 +61,9 @@ class ForecastKind(NamedTuple):
         rehearsals: How often a kind of records is answered, unless somebody says: more often where a single number is
             told, whose error differs more from one answer to the next.
         widths: The number of these answers whose intervals are computed: widths differ little from one to the next.
+        traced: The curve of an answer, and the ends of its band or intervals at `LEVEL`; None: no picture of a curve.
+        labels: The names of both axes of its picture.
+        joined: Whether its points are joined to a curve.
     """
 
     laws: Mapping[str, Callable[[np.random.Generator, int], Any]]
@@ -69,6 +75,9 @@ class ForecastKind(NamedTuple):
     nothing: Callable[[Any, int], float] = lambda question, size: inf
     rehearsals: int = 20
     widths: int = 4
+    traced: Callable[[Any], Traced] | None = None
+    labels: tuple[str, str] = ("", "")
+    joined: bool = True
 
 
 def _numbers(question: Any, places: FloatArray) -> Table:
@@ -196,6 +205,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         curves.CdfQuestion: ForecastKind(
             PLACES, _numbers, read.of_cdf, "share of the records below an edge, root mean square",
             lambda curve, population: float(read.band_of(curve, population).max()), "the band, at its widest", quarter,
+            traced=read.traced_band, labels=("value", "share of the records below"),
         ),
         curves.QuantilesQuestion: ForecastKind(
             PLACES, _numbers, read.of_quantiles, "share below a quantile, mean error",
@@ -203,7 +213,8 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         ),
         curves.HistogramQuestion: ForecastKind(
             PLACES, _numbers, read.of_histogram, "records in a cell, root mean square",
-            read.half_of_each, "a cell, all at once", _quarter_of_records,
+            read.half_of_each, "a cell, all at once", _quarter_of_records, traced=read.traced_histogram,
+            labels=("value", "records in a cell"), joined=False,
         ),
         curves.BoundsQuestion: ForecastKind(
             RESIDUALS, _in_units, read.of_bounds, SHORT, read.missed, MISSED, _quarter_of_records, OF_ONE_AREA,
@@ -217,7 +228,8 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         curves.RocQuestion: ForecastKind(
             CLASSES, classes_and_scores, read.of_roc, AREA,
             lambda curve, population: read.half(curve.auc_interval(read.LEVEL, population=population)),
-            "the area", quarter, OF_ONE_AREA,
+            "the area", quarter, OF_ONE_AREA, traced=read.traced_roc,
+            labels=("false positive rate", "true positive rate"),
         ),
         curves.ScoresQuestion: ForecastKind(
             CLASSES, classes_and_scores, read.of_scores, AREA, read.half_of_scores, "the area", quarter, OF_SLOW
@@ -225,7 +237,8 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         curves.SmoothAucQuestion: ForecastKind(CLASSES, classes_and_scores, read.of_roc, AREA, rehearsals=OF_ONE_AREA),
         curves.CalibrationQuestion: ForecastKind(
             CLASSES, _chances, read.of_calibration, "share of positives of a group, mean error",
-            read.half_of_each, EACH_GROUP, quarter,
+            read.half_of_each, EACH_GROUP, quarter, traced=read.traced_calibration,
+            labels=("mean score of a group", "share of positives"), joined=False,
         ),
         curves.HosmerLemeshowQuestion: ForecastKind(
             CLASSES, _chances, read.of_positives, "positives of a group, mean error", read.half_of_each, EACH_GROUP,
@@ -278,6 +291,18 @@ def kind_of(question: Any) -> ForecastKind:
     return kind
 
 
+def require_picture(question: Any) -> None:
+    """Refuse a question of whose forecast there is no picture.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if kind_of(question).traced is None:
+        every = [KINDS, *(getattr(place, FORECASTS) for place in places_beside())]
+        drawn = [each.__name__ for kinds in every for each, kind in kinds.items() if kind.traced is not None]
+        raise Refused("plot", f"there is a picture of forecasts of {', '.join(drawn)}")
+
+
 Law = Callable[[np.random.Generator, int], Mapping[str, Any]]
 """Columns of so many records."""
 Progress = Callable[[int, int], object]
@@ -313,6 +338,22 @@ class Expected(NamedTuple):
     population: float = nan
 
 
+class ExpectedCurve(NamedTuple):
+    """The curve that is expected for records of one kind, and its band or intervals: means over rehearsals.
+
+    Attributes:
+        x: Places, of shape ``(points,)``.
+        y: Heights, of the same shape.
+        lower: Lower ends of the 95% band or intervals for these records, of the same shape.
+        upper: Upper ends, of the same shape.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+
 @dataclass(frozen=True)
 class Forecast:
     """The expected error of an answer, for records of these distributions only.
@@ -324,6 +365,9 @@ class Forecast:
         expected: The expected error for each distribution of records.
         interval: The interval whose half width is told, in words; empty where there is none.
         nothing: The half width from which on an interval says next to nothing.
+        curves: The expected curve for each distribution of records; none for questions without a curve.
+        labels: The names of both axes of a picture.
+        joined: Whether points of a picture are joined to a curve.
     """
 
     words: str
@@ -332,6 +376,9 @@ class Forecast:
     expected: tuple[Expected, ...]
     interval: str = ""
     nothing: float = inf
+    curves: tuple[ExpectedCurve, ...] = field(default=(), compare=False, repr=False)
+    labels: tuple[str, str] = ("", "")
+    joined: bool = True
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -364,6 +411,32 @@ class Forecast:
         if self.interval:
             lines.append(f"  the interval is that of {self.interval}")
         return "\n".join([*lines, *self.notes])
+
+    def plot(self, records: str | None = None, *, ax: Axes | None = None, style: str | None = None) -> Axes:
+        """Draw the expected curve of records of one kind, in the band that a release would print.
+
+        Args:
+            records: What the records are like, by a name in `expected`; None: the kind whose interval is the widest.
+            ax: The axes to draw on; None: on a new figure.
+            style: ``"paper"``, ``"slides"`` or ``"dark"``; None: as matplotlib is set.
+
+        Raises:
+            ValueError: there is no curve of this question, no such kind of records, or no such style.
+        """
+        if not self.curves:
+            every = [KINDS, *(getattr(place, FORECASTS) for place in places_beside())]
+        drawn = [each.__name__ for kinds in every for each, kind in kinds.items() if kind.traced is not None]
+        raise Refused("plot", f"there is a picture of forecasts of {', '.join(drawn)}")
+        names = [each.records for each in self.expected]
+        if records is not None and records not in names:
+            raise Refused("records", f"one of {', '.join(names)} is needed, got {shown(records)}")
+        widths = [each.half_width for each in self.expected]
+        place = int(np.argmax(widths)) if records is None else names.index(records)
+        known = f"{names[place]}, {self.size:,} records: ± {numeral(widths[place])}, {self.interval}"
+        words = "95% band for these records" if self.joined else "95% intervals for these records"
+        how: dict[str, Any] = {"labels": self.labels, "title": known, "joined": self.joined, "words": words}
+        with display.styled(style, ax):
+            return display.draw_forecast(*self.curves[place], ax=ax, **how)
 
     @property
     def title(self) -> str:
@@ -426,9 +499,10 @@ def forecast(
     draw = public_generator(generator)
     size, laws = _laws(question, kind, records, like)
     most = 1 if isinstance(like, Mapping) else min(MOST_TABLES, times)
-    expected = []
+    expected, traced = [], []
     for before, (name, law) in enumerate(laws.items()):
         told = list[tuple[float, float, float]]()
+        traces = list[Traced]()
         tables = [dict(law(draw, size)) for _ in range(most)]
         for number, table in enumerate(tables):
             _size(table)
@@ -437,10 +511,20 @@ def forecast(
                 known = kind.half is not None and place < -(-alone * kind.widths // most)
                 halves = (kind.half(curve, False), kind.half(curve, True)) if kind.half and known else (nan, nan)
                 told.append((kind.error(question, curve, table), *halves))
+                if kind.traced is not None and place == 0:
+                    traces.append(kind.traced(curve))
                 if progress is not None:
                     progress(before * times + len(told), times * len(laws))
         expected.append(_expected(name, np.array(told)))
-    return Forecast(kind.words, size, times, tuple(expected), kind.width, kind.nothing(question, size))
+        traced += [_averaged(traces)] if traces else []
+    facts = kind.words, size, times, tuple(expected), kind.width, kind.nothing(question, size)
+    return Forecast(*facts, curves=tuple(traced), labels=kind.labels, joined=kind.joined)
+
+
+def _averaged(traces: Sequence[Traced]) -> ExpectedCurve:
+    """Their means; of curves with another number of points, the first alone says how many there are."""
+    alike = [each for each in traces if len(each[0]) == len(traces[0][0])]
+    return ExpectedCurve(*(np.mean(column, axis=0) for column in zip(*alike, strict=True)))
 
 
 def _laws(question: Any, kind: ForecastKind, records: int | None, like: Any) -> tuple[int, Mapping[str, Law]]:

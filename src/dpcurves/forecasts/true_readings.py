@@ -120,6 +120,8 @@ def _counted_once(records: Scored) -> CountSource:
 
 
 Columns = Mapping[str, Any]
+Traced = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+"""Places of a curve, its heights, and the lower and upper ends of its band or intervals at `LEVEL`, of one shape."""
 Half = Callable[[Any, bool], float]
 """Half width of an interval of a curve at `LEVEL`: for its records, or for the population."""
 LEVEL = 0.95
@@ -324,3 +326,31 @@ def _mean_error(edges: FloatArray, score: FloatArray, value: FloatArray, said: F
 
 def _mean_at_corners(said: FloatArray, truth: FloatArray) -> float:
     return float(np.mean(np.abs(np.cumsum(np.cumsum(said - truth, axis=0), axis=1))))
+
+
+RATES = np.linspace(0, 1, 101)
+"""False positive rates at which ROC curves are read, to be averaged."""
+
+
+def traced_band(curve: Any) -> Traced:
+    """A curve along its grid, in its band."""
+    return (curve.x, curve.y, *curve.band(LEVEL))
+
+
+def traced_histogram(curve: curves.Histogram) -> Traced:
+    """Counts at the middles of cells, in their intervals."""
+    lower, upper = curve.intervals(LEVEL).T
+    return (curve.x[:-1] + curve.x[1:]) / 2, curve.count, lower, upper
+
+
+def traced_calibration(curve: curves.Calibration) -> Traced:
+    """Shares of positives at mean scores, in their intervals."""
+    lower, upper = curve.intervals(LEVEL).T
+    return curve.prob_pred, curve.prob_true, lower, upper
+
+
+def traced_roc(curve: curves.ROC) -> Traced:
+    """A ROC curve at even rates, in its band."""
+    edges, lower, upper = curve.band(LEVEL).steps()
+    step = np.clip(np.searchsorted(edges, RATES, side="right") - 1, 0, len(lower) - 1)
+    return RATES, np.interp(RATES, curve.fpr, curve.tpr), lower[step], upper[step]

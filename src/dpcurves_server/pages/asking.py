@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
@@ -12,14 +12,17 @@ from urllib.parse import quote, urlencode
 
 from fastapi import Response
 
+from dpcurves.arguments import Refused
 from dpcurves.curves.question_json import question_to_json
 from dpcurves.display.text import plan_lines
+from dpcurves.models import Ranged
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolAborted
 
+from ..declared_columns import Declared
 from ..forms import Form, Given
 from ..projects import Project
-from ..questions import Asked, Planned, State, as_seen_by
+from ..questions import Asked, Planned, State, as_seen_by, has_numbers
 from ..releases import DRAWN, Answer
 from ..studio import DUMMY, SYNTHETIC, Drawn, is_compared, of_comparison, of_sketch, standing_alone
 from ..synthetic import Synthetic
@@ -29,8 +32,8 @@ from .visits import CSRF, NOT_DRAWN, Later, Visit, download, price_of, to
 # Asking: which question, its form, its plan as one types, and a sketch of its answer.
 
 
-AMOUNT, DO = "amount", "do"
-OWN = frozenset({CSRF, DO})
+AMOUNT, DO, SEEN = "amount", "do", "seen"
+OWN = frozenset({CSRF, DO, SEEN})
 """Fields that say nothing of the question."""
 
 
@@ -60,14 +63,14 @@ def question(visit: Visit) -> Response:
 
 
 def plan_or_ask(visit: Visit) -> Response:
-    """Show the plan, or ask: as the button says that was pressed."""
+    """Show the plan, or ask: as the button says that was pressed. What was changed since its plan is planned again."""
     project, form = _asked_for(visit)
     try:
         stored, loss = _read(visit, project, form, visit.form)
-        if visit.typed(DO) == "ask":
+        planned = visit.gate.questions.plan(visit.who, project.name, stored, loss)
+        if visit.typed(DO) == "ask" and visit.typed(SEEN) in ("", _words(planned)):
             asked = visit.gate.questions.ask(visit.who, project.name, stored, loss)
             return to("questions", asked.id)
-        planned = visit.gate.questions.plan(visit.who, project.name, stored, loss)
     except ProtocolAborted:
         raise
     except ValueError as error:
@@ -116,9 +119,28 @@ def _asked_for(visit: Visit) -> tuple[Project, Form]:
 
 def _read(visit: Visit, project: Project, form: Form, given: Given) -> tuple[Mapping[str, Any], PrivacyLoss]:
     """The question that was typed, and its price."""
-    stored = question_to_json(form.question(given, visit.gate.models.named(visit.who, project.name)))
-    currency = visit.gate.datasets.get(visit.who, project.dataset).account.currency
-    return stored, price_of(AMOUNT, currency, "".join(given.get(AMOUNT, ())).strip())
+    dataset = visit.gate.datasets.get(visit.who, project.dataset)
+    typed = _with_grid(given, dataset.columns)
+    stored = question_to_json(form.question(typed, visit.gate.models.named(visit.who, project.name)))
+    return stored, price_of(AMOUNT, dataset.account.currency, "".join(given.get(AMOUNT, ())).strip())
+
+
+def _with_grid(given: Given, columns: Sequence[Declared]) -> Given:
+    """A grid that was typed in three fields as one text; a range that is left out is the declared one of its column.
+
+    Raises:
+        ValueError: one of the three is missing.
+    """
+    parts = ["".join(given.get(f"grid.{part}", ())).strip() for part in ("lower", "upper", "cells")]
+    if not any(parts) or "".join(given.get("grid", ())).strip():
+        return given
+    named = {"".join(given.get(name, ())).strip() for name in ("column", "time", "score")}
+    for each in columns:
+        if isinstance(each, Ranged) and str(each.column) in named:
+            parts = [parts[0] or f"{each.lower!r}", parts[1] or f"{each.upper!r}", parts[2]]
+    if not all(parts):
+        raise Refused("grid", "a lower end, an upper end and a number of cells are needed")
+    return {**given, "grid": [":".join(parts)]}
 
 
 def _wrong(error: ValueError) -> Wrong:
@@ -142,7 +164,9 @@ def _plan_facts(
         "project": project, "form": form, "wrong": wrong, "dataset": dataset, "remaining": remaining,
         "plan": None if planned is None else _shown(visit, planned, form),
         "left": None if remaining is None else remaining.left,
-        "columns": [str(each.column) for each in dataset.columns], "currency": dataset.account.currency.value,
+        "columns": [str(each.column) for each in dataset.columns],
+        "numbers": [str(each.column) for each in dataset.columns if has_numbers(each)],
+        "currency": dataset.account.currency.value,
         "models": visit.gate.models.named(visit.who, project.name).names,
     }  # fmt: skip
 
@@ -155,12 +179,22 @@ def _shown(visit: Visit, planned: Planned, form: Form) -> dict[str, Any]:
     own = {name: texts for name, texts in visit.form.items() if name not in OWN and any(texts)}
     place = "/".join(quote(each, safe="") for each in (planned.project.name, "ask", form.word, "sketch.svg"))
     return {
-        "words": f"{planned.question}: {planned.loss}", "notes": planned.notes, "free": tuple(free.values()),
+        "words": _words(planned), "notes": planned.notes, "free": tuple(free.values()),
         "turns": tuple(plan_lines(planned.plans, planned.dataset.units)), "too_much": _too_much(planned),
-        "price": planned.dataset.account.currency.price(planned.loss),
+        "price": planned.dataset.account.currency.price(planned.loss), "cost": _cost(planned),
         "sketch": f"/projects/{place}?{urlencode(own, doseq=True)}",
         "sketched_from": DUMMY if table is None else SYNTHETIC,
     }  # fmt: skip
+
+
+def _words(planned: Planned) -> str:
+    """The question and its price."""
+    return f"{planned.question}: {planned.loss}"
+
+
+def _cost(planned: Planned) -> str:
+    """The price on the button: nothing where the project has paid for it before."""
+    return "nothing" if planned.is_paid or planned.asked is not None else str(planned.loss)
 
 
 def _too_much(planned: Planned) -> str:

@@ -1,0 +1,65 @@
+"""The picture of a forecast: a curve of made-up records in the band that a release would print."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .canvas import DEEP, DENSER, LANDSCAPE, canvas, explain, style_of, visible
+from .numerals import lettering
+from .styles import is_dark, points, thickness
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NOTHING_SPENT = "Forecast from made-up records: no data were opened, and nothing was spent."
+"""Stands below a picture in place of a privacy statement: there is no release."""
+
+
+def draw_forecast(
+    x: ArrayLike,
+    y: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    *,
+    words: str,
+    labels: tuple[str, str],
+    title: str,
+    joined: bool,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw an expected curve in its expected band, or points with their intervals.
+
+    Args:
+        x: Places, of shape ``(points,)``.
+        y: Heights, of the same shape.
+        lower: Lower ends, of the same shape.
+        upper: Upper ends, of the same shape.
+        words: The band or the intervals in the legend.
+        labels: The names of both axes.
+        title: The title: what the records are like, and how well the curve would be known.
+        joined: Whether points are joined to a curve.
+        ax: Where to draw; None: in a new figure.
+    """
+    ax = canvas(ax, LANDSCAPE)
+    color, dash = style_of(ax, 0)
+    at, heights, low, high = (np.asarray(each, dtype=float) for each in (x, y, lower, upper))
+    if joined:
+        seen = visible(at, heights)
+        dense = DEEP * (DENSER if is_dark(ax) else 1.0)
+        ax.fill_between(at[seen], low[seen], high[seen], color=color, alpha=dense, linewidth=0, label=words)
+        ax.plot(at[seen], heights[seen], dash, color=color, linewidth=thickness(1.6), label="expected curve")
+    else:
+        ax.vlines(at, low, high, color=color, alpha=DEEP * 1.6, linewidth=thickness(4), label=words)
+        ax.plot(at, heights, "o", color=color, markersize=4, label="expected numbers")
+    ax.set_xlabel(lettering(labels[0]), parse_math=False)
+    ax.set_ylabel(labels[1], parse_math=False)
+    explain(ax, "best")
+    ax.set_title(lettering(title, 120), fontsize=points(10), parse_math=False)
+    ax.annotate(
+        NOTHING_SPENT, (0, 0), (0, -4), xycoords=(ax.transAxes, ax.xaxis.label), textcoords="offset points",
+        verticalalignment="top", fontsize=points(7), annotation_clip=False,
+    )  # fmt: skip
+    return ax
