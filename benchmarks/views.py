@@ -1,8 +1,8 @@
 """Views of parties: every change of a record that a small protocol can have, and bits of messages with real coins.
 
-`python benchmarks/views.py [--only PART ...] [--runs N]`. Parts: people, servers, counts, cut, bits. Couplings are exact:
-for other values there are other coins with the same answer and the same view, byte for byte. Bits are counted where
-hashes are real ones. Minutes of one core.
+`python benchmarks/views.py [--only PART ...] [--runs N]`. Parts: people, servers, counts, cut, bits. Couplings are
+exact: for other values there are other coins with the same answer and the same view, byte for byte. Bits are counted
+where hashes are real ones. Minutes of one core.
 """
 
 from __future__ import annotations
