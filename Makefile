@@ -165,11 +165,12 @@ ifeq ($(SIZE),--full)
 	$(MAKE) expected-errors
 endif
 
-# The auditor's exam, told claims alone, and what lies around answers of neighbours, with their tables in docs/audit.md:
-# minutes of one core.
+# The auditor's exam, told claims alone, and what lies around answers of neighbours, with their tables in docs/audit.md; and
+# a quick audit of this version, with SIZE=--full the whole one: minutes of one core, or half an hour.
 audit: $(READY)
 	$(BIN)/python benchmarks/audit.py --write
 	$(BIN)/python benchmarks/surroundings.py --write
+	$(BIN)/dpcurves audit self $(if $(filter --full,$(SIZE)),,--quick)
 
 # What the page "Which error to expect" says, and its picture, measured again: some minutes of one core.
 expected-errors: $(READY)

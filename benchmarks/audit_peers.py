@@ -4,6 +4,8 @@
 `dpcurves audit package audit_peers:NAME`. A package that is not installed is skipped with a line. With `--reports` what
 was flagged is written as a report that can be sent to who maintains the package. Nothing is sent, and nothing is
 written into the pages here: what is not public yet is theirs first.
+
+An environment of their own has what they need: OpenDP 0.16 polars 1.36.1, diffprivlib 0.6.6 scikit-learn 1.5.
 """
 
 from __future__ import annotations
@@ -245,7 +247,8 @@ def unavailable(peer: Peer) -> str:
     except PackageNotFoundError:
         return f"{peer.package} is not installed"
     except Exception as error:
-        return f"{peer.package} {told} does not answer here ({type(error).__name__}: {str(error).splitlines()[0][:80]})"
+        words = " ".join(str(error).split())[:80]
+        return f"{peer.package} {told} does not answer here ({type(error).__name__}: {words})"
     return ""
 
 

@@ -62,8 +62,8 @@ class Effort:
     html: str | None = perhaps("FILE", "Write the report as one page to this file.")
     resume: str | None = perhaps("FILE", "Keep what was done in this file, and go on from it if it is there.")
 
-    def run(self, door: Door, family: Family, claim: dict[str, Any], typed: Sequence[str]) -> None:
-        """Audit, write the reports, say the verdict, and leave with its status."""
+    def run(self, door: Door, family: Family, claim: dict[str, Any], typed: Sequence[str]) -> Report:
+        """Audit, write the reports, say the verdict, and leave with its status if it is flagged."""
         from dataclasses import replace
 
         from .auditing import audit
@@ -78,6 +78,7 @@ class Effort:
         self.deliver(report)
         if report.flagged:
             raise Exit(FLAGGED)
+        return report
 
     def deliver(self, report: Report) -> None:
         """Write the report to its files, and say it."""
@@ -198,17 +199,20 @@ def package(function: Function, neighbouring: Neighbouring, said: Said, calls: C
     from .determinism import forked, new_processes
     from .door import OneDoor, PackageDoor, function_of
 
-    door = PackageDoor(function.function, whole("processes", calls.processes), size("patience", calls.patience))
+    patience = size("patience", calls.patience)
+    door = PackageDoor(function.function, whole("processes", calls.processes), patience)
     typed = ["package", function.function, "--family", neighbouring.family, *_claimed(said, neighbouring.adjacency)]
     family = neighbouring.made()
     try:
-        effort.run(door, family, said.claim(), typed)
+        report = effort.run(door, family, said.claim(), typed)
     finally:
         door.close()
-    shared = forked(OneDoor(function_of(function.function)), family.pairs[0])
+    if report.is_silent:  # noise that nobody sees does not come again
+        return
+    shared = forked(OneDoor(function_of(function.function), patience), family.pairs[0])
     if shared is not None:
         say(terminal(), f"{shared.name}: {shared.words}")
-    repeated = new_processes(function.function, family.pairs[0])
+    repeated = new_processes(function.function, family.pairs[0], patience=patience)
     if repeated is not None:
         say(terminal(), f"Flagged: {repeated.words}")
         raise Exit(FLAGGED)

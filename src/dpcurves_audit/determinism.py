@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .door import Door, PackageDoor, fork, sendable
+from .door import PATIENCE, Door, PackageDoor, fork, sendable
 from .family import Pair
 from .feature import Floats, Reader, Sample, hashes, lowest_bits
 from .report import Finding
@@ -91,12 +91,12 @@ def forked(door: Door, pair: Pair, calls: int = CALLS) -> Finding | None:
     return None
 
 
-def new_processes(place: str, pair: Pair, calls: int = CALLS) -> Finding | None:
+def new_processes(place: str, pair: Pair, calls: int = CALLS, patience: float = PATIENCE) -> Finding | None:
     """Finding that new processes repeat each other's noise, as a fixed seed makes them; None: they do not."""
     reader = Reader()
     rows = []
     for _ in range(2):
-        door = PackageDoor(place)
+        door = PackageDoor(place, patience=patience)
         rows.append(reader.read(door.draw(pair.left, calls)))
         door.close()
     if repeats(*rows):

@@ -160,9 +160,15 @@ def function_of(place: str) -> Release:
 
 
 def _drawn(place: str, data: Any, number: int, patience: float) -> list[Any]:
-    """Outcomes of calls in a worker process."""
+    """Outcomes of calls in a worker process. An interrupt that a call raises is one, too."""
     release = function_of(place)
-    return [sendable(outcome(release, data, patience)) for _ in range(number)]
+    found: list[Any] = []
+    for _ in range(number):
+        try:
+            found.append(sendable(outcome(release, data, patience)))
+        except KeyboardInterrupt as error:
+            found.append(Failed.by(error))
+    return found
 
 
 def sendable(found: Any) -> Any:

@@ -451,7 +451,7 @@ def _questions() -> Iterator[Audited]:
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, HALF_RHO):
             told = f"{loss}, {neighbours.value}"
-            asked = QUESTIONS if (loss is ONE) is (neighbours is REPLACE_ONE) else QUESTIONS | OTHERS
+            asked = QUESTIONS if (loss is ONE) is (neighbours is REPLACE_ONE) else {**QUESTIONS, **OTHERS}
             for name, each in asked.items():
                 door = TurnsDoor(f"turns of {name}", each.question(grid), loss, neighbours)
                 yield Audited(f"{name}: {told}", door, each.family(EDGES, adjacency=neighbours), loss, "turns")

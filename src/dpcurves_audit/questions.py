@@ -92,7 +92,9 @@ def records(columns: str, *found: Record) -> Callable[..., Family]:
         first, second, *_ = found
         bases: tuple[list[Record], ...] = [], [first] * 3, [first, second], list(found[:4])
         pairs = _joined(bases, found) if adjacency is ADD_REMOVE else _replaced(bases, found)
-        tables = (tuple(table_of_records(names, kinds, rows) for rows in both) for both in pairs)
+        tables = (
+            (table_of_records(names, kinds, left), table_of_records(names, kinds, right)) for left, right in pairs
+        )
         return families.pairs(tables, adjacency=adjacency, name=f"records of {', '.join(names)}")
 
     return made
@@ -223,6 +225,6 @@ def named(edges: Any, *, adjacency: dp.Neighbours) -> Family:
         both = [(many, [*many, ("x", 1)]), (many, [*many, ("north", 1)])]
     else:
         both = [([*many, ("north", 1)], [*many, ("x", 1)]), ([*many, ("y", 1)], [*many, ("x", 1)])]
-    kinds = [np.str_, np.int64]
-    tables = (tuple(table_of_records(("name", "given"), kinds, rows) for rows in each) for each in both)
+    columns, kinds = ("name", "given"), (np.str_, np.int64)
+    tables = ((table_of_records(columns, kinds, left), table_of_records(columns, kinds, right)) for left, right in both)
     return few.with_pairs(*families.pairs(tables, adjacency=adjacency, name="names").pairs)

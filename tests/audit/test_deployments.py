@@ -41,13 +41,15 @@ def test_names_are_unique_and_the_quick_audit_finds_its_faces() -> None:
 def plans_of_turns() -> Iterator[Plan]:
     """Turns of all questions of records that come or go."""
     adjacency = dp.ADD_REMOVE.among(EACH_RECORD, None)
-    for each in ALL.values():
+    found: list[Any] = list(ALL.values())
+    for each in found:
         if each.kind == "turns" and each.name.endswith("add-remove") and hasattr(each.door, "question"):
             yield from dp.rehearse(each.door.question, each.loss, adjacency)
 
 
 def kinds_below(base: type) -> set[type]:
-    return {kind for each in base.__subclasses__() for kind in (each, *kinds_below(each))}
+    below: list[type] = base.__subclasses__()
+    return {kind for each in below for kind in (each, *kinds_below(each))}
 
 
 def test_every_question_and_every_mechanism_is_in_the_audit_of_everything() -> None:
