@@ -119,7 +119,7 @@ Each cell has the share that held / width over error. Why some are wide, at 90 %
 - *Survival medians of 300 records*: 1.4 to 60 (skewed times on 1,000 cells). The interval is where the band crosses one
   half, and the band is made from noise alone; the point is read from a curve that is shrunk to smooth hazards.
 - *Areas of uplift and Qini curves of 300 records*: no end (inf) where few have a good outcome. They are over the area
-  of a perfect order, which noise alone may make zero; where it does so in more than one draw in twenty no end is known.
+  of a perfect order, which noise alone may make zero; no end is known where it did, or does in one draw in twenty.
   Where one in twenty has a good outcome, 0.02 and 0.19 of intervals have no end (0.03 and 0.34 for the population), and
   0.94 to 0.98 hold (`python benchmarks/judging_models.py uplift --releases 100`); bands of the curves have ends.
 - *Volume under the surface, and average precision, of skewed scores*: up to 3.6 and 2.6. Nearly all scores lie in one
