@@ -1,7 +1,7 @@
 # What a newcomer runs: `make demo` and `make test`. Each sets up .venv first, pinned by constraints.txt.
 
-PYTHONS := python3.13 python3.12 python3.11 python3
-FITS    := import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
+PYTHONS := python3.14 python3.13 python3.12 python3.11 python3
+FITS    := import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 15))
 BIN     := .venv/bin
 READY   := .venv/.ready
 STARTED := typer shellingham rich numpy scipy sqlalchemy narwhals cryptography matplotlib pandas \
@@ -202,7 +202,7 @@ $(READY): pyproject.toml setup.py constraints.txt
 	@if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
 		for name in $(PYTHONS); do if $$name -c "$(FITS)" >/dev/null 2>&1; then python=$$name; break; fi; done; \
 		if [ -z "$$python" ]; then \
-			echo "Python 3.11, 3.12 or 3.13 with its venv module is needed; none of these is one: $(PYTHONS)" >&2; exit 1; \
+			echo "Python 3.11 to 3.14 with its venv module is needed; none of these is one: $(PYTHONS)" >&2; exit 1; \
 		fi; \
 		echo "Setting up .venv with $$($$python --version)"; $$python -m venv .venv; \
 	fi

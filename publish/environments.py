@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 UV = Path(sys.executable).with_name("uv")
 SMOKE = Path(__file__).with_name("smoke.py")
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 RESOLUTIONS = ("lowest-direct", "highest")
 ENTRIES = {"": "core", "[all]": "all"}
 """What is asked for with the wheel, and the entry points that are tried then."""
