@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -53,6 +54,7 @@ def contents() -> str:
     )
 
 
+@cache
 def _whole() -> Any:
     return typer.main.get_command(build())
 

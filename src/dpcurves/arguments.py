@@ -86,8 +86,17 @@ class ProtocolAborted(Refused):
     @classmethod
     def heard(cls, line: str, status: int) -> ProtocolAborted:
         """The message of another machine, in one line: its argument comes first."""
+        kind = Away if status in AWAY else cls
         argument, parted, rule = line.partition(": ")
-        return cls(argument, rule, status) if parted else cls("server", line, status)
+        return kind(argument, rule, status) if parted else kind("server", line, status)
+
+
+class Away(ProtocolAborted):
+    """Another machine did not answer, or is too busy. The same request may be sent again later."""
+
+
+AWAY = (503, 504)
+"""HTTP statuses of a server that is away or busy, or waits for another one in vain."""
 
 
 def chosen(name: str, given: object, choices: type[Member], *, also: str = "") -> Member:

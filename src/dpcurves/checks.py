@@ -81,8 +81,12 @@ def check_question(question: Any, columns: Mapping[str, Any]) -> tuple[Offer, ..
     return offers
 
 
-def check_result(result: Any) -> None:
+def check_result(result: Any, *, drawn: bool = True) -> None:
     """Hold a result to what every result promises: one line, notes, HTML, a picture, a data frame, JSON and back.
+
+    Args:
+        result: The result.
+        drawn: Draw the picture, which takes longest, within the HTML.
 
     Raises:
         Failure: the result does not keep a promise.
@@ -95,7 +99,8 @@ def check_result(result: Any) -> None:
         _require(type(read) is type(result), "what is read from its JSON is of its class")
         _require(read.to_json() == text, "what is read from its JSON writes the same")
         _require(len(result.to_frame()) > 0, "its data frame has rows")
-        _require("<" in result._repr_html_(), "it has an HTML summary")
+        if drawn:
+            _require("<" in result._repr_html_(), "it has an HTML summary")
 
 
 def _offer(question: Any, trust: TrustModel[Any]) -> Offer:
@@ -112,8 +117,9 @@ def _offer(question: Any, trust: TrustModel[Any]) -> Offer:
                 continue
             answered = True
             _require(len(plans) > 0, "it asks for something")
-            again = rehearse(question, loss, adjacency, trust)
-            _require([plan.fingerprint for plan in plans] == [plan.fingerprint for plan in again], "plans are pure")
+            if loss is LOSSES[-1]:
+                again = rehearse(question, loss, adjacency, trust)
+                _require([plan.fingerprint for plan in plans] == [plan.fingerprint for plan in again], "plans are pure")
     return Offer(trust, None if answered else refusal)
 
 
@@ -128,7 +134,7 @@ def _check_absurd_answers(question: Any) -> None:
     for adjacency in (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, UNITS)):
         for what, send in senders.items():
             try:
-                check_result(_answered(question, adjacency, send))
+                check_result(_answered(question, adjacency, send), drawn=isinstance(adjacency, AddRemove))
             except UnsupportedQuery:
                 continue
             except Failure as failure:

@@ -21,8 +21,9 @@ from dpcurves.arguments import Refused
 from dpcurves.arrays import BoolArray
 from dpcurves_parties.serving.channel import Channel
 from dpcurves_parties.serving.messages import ProtocolAborted, Trouble, facts_of
-from dpcurves_parties.serving.server import USUAL, Address, Admission, Limits, network_of, proving_alone, serve
-from dpcurves_parties.serving.task_app import Rate, body_of, refused, tell_operator, told
+from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring, tell_operator
+from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, network_of, proving_alone, serve
+from dpcurves_parties.serving.task_app import Rate, body_of, refused, told
 
 from .collection import Seen, invited
 from .report_file import Form, Octets, octets_of
@@ -427,6 +428,7 @@ class ReportServer:
         limits: What strangers may take up.
         most: How many reports are kept at most; None: ten times the people of the task, and 100,000 at least.
         quota: How many reports are taken in a minute.
+        monitoring: How it is watched.
     """
 
     task: Task
@@ -436,6 +438,7 @@ class ReportServer:
     limits: Limits = USUAL
     most: int | None = None
     quota: Quota = NO_QUOTA
+    monitoring: Monitoring = UNWATCHED
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
         """Take reports until the process is told to stop. `ready` is called once it listens.
@@ -446,6 +449,7 @@ class ReportServer:
         context = proving_alone(self.certificate, self.key)
         kept = ReportStore(self.store, self.task, self.most)
         try:
-            serve(create_app(Reception(self.task, kept, self.quota)), address, Admission(self.limits), context, ready)
+            door = Door(address, context, self.limits, self.monitoring)
+            serve(create_app(Reception(self.task, kept, self.quota)), door, ready)
         finally:
             kept.close()

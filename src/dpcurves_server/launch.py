@@ -23,8 +23,8 @@ from starlette.routing import BaseRoute
 from dpcurves.arguments import Named, Refused
 from dpcurves.ledger import BudgetExceeded
 from dpcurves_parties.serving.messages import ProtocolAborted, Trouble
-from dpcurves_parties.serving.server import USUAL, Address, Admission, Limits, proving_alone, serve
-from dpcurves_parties.serving.task_app import tell_operator
+from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring, tell_operator
+from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, proving_alone, serve
 
 from .api import PREFIX, router_of
 from .forms import Form
@@ -36,6 +36,7 @@ from .pages.visits import Site
 from .queue import Does, Queue
 from .sessions import Rate
 from .store import Archive
+from .visitors import MACHINE
 
 # The server as others see it. Errors are one line; of those that nobody foresaw, type and place are told to nobody.
 
@@ -206,6 +207,7 @@ class VerificationServer:
         per_minute: How often one person may ask.
         forms: The questions that pages offer, by the word that asks each.
         issuer: Another authority by which people sign in; None: by passwords alone.
+        monitoring: How it is watched.
 
     Raises:
         ValueError: there is no worker, or no time between strikes.
@@ -220,6 +222,7 @@ class VerificationServer:
     per_minute: int = PER_MINUTE
     forms: Mapping[str, Form] = field(default_factory=dict)
     issuer: Issuer | None = None
+    monitoring: Monitoring = UNWATCHED
 
     def __post_init__(self) -> None:
         if self.workers < 1 or not self.every > 0 or self.per_minute < 1:
@@ -241,13 +244,8 @@ class VerificationServer:
         workers.start()
         gate.studio.start()
         try:
-            serve(
-                create_app(front, routes(Site(front, self.forms, self.issuer))),
-                address,
-                Admission(self.limits),
-                context,
-                ready,
-            )
+            app = create_app(front, routes(Site(front, self.forms, self.issuer)))
+            serve(app, Door(address, context, self.limits, self.monitoring, lambda: gate.people.all(MACHINE)), ready)
         finally:
             gate.studio.stop()
             workers.stop()

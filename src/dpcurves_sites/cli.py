@@ -14,6 +14,7 @@ from dpcurves.cli.app import Group, Provided
 from dpcurves.cli.one_table import through
 from dpcurves.cli.options import Price, Promise, SourceOptions, chosen, whole
 from dpcurves.cli.terminal import Misuse, say, terminal
+from dpcurves_parties.serving.watching import Watching
 
 from .asking import AskTerms, FederationFile, PlanTerms, statement
 from .carrying import carry
@@ -184,7 +185,7 @@ def found(sites: Sites, promise: Promise, price: Price) -> None:
     say(terminal(), *statement(task))
 
 
-def coordinator(file: FederationFile, running: Running) -> None:
+def coordinator(file: FederationFile, running: Running, watching: Watching) -> None:
     """Carry the messages of a task. It holds no key of anybody, and runs until it is stopped.
 
     Example: dpcurves federation coordinator --task task.json --identity hub
@@ -195,7 +196,8 @@ def coordinator(file: FederationFile, running: Running) -> None:
     from .relay import Coordinator
 
     task = file.read()
-    server = Coordinator(task, Identity.read(Path(running.identity)), whole("patience", running.patience))
+    patience, monitoring = whole("patience", running.patience), watching.monitoring()
+    server = Coordinator(task, Identity.read(Path(running.identity)), patience, monitoring=monitoring)
     listen = running.listen or task.coordinator.url.removeprefix("https://").rstrip("/")
     console = terminal()
     server.serve(Address.parse(listen), lambda: say(console, f"coordinator of {task.name} listens at {listen}"))

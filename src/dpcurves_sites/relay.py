@@ -14,7 +14,8 @@ from fastapi import FastAPI, Request, Response
 
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.messages import ProtocolAborted
-from dpcurves_parties.serving.server import USUAL, Address, Admission, Limits, proving, serve
+from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring
+from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, proving, serve
 from dpcurves_parties.serving.task_app import Handler, bearer_of, body_of, task_app, told
 from dpcurves_parties.serving.task_document import Role
 
@@ -339,6 +340,7 @@ class Coordinator:
     identity: Identity
     patience: float
     limits: Limits = USUAL
+    monitoring: Monitoring = UNWATCHED
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
         """Serve until stopped. `ready` is called once it listens.
@@ -350,4 +352,5 @@ class Coordinator:
             raise ProtocolAborted("identity", f"task {self.task.name!r} names another coordinator")
         self.identity.require_valid()
         context = proving(self.identity.certificate, self.identity.proof, ())
-        serve(create_app(Board(self.task, self.patience)), address, Admission(self.limits), context, ready)
+        door = Door(address, context, self.limits, self.monitoring)
+        serve(create_app(Board(self.task, self.patience)), door, ready)

@@ -19,7 +19,7 @@ COLUMNS = {
     "x": GENERATOR.beta(2, 3, 1000), "z": GENERATOR.normal(0, 1, 1000), "y": GENERATOR.integers(0, 2, 1000),
     "x by y": GENERATOR.integers(0, 32, 1000),
 }  # fmt: skip
-GRID = dp.Grid(0, 1, cells=16)
+GRID = dp.Grid(0, 1, cells=8)
 BY_NAME: dict[str, Any] = {
     "weight": "x by y", "weight_cap": 24,
     "column": "x", "grid": GRID, "label": "y", "score": "x", "at": (3,), "p": 0.5, "unit": 1, "coverage": 0.9,
@@ -38,6 +38,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "QuantilesQuestion": {"at": (0.25, 0.5)}, "WeightedQuantilesQuestion": {"at": (0.25, 0.5)},
     "BoundsQuestion": {"column": "z"}, "ResidualPlotQuestion": {"cells": 4},
     "ModelPairQuestion": {"first": "x", "second": "z", "second_grid": dp.Grid(-3, 3, cells=8)},
+    "IntervalCensoredQuestion": {"grid": dp.Grid(0, 1, cells=5)},
     "SeveralClassesQuestion": {"label": dp.Categories("x by y", (1, 2, 3)), "scores": ("x", "z", "y")},
     "OrderedClassesQuestion": {"label": dp.Categories("x by y", (1, 2, 3))},
     "UpliftQuestion": {"outcome": "y", "treatment": "x by y", "treated": 1, "untreated": 2},

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from importlib.metadata import version
 
 import pytest
+from typer.main import get_command
 from typer.testing import Result
+
+from dpcurves.cli.app import build
 
 Run = Callable[..., Result]
 
@@ -78,3 +81,18 @@ def test_without_a_command_the_commands_are_shown(run: Run, group: tuple[str, ..
 
 def test_the_version_is_that_of_the_package(run: Run) -> None:
     assert run("--version").stdout == f"dpcurves {version('dpcurves')}\n"
+
+
+@pytest.mark.parametrize(
+    "typed", ["cdf", "plan cdf", "ask cdf", "federation ask cdf", "ledger allowance show", "serve"]
+)
+def test_a_command_that_is_typed_is_built_alone_and_is_what_it_is_among_all(typed: str) -> None:
+    alone, whole = (get_command(build(words)) for words in (typed.split(), ()))
+    for word in typed.split():
+        names = list(getattr(alone, "commands", {}))
+        assert names == [word]
+        alone, whole = alone.commands[word], whole.commands[word]  # type: ignore[attr-defined]
+    assert [vars(each).keys() for each in alone.params] == [vars(each).keys() for each in whole.params]
+    assert [(each.name, each.opts, each.default) for each in alone.params] == [
+        (each.name, each.opts, each.default) for each in whole.params
+    ]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,6 +24,7 @@ from dpcurves_local import Task
 from dpcurves_local.report_server import LARGEST
 from dpcurves_parties.serving.channel import Channel, trusting
 from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.monitoring import Monitoring, Watch
 
 Run = Callable[..., Result]
 LONG = 120
@@ -33,7 +37,8 @@ WAY = f"/tasks/{TASK.form.task.hex()}/reports"
 class Server:
     """`dpcurves local serve` in a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *more: str) -> None:
+        self.more = more
         self.folder, self.store, self.certificate = folder, folder / "reports.bin", folder / "cert.pem"
         self.port = free_port()
         self.url = f"https://127.0.0.1:{self.port}"
@@ -47,7 +52,7 @@ class Server:
     def start(self) -> None:
         arguments = (
             "--task", "task.json", "--store", self.store.name, "--listen", f"127.0.0.1:{self.port}",
-            "--tls", "cert.pem,key.pem",
+            "--tls", "cert.pem,key.pem", *self.more,
         )  # fmt: skip
         with (self.folder / "log").open("a") as log:
             heard, command = self.log.count("listens at"), (sys.executable, "-m", "dpcurves.cli", "local", "serve")
@@ -114,6 +119,58 @@ def test_ten_wrong_messages_are_told_in_one_line_each_and_nothing_of_them_is_kep
     assert server.store.stat().st_size == size
     assert [line for line in server.log.splitlines() if "listens at" not in line and "written: " not in line] == []
     channel.close()
+
+
+def monitored(port: int, path: str) -> tuple[int, str]:
+    """Status and text of what a server answers to its monitoring."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=LONG) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_monitoring_counts_requests_by_route_and_status_and_knows_nothing_else_of_them(tmp_path: Path) -> None:
+    port = free_port()
+    server = Server(tmp_path, "--monitor", f"127.0.0.1:{port}", "--log", "json")
+    try:
+        with server.channel() as channel:
+            channel.post(WAY, TASK.randomize(3, person="anna"))
+            for path in (WAY, "/tasks/hidden-name"):
+                with pytest.raises(ProtocolAborted):
+                    channel.post(path, b"a hidden body", "hidden-token")
+        assert [monitored(port, path)[0] for path in ("/health", "/ready", "/metrics", "/")] == [200, 200, 200, 404]
+        counts = monitored(port, "/metrics")[1]
+    finally:
+        server.kill()
+    kept = [line for line in counts.splitlines() if line.startswith("dpcurves_requests_total")]
+    assert kept == [
+        'dpcurves_requests_total{method="POST",route="/tasks/{task}/reports",status="200"} 1.0',
+        'dpcurves_requests_total{method="POST",route="/tasks/{task}/reports",status="400"} 1.0',
+        'dpcurves_requests_total{method="POST",route="/tasks/{task}",status="405"} 1.0',
+    ]
+    assert 'dpcurves_connections{state="idle"}' in counts
+    lines = [json.loads(line) for line in server.log.splitlines() if line.startswith("{")]
+    assert [(line["level"], line["route"], line["status"]) for line in lines] == [
+        ("info", "/tasks/{task}/reports", 200), ("info", "/tasks/{task}/reports", 400), ("info", "/tasks/{task}", 405)
+    ]  # fmt: skip
+    assert all(set(line) == {"time", "level", "method", "route", "status"} for line in lines)
+    assert "hidden" not in server.log + counts
+    assert "127.0.0.1" not in counts
+
+
+def test_a_server_that_can_not_read_its_store_lives_and_is_not_ready() -> None:
+    def store() -> None:
+        raise OSError("/hidden/place")
+
+    async def asked() -> list[tuple[int, str]]:
+        watch, loop, port = Watch(dict, store), asyncio.get_running_loop(), free_port()
+        with watch.answering(Monitoring("127.0.0.1", port), loop):
+            paths = ("/health", "/ready")
+            return [await loop.run_in_executor(None, monitored, port, path) for path in paths]
+
+    assert asyncio.run(asked()) == [(200, "yes\n"), (503, "not now\n")]
 
 
 def test_people_send_what_they_keep_and_the_aggregator_reads_the_store(

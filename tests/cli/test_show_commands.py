@@ -42,6 +42,9 @@ def test_several_of_one_kind_stand_on_one_picture_and_in_one_table(run: Run, ask
     rows = (asked / "both.csv").read_text().splitlines()
     assert [sum(row.startswith(f"{name},") for row in rows) for name in ("jan-1", "later", "result")] == [17, 17, 1]
     assert (asked / "both.html").read_text().count("<figure") == 2
+    for names in (("later",), ("later", "Jan 1")):
+        run("show", *(asked / f"{name}.json" for name in names), "--plot", asked / "dark.svg", "--style", "dark")
+        assert "#14171a" in (asked / "dark.svg").read_text()
     said = run("show", asked / "later.json", asked / "bars.json", "--plot", asked / "none.svg")
     assert (said.exit_code, said.stdout) == (2, "")
     assert not (asked / "none.svg").exists()
@@ -74,7 +77,13 @@ def test_what_is_no_result_and_what_would_be_lost_are_refused(run: Run, asked: P
 def test_files_that_cannot_be_written_are_refused_before_the_charge(run: Run, csv: Path, tmp_path: Path) -> None:
     ledger = f"sqlite:///{tmp_path / 'b.db'}"
     run("ledger", "create", ledger, "--dataset", "a", "--epsilon", "1", "--adjacency", "replace-one")
-    for option, name in (("--csv", tmp_path / "none" / "a"), ("--xlsx", "a.csv"), ("--html", "a.txt"), ("--csv", csv)):
+    for option, name in (
+        ("--csv", tmp_path / "none" / "a"),
+        ("--xlsx", "a.csv"),
+        ("--html", "a.txt"),
+        ("--csv", csv),
+        ("--style", "x"),
+    ):
         said = run(
             "cdf", csv, "--column", "delay", "--grid", "0:9:3", "--epsilon", "1", "--ledger", ledger, option, name
         )

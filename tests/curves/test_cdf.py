@@ -78,7 +78,7 @@ def test_whatever_the_noise_the_curve_rises_from_zero_to_one(
     ("adjacency", "loss"), list(zip(both(len(X)), (PrivacyLoss.pure(0.5), PrivacyLoss.zcdp(0.02)), strict=True))
 )
 def test_bands_hold_the_whole_curve_as_often_as_they_say(adjacency: AddRemove | ReplaceOne, loss: PrivacyLoss) -> None:
-    level, releases = 0.9, 400
+    level, releases = 0.9, 200
     exact = truth(X, GRID.edges)
     held = 0
     for seed in range(releases):
@@ -91,7 +91,7 @@ def test_bands_of_merged_cells_hold_a_jump_inside_them() -> None:
     values = np.full(200, 0.5001)  # all in one fine cell, and the grid is too fine for so few
     question = CdfQuestion("x", Grid(0, 1, cells=4096), hint=Hint.SPREAD)
     adjacency = both(len(values))[1]
-    level, releases, held = 0.9, 100, 0
+    level, releases, held = 0.9, 50, 0
     exact = truth(values, question.grid.edges)
     for seed in range(releases):
         curve = answer(question, {"x": values}, PrivacyLoss.pure(0.2), adjacency, seed)

@@ -77,7 +77,7 @@ def test_whatever_the_noise_the_curve_rises_from_zero_to_one(
 
 @pytest.mark.parametrize(("adjacency", "loss"), list(zip(both(len(X)), LOSSES, strict=True)))
 def test_bands_of_the_last_turn_hold_the_curve_as_often_as_they_say(adjacency: Adjacency, loss: PrivacyLoss) -> None:
-    level, releases = 0.9, 60
+    level, releases = 0.9, 30
     question = CdfQuestion("x", Grid(0, 1, cells=FEWEST))
     exact = truth(X, question.grid.edges)
     held = 0

@@ -45,7 +45,7 @@ def test_at_a_huge_epsilon_the_curve_is_that_of_scikit_learn_on_the_same_cells(
     ("adjacency", "loss"), list(zip(both(len(LABELS)), (PrivacyLoss.pure(0.3), PrivacyLoss.zcdp(0.005)), strict=True))
 )
 def test_intervals_hold_the_area_as_often_as_they_say(adjacency: AddRemove | ReplaceOne, loss: PrivacyLoss) -> None:
-    level, releases = 0.9, 100
+    level, releases = 0.9, 50
     exact = roc_auc_score(LABELS, TIED)
     held = 0
     for seed in range(releases):
@@ -196,7 +196,7 @@ def test_at_a_huge_epsilon_cuts_leave_the_curve_of_scikit_learn_on_the_pieces(
 def test_intervals_between_cuts_hold_the_area_of_the_pieces(
     adjacency: AddRemove | ReplaceOne, loss: PrivacyLoss
 ) -> None:
-    level, releases = 0.9, 60
+    level, releases = 0.9, 30
     held = 0
     for seed in range(releases):
         roc = answer(RocQuestion("y", "s", GRID), TABLE, loss, adjacency, seed)
@@ -297,7 +297,7 @@ def test_intervals_hold_the_area_of_exact_scores_wherever_they_lie(
     adjacency: AddRemove | ReplaceOne, scores: str
 ) -> None:
     fine = SCORES + DRAW.random(len(SCORES)) / 100 if scores == "inside" else 3 * LOGITS
-    exact, level, releases, held = roc_auc_score(LABELS, fine), 0.9, 40, 0
+    exact, level, releases, held = roc_auc_score(LABELS, fine), 0.9, 24, 0
     for seed in range(releases):
         low, high = answer(
             RocQuestion("y", "s"), {"y": LABELS, "s": fine}, PrivacyLoss.pure(5), adjacency, seed

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from types import FrameType
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -161,7 +161,7 @@ def _stopped(error: Exception) -> BaseException:
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 EXIT_STATUS = (
     "Exit status: 0 done; 2 wrong usage; 3 budget exceeded; 4 unusable data or ledger; 5 not delivered; 6 flagged by "
-    "an audit."
+    "an audit; 7 another machine did not answer."
 )
 
 
@@ -179,30 +179,65 @@ OWN = Provided(
 """Commands of the core."""
 
 
-def build() -> typer.Typer:
-    """Build the application with all commands. Nothing heavy is imported before one of them is run."""
+def build(typed: Sequence[str] = ()) -> typer.Typer:
+    """Build the application. Nothing heavy is imported before a command of it is run.
+
+    Args:
+        typed: The words of a command line: where they begin with the name of a command, it alone is built, and of a
+            group what they name. All commands together take several times as long as a command that only asks for help.
+    """
+    word, rest = (typed[0], typed[1:]) if typed else ("", ())
+    if word == VERSION:
+        return _whole({})
+    if word in OWN.commands:
+        return _whole({word: OWN.commands[word]})
     found = sorted(entry_points(group=GROUP), key=lambda each: each.name)
     everything: tuple[Provided, ...] = (OWN, *(each.load() for each in found))
-    app = _made({name: command for each in everything for name, command in each.commands.items()}, epilog=EXIT_STATUS)
-    planned = {name: command for each in everything for name, command in each.plans.items()}
-    plans = _made(planned, standing=STANDING)
-    app.add_typer(plans, name="plan", help="The errors a question would have; opens no data.")
-    for each in everything:
-        _add(app, each.groups)
+    commands = {name: command for each in everything for name, command in each.commands.items()}
+    plans = {name: command for each in everything for name, command in each.plans.items()}
+    groups = {name: group for each in everything for name, group in each.groups.items()}
+    if word in commands:
+        return _whole({word: commands[word]})
+    app = _whole({} if word in groups or word == PLAN else commands)
+    if word not in groups:
+        chosen = _named(rest, plans) if word == PLAN else plans
+        app.add_typer(
+            _made(chosen, standing=STANDING), name=PLAN, help="The errors a question would have; opens no data."
+        )
+    if word != PLAN:
+        _add(app, groups, typed)
+    return app
+
+
+VERSION = "--version"
+PLAN = "plan"
+"""The group of plans."""
+Named = TypeVar("Named", Command, Group)
+
+
+def _named(typed: Sequence[str], known: Mapping[str, Named]) -> Mapping[str, Named]:
+    """The one that is typed; all, if none of them is."""
+    return {typed[0]: known[typed[0]]} if typed and typed[0] in known else known
+
+
+def _whole(commands: Mapping[str, Command]) -> typer.Typer:
+    app = _made(commands, epilog=EXIT_STATUS)
     app.callback(invoke_without_command=True)(dpcurves)
     return app
 
 
-def _add(app: typer.Typer, groups: Mapping[str, Group]) -> None:
-    for name, group in groups.items():
-        made = _made(group.commands, said=group.said)
-        _add(made, group.groups)
+def _add(app: typer.Typer, groups: Mapping[str, Group], typed: Sequence[str]) -> None:
+    for name, group in _named(typed, groups).items():
+        rest = typed[1:] if typed and typed[0] == name else ()
+        is_group = bool(rest) and rest[0] in group.groups
+        made = _made({} if is_group else _named(rest, group.commands), said=group.said)
+        _add(made, group.groups, rest)
         app.add_typer(made, name=name, help=group.help)
 
 
 def dpcurves(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version, and do nothing else.")] = False,
+    version: Annotated[bool, typer.Option(VERSION, help="Show the version, and do nothing else.")] = False,
 ) -> None:
     """Differentially private curves from a CSV or Parquet file, or from a database."""
     if version:

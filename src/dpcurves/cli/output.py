@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, Self, Ty
 
 from typer import Option
 
-from .options import NOTHING, chance, option, perhaps
+from .options import NOTHING, chance, chosen, option, perhaps
 from .terminal import Misuse, Undelivered, say_plainly, terminal
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ def object_of(option: str, text: str) -> dict[str, Any]:
 ENDINGS = (".svg", ".png", ".pdf")
 ENDINGS_OF = MappingProxyType({"plot": ENDINGS, "xlsx": (".xlsx",), "html": (".html", ".htm")})
 STANDARD_OUTPUT = "-"
+LOOKS = "paper", "slides", "dark"
+"""Styles of pictures, without an import of matplotlib: those of `display.styles`."""
 
 
 class Covering(NamedTuple):
@@ -89,6 +91,7 @@ class Output:
         "FILE", "Write a workbook of Excel: numbers, the statement, notes and the picture; it ends in .xlsx."
     )
     html: str | None = perhaps("FILE", "Write a page with the picture that needs nothing but itself; it ends in .html.")
+    style: str | None = perhaps("NAME", "How pictures look: paper, slides or dark; left out: plain.")
     level: str = option("P", "The confidence level of bands and intervals.", "0.95")
     population: Annotated[bool, Option(help="Show intervals for the population the records were drawn from, too.")] = (
         True
@@ -130,6 +133,8 @@ class Output:
     def require_writable(self) -> None:
         """Refuse files that could not be written: without a folder, without an ending of a picture, and others."""
         self.certainty()
+        if self.style is not None:
+            chosen("style", self.style, dict.fromkeys(LOOKS))
         for argument, name in self.files.items():
             _require_ending(argument, name)
         for argument, name in self.files.items():
@@ -181,9 +186,10 @@ class Output:
         """Draw the plot and write it, atomically. Returns the file, if there is one."""
         if self.plot is None:
             return ()
-        from ..display import save_figure
+        from ..display import save_figure, styled
 
-        axes = draw()
+        with styled(self.style, None):
+            axes = draw()
         _write("plot", Path(self.plot), lambda draft: save_figure(axes, draft))
         return (self.plot,)
 

@@ -214,13 +214,14 @@ def show(
 
 
 def _show_several(kept: Mapping[str, Released], view: KeptView, output: Output) -> list[str]:
-    from ..display import csv_text, curve_table, footer, workbook
+    from ..display import csv_text, curve_table, footer, styled, workbook
     from ..publication import plain_words, stacked, together
 
     if output.json is not None:
         raise Misuse("json", "one result is written at a time, and each file here is JSON already; leave it out")
     sure, written = view.sure._asdict(), list[str]()
-    pictured = together(kept, **sure) if {"plot", "xlsx"} & set(output.files) else None
+    with styled(output.style, None):
+        pictured = together(kept, **sure) if {"plot", "xlsx"} & set(output.files) else None
     columns = stacked(kept, **sure) if {"csv", "xlsx"} & set(output.files) else {}
     facts = [fact for name, each in kept.items() for fact in ((name, repr(each)), *((name, n) for n in each.notes))]
     with delivering() as part:

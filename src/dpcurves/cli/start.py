@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from .status import STOPPED
 
 
@@ -13,6 +15,6 @@ def main() -> None:
         prepare()
         from .app import build
 
-        build()()
+        build(sys.argv[1:])()
     except KeyboardInterrupt:
         raise SystemExit(STOPPED) from None

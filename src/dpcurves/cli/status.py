@@ -9,6 +9,8 @@ DATA = 4
 OUTPUT = 5
 FLAGGED = 6
 """An audit found that a release loses more than is claimed."""
+AWAY = 7
+"""Another machine did not answer: the same command may be run again."""
 SIGNALLED = 128
 """Added to the number of the signal that ended the command: 130 by Ctrl-C, 143 by SIGTERM."""
 STOPPED = 130

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 import typer
 
 from ..arguments import Named, Refused
-from .status import BUDGET, DATA, FAULT, OUTPUT, STOPPED, USAGE
+from .status import AWAY, BUDGET, DATA, FAULT, OUTPUT, STOPPED, USAGE
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 OPTIONS = {"request": "request-id"}
-STATUS = {"BudgetExceeded": BUDGET, "UnsupportedQuery": USAGE, "Misuse": USAGE, "Undelivered": OUTPUT}
+STATUS = {"BudgetExceeded": BUDGET, "UnsupportedQuery": USAGE, "Misuse": USAGE, "Undelivered": OUTPUT, "Away": AWAY}
 """Exit statuses by the name of the exception's class: importing the classes would slow every start."""
 REWORDED = tuple(
     (re.compile(pattern), words)
@@ -130,8 +130,9 @@ def refusal_of(error: BaseException) -> Refusal:
     if isinstance(error, Named):
         names = (name.replace("_", "-") for name in error.argument.split(", "))
         line = f"{', '.join(OPTIONS.get(name, name) for name in names)}: {error.rule}"
-        usual = DATA if error.argument in OF_DATA else USAGE
-        return Refusal(_on_one_line(line), STATUS.get(type(error).__name__, usual))
+        status = STATUS.get(type(error).__name__, DATA if error.argument in OF_DATA else USAGE)
+        hint = "; run the same again later" if status == AWAY and " again" not in line else ""
+        return Refusal(_on_one_line(line + hint), status)
     place = f"{type(error).__name__} in {_place(error.__traceback__)}"
     return Refusal(f"{place}: this should not be; please report it", FAULT)
 

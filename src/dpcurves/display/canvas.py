@@ -104,15 +104,20 @@ def style_of(ax: Axes, number: int) -> LineStyle:
     return LineStyle(palette[number % len(palette)], DASHES[number % len(DASHES)])
 
 
+LARGE = 13
+"""Size of letters from which on a legend stands above a picture."""
+
+
 def explain(ax: Axes, place: Place, size: float = 9) -> None:
     """A legend of all that has a label, at `place`; beside the picture where there are too many.
 
-    Above the picture it hides nothing, if the figure has a layout that makes room for it; else it is set at best.
+    Above the picture it hides nothing, if the figure has a layout that makes room for it; else it is set at best. Where
+    letters are large it stands there, too, for inside it would lie on curves.
     """
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
-    size = points(size)
+    place, size = "above" if points(10) >= LARGE else place, points(size)
     if len(handles) > CROWD:
         small = points(8)
         legend = ax.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=small)

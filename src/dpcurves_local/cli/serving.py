@@ -12,6 +12,7 @@ from typer import Option
 
 from dpcurves.cli.options import CellOptions, ColumnOptions, Price, SourceOptions, certificate_and_key, whole
 from dpcurves.cli.terminal import Misuse, filling, say, terminal
+from dpcurves_parties.serving.watching import Watching
 
 from .tasks import Document, Wanted
 
@@ -122,7 +123,7 @@ LOCAL_PLANS: MappingProxyType[str, Command] = MappingProxyType({"local": plan_lo
 # Local model over HTTPS: commands of the server that receives reports, and of the client that sends them.
 
 
-NEEDED = ("fastapi", "uvicorn")
+NEEDED = ("fastapi", "prometheus_client", "uvicorn")
 
 
 @dataclass(frozen=True)
@@ -214,7 +215,7 @@ class Reporter:
         )
 
 
-def serve(document: Document, receiving: Receiving) -> None:
+def serve(document: Document, receiving: Receiving, watching: Watching) -> None:
     """Take reports of one task over HTTPS, into a file that `dpcurves local aggregate` reads.
 
     It runs until it is stopped. A report is on disk before it is acknowledged. It prints one line when it listens, and
@@ -241,7 +242,9 @@ def serve(document: Document, receiving: Receiving) -> None:
         None if told is None else whole(name, told)
         for name, told in (("most", receiving.most), ("of_one", receiving.of_one), ("of_all", receiving.of_all))
     )
-    server = ReportServer(asked, Path(receiving.store), certificate, key, limits, most, Quota(of_one, of_all))
+    server = ReportServer(
+        asked, Path(receiving.store), certificate, key, limits, most, Quota(of_one, of_all), watching.monitoring()
+    )
     server.serve(address, lambda: say(console, f"task {asked.form.task.hex()} listens at {receiving.listen}"))
 
 

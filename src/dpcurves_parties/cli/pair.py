@@ -28,6 +28,7 @@ from dpcurves.cli.options import (
 from dpcurves.cli.output import InputFile, Output
 from dpcurves.cli.terminal import Misuse, filling, say, tell, terminal, waiting
 
+from ..serving.watching import Watching
 from .pair_tasks import require_extra as require_pairs
 from .task_parties import Bearer, MeetingOptions, take_part
 from .task_parties import serve as serve_people
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from dpcurves.data import Axis, Categories, Grid
 
     from ..pairs import PairTask
+    from ..serving.monitoring import Monitoring
     from ..serving.server import Limits
     from ..serving.two_servers.report_set import Earlier
     from ..shares import Task
@@ -122,7 +124,7 @@ class Before:
         return chosen("earlier", self.earlier, {"keep": Earlier.STAYS, "replace": Earlier.GIVES_WAY})
 
 
-def aggregator(running: Running) -> None:
+def aggregator(running: Running, watching: Watching) -> None:
     """Run one of the two servers of a task, or the one server of people in pairs, which is party 0.
 
     It runs until it is stopped. It prints one line when it listens, and one for each error; never a share.
@@ -139,13 +141,12 @@ def aggregator(running: Running) -> None:
     limits = Limits(whole("connections", running.connections), whole("deadline", running.deadline))
     people = [TaskFile(file) for file in running.task.split(",")]
     if any(each.is_of_people for each in people):
-        _serve_people(people, running, limits)
+        _serve_people(people, running, limits, watching.monitoring())
         return
     tasks, party = [read_task(file) for file in running.task.split(",")], running.number()
     server = Aggregator(
         party, tasks, Identity.read(Path(running.identity)), running.store, running.peer,
-        whole("patience", running.patience),
-        limits,
+        whole("patience", running.patience), limits, watching.monitoring(),
     )  # fmt: skip
     listen = running.listen or tasks[0].servers[party].url.removeprefix("https://").rstrip("/")
     console = terminal()
@@ -153,14 +154,15 @@ def aggregator(running: Running) -> None:
     server.serve(Address.parse(listen), lambda: say(console, f"party {party} of {names} listens at {listen}"))
 
 
-def _serve_people(documents: Sequence[TaskFile], running: Running, limits: Limits) -> None:
+def _serve_people(documents: Sequence[TaskFile], running: Running, limits: Limits, monitoring: Monitoring) -> None:
     from ..pairs.relay_server import RelayServer
     from ..serving.identity import Identity
 
     if running.number() or not all(each.is_of_people for each in documents):
         raise Misuse("party", "the one server of people in pairs is party 0, and works for no other tasks beside")
     tasks = [each.of_pairs() for each in documents]
-    serve_people(RelayServer(tasks, Identity.read(Path(running.identity)), running.store, limits), running.listen)
+    server = RelayServer(tasks, Identity.read(Path(running.identity)), running.store, limits, monitoring)
+    serve_people(server, running.listen)
 
 
 def contribute(source: SourceOptions, document: TaskFile, bearer: Bearer, renamed: Renamed, before: Before) -> None:

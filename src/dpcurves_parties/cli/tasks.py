@@ -113,7 +113,9 @@ def _seen(sample: str, column: str) -> tuple[float, float, tuple[float, float]]:
 
 
 EXTRA = "two servers need more packages than one curator; install dpcurves[servers]"
-require_extra = partial(require_packages, "task", EXTRA, "fastapi", "uvicorn", "cryptography.hazmat.primitives.hpke")
+require_extra = partial(
+    require_packages, "task", EXTRA, "fastapi", "prometheus_client", "uvicorn", "cryptography.hazmat.primitives.hpke"
+)
 """Refuse if the optional packages of the extra ``servers`` are missing."""
 
 

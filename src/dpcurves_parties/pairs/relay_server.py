@@ -11,7 +11,8 @@ from dpcurves.ledger import Ledger
 
 from ..serving.identity import Identity
 from ..serving.messages import ProtocolAborted
-from ..serving.server import USUAL, Address, Admission, Limits, proving, serve
+from ..serving.monitoring import UNWATCHED, Monitoring
+from ..serving.server import USUAL, Address, Door, Limits, proving, serve
 from ..serving.task_app import Front, bearer_of, body_of, task_app, told
 from ..serving.task_document import Role
 from .relay import LARGEST_QUESTION, OF_PERSON, Relay, RelayStore
@@ -47,12 +48,14 @@ class RelayServer:
         identity: Identity of the server.
         store: The URL of its database.
         limits: Limits of the resources of unauthenticated clients.
+        monitoring: How it is watched.
     """
 
     tasks: Sequence[PairTask]
     identity: Identity
     store: str
     limits: Limits = USUAL
+    monitoring: Monitoring = UNWATCHED
 
     def relays(self) -> dict[str, Relay]:
         """A relay for each task.
@@ -75,4 +78,5 @@ class RelayServer:
             ValueError: as `relays`; or the address can not be had.
         """
         relays, context = self.relays(), proving(self.identity.certificate, self.identity.proof, ())
-        serve(create_app(relays), address, Admission(self.limits), context, ready)
+        works = lambda: [relay.standing() for relay in relays.values()]  # noqa: E731
+        serve(create_app(relays), Door(address, context, self.limits, self.monitoring, works), ready)

@@ -14,7 +14,7 @@ import sqlalchemy as sql
 from sqlalchemy import Column, Table, delete, insert, select, update
 from sqlalchemy import Connection as SqlConnection
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import Away, Refused
 from dpcurves.conversation import Release
 from dpcurves.ledger import Allotment
 from dpcurves.ledger.chain import alone
@@ -172,7 +172,7 @@ class Road:
         try:
             raw = socket.create_connection((place.hostname or "", place.port or 0), self.patience)
         except OSError:
-            raise ProtocolAborted("peer", f"nobody answers at {self.url}", 502) from None
+            raise Away("peer", f"nobody answers at {self.url}", 503) from None
         return Connection.over(raw, self.context, place.hostname or "", self.patience)
 
 

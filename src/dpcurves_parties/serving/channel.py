@@ -16,6 +16,8 @@ from threading import Lock
 from typing import Self
 from urllib.parse import urlsplit
 
+from dpcurves.arguments import Away
+
 from .messages import ProtocolAborted
 
 PATIENCE = 60.0
@@ -121,10 +123,10 @@ class Channel:
                 self.who, f"who answers at {self.place} is not the one that {self.named_by} names", 502
             )
         if isinstance(error, TimeoutError):
-            return ProtocolAborted(self.who, f"{self.place} gave no answer within {self.patience:g} seconds", 504)
+            return Away(self.who, f"{self.place} gave no answer within {self.patience:g} seconds", 504)
         if isinstance(error, ConnectionRefusedError):
-            return ProtocolAborted(self.who, f"nobody answers at {self.place}", 502)
-        return ProtocolAborted(self.who, f"the connection to {self.place} was lost", 502)
+            return Away(self.who, f"nobody answers at {self.place}", 503)
+        return Away(self.who, f"the connection to {self.place} was lost", 503)
 
     def _refusal(self, message: bytes) -> str:
         try:

@@ -23,6 +23,7 @@ from dpcurves.arguments import Refused
 
 from .identity import require_valid
 from .messages import ProtocolAborted, leave_no_image
+from .monitoring import UNWATCHED, Monitoring, Watch
 
 PROTOCOL = "dpcurves-talk"
 """The ALPN protocol name of a connection between servers that stays open."""
@@ -215,6 +216,10 @@ class Admission:
             self._receiving.discard(visit)
             self._answered.add(visit)
         return True
+
+    def connections(self) -> Mapping[str, int]:
+        """Numbers of connections by their state."""
+        return {"idle": len(self._idle), "receiving": len(self._receiving), "answered": len(self._answered)}
 
     def forget(self, visit: Visit) -> None:
         """It has gone, or is the other server's."""
@@ -416,7 +421,7 @@ class Address:
     port: int
 
     @classmethod
-    def parse(cls, text: str) -> Address:
+    def parse(cls, text: str, argument: str = "listen") -> Address:
         """Read ``host:port``. Raises `ValueError`: it is none."""
         try:
             parts = urlsplit(f"//{text}")
@@ -424,26 +429,49 @@ class Address:
                 return cls(parts.hostname, parts.port)
         except ValueError:
             pass
-        raise ProtocolAborted("listen", f"host:port is needed, as in 127.0.0.1:8701, got {text!r}")
+        raise ProtocolAborted(argument, f"host:port is needed, as in 127.0.0.1:8701, got {text!r}")
 
 
-def serve(  # noqa: PLR0917
-    app: Any, address: Address, admission: Admission, context: ssl.SSLContext, ready: Callable[[], object],
-    talks: Talks | None = None,
-) -> None:  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Door:
+    """How a server meets the network.
+
+    Attributes:
+        address: Where it listens.
+        context: What proves it.
+        limits: Limits of the resources of unauthenticated clients.
+        monitoring: How it is watched.
+        works: Does what it needs to answer at all, such as reading its store; raises where it can not.
+    """
+
+    address: Address
+    context: ssl.SSLContext
+    limits: Limits = USUAL
+    monitoring: Monitoring = UNWATCHED
+    works: Callable[[], object] = lambda: None
+
+
+def serve(app: Any, door: Door, ready: Callable[[], object], talks: Talks | None = None) -> None:
     """Serve an app until the process is told to stop. `ready` is called once it listens, `talks` for each talk.
 
     Raises:
-        ValueError: the address can not be had.
+        ValueError: an address can not be had.
     """
+    admission, address = Admission(door.limits), door.address
+    watch = Watch(admission.connections, door.works)
     config = uvicorn.Config(
-        app, host=address.host, port=address.port, ws="none", lifespan="off", log_level="critical", access_log=False,
-        timeout_keep_alive=IDLE, server_header=False, date_header=False, timeout_graceful_shutdown=2,
+        watch.counted(app), host=address.host, port=address.port, ws="none", lifespan="off", log_level="critical",
+        access_log=False, timeout_keep_alive=IDLE, server_header=False, date_header=False, timeout_graceful_shutdown=2,
         proxy_headers=False,  # what a visitor says of the own address is believed from nobody
     )  # fmt: skip
     config.load()
     leave_no_image()
-    asyncio.run(_Announced(config, admission, context, ready, talks).serve())
+
+    async def served() -> None:
+        with watch.answering(door.monitoring, asyncio.get_running_loop()):
+            await _Announced(config, admission, door.context, ready, talks).serve()
+
+    asyncio.run(served())
 
 
 class _Announced(uvicorn.Server):

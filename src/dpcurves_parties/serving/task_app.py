@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from traceback import extract_tb
@@ -18,6 +16,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 
 from .messages import ProtocolAborted, Trouble
+from .monitoring import tell_operator
 from .task_document import Role, TaskDocument, bearer_shown
 
 # Request and response bodies: bounded sizes, and errors of one line.
@@ -60,12 +59,6 @@ def _heeded(error: Exception) -> str:
     rule = f"{type(error).__name__} in {extract_tb(error.__traceback__)[-1].name}; nothing was told"
     tell_operator(f"server: {rule}")
     return rule
-
-
-def tell_operator(line: str) -> None:
-    """Print a line for who runs the server."""
-    with suppress(OSError):  # what it goes to may be what is full
-        print(f"dpcurves: {line}", file=sys.stderr, flush=True)
 
 
 MOST_OF_ONE = 16

@@ -33,6 +33,7 @@ from dpcurves.cli.options import (
 )
 from dpcurves.cli.output import Output
 from dpcurves.cli.terminal import OF_COLUMNS, Misuse, as_typed, say, terminal
+from dpcurves_parties.serving.watching import Watching
 
 from ..forms import Field, Form
 from ..visitors import MACHINE, Role
@@ -155,7 +156,10 @@ def _field(parameter: Parameter) -> Field:
     )  # fmt: skip
 
 
-NEEDED = ("argon2", "authlib", "fastapi", "jinja2", "matplotlib", "python_multipart", "requests", "uvicorn")
+NEEDED = (
+    "argon2", "authlib", "fastapi", "jinja2", "matplotlib", "prometheus_client", "python_multipart", "requests",
+    "uvicorn",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -275,7 +279,7 @@ def require_extra() -> None:
         raise Misuse("serve", "a server needs more packages; install dpcurves[server]")
 
 
-def serve(keeping: Keeping, door: Door, authority: Authority) -> None:
+def serve(keeping: Keeping, door: Door, authority: Authority, watching: Watching) -> None:
     """Run a verification server: analysts ask questions about confidential tables through it, under budgets.
 
     It runs until it is stopped. It prints one line when it listens, and one for each error of its own.
@@ -296,7 +300,7 @@ def serve(keeping: Keeping, door: Door, authority: Authority) -> None:
     server = VerificationServer(
         keeping.store, certificate, key, whole("workers", door.workers), _seconds("every", door.every),
         Limits(whole("connections", door.connections), whole("deadline", door.deadline)), whole("rate", door.rate),
-        forms_of(QUESTIONS), authority.issuer(),
+        forms_of(QUESTIONS), authority.issuer(), watching.monitoring(),
     )  # fmt: skip
     console = terminal()
     server.serve(address, lambda: say(console, f"the verification server listens at https://{door.listen}"))

@@ -15,7 +15,8 @@ from dpcurves.ledger import Ledger
 from ..channel import PATIENCE
 from ..identity import Identity
 from ..messages import ProtocolAborted, opened
-from ..server import PEER, USUAL, Address, Admission, Limits, Line, proving, serve
+from ..monitoring import UNWATCHED, Monitoring
+from ..server import PEER, USUAL, Address, Door, Limits, Line, proving, serve
 from ..task_app import Front as TaskFront
 from ..task_app import Handler, Rate, bearer_of, body_of, task_app, tell_of, told
 from ..task_document import Role
@@ -113,6 +114,7 @@ class Aggregator:
         peer: URL of the other server; empty: that in the task.
         patience: Seconds that the other server may take.
         limits: Limits of the resources of unauthenticated clients.
+        monitoring: How it is watched.
     """
 
     party: int
@@ -122,6 +124,7 @@ class Aggregator:
     peer: str = ""
     patience: float = PATIENCE
     limits: Limits = USUAL
+    monitoring: Monitoring = UNWATCHED
 
     def services(self) -> dict[str, AnyService]:
         """A service for each task.
@@ -149,4 +152,7 @@ class Aggregator:
             service.warm()
         others = [task.servers[1 - self.party].certificate for task in self.tasks]
         context = proving(self.identity.certificate, self.identity.proof, others)
-        serve(create_app(services), address, Admission(self.limits), context, ready, sessions_of(services))
+        door = Door(
+            address, context, self.limits, self.monitoring, lambda: [one.standing() for one in services.values()]
+        )
+        serve(create_app(services), door, ready, sessions_of(services))

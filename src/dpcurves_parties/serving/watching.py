@@ -1,0 +1,41 @@
+"""Options of all servers for monitoring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from dpcurves.cli.options import chosen
+
+if TYPE_CHECKING:
+    from .monitoring import Monitoring
+
+
+@dataclass(frozen=True)
+class Watching:
+    """Options of a server for its health, its counts and its log."""
+
+    monitor: Annotated[
+        str | None,
+        Option(
+            help="Where it answers /health, /ready and /metrics, over HTTP and to everybody: an address that your own"
+            " network alone reaches.",
+            metavar="HOST:PORT",
+        ),
+    ] = None
+    log: Annotated[
+        str, Option(help="Lines on standard error: plain (its faults) or json (each request, too).", metavar="FORM")
+    ] = "plain"
+
+    def monitoring(self) -> Monitoring:
+        """How the server is watched."""
+        from .monitoring import JSON, PLAIN, Monitoring
+        from .server import Address
+
+        form = chosen("log", self.log, {PLAIN: PLAIN, JSON: JSON})
+        if self.monitor is None:
+            return Monitoring(form=form)
+        place = Address.parse(self.monitor, "monitor")
+        return Monitoring(place.host, place.port, form)
