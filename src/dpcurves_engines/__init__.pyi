@@ -1,8 +1,8 @@
 from .asking import sql
-from .postgres import postgres
 from .postgres_engine import checked_postgres
-from .spark import spark, spark_at
+from .postgres_table import postgres
 from .spark_engine import checked_spark
+from .spark_table import spark, spark_at
 
 __all__ = [
     "checked_postgres", "checked_spark", "postgres", "spark", "spark_at", "sql",

@@ -127,7 +127,7 @@ def table_of(connection: Any, name: Sequence[str]) -> Any:
         spark = connection.startswith("sc://")
         return table_at(connection, _quoted(name, "`" if spark else '"'))
     if all(hasattr(connection, part) for part in ("table", "createDataFrame", "catalog")):
-        from .spark import spark as counted_by_spark
+        from .spark_table import spark as counted_by_spark
 
         return counted_by_spark(_quoted(name, "`"), spark=connection)
     raise WrongKind("connection", f"{CONNECTIONS} is needed, got {type(connection).__name__}")
