@@ -72,7 +72,7 @@
     } else for (const [at, [x, y]] of middle.entries()) {
       const [x1, y1, y2] = [across(x), upwards(ends[at][0]), upwards(ends[at][1])];
       parts.push(element("svg:path", { class: "bar", d: `M${x1 - 4} ${y1}h8M${x1} ${y1}V${y2}M${x1 - 4} ${y2}h8` }));
-      parts.push(element("svg:circle", { class: "point", cx: x1, cy: upwards(y), r: 3.5 }));
+      parts.push(element("svg:circle", { class: "point", cx: x1, cy: upwards(y), r: 2 }));
     }
     svg.replaceChildren(...parts);
   };
