@@ -127,8 +127,9 @@ class CountedNumbers(Covered):
         It is for these records, rounded to their cells; with `population`, for the population that they were drawn
         from, which needs independent units of one record each. Noise and sampling are simulated. How records lie in
         several tables together was not counted: sampling errors of several tables are taken to add up at their worst.
-        Simulated counts that are too few to know the number count as errors beyond both ends: where they are more than
-        an end may miss, it is the least or the largest possible number, or infinite.
+        Where some simulated counts are too few to know the number, the interval of a bounded number is all that is
+        possible. Of an unbounded one they count as errors beyond both ends: where they are more than an end may miss,
+        it is infinite.
 
         Raises:
             ValueError: there is no such number; `level` is not between 0 and 1; or, with `population`, units have
@@ -139,7 +140,7 @@ class CountedNumbers(Covered):
         found = float(one.of(self._unbiased))
         if not np.isfinite(found):
             return one.least, one.most
-        if np.isfinite(moved).all():
+        if np.isfinite(moved).all() or np.isfinite((one.least, one.most)).all():
             low, high = ends_about(found, moved, level, population)
         else:
             beyond = [np.where(np.isfinite(moved), moved, end) for end in (-np.inf, np.inf)]

@@ -147,7 +147,7 @@ def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_lost(
 
 
 def test_drift_since_the_first_weeks_is_told_and_raises_alarms(run: Run, tmp_path: Path) -> None:
-    """Of ten weeks the fourth ones are the reference; values move up in the last two, by far."""
+    """The first four of ten weeks are the reference; values move up in the last two, by far."""
     rows, out = ["ts,late"], tmp_path / "out.jsonl"
     for week in range(10):
         for each in range(400):

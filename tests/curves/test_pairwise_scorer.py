@@ -93,7 +93,7 @@ def test_what_a_site_is_asked_is_read_again_and_scores_are_those_of_each_record_
 
 
 def test_intervals_hold_held_out_areas_of_these_records_and_of_all_others_as_often_as_they_say() -> None:
-    """Of 60 releases too few or too many hold once in 30,000 times, at each of two levels and for each of two wholes.
+    """Too few or too many of 60 releases hold once in 30,000 times, at each of two levels and for each of two wholes.
 
     The first 60 seeds are taken. Of the first 400 the interval held 0.505 and 0.908 at levels 0.5 and 0.9 for these
     records, and 0.560 and 0.905 for the population.

@@ -298,9 +298,13 @@ def require_picture(question: Any) -> None:
         ValueError: there is none.
     """
     if kind_of(question).traced is None:
-        every = [KINDS, *(getattr(place, FORECASTS) for place in places_beside())]
-        drawn = [each.__name__ for kinds in every for each, kind in kinds.items() if kind.traced is not None]
-        raise Refused("plot", f"there is a picture of forecasts of {', '.join(drawn)}")
+        raise _no_picture()
+
+
+def _no_picture() -> Refused:
+    every = [KINDS, *(getattr(place, FORECASTS) for place in places_beside())]
+    drawn = [each.__name__ for kinds in every for each, kind in kinds.items() if kind.traced is not None]
+    return Refused("plot", f"there is a picture of forecasts of {', '.join(drawn)}")
 
 
 Law = Callable[[np.random.Generator, int], Mapping[str, Any]]
@@ -424,9 +428,7 @@ class Forecast:
             ValueError: there is no curve of this question, no such kind of records, or no such style.
         """
         if not self.curves:
-            every = [KINDS, *(getattr(place, FORECASTS) for place in places_beside())]
-        drawn = [each.__name__ for kinds in every for each, kind in kinds.items() if kind.traced is not None]
-        raise Refused("plot", f"there is a picture of forecasts of {', '.join(drawn)}")
+            raise _no_picture()
         names = [each.records for each in self.expected]
         if records is not None and records not in names:
             raise Refused("records", f"one of {', '.join(names)} is needed, got {shown(records)}")
