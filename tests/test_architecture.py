@@ -181,7 +181,7 @@ def test_a_question_goes_to_its_curve_through_at_most_forty_files() -> None:
                 "cli/one_table.py",
                 "cli/columns.py",
                 "forecasts/expected_errors.py",
-                "dpcurves_audit/faces.py",
+                "dpcurves_audit/questions.py",
             },
         ),
     ],
