@@ -25,7 +25,6 @@ DOORS = (
 )  # fmt: skip
 BY_HAND = {
     "dpcurves.forecasts.competing_risks.counted": "counts made-up records, in forecasts that are found by their names",
-    "dpcurves.mechanisms.wavelets.Haar": "may be named: Central(mechanism=Haar())",
     "dpcurves.privacy.loss.delta_of_zcdp": "for who reports what a rho means",
     "dpcurves.privacy.loss.rho_for": "for who was promised an epsilon and a delta",
     "dpcurves.noise.exponential.probabilities": "the law of `choose`, by which its users are tested exactly",
@@ -38,8 +37,6 @@ BY_HAND = {
     "dpcurves_sites.nvflare.CarryingController": "run by NVFlare",
     "dpcurves_sites.nvflare.CarryingExecutor": "run by NVFlare",
     "dpcurves_sites.secure_sum.story": "all sites of a turn played in one process, for tests and measurements",
-    "dpcurves_sites.site.Answering": "who has plans answered, for a federation in one process",
-    "dpcurves_sites.site.Federation": "a federation in one process, for tests and to try it out",
 }
 """Names of the package that only tests, papers and callers of its rooms use, and why they stand here."""
 KINDS = (ast.FunctionDef, ast.ClassDef)
