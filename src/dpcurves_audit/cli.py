@@ -365,7 +365,7 @@ def _those_of(whole_of: Whole) -> list[Audited]:
 
 SAMPLES = MappingProxyType({"noise": 100_000, "mechanism": 5_000, "turns": 2_000, "face": 200, "ledger": 100})
 """Samples of each data set of a release, by its door; a quick audit takes a part of them, and few pairs."""
-SECONDS = MappingProxyType({"noise": 3.0, "mechanism": 5.0, "turns": 5.0, "face": 6.0, "ledger": 10.0})
+SECONDS = MappingProxyType({"noise": 3.0, "mechanism": 5.0, "turns": 7.0, "face": 15.0, "ledger": 10.0})
 """Seconds of the processor at most: what is seen does not hang on what else the machine does."""
 QUICK_SECONDS = MappingProxyType({"noise": 0.5, "mechanism": 0.8, "turns": 1.0, "face": 2.5, "ledger": 3.0})
 QUICK_QUESTIONS = (

@@ -372,41 +372,6 @@ def _two_servers() -> Iterator[Audited]:
 # Sites.
 
 
-@dataclass(frozen=True)
-class SitesDoor:
-    """Noisy sums of sites: exact sums, and the shares of noise of those that may be the only honest ones.
-
-    Attributes:
-        name: The release, in words.
-        query: What is counted.
-        loss: The loss.
-        neighbours: The neighbours.
-    """
-
-    name: str
-    query: Any
-    loss: PrivacyLoss
-    neighbours: Neighbours
-
-    def draw(self, data: Any, number: int) -> NDArray[np.int64]:
-        from dpcurves.mechanisms.linear import exact_sums
-        from dpcurves.records import Scored, open_records, tabulate
-        from dpcurves_sites.trust import SecureSum
-
-        model = SecureSum(SITES, 1)
-        records = Scored(open_records({"value": data}, unit=EACH_RECORD, key=bytes(32)))
-        table = tabulate(records, self.query)
-        records.close()
-        adjacency = model.among(self.neighbours, EACH_RECORD, len(data) if self.neighbours.knows_units else None)
-        plan, randomness = model.turn(self.query, self.loss, adjacency), Randomness.system().expanded()
-        law: Any = plan.law
-        parts = []
-        for sums, noise in exact_sums(self.query.arranged(table), law):
-            shares = [model.share(noise, number * sums.size, randomness) for _ in range(model.honest)]
-            parts.append(np.asarray(sums, dtype=np.int64) + np.sum(shares, axis=0).reshape(number, -1))
-        return np.concatenate(parts, axis=1)
-
-
 def federation(data: Any) -> Mapping[str, Any]:
     """New sites, each with a part of these records and a ledger, are asked for a histogram by the whole protocol."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -433,15 +398,7 @@ SITES = 3
 
 
 def _sites() -> Iterator[Audited]:
-    from dpcurves.data import Axis
-    from dpcurves.queries import CountQuery, Read
-
-    axes, edges = (Axis("value", dp.Grid(0, 1, cells=STEPS)),), np.linspace(0, 1, STEPS + 1)
-    for neighbours in (ADD_REMOVE, REPLACE_ONE):
-        for loss in (ONE, PrivacyLoss.zcdp("0.1")):  # two shares of less noise are no discrete Gaussian
-            door = SitesDoor("sites, cells", CountQuery(axes, Read.CELLS), loss, neighbours)
-            family = families.values(edges, adjacency=neighbours)
-            yield Audited(f"sites, cells: {loss}, {neighbours.value}", door, family, loss, "noise")
+    edges = np.linspace(0, 1, STEPS + 1)
     family = families.values(edges, adjacency=ADD_REMOVE)
     yield Audited("federation of sites, histogram", OneDoor(federation), family, ONE, "face")
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from warnings import catch_warnings
 
@@ -36,7 +37,7 @@ from dpcurves.session import found_and_converse
 from dpcurves.trust import Central, Curator
 
 from . import family as families
-from .deployments import ADD_REMOVE, HALF_RHO, ONE, REPLACE_ONE, Audited, deployments
+from .deployments import ADD_REMOVE, HALF_RHO, ONE, REPLACE_ONE, SITES, Audited, deployments
 from .determinism import beside as fresh_calls
 from .determinism import forked, lattice, new_processes, repeats, timed
 from .door import Door, OneDoor
@@ -165,6 +166,25 @@ class MechanismDoor(NoiseDoor):
         plan, table = self.planned(data)
         randomness = Randomness.system()
         return [self.mechanism.run(table, plan, randomness) for _ in range(number)]
+
+
+@dataclass(frozen=True)
+class SitesDoor(NoiseDoor):
+    """Noisy sums of sites: exact sums, and the shares of noise of those that may be the only honest ones.
+
+    Attributes:
+        model: The sites, whose plans are those of the mechanism.
+    """
+
+    model: Any = None
+
+    def draw(self, data: Any, number: int) -> NDArray[np.int64]:
+        plan, table = self.planned(data)
+        randomness, parts = Randomness.system().expanded(), []
+        for sums, noise in exact_sums(self.query.arranged(table), plan.law):
+            shares = [self.model.share(noise, number * sums.size, randomness) for _ in range(self.model.honest)]
+            parts.append(np.asarray(sums, dtype=np.int64) + np.sum(shares, axis=0).reshape(number, -1))
+        return np.concatenate(parts, axis=1)
 
 
 @dataclass(frozen=True)
@@ -346,6 +366,7 @@ def everything() -> Iterator[Audited]:
     yield from _mechanisms()
     yield from _questions()
     yield from _faces()
+    yield from _sites()
     yield from deployments()
 
 
@@ -434,6 +455,20 @@ def _mechanisms() -> Iterator[Audited]:
         found = MechanismDoor("found names", asking.NamesQuery.of("name"), FoundNames(), WITH_DELTA, neighbours)
         listed = named(EDGES, adjacency=neighbours)
         yield Audited(f"found names: {neighbours.value}", found, listed, WITH_DELTA, "mechanism")
+
+
+def _sites() -> Iterator[Audited]:
+    from dpcurves.data import Axis, Grid
+    from dpcurves.queries import CountQuery, Read
+    from dpcurves_sites.trust import SecureSum
+
+    model, axis = SecureSum(SITES, 1), Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS))
+    query, made = CountQuery((axis,), Read.CELLS), SimpleNamespace(plan=model.turn)
+    for neighbours in (ADD_REMOVE, REPLACE_ONE):
+        for loss in (ONE, PrivacyLoss.zcdp("0.1")):  # two shares of less noise are no discrete Gaussian
+            door = SitesDoor("sites, cells", query, made, loss, neighbours, model=model)
+            family = families.values(EDGES, adjacency=neighbours)
+            yield Audited(f"sites, cells: {loss}, {neighbours.value}", door, family, loss, "noise")
 
 
 def _compared() -> tuple[Any, ...]:

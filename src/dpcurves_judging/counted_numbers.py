@@ -138,9 +138,10 @@ class CountedNumbers(Covered):
         level, one = chance("level", level), self._one(name)
         moved = self._once((name, population), None, lambda: self._moved(one, population=population))
         found = float(one.of(self._unbiased))
-        if not np.isfinite(found):
+        known, is_bounded = bool(np.isfinite(moved).all()), bool(np.isfinite((one.least, one.most)).all())
+        if not np.isfinite(found) or (is_bounded and not known):
             return one.least, one.most
-        if np.isfinite(moved).all() or np.isfinite((one.least, one.most)).all():
+        if known:
             low, high = ends_about(found, moved, level, population)
         else:
             beyond = [np.where(np.isfinite(moved), moved, end) for end in (-np.inf, np.inf)]
