@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dpcurves.cli.ask_file import Listed, Terms, are_tested, asks, chance_words, named_both, question_of, quietly
+from dpcurves.cli.ask_file import Listed, Terms, asks, chance_words, is_of_population, question_of, quietly
 from dpcurves.cli.columns import weighted
 from dpcurves.cli.options import (
     Asked,
@@ -98,15 +98,25 @@ def _median(curve: Survival, level: float) -> str:
 
 
 def survival_compared(curves: ByCategory[Survival], sure: Covering, weights: tuple[float, float] = (0.0, 0.0)) -> str:
-    """Log-rank test of two survival curves, as lines; empty where `distributions_compared` is."""
-    if not are_tested(curves, sure):
+    """Log-rank test of two groups, as lines; empty where there are not two, or nothing is said of a population.
+
+    Where records are divided by several columns, the first has the groups, and the others' categories are strata.
+    """
+    group, *strata = curves.columns
+    groups: dict[Any, dict[Any, Survival]] = {}
+    for key, curve in curves.items():
+        name, *stratum = key if isinstance(key, tuple) else (key,)
+        groups.setdefault(name, {})[tuple(stratum)] = curve
+    within = list(groups.values())
+    if len(within) != 2 or within[0].keys() != within[1].keys() or not is_of_population(curves, sure):
         return ""
     from .kaplan_meier import log_rank_test
 
     with quietly():
-        found = log_rank_test(*curves.values(), rho=weights[0], gamma=weights[1])
+        found = log_rank_test(*([*each.values()] for each in within), rho=weights[0], gamma=weights[1])
     name = "log-rank" if weights == (0.0, 0.0) else f"Fleming-Harrington ({weights[0]:g}, {weights[1]:g})"
-    words = f"{name}, {named_both(curves)}: chi-squared {found.statistic:.3g}, {chance_words(found.pvalue)}"
+    both = " and ".join(f"{group} {each}" for each in groups) + (f", strata of {', '.join(strata)}" if strata else "")
+    words = f"{name}, {both}: chi-squared {found.statistic:.3g}, {chance_words(found.pvalue)}"
     return "".join(f"{line}\n" for line in (words, *found.notes))
 
 
@@ -125,7 +135,11 @@ class SurvivalReadings:
     until: str | None = perhaps("T", "With --show numbers: the time up to which means are restricted.")
     at: str | None = perhaps("T,T,...", "With --show numbers: landmarks at which shares without an event are told.")
     since: str | None = perhaps("T", "With --at: of those without an event up to this time.")
-    weights: str = option("R,G", "Powers rho and gamma of Fleming and Harrington's weights of the test.", "0,0")
+    weights: str = option(
+        "R,G",
+        "Powers rho and gamma of Fleming and Harrington's weights of the test of two groups; further --by are strata.",
+        "0,0",
+    )
     theme: str = option("light|dark|print", "The colours of the figure.", "light")
 
     def view(self, output: Output, grid: Grid | None, *, grouped: bool) -> ResultView:

@@ -170,6 +170,7 @@ def draw_steps(
         )
         filled.set_label(once(picture.ax, shade.words))
     picture.steps(edges, heights, width=1.4)
+    picture.ax.autoscale(axis="y")  # a curve that is on these axes already may rise higher
     picture.ax.set(ylim=UNIT if share and not picture.shades else (0.0, None), xmargin=0.01)
     return picture.explain(label, upwards, place="above").signed()
 

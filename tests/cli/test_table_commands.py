@@ -69,6 +69,7 @@ def test_groups_of_two_columns_are_written_and_read(run: Run, parquet: Path) -> 
     result = run(*asked, *ONE, "--json", "-")
     assert list(json.loads(result.stdout)["curves"]) == ["UA, N0", "UA, N1", "AA, N0", "AA, N1"]
     assert list(ByCategory.from_json(result.stdout, Survival))[1] == ("UA", "N1")
+    assert "log-rank, carrier UA and carrier AA, strata of tail: chi-squared " in run(*asked, *ONE).stdout
 
 
 @pytest.mark.parametrize(
