@@ -78,7 +78,7 @@ def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> Non
         )
     down = points(-BELOW_TICKS - ROW_HEIGHT * (rows + 1))
     if name is not None:
-        _write_below(ax, (-0.06, down), lettering(name, LONGEST_NAME), color=color, horizontalalignment="right")
+        _write_below(ax, (-0.08, down), lettering(name, LONGEST_NAME), color=color, horizontalalignment="right")
     # Ticks inside the grid, and how many are at risk from there on.
     inside = [float(tick) for tick in ax.get_xticks() if row.edges[0] <= tick < row.edges[-1]]
     for time in inside[:: -(-len(inside) // MOST)] if inside else [float(row.edges[0])]:
