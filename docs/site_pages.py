@@ -62,7 +62,12 @@ def _text(page: Path) -> bytes:
         text = symbols.named(text)
     elif notation.exists():
         text = symbols.linked(text, place, symbols.symbols(notation.read_text(encoding="utf-8")))
-    return text.encode()
+    return (("" if page.name not in NOT_SEARCHED else HIDDEN) + text).encode()
+
+
+NOT_SEARCHED = frozenset({"errata.md", "intervals.md", "notation.md", "papers.md", "wire.md"})
+"""Pages for reference by experts: a search would find them before what people look for, and loads twice as long."""
+HIDDEN = "---\nsearch:\n  exclude: true\n---\n\n"
 
 
 def made(contents: Any) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import secrets
 import shutil
 import sys
@@ -17,6 +18,17 @@ settings.register_profile("dpcurves", deadline=None, derandomize=True)
 settings.load_profile("dpcurves")
 # The first does its work when it is imported; this file has no doctests, and shares its name with other folders' ones.
 collect_ignore = ["two_servers/warmed.py", "conftest.py"]
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what collection made: it would read millions of objects again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """Nothing is frozen when the process ends: libraries look for what was left behind."""
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +53,7 @@ def new_database() -> Iterator[NewDatabase]:
     # Autovacuum ends transactions of its own, after which a snapshot that nobody changed is another one.
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET autovacuum = off")
+        connection.execute("ALTER SYSTEM SET fsync = off")  # clients and servers are killed here, and no machine
         connection.execute("SELECT pg_reload_conf()")
 
     def make() -> str:

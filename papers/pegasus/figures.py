@@ -11,12 +11,11 @@ from reproduction.measured import Findings, Measured
 from scipy.stats import rankdata
 from streams import LENGTH, MEDIAN, FloatArray, IntArray, laplace_of, released
 
-from dpcurves.data import Forest
 from dpcurves.laws.law import draw
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.laws import HierarchyCounts, NodeEstimates
 from dpcurves_streams.mechanisms import Hierarchy
-from dpcurves_streams.queries import HierarchyQuery
+from dpcurves_streams.queries import Forest, HierarchyQuery
 from dpcurves_streams.readings import Auto, AutoWindow
 
 EPSILONS = ("0.1", "0.01")

@@ -24,7 +24,7 @@ YEARS = np.abs(np.floor(DRAW.normal(38, 23, 100_000))).clip(0, 100)
 SOME_YEARS = YEARS[:5000]
 CONTINUOUS = DRAW.beta(2, 3, 5000)
 LOSS = PrivacyLoss.pure(1)
-LEVEL, RELEASES = 0.8, 100
+LEVEL, RELEASES = 0.8, 60
 
 Values = NDArray[np.float64]
 

@@ -57,12 +57,12 @@ def test_intervals_hold_all_true_shares_at_once(
     adjacency: AddRemove | ReplaceOne, bins: int | NDArray[np.float64]
 ) -> None:
     held = 0
-    for seed in range(40):
+    for seed in range(20):
         found = curve(PrivacyLoss.pure(1), adjacency, seed).histogram(bins)
         ends, true = found.intervals(0.9), shares(found.x)
         assert ((ends[:, 0] <= found.share) & (found.share <= ends[:, 1])).all()
         held += bool(((ends[:, 0] <= true) & (true <= ends[:, 1])).all())
-    assert held >= 29  # of 40 at 0.9: 4 sigma below 36 is 28.4; the seeds are fixed
+    assert held >= 13  # of 20 at 0.9: 4 sigma below 18 is 12.6; the seeds are fixed
 
 
 def test_intervals_of_measured_bins_are_narrower_than_the_band_makes_them() -> None:

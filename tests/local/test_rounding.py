@@ -101,15 +101,15 @@ def test_sums_are_unbiased_on_few_cells_where_simple_rounding_is_off() -> None:
 
 
 def test_means_are_told_with_what_coins_and_gaps_between_middles_leave_open() -> None:
-    """At least 78 of 100 intervals at 90% hold, 4 standard deviations below what they say: they may hold oftener."""
+    """At least 37 of 50 intervals at 90% hold, 4 standard deviations below what they say: they may hold oftener."""
     values, held = np.random.default_rng(1).beta(3, 3, 1000), np.zeros(2)
     exact = float(np.abs(np.subtract.outer(values, values)).sum() / (1000 * 999))
-    for seed in range(100):
+    for seed in range(50):
         curve = collected(asked(16, "8"), values, seed)
         for place, population in enumerate((False, True)):
             low, high = dp.u_statistic(curve, lambda x, y: np.abs(x - y)).interval(0.9, population=population)
             held[place] += low <= exact <= high
-    assert held.min() >= 78
+    assert held.min() >= 37
     simple = dp.u_statistic(collected(asked(16, "8", how=Rounding.SIMPLE), values, 1), lambda x, y: np.abs(x - y))
     assert dp.u_statistic(curve, lambda x, y: np.abs(x - y)).resolution < simple.resolution / 4
 

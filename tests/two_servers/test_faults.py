@@ -238,7 +238,7 @@ def test_an_upload_that_is_damaged_on_its_way_ends_in_one_line(
     owner.join(LONG)
     (line,) = pair.said()
     assert owner.exitcode != 0
-    assert re.fullmatch(f"dpcurves: server: {LOST}", line), line
+    assert re.fullmatch(f"dpcurves: server: {LOST}; run the same again later", line), line
 
 
 def test_after_all_that_the_owner_begins_again_and_counts_once(pair: Watched, tmp_path: Path) -> None:
@@ -408,7 +408,7 @@ def test_servers_that_are_killed_after_the_charge_and_before_the_first_answer_an
     asking.join(LONG)
     assert asking.exitcode != 0
     (line,) = pair.said()
-    assert re.fullmatch(f"dpcurves: server: {LOST}", line), line
+    assert re.fullmatch(f"dpcurves: server: {LOST}; run the same again later", line), line
     order(pair.orders["between"])
     for party in (0, 1):
         pair.start(party)
