@@ -9,7 +9,7 @@ STARTED := typer shellingham rich numpy scipy sqlalchemy narwhals cryptography m
 	jupytext nbformat nbclient mkdocs markdown jinja2 griffe mkdocstrings
 WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between three workers, for some wait.
-PYTEST  := $(BIN)/pytest -n 3 --dist loadfile
+PYTEST  := $(BIN)/pytest -n 3 --dist loadfile -m "not reproduction"
 
 .PHONY: checked demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check flower nvflare dbt r-check screenshots house versions package release tag pictures bench bench-accuracy expected-errors audit crash papers format constraints clean
 
@@ -155,6 +155,7 @@ crash: $(READY)
 	$(BIN)/python tests/two_servers/pair_crashes.py
 
 bench: $(READY)
+	$(BIN)/pytest -n 2 -m reproduction tests
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
 
 # How far the defaults are from the best choice in hindsight, in minutes; with SIZE=--full in hours, and the page "Which

@@ -39,6 +39,16 @@ def _no_picture_is_left_open() -> Iterator[None]:
         sys.modules["matplotlib.pyplot"].close("all")
 
 
+@pytest.fixture(autouse=True)
+def _no_lock_of_llvm_is_left_taken() -> Iterator[None]:
+    """Release it: a call that the auditor cuts off while numba compiles leaves it taken, and other threads wait."""
+    yield
+    if "llvmlite.binding.ffi" in sys.modules:
+        lock = sys.modules["llvmlite.binding.ffi"].lib._lock._lock
+        while lock._is_owned():
+            lock.release()
+
+
 @pytest.fixture(scope="session")
 def new_database() -> Iterator[NewDatabase]:
     """Makes places for ledgers on one server, which lives as long as the tests."""

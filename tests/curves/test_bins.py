@@ -51,6 +51,7 @@ def test_values_outside_of_the_grid_are_in_no_bin() -> None:
     assert found.share.sum() < 0.9
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize("adjacency", both(len(X)))
 @pytest.mark.parametrize("bins", [16, np.array([0.011, 1.303, 2.6, 7.77])])  # some between edges of the grid
 def test_intervals_hold_all_true_shares_at_once(

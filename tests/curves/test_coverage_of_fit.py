@@ -26,6 +26,7 @@ from dpcurves.curves import (
 )
 from dpcurves.privacy import PUBLIC_MODEL, AddRemove, PrivacyLoss, Unit
 
+pytestmark = pytest.mark.reproduction
 FloatArray = NDArray[np.float64]
 Curve = Calibration | HosmerLemeshow
 LEVEL = 0.9

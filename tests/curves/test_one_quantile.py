@@ -138,6 +138,7 @@ def test_public_facts_alone_say_whether_counts_close_in() -> None:
     assert is_worth_closing_in(axis, three, Setting(LOSSES[0], both(30_000)[1]))
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize("kind", DRAWN)
 def test_one_quantile_asked_alone_is_held_as_often_as_is_said_where_counts_close_in(kind: str) -> None:
     """By 4 sigma of 32 releases: 8 in 30,000 suites fail. Where records lie close to each other beside the noise, about

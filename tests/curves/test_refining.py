@@ -75,6 +75,7 @@ def test_whatever_the_noise_the_curve_rises_from_zero_to_one(
         assert ((lower >= 0) & (lower <= upper) & (upper <= 1)).all()
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize(("adjacency", "loss"), list(zip(both(len(X)), LOSSES, strict=True)))
 def test_bands_of_the_last_turn_hold_the_curve_as_often_as_they_say(adjacency: Adjacency, loss: PrivacyLoss) -> None:
     level, releases = 0.9, 30

@@ -107,6 +107,7 @@ def test_of_few_records_curves_are_nearer_than_a_straight_line() -> None:
     assert np.mean(errors) < np.mean(lines) / 3
 
 
+@pytest.mark.reproduction
 def test_bands_hold_the_whole_curve_of_the_records_and_of_the_population() -> None:
     """72 releases at level 0.9: within 4 sigma, for these records and above, too; of few records less is said."""
     releases, level = 72, 0.9

@@ -100,6 +100,7 @@ def test_sums_are_unbiased_on_few_cells_where_simple_rounding_is_off() -> None:
     assert abs(found[Rounding.SIMPLE].mean() - values.mean()) > 0.02
 
 
+@pytest.mark.reproduction
 def test_means_are_told_with_what_coins_and_gaps_between_middles_leave_open() -> None:
     """At least 37 of 50 intervals at 90% hold, 4 standard deviations below what they say: they may hold oftener."""
     values, held = np.random.default_rng(1).beta(3, 3, 1000), np.zeros(2)
