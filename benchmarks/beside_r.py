@@ -55,7 +55,7 @@ def from_r(folder: Path) -> tuple[Numbers, str]:
 
 
 def asked(question: Any, given: Mapping[str, Any]) -> Any:
-    """What is asked of these columns without noise to speak of."""
+    """The answer to a question about these columns, next to no noise in it."""
     columns = {name: np.asarray(column) for name, column in given.items()}
     return answer(question, columns, HUGE, both(len(next(iter(columns.values()))))[0], 1)
 

@@ -36,7 +36,7 @@ Row = tuple[str, str, str, float]
 
 
 def asked(question: Any, given: dict[str, Any]) -> Any:
-    """What is asked of these columns without noise to speak of."""
+    """The answer to a question about these columns, next to no noise in it."""
     return answer(question, given, HUGE, both(len(next(iter(given.values()))))[1], 1)
 
 
@@ -141,7 +141,7 @@ def classes() -> Iterator[Row]:
 
 
 def forecasts() -> Iterator[Row]:
-    """How diabetes goes on, in whole numbers, by a linear model."""
+    """Progress of diabetes, in whole numbers, by a linear model."""
     given, true = load_diabetes(return_X_y=True)
     told = np.round(LinearRegression().fit(given, true).predict(given))
     error, shares = true - told, (0.1, 0.5, 0.9)
@@ -216,7 +216,7 @@ def uplift() -> Iterator[Row]:
 
 
 def rows() -> Iterator[Row]:
-    """All of them that can be had here."""
+    """Those that can be had here."""
     needs: dict[Callable[[], Iterator[Row]], tuple[str, ...]] = {
         pairs: (), groups: ("fairlearn",), classes: (), forecasts: (), drift: (), uplift: ("sklift", "lifelines"),
     }  # fmt: skip

@@ -179,7 +179,7 @@ def seeded(setting: Setting, records: int, epsilon: str) -> np.random.Generator:
 
 
 def rehearsals(setting: Setting, records: int) -> int:
-    """How many answers a half width is the mean of."""
+    """Number of answers whose half widths are averaged."""
     return CURVES[setting.curve].rehearsals if records < CERTAIN else 4
 
 

@@ -107,7 +107,7 @@ def sql(
     *, tables: Tables, statement: STATEMENT, listed: Listed, price: PriceAndDelta, promise: Promise, units: Units,
     payer: Payer, output: Output,
 ) -> None:  # fmt: skip
-    """One question, by a statement of SQL.
+    """Ask a question by a statement of SQL.
 
     Functions are dp_cdf, dp_quantile, dp_quantiles, dp_median, dp_histogram, dp_count, dp_sum, dp_mean, dp_variance,
     dp_summary, dp_survival, dp_scores, dp_roc, dp_calibration and dp_hosmer_lemeshow. WHERE takes column = value and
@@ -125,7 +125,7 @@ def sql(
 
 
 def plan(*, statement: STATEMENT, listed: Listed, rehearsal: Rehearsal) -> None:
-    """One question, by a statement of SQL.
+    """Ask a question by a statement of SQL.
 
     Its table is not opened, and may have any name.
 

@@ -388,7 +388,7 @@ class _Reader:
         return sign * int(text) if re.fullmatch(r"[0-9]+", text) else sign * _number(text)
 
     def _parts(self, thing: exp.Expression, known: tuple[str, ...]) -> dict[str, Any]:
-        """What stands in a part of the statement, which holds nothing but what is known, and the first of that."""
+        """The text of a part of the statement, which holds nothing but what is known, and the first of that."""
         given = {name.rstrip("_"): value for name, value in thing.args.items() if value not in (None, False, [], "")}
         odd = next((name for name in given if name not in known), None)
         if odd is not None:

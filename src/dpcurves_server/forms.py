@@ -51,7 +51,7 @@ class Field:
 
     @property
     def of_numbers(self) -> bool:
-        """Whether the column has to hold numbers."""
+        """Tell whether the column has to hold numbers."""
         return self.name in NUMBERS
 
     @property

@@ -129,7 +129,7 @@ def _sketched(question: Any, curve: Any, cells: int) -> str:
 
 
 def _half_width(question: Any, curve: Any) -> str:
-    """How far the band or the intervals of a sketch reach, in words; empty where forecasts say nothing of it."""
+    """Half width of the band or the intervals of a sketch, in words; empty where forecasts say nothing of it."""
     kind = KINDS.get(type(question))
     if kind is None or kind.half is None or getattr(question, "by", None) is not None:
         return ""

@@ -121,7 +121,7 @@ class Carried:
 
 
 def _number(answer: bytes) -> int:
-    """Which batch it is of.
+    """The batch that it belongs to.
 
     Raises:
         ValueError: it is no answer.

@@ -19,7 +19,7 @@ LOUD = dp.PrivacyLoss.pure(10**6)
 
 
 def read(file: object, column: str = "x", grid: dp.Grid = CELLS) -> dict[int, int]:
-    """Which cells hold how many records, by a release with next to no noise."""
+    """Counts of cells, by a release with next to no noise."""
     with dp.Session(file, budget=LOUD, adjacency=dp.ADD_REMOVE) as session:
         bars = session.ask(dp.HistogramQuestion(column, grid), LOUD)
     return {int(place): int(bars.count[place]) for place in np.flatnonzero(np.rint(bars.count))}

@@ -308,12 +308,12 @@ def distributions_compared(curves: ByCategory[CDF], sure: Covering) -> str:
 
 
 def are_tested(curves: ByCategory[Any], sure: Covering) -> bool:
-    """Whether there are two groups, and a test says something of the population."""
+    """Tell whether there are two groups, and a test says something of the population."""
     return len(curves) == 2 and is_of_population(curves, sure)
 
 
 def is_of_population(curves: ByCategory[Any], sure: Covering) -> bool:
-    """Whether the population is asked for, and a unit has one record."""
+    """Tell whether the population is asked for, and a unit has one record."""
     return sure.population and curves.privacy.rows_per_unit == 1
 
 

@@ -83,7 +83,7 @@ class MadeUp:
 
     @property
     def is_asked(self) -> bool:
-        """Whether there is something to forecast."""
+        """Tell whether there is something to forecast."""
         return any(each is not None for each in (self.forecast, self.like, self.plot))
 
     def require_writable(self, units: Units) -> None:
@@ -93,7 +93,7 @@ class MadeUp:
             raise Misuse("plot", "say of how many records: --forecast N")
 
     def _records(self, units: Units) -> int | None:
-        """How many records are made up; None: as many as a released curve has, or nobody said."""
+        """Number of records that are made up; None: as many as a released curve has, or nobody said."""
         if self.forecast is not None:
             return whole("forecast", self.forecast)
         return (

@@ -519,7 +519,7 @@ class Released(Result, ABC):
         return {"line": repr(self), **display.summary_facts(self._title(), self._summary(), self.privacy)}
 
     def _on_model_card(self) -> Iterator[Any]:
-        """What a model card shows of it: itself, and readings of it that cost nothing more."""
+        """Results that a model card shows of it: itself, and readings of it that cost nothing more."""
         yield self
 
     def _repr_html_(self) -> str:

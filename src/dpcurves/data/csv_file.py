@@ -81,7 +81,7 @@ class CsvFile:
 
     @property
     def between(self) -> str:
-        """What stands between the parts of a date: ``-`` of year, month and day, ``.`` of day, month and year."""
+        """Separator of the parts of a date: ``-`` of year, month and day, ``.`` of day, month and year."""
         return "-" if self.dates is None else _day(self.dates)[1]
 
 

@@ -177,7 +177,7 @@ WIDE, EVEN_ENOUGH = 30.0, 3.0
 
 
 def grow_with_values(edges: FloatArray) -> bool:
-    """Whether edges rise by ratios that are alike, from above zero and far: then they are seen on a logarithmic axis.
+    """Tell whether edges rise by like ratios, from above zero and far: then they are seen on a logarithmic axis.
 
     >>> grow_with_values(np.geomspace(1, 1e6, 61)), grow_with_values(np.linspace(1, 1e6, 61))
     (True, False)
@@ -436,7 +436,7 @@ def entitle(ax: Axes, title: str) -> Axes:
 
 
 def _is_above(ax: Axes, legend: Legend) -> bool:
-    """Whether a legend stands on an upper corner, as `explain` has it above a picture."""
+    """Tell whether a legend stands on an upper corner, as `explain` has it above a picture."""
     place = ax.transAxes.inverted().transform(legend.get_bbox_to_anchor().min)
     return any(np.allclose(place, corner, atol=1e-3) for corner in ((0, 1), (1, 1)))
 

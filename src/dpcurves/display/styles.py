@@ -30,7 +30,7 @@ def require_matplotlib() -> None:
 
 
 def is_dark(ax: Axes) -> bool:
-    """Whether lines on `ax` are drawn on dark ground, by a style of ours or of anybody else."""
+    """Tell whether lines on `ax` are drawn on dark ground, by a style of ours or of anybody else."""
     from matplotlib.colors import to_rgb
 
     return float(np.dot(to_rgb(ax.get_facecolor()), (0.299, 0.587, 0.114))) < DARK_GROUND

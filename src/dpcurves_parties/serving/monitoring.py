@@ -70,7 +70,7 @@ def tell_operator(line: str) -> None:
 
 @dataclass(frozen=True)
 class Monitoring:
-    """How a server is watched.
+    """Monitoring of a server.
 
     Attributes:
         host: Where health, readiness and counts are asked for, over HTTP without authentication: an address that only
@@ -188,4 +188,4 @@ class _Quiet(WSGIRequestHandler):
     timeout = ALIVE
 
     def log_message(self, format: str, *args: object) -> None:
-        """Who asks for health is not logged."""
+        """Log no request for health."""

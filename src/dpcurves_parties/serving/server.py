@@ -434,7 +434,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """How a server meets the network.
+    """Network settings of a server.
 
     Attributes:
         address: Where it listens.

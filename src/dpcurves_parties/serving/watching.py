@@ -30,7 +30,7 @@ class Watching:
     ] = "plain"
 
     def monitoring(self) -> Monitoring:
-        """How the server is watched."""
+        """Monitoring of the server."""
         from .monitoring import JSON, PLAIN, Monitoring
         from .server import Address
 

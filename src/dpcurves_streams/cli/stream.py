@@ -229,7 +229,7 @@ class Watching:
     ] = "0.05"
 
     def asked(self, given: Asked) -> Asked:
-        """What is counted, with a window as long as the reference. Raises `Misuse`: it cannot be watched."""
+        """The watch, with a window as long as the reference. Raises `Misuse`: it cannot be watched."""
         if self.drift_since is None:
             return given
         if given.reading not in ("auto", "laplace"):
@@ -240,7 +240,7 @@ class Watching:
         return given if self.drift_since in ("1", *windows) else replace(given, window=[*windows, self.drift_since])
 
     def a_year(self, given: Asked, every: str) -> int:
-        """How many windows a year has. Raises `Misuse`: false alarms would be too rare to be simulated."""
+        """Number of windows in a year. Raises `Misuse`: false alarms would be too rare to be simulated."""
         from dpcurves.arguments import Refused
 
         from ..feed.schedule import span
