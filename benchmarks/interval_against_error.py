@@ -155,9 +155,9 @@ class Told(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether all ends hold, but for rounding."""
-        slack = ROUNDING * np.maximum(1.0, np.abs(self.truth))
-        return bool(np.all((self.lower <= self.truth + slack) & (self.truth <= self.upper + slack)))
+        """Whether all ends hold, but for rounding. A number that records do not have is not missed."""
+        slack, none = ROUNDING * np.maximum(1.0, np.abs(self.truth)), np.isnan(self.truth)
+        return bool(np.all(none | (self.lower <= self.truth + slack) & (self.truth <= self.upper + slack)))
 
     @property
     def width(self) -> float:

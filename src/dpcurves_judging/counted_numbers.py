@@ -101,6 +101,8 @@ class CountedNumbers(Covered):
     COVERS = EACH
     IN_SHORT = "{names.size} numbers"
     LABEL: ClassVar[str] = ""
+    BOTH_WAYS: ClassVar[bool] = False
+    """Whether intervals for these records, too, take the outer ends of the basic and the percentile interval."""
 
     question: Any
     evidence: tuple[Evidence, ...]
@@ -137,15 +139,15 @@ class CountedNumbers(Covered):
         """
         level, one = chance("level", level), self._one(name)
         moved = self._once((name, population), None, lambda: self._moved(one, population=population))
-        found = float(one.of(self._unbiased))
+        found, both = float(one.of(self._unbiased)), population or self.BOTH_WAYS
         known, is_bounded = bool(np.isfinite(moved).all()), bool(np.isfinite((one.least, one.most)).all())
         if not np.isfinite(found) or (is_bounded and not known):
             return one.least, one.most
         if known:
-            low, high = ends_about(found, moved, level, population)
+            low, high = ends_about(found, moved, level, both)
         else:
             beyond = [np.where(np.isfinite(moved), moved, end) for end in (-np.inf, np.inf)]
-            ends = [ends_about(found, each, level, population) for each in beyond]
+            ends = [ends_about(found, each, level, both) for each in beyond]
             low, high = min(each[0] for each in ends), max(each[1] for each in ends)
         value = self.value(name)
         return max(min(low, value), one.least), min(max(high, value), one.most)

@@ -218,12 +218,14 @@ def _recall(tables: Tables, at: int) -> FloatArray:
 class OrderedClasses(CountedNumbers):
     """The volume under the ROC surface of three ordered classes, and the areas of neighbouring ones.
 
-    The volume is the chance that scores of a record of each class are in the order of the classes: 1/6 by chance.
+    The volume is the chance that scores of a record of each class are in the order of the classes: 1/6 by chance. It
+    is over the product of three noisy numbers of records, and where a class has few, its noise is far from symmetric.
     """
 
     KIND = "ordered-classes"
     TITLE = "Ordered classes: {question.label.column}"
     LABEL = "chance to be in order"
+    BOTH_WAYS = True
 
 
 @dataclass(frozen=True, slots=True)
