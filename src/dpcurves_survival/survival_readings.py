@@ -455,7 +455,8 @@ class SurvivalNumbers(Joined):
     @property
     def privacy(self) -> PrivacyStatement:
         """The privacy statement of the curves."""
-        return next(iter(self.curves.values())).privacy
+        found: PrivacyStatement = next(iter(self.curves.values())).privacy
+        return found
 
     def log_rank(self, *, rho: float = 0.0, gamma: float = 0.0) -> LogRankTest:
         """The log-rank test of both groups; see `log_rank_test`.
