@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Protocol, Self, Unpack, runtime_checkable
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from dpcurves.conversation import PrivacyStatement
 from dpcurves.curves.by_category import ByCategory
 from dpcurves.curves.question import require_independent
 from dpcurves.curves.result import EACH, Covered, Drawing, Joined
+from dpcurves.data.axis import Category
 from dpcurves.display import numeral
 from dpcurves.display.canvas import covering
 from dpcurves.inference.simulation import numbered_generator
@@ -33,9 +34,6 @@ from .inference import (
 from .kaplan_meier import Leaving, LogRankTest, Survival, log_rank_test
 from .pictures import AtRiskRow, FigureGroup, draw_figure, draw_forest, draw_steps
 from .variants import DelayedEntry, WeightedSurvival
-
-if TYPE_CHECKING:
-    from .competing_risks import CompetingRisks
 
 PLACE = 20
 """Streams of simulation beside those of other statistics: one for each group."""
@@ -380,6 +378,29 @@ class CumulativeHazard(Covered):
         return cls((DelayedEntry if several else Survival)._opened(opened))
 
 
+@runtime_checkable
+class Risks(Protocol):
+    """Numbers of each cause, as `CompetingRisks` has them."""
+
+    causes: tuple[Category, ...]
+
+    def time_lost(self, cause: Category, until: float) -> Estimate:
+        """Mean time that a cause takes."""
+        ...
+
+    def incidence_at(self, cause: Category, time: float) -> Estimate:
+        """Share with an event of a cause."""
+        ...
+
+    def incidence_difference(self, other: Self, cause: Category, time: float) -> Estimate:
+        """The same, less that of another group."""
+        ...
+
+    def hazard_ratio(self, other: Self, cause: Category) -> Estimate:
+        """The hazard over that in another group."""
+        ...
+
+
 class SurvivalNumbers(Joined):
     """Numbers of survival curves at public times, and of two groups their differences: each with its own interval.
 
@@ -406,15 +427,12 @@ class SurvivalNumbers(Joined):
         at: Sequence[float] = (),
         since: float | None = None,
     ) -> None:
-        from .competing_risks import CompetingRisks
-
         named = getattr(curves, "named", str)
         given = curves if isinstance(curves, Mapping) else {"all": curves}
         self.curves = {named(key): curve for key, curve in given.items()}
         self.until, self.at, self.since = until, tuple(at), since
         for curve in self.curves.values():
-            kind = CompetingRisks if isinstance(next(iter(self.curves.values())), CompetingRisks) else Survival
-            require_kind("curves", curve, kind, A_CURVE)
+            require_kind("curves", curve, Risks if self._are_risks else Survival, A_CURVE)
         if since is not None and self._are_risks:
             raise Refused("since", "conditional shares are of survival curves, not of competing risks")
         if not self.curves or (until is None and not at and len(self.curves) != 2):
@@ -432,7 +450,7 @@ class SurvivalNumbers(Joined):
 
     @property
     def _are_risks(self) -> bool:
-        return all(hasattr(each, "causes") for each in self.curves.values())
+        return isinstance(next(iter(self.curves.values()), None), Risks)
 
     def _of_one(self, curve: Survival) -> list[Estimate]:
         means = [] if self.until is None else [restricted_mean(curve, self.until)]
@@ -444,11 +462,11 @@ class SurvivalNumbers(Joined):
             found += [share_difference(one, other, time), number_needed(one, other, time)]
         return [*found, hazard_ratio(one, other)]
 
-    def _lost(self, risks: Any) -> list[Estimate]:
+    def _lost(self, risks: Risks) -> list[Estimate]:
         lost = [] if self.until is None else [risks.time_lost(cause, self.until) for cause in risks.causes]
         return [*lost, *(risks.incidence_at(cause, time) for time in self.at for cause in risks.causes)]
 
-    def _between(self, one: Any, other: Any) -> list[Estimate]:
+    def _between(self, one: Risks, other: Risks) -> list[Estimate]:
         apart = [one.incidence_difference(other, cause, time) for time in self.at for cause in one.causes]
         return [*apart, *(one.hazard_ratio(other, cause) for cause in one.causes)]
 
@@ -514,7 +532,7 @@ class SurvivalNumbers(Joined):
 
 
 def survival_numbers(
-    curves: Survival | CompetingRisks | ByCategory[Any],
+    curves: Survival | Risks | ByCategory[Any],
     *,
     until: float | None = None,
     at: Sequence[float] = (),
