@@ -155,9 +155,9 @@ class Told(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether all ends hold, but for rounding."""
-        slack = ROUNDING * np.maximum(1.0, np.abs(self.truth))
-        return bool(np.all((self.lower <= self.truth + slack) & (self.truth <= self.upper + slack)))
+        """Whether all ends hold, but for rounding. A number that records do not have is not missed."""
+        slack, none = ROUNDING * np.maximum(1.0, np.abs(self.truth)), np.isnan(self.truth)
+        return bool(np.all(none | (self.lower <= self.truth + slack) & (self.truth <= self.upper + slack)))
 
     @property
     def width(self) -> float:
@@ -405,17 +405,98 @@ def without_range(release: Release) -> Iterator[Told]:
     yield from release.intervals("three quantiles, no range", three.x, three.intervals, exact)
 
 
+def event_times(release: Release) -> Iterator[Told]:
+    """Curves of times in cells that are not those of one event, and models of survival: truths are without noise.
+
+    Records enter before half of their time; events of both causes are as common; looks come after 0.4 and 0.8 of it.
+    """
+    for word, (question, read) in TIMED.items():
+        whole = timed_people(release.case.data)
+        drawn = release.draw.integers(SIZE, size=release.case.records)
+        columns = {name: each[drawn] for name, each in whole.items()}
+        asked = question(population(release.case.data)[1])
+        found = release.answer(asked, columns)
+        exact = without_noise(asked, columns), whole_times(word, release.case.data)
+        for name, value in read(found).items():
+            truths = [np.asarray(heights_of(read(each)[name])) for each in exact]
+            yield from release.intervals(f"{word}: {name}", heights_of(value), ends_of(value), truths)
+
+
+@lru_cache
+def timed_people(data: str) -> dict[str, Any]:
+    """Columns of a population of times: of events and of leaving, of entries, of looks, and a score."""
+    values, grid = population(data)
+    values, draw = np.maximum(values, grid.lower), np.random.default_rng(7)
+    until = np.where(draw.random(SIZE) < 0.5, draw.permutation(values) * 1.4, np.inf)
+    time, event = np.minimum(values, until), (values <= until).astype(int)
+    share = draw.random(SIZE)
+    span = np.clip((values - grid.lower) / (grid.upper - grid.lower), 0, 1)
+    return {
+        "t": time, "e": event, "cause": event * draw.integers(1, 3, SIZE),
+        "in": grid.lower + (time - grid.lower) * 0.5 * share,
+        "risk": np.clip(1 - span + draw.normal(0, 0.3, SIZE), 0, 1),
+        "last": grid.lower + (time - grid.lower) * 0.8,
+        "first": np.where(event > 0, time + (grid.upper - grid.lower) * 0.1 * share, np.inf),
+        "g": np.arange(SIZE) % 2,
+    }  # fmt: skip
+
+
+@lru_cache
+def whole_times(word: str, data: str) -> Any:
+    """The answer of the population."""
+    return without_noise(TIMED[word][0](population(data)[1]), timed_people(data))
+
+
+def few(grid: Grid, cells: int) -> Grid:
+    """A grid of the same bounds."""
+    return Grid(grid.lower, grid.upper, cells=cells)
+
+
+def heights_of(found: Any) -> Any:
+    """The value of a number, or the heights of a curve, cause by cause."""
+    if isinstance(found, dp.Estimate):
+        return found.value
+    return found.incidence.ravel() if hasattr(found, "incidence") else found.y
+
+
+def ends_of(found: Any) -> Callable[..., FloatArray]:
+    """The interval of a number, or the band of a curve."""
+    if isinstance(found, dp.Estimate):
+        return lambda level, *, population: np.asarray(found.interval(level, population=population))
+    return lambda level, *, population: np.asarray(found.intervals(level, population=population))
+
+
+TIMED: Mapping[str, tuple[Callable[[Grid], Any], Callable[[Any], dict[str, Any]]]] = MappingProxyType({
+    "competing risks": (
+        lambda grid: dp.CompetingRisksQuestion("t", "cause", few(grid, 24), (1, 2)),
+        lambda found: {
+            "bands of incidences": found, "incidence at a time": found.incidence_at(1, float(found.x[8])),
+            "time lost": found.time_lost(1, float(found.x[16])),
+        },
+    ),
+    "two groups": (
+        lambda grid: SurvivalQuestion("t", "e", few(grid, 24), by=Categories("g", (0, 1))),
+        lambda found: {
+            "band of a cumulative hazard": dp.CumulativeHazard(found[0]),
+            "hazard ratio": dp.hazard_ratio(found[0], found[1]),
+        },
+    ),
+    "late entry": (lambda grid: dp.DelayedEntryQuestion("in", "t", "e", few(grid, 24)), lambda found: {"band": found}),
+    "between looks": (
+        lambda grid: dp.IntervalCensoredQuestion("last", "first", few(grid, 12)), lambda found: {"band": found},
+    ),
+    "survival model": (
+        lambda grid: dp.SurvivalModelQuestion("risk", "t", "e", Grid(grid.lower, float(grid.edges[-1]) / 2, cells=4)),
+        lambda found: {"auc": found.auc, "brier score": found.brier},
+    ),
+})  # fmt: skip
+"""Questions on a grid of these bounds, and what is read of the answer."""
+
+
 def judged(release: Release) -> Iterator[Told]:
     """Numbers of judged models, of scores rounded to cells: truths are the same numbers without noise."""
-    whole, draw = judged_people(release.case.data), release.draw
-    drawn = draw.integers(SIZE, size=release.case.records)
-    columns = {name: each[drawn] for name, each in whole.items()}
-    for word, (question, names) in JUDGED.items():
-        found = release.answer(question, columns)
-        exact = [without_noise(question, columns), whole_answer(word, release.case.data)]
-        for name in names:
-            truths = [each.value(name) for each in exact]
-            yield from release.intervals(f"{word}: {name}", found.value(name), of_name(found, name), truths)
+    columns = drawn_people(release)
+    yield from numbers_of(release, JUDGED, columns)
     rates = [dp.group_rates(release.answer(BY_GROUP, columns)), dp.group_rates(without_noise(BY_GROUP, columns))]
     rates.append(dp.group_rates(whole_answer("groups", release.case.data)))
     for rate in ("flagged", "recall"):
@@ -436,12 +517,37 @@ def judged_people(data: str) -> dict[str, Any]:
         "y": label, "s": score, "near": near.round(1) if data in {"tied", "heaped"} else near,
         "k": label + (draw.random(SIZE) < likely), "t": treated, "g": draw.choice(3, SIZE, p=(0.6, 0.3, 0.1)),
         "o": (draw.random(SIZE) < likely * (0.5 + 0.4 * treated)).astype(int),
+        "middle": 1 - np.abs(2 * score - 1), "low": 1 - score, "guess": np.round(2 * near).astype(int),
+        "e10": near - score + 0.2, "e50": near - score, "e90": near - score - 0.2,
     }  # fmt: skip
+
+
+def drawn_people(release: Release) -> dict[str, Any]:
+    """The columns of a sample."""
+    drawn = release.draw.integers(SIZE, size=release.case.records)
+    return {name: each[drawn] for name, each in judged_people(release.case.data).items()}
+
+
+def numbers_of(
+    release: Release, questions: Mapping[str, tuple[Any, tuple[str, ...]]], columns: Mapping[str, ArrayLike]
+) -> Iterator[Told]:
+    """Intervals of some numbers of each question."""
+    for word, (question, names) in questions.items():
+        found = release.answer(question, columns)
+        exact = [without_noise(question, columns), whole_answer(word, release.case.data)]
+        for name in names:
+            truths = [each.value(name) for each in exact]
+            yield from release.intervals(f"{word}: {name}", found.value(name), of_name(found, name), truths)
+
+
+def classes(release: Release) -> Iterator[Told]:
+    """Numbers of models of several classes, and of forecast quantiles, as those of `judged`."""
+    yield from numbers_of(release, CLASSES, drawn_people(release))
 
 
 def without_noise(question: Any, columns: Mapping[str, ArrayLike]) -> Any:
     """The answer of next to no noise."""
-    size = len(np.asarray(columns["y"]))
+    size = len(np.asarray(next(iter(columns.values()))))
     with warnings.catch_warnings(action="ignore"):
         return answer(question, columns, PrivacyLoss.pure(10**9), both(size)[1], 0)
 
@@ -449,7 +555,7 @@ def without_noise(question: Any, columns: Mapping[str, ArrayLike]) -> Any:
 @lru_cache
 def whole_answer(word: str, data: str) -> Any:
     """The answer of the population."""
-    return without_noise(BY_GROUP if word == "groups" else JUDGED[word][0], judged_people(data))
+    return without_noise(BY_GROUP if word == "groups" else {**JUDGED, **CLASSES}[word][0], judged_people(data))
 
 
 def of_name(found: Any, name: str) -> Callable[..., FloatArray]:
@@ -474,6 +580,18 @@ JUDGED: Mapping[str, tuple[Any, tuple[str, ...]]] = MappingProxyType({
     ),
     "uplift": (dp.UpliftQuestion("o", "t", "s", TENTHS), ("uplift area", "qini area")),
     "predicted against observed": (dp.PredictedObservedQuestion("s", "near", TENTHS, TENTHS), ("mean squared error",)),
+})  # fmt: skip
+
+
+CLASSES: Mapping[str, tuple[Any, tuple[str, ...]]] = MappingProxyType({
+    "several classes": (
+        dp.SeveralClassesQuestion(Categories("k", (0, 1, 2)), ("low", "middle", "s"), "guess", grid=TENTHS),
+        ("macro auc", "micro auc", "one-against-one auc", "accuracy"),
+    ),
+    "forecast quantiles": (
+        dp.QuantileForecastsQuestion(("e10", "e50", "e90"), (0.1, 0.5, 0.9), dp.Grid(-1, 1, cells=20)),
+        ("below 0.1", "within 0.1 to 0.9", "pinball at 0.5"),
+    ),
 })  # fmt: skip
 
 
@@ -819,6 +937,8 @@ FAMILIES: Mapping[str, Callable[[Release], Iterator[Told]]] = {
     "survival-numbers": survival_numbers,
     "no-range": without_range,
     "judged": judged,
+    "classes": classes,
+    "event-times": event_times,
     "scores": scores,
     "score-curves": score_curves,
     "groups": groups,

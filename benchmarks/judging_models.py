@@ -206,9 +206,9 @@ def held_out(told: Any, new: Any, truth: Any) -> float:
 
 
 def stream(releases: int) -> None:
-    """False alarms of years of 52 windows of 1,000 tuples, at 0.05, of a reference of 10,000; power in one window."""
+    """False alarms of 100 years or more of 52 windows of 1,000 tuples, at 0.05, of a reference of 10,000; and power."""
     grid, a_year = dp.Grid(0, 1, cells=20), 52
-    years, moved, known, noise = max(releases // 2, 4), np.zeros(4), 0.0, 2**0.5
+    years, moved, known, noise = max(releases, 100), np.zeros(4), 0.0, 2**0.5
     false = np.zeros(4)
     for year in range(years):
         draw = np.random.default_rng([year, a_year])
@@ -228,7 +228,9 @@ def stream(releases: int) -> None:
         moved += [word in found for word in dp.Drift.STATISTICS]
         known += float(ks_2samp(before, later).pvalue < -np.expm1(np.log1p(-0.05) / a_year))
     for place, word in enumerate(dp.Drift.STATISTICS):
-        print(f"stream: {word}: years with a false alarm {false[place] / years:.3f} of {years}", end=", ")
+        share = false[place] / years
+        print(f"stream: {word}: years with a false alarm {share:.3f} of {years}", end=" ")
+        print(f"(standard error {np.sqrt(share * (1 - share) / years):.3f})", end=", ")
         print(f"power in a window {moved[place] / years:.2f}")
     print(f"stream: power of the exact test of Kolmogorov and Smirnov {known / years:.2f}")
 

@@ -23,7 +23,7 @@ Each of these is one file of plain Python that runs as it stands, and a notebook
 the file, or comes with a package; nothing is downloaded. The noise of these pictures is seeded, as each of them says,
 so that a test can hold them against the pictures that are kept.
 """
-SECTIONS = {"Four notebooks, to be read": True, "One thing each": False}
+SECTIONS = {"Five notebooks, to be read": True, "One thing each": False}
 """Headings, and whether long notebooks stand below."""
 FIRST = (
     "distribution_function", "quantiles", "histogram", "by_category", "mean", "survival", "survival_numbers",

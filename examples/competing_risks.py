@@ -21,7 +21,8 @@ with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) 
     risks = session.ask(question, dp.PrivacyLoss.pure(1))
 risks.plot()
 
+# %% [markdown]
+# Shares with an event at a time and the time that each cause takes are read from the same release.
+
 # %%
-for cause in risks.causes:
-    share, lost = risks.incidence_at(cause, 24), risks.time_lost(cause, 36)
-    print(share, share.interval(0.95, population=True), lost, lost.interval(0.95, population=True))
+print(dp.survival_numbers(risks, until=36, at=[24]).to_frame(level=0.95, population=True).to_string(index=False))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from dpcurves.cli.ask_file import Listed, asks
 from dpcurves.cli.options import (
     Asked,
+    Reading,
     Split,
     categories,
+    chosen,
     grid_of,
     numbers,
     one_label,
@@ -20,6 +23,7 @@ from dpcurves.cli.options import (
     whole,
 )
 from dpcurves.cli.output import ResultView, Shown
+from dpcurves.cli.terminal import Misuse
 
 MODEL = "What pictures and JSON say about the model."
 PUBLIC = "the model is taken as public"
@@ -166,6 +170,63 @@ class ScorerView(NumbersView):
         return [*super().tables(curve), Shown("coefficients", {"feature": list(told), "coefficient": [*told.values()]})]
 
 
+class ClassesView(NumbersView):
+    """View of a model of several classes: all numbers, and the confusion, if predictions were asked about."""
+
+    def tables(self, curve: Any) -> list[Shown]:
+        """A row for each number, and one for each true class."""
+        found = super().tables(curve)
+        if curve.question.predicted is None:
+            return found
+        known = list(map(str, curve.question.label.values))
+        columns = {f"predicted {each}": curve.confusion[:, place] for place, each in enumerate(known)}
+        return [*found, Shown("records by true and predicted class", {"true": known, **columns}, len(known))]
+
+
+class QuantilesView(NumbersView):
+    """View of forecast quantiles: all numbers, and the histogram of the probability integral transform (PIT)."""
+
+    def tables(self, curve: Any) -> list[Shown]:
+        """A row for each number, and one for each bin of the histogram."""
+        ends = (0.0, *curve.question.quantiles, 1.0)
+        expected = [after - before for before, after in pairwise(ends)]
+        columns = {"from": ends[:-1], "to": ends[1:], "expected": expected, "observed": curve.pit}
+        return [*super().tables(curve), Shown("PIT histogram: shares of outcomes between forecast quantiles", columns)]
+
+
+@dataclass(frozen=True)
+class Pictured(Reading):
+    """Option for the picture: numbers with their intervals, or the curves."""
+
+    show: str = option("numbers|curves", "What is drawn; both are paid for at once.", "numbers")
+
+    def viewed(self, view: Any, question: Any) -> Any:
+        """The view that draws it."""
+        curves = chosen("show", self.show, {"numbers": False, "curves": True})
+        if curves and getattr(question, "by", None) is not None:
+            raise Misuse("show", "curves are drawn of one result; leave --by out, or show numbers")
+        return CurvesDrawn(view.sure, view.most, view) if curves else view
+
+
+@dataclass(frozen=True)
+class CurvesDrawn(ResultView):
+    """View that draws the curves of a result, whose numbers another one shows."""
+
+    own: Any = None
+
+    def tables(self, curve: Any) -> list[Shown]:
+        """Tables of the other view."""
+        found: list[Shown] = self.own.tables(curve)
+        return found
+
+    def draw(self, curve: Any) -> Any:
+        """ROC curves of each class against the rest, or uplift and Qini curves with bands."""
+        from dpcurves.display import SQUARE, headless_axes
+
+        ax = headless_axes(SQUARE)
+        return curve.plot_roc(ax) if hasattr(curve, "plot_roc") else curve.plot_curves(ax, level=self.sure.level)
+
+
 COMMANDS = (
     asks(
         "model-pair", "ModelPairQuestion", [Models, Split], [NumbersView],
@@ -174,7 +235,7 @@ COMMANDS = (
         more="Both scores are counted together, so intervals are those of paired models.",
     ),
     asks(
-        "several-classes", "SeveralClassesQuestion", [Classes], [NumbersView],
+        "several-classes", "SeveralClassesQuestion", [Classes, Pictured], [ClassesView],
         title="A model of several classes: areas of one against the rest and of pairs, accuracy, top-1 calibration.",
         example="scored.csv --label kind --classes a,b,c --scores p_a,p_b,p_c --predicted guess",
     ),
@@ -184,12 +245,12 @@ COMMANDS = (
         example="scored.csv --label stage --classes 1,2,3 --score marker",
     ),
     asks(
-        "uplift", "UpliftQuestion", [Treated, Split], [NumbersView],
+        "uplift", "UpliftQuestion", [Treated, Split, Pictured], [NumbersView],
         title="Gains over treatment: areas under uplift and Qini curves.",
         example="trial.csv --outcome bought --treatment mailed --score gain",
     ),
     asks(
-        "quantile-forecasts", "QuantileForecastsQuestion", [Foreseen], [NumbersView],
+        "quantile-forecasts", "QuantileForecastsQuestion", [Foreseen], [QuantilesView],
         title="Forecast quantiles: how often outcomes lie below them, coverage of intervals, and pinball losses.",
         example="forecasts.csv --errors e10,e50,e90 --quantiles 0.1,0.5,0.9 --grid -10:10:80",
     ),

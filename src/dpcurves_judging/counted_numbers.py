@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, Unpack
@@ -13,9 +14,10 @@ import numpy as np
 from dpcurves import display
 from dpcurves.arguments import Refused, chance, shown
 from dpcurves.arrays import FloatArray
-from dpcurves.conversation import Evidence, PrivacyStatement
+from dpcurves.conversation import ALL, Evidence, Needs, PrivacyStatement, Release, needed
+from dpcurves.curves.by_category import parted, rows_of
 from dpcurves.curves.pair_mean import UNSEEN, ends_about
-from dpcurves.curves.question import require_independent
+from dpcurves.curves.question import require_independent, statement_of
 from dpcurves.curves.result import EACH, Covered, Drawing
 from dpcurves.display import numeral
 from dpcurves.display.canvas import GREY, Shaded, canvas, explain
@@ -101,6 +103,8 @@ class CountedNumbers(Covered):
     COVERS = EACH
     IN_SHORT = "{names.size} numbers"
     LABEL: ClassVar[str] = ""
+    BOTH_WAYS: ClassVar[bool] = False
+    """Whether intervals for these records, too, take the outer ends of the basic and the percentile interval."""
 
     question: Any
     evidence: tuple[Evidence, ...]
@@ -137,15 +141,15 @@ class CountedNumbers(Covered):
         """
         level, one = chance("level", level), self._one(name)
         moved = self._once((name, population), None, lambda: self._moved(one, population=population))
-        found = float(one.of(self._unbiased))
+        found, both = float(one.of(self._unbiased)), population or self.BOTH_WAYS
         known, is_bounded = bool(np.isfinite(moved).all()), bool(np.isfinite((one.least, one.most)).all())
         if not np.isfinite(found) or (is_bounded and not known):
             return one.least, one.most
         if known:
-            low, high = ends_about(found, moved, level, population)
+            low, high = ends_about(found, moved, level, both)
         else:
             beyond = [np.where(np.isfinite(moved), moved, end) for end in (-np.inf, np.inf)]
-            ends = [ends_about(found, each, level, population) for each in beyond]
+            ends = [ends_about(found, each, level, both) for each in beyond]
             low, high = min(each[0] for each in ends), max(each[1] for each in ends)
         value = self.value(name)
         return max(min(low, value), one.least), min(max(high, value), one.most)
@@ -243,6 +247,24 @@ class CountedNumbers(Covered):
         if [each.sums.rows * each.sums.cells for each in evidence] != [prod(shape) for shape in question.shapes()]:
             raise Refused("curve.evidence.releases", "counts of each cell of the question's tables are needed")
         return cls(question, evidence, opened.privacy)
+
+
+def one_table(kind: Callable[..., Any], question: Any, asked: Any, rows: int) -> Needs[Any]:
+    """Ask for one table, and read it, or the rows of each category, as a result of this `kind`."""
+    found = yield from needed(asked, ALL)
+    parts = [found.counts] if question.by is None else rows_of(found.counts, rows)
+    privacy = statement_of(found.releases, question.model)
+    return parted(question.by, (kind(question, (each,), privacy) for each in parts))
+
+
+def tables_in_turn(kind: Callable[..., Any], question: Any, asked: Sequence[Any]) -> Needs[Any]:
+    """Ask for one table after the other, each for an equal share of the loss, and read all as one result."""
+    read, releases = list[Evidence](), list[Release]()
+    for each in asked:
+        found = yield from needed(each, Fraction(1, len(asked)))
+        read.append(found.counts)
+        releases += found.releases
+    return kind(question, tuple(read), statement_of(releases, question.model))
 
 
 def ratio(part: FloatArray, whole: FloatArray) -> FloatArray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from typing import Any, Unpack
@@ -14,15 +13,15 @@ import numpy as np
 from dpcurves import display
 from dpcurves.arguments import Refused, number, several
 from dpcurves.arrays import BoolArray, FloatArray
-from dpcurves.conversation import ALL, Cells, Evidence, Needs, Prefixes, Release, Setting, needed
-from dpcurves.curves.by_category import by_words, parted, rows_of
-from dpcurves.curves.question import By, axes_of, keys_of, statement_of
+from dpcurves.conversation import Cells, Needs, Prefixes, Setting
+from dpcurves.curves.by_category import by_words
+from dpcurves.curves.question import By, axes_of, keys_of
 from dpcurves.curves.result import Drawing
 from dpcurves.data import Axis, Grid
 from dpcurves.data.axis import Predictor
 from dpcurves.data.grid import middles_of, require_clamped
 
-from .counted_numbers import CountedNumbers, Statistic, Tables, ratio, require_few
+from .counted_numbers import CountedNumbers, Statistic, Tables, one_table, ratio, require_few, tables_in_turn
 
 MOST_QUANTILES = 50
 
@@ -125,12 +124,7 @@ class QuantileForecastsQuestion:
 
     def steps(self, setting: Setting) -> Needs[QuantileForecasts]:
         """Ask for one row of counts after the other."""
-        share, read, releases = Fraction(1, len(self.errors)), list[Evidence](), list[Release]()
-        for column in self.errors:
-            found = yield from needed(Prefixes((Axis(column, self.grid),)), share)
-            read.append(found.counts)
-            releases += found.releases
-        return QuantileForecasts(self, tuple(read), statement_of(releases, self.model))
+        return tables_in_turn(QuantileForecasts, self, [Prefixes((Axis(each, self.grid),)) for each in self.errors])
 
     def __str__(self) -> str:
         return f"{len(self.quantiles)} forecast quantiles"
@@ -238,10 +232,7 @@ class PredictedObservedQuestion:
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table."""
         axes = Axis(self.predicted, self.grid), Axis(self.observed, self.observed_grid)
-        found = yield from needed(Cells(axes_of(self.by, *axes)), ALL)
-        rows = [found.counts] if self.by is None else rows_of(found.counts, self.grid.cells)
-        privacy = statement_of(found.releases, self.model)
-        return parted(self.by, (PredictedObserved(self, (each,), privacy) for each in rows))
+        return one_table(PredictedObserved, self, Cells(axes_of(self.by, *axes)), self.grid.cells)
 
     def __str__(self) -> str:
         return f"{self.observed} against {self.predicted}{by_words(self.by)}"

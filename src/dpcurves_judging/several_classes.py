@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -13,14 +12,14 @@ import numpy as np
 
 from dpcurves.arguments import Refused, require_kind, several
 from dpcurves.arrays import FloatArray
-from dpcurves.conversation import ALL, Cells, Evidence, Needs, Prefixes, Release, Setting, needed
-from dpcurves.curves.by_category import by_words, parted, rows_of
-from dpcurves.curves.question import CATEGORIES, By, axes_of, keys_of, statement_of
+from dpcurves.conversation import Cells, Needs, Prefixes, Setting
+from dpcurves.curves.by_category import by_words
+from dpcurves.curves.question import CATEGORIES, By, axes_of, keys_of
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.data.grid import require_clamped
 from dpcurves.display.groups import draw_curves
 
-from .counted_numbers import CountedNumbers, Statistic, Tables, area, ratio, require_few
+from .counted_numbers import CountedNumbers, Statistic, Tables, area, one_table, ratio, require_few, tables_in_turn
 
 TWENTIETHS, TENTHS = Grid(0, 1, cells=20), Grid(0, 1, cells=10)
 MOST_CLASSES = 30
@@ -152,18 +151,11 @@ class SeveralClassesQuestion:
 
     def steps(self, setting: Setting) -> Needs[SeveralClasses]:
         """Ask for one table after the other."""
-        share, read, releases = Fraction(1, len(self.shapes())), list[Evidence](), list[Release]()
-        for score in self.scores:
-            found = yield from needed(Prefixes((self.label, Axis(score, self.grid))), share)
-            read.append(found.counts)
-            releases += found.releases
+        tables: list[Prefixes | Cells] = [Prefixes((self.label, Axis(score, self.grid))) for score in self.scores]
         if self.predicted is not None:
             axes = (self.label, Categories(self.predicted, self.label.values))
-            last = () if self.confidence is None else (Axis(self.confidence, self.groups),)
-            found = yield from needed(Cells((*axes, *last)), share)
-            read.append(found.counts)
-            releases += found.releases
-        return SeveralClasses(self, tuple(read), statement_of(releases, self.model))
+            tables.append(Cells(axes if self.confidence is None else (*axes, Axis(self.confidence, self.groups))))
+        return tables_in_turn(SeveralClasses, self, tables)
 
     def __str__(self) -> str:
         return f"scores of {self.label.slots} classes of {self.label.column}"
@@ -218,12 +210,14 @@ def _recall(tables: Tables, at: int) -> FloatArray:
 class OrderedClasses(CountedNumbers):
     """The volume under the ROC surface of three ordered classes, and the areas of neighbouring ones.
 
-    The volume is the chance that scores of a record of each class are in the order of the classes: 1/6 by chance.
+    The volume is the chance that scores of a record of each class are in the order of the classes: 1/6 by chance. It
+    is over the product of three noisy numbers of records, and where a class has few, its noise is far from symmetric.
     """
 
     KIND = "ordered-classes"
     TITLE = "Ordered classes: {question.label.column}"
     LABEL = "chance to be in order"
+    BOTH_WAYS = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,10 +268,7 @@ class OrderedClassesQuestion:
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table."""
-        found = yield from needed(Prefixes(axes_of(self.by, self.label, Axis(self.score, self.grid))), ALL)
-        rows = [found.counts] if self.by is None else rows_of(found.counts, 3)
-        privacy = statement_of(found.releases, self.model)
-        return parted(self.by, (OrderedClasses(self, (each,), privacy) for each in rows))
+        return one_table(OrderedClasses, self, Prefixes(axes_of(self.by, self.label, Axis(self.score, self.grid))), 3)
 
     def __str__(self) -> str:
         return f"order of {self.label.column} by {self.score}{by_words(self.by)}"

@@ -11,9 +11,9 @@ import numpy as np
 
 from dpcurves.arguments import Refused, chance, shown
 from dpcurves.arrays import FloatArray
-from dpcurves.conversation import ALL, Needs, Prefixes, Setting, needed
-from dpcurves.curves.by_category import by_words, parted, rows_of
-from dpcurves.curves.question import By, axes_of, keys_of, labels, require_independent, statement_of
+from dpcurves.conversation import Needs, Prefixes, Setting
+from dpcurves.curves.by_category import by_words
+from dpcurves.curves.question import By, axes_of, keys_of, labels, require_independent
 from dpcurves.curves.result import scopes
 from dpcurves.data import Axis, Grid
 from dpcurves.data.axis import Category, Predictor
@@ -22,7 +22,7 @@ from dpcurves.display.canvas import Shade, covering
 from dpcurves.display.groups import draw_curves
 from dpcurves.inference.bands import simultaneous_errors
 
-from .counted_numbers import CountedNumbers, Statistic, ratio, require_few
+from .counted_numbers import CountedNumbers, Statistic, one_table, ratio, require_few
 
 CELLS = Grid(-1, 1, cells=40)
 
@@ -177,14 +177,10 @@ class UpliftQuestion:
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table."""
-        axes = (
-            labels(self.treatment, self.treated, self.untreated, ("untreated", "treated")),
-            labels(self.outcome, self.good, self.bad, ("bad", "good")),
-        )
-        found = yield from needed(Prefixes(axes_of(self.by, *axes, Axis(self.score, self.grid))), ALL)
-        rows = [found.counts] if self.by is None else rows_of(found.counts, 4)
-        privacy = statement_of(found.releases, self.model)
-        return parted(self.by, (Uplift(self, (each,), privacy) for each in rows))
+        treatment = labels(self.treatment, self.treated, self.untreated, ("untreated", "treated"))
+        outcome = labels(self.outcome, self.good, self.bad, ("bad", "good"))
+        axes = axes_of(self.by, treatment, outcome, Axis(self.score, self.grid))
+        return one_table(Uplift, self, Prefixes(axes), 4)
 
     def __str__(self) -> str:
         return f"uplift of {self.outcome} by {self.treatment} along {self.score}{by_words(self.by)}"

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dpcurves.cli.ask_file import Listed, Terms, asks, chance_words, is_of_population, question_of, quietly
+from dpcurves.cli.ask_file import Listed, asks, chance_words, is_of_population, quietly
 from dpcurves.cli.columns import weighted
 from dpcurves.cli.options import (
     Asked,
     AutoCells,
     CellOptions,
+    Reading,
     Split,
     Weighing,
     categories,
@@ -25,7 +26,7 @@ from dpcurves.cli.options import (
     scores_of,
     several,
 )
-from dpcurves.cli.output import Output, ResultView, Shown, drawn
+from dpcurves.cli.output import ResultView, Shown, drawn
 from dpcurves.cli.terminal import Misuse
 
 if TYPE_CHECKING:
@@ -128,11 +129,36 @@ READ = "survival", "hazard", "numbers", "figure"
 
 
 @dataclass(frozen=True)
-class SurvivalReadings:
+class TimesRead(Reading):
+    """Options for what is shown of released curves, and for numbers at times: both cost nothing more."""
+
+    show: str = option("incidence|numbers", "What is shown and drawn; both are paid for at once.", "incidence")
+    until: str | None = perhaps("T", "With --show numbers: the time up to which means are restricted.")
+    at: str | None = perhaps("T,T,...", "With --show numbers: landmarks at which shares with an event are told.")
+
+    def numbers(self, shown: str, grid: Grid | None, since: str | None = None) -> Mapping[str, Any]:
+        """The times. Refused where one lies beyond the grid, if it is known, or numbers are not `shown`."""
+        if shown != "numbers" and (self.until, self.at, since) != (None, None, None):
+            options = "--until, --at and --since" if hasattr(self, "since") else "--until and --at"
+            raise Misuse("show", f"{options} need --show numbers")
+        until, begin = (
+            None if text is None else one_number(name, text) for name, text in (("until", self.until), ("since", since))
+        )
+        at = () if self.at is None else numbers("at", self.at)
+        if shown == "numbers" and until is None and not at:
+            raise Misuse("show", "say which numbers: --until T, or --at T,T")
+        if grid is None and shown == "numbers":
+            raise Misuse("grid", "numbers at times need a grid that has these times: give it, instead of auto")
+        if grid is not None:
+            _require_on(grid, until, at, begin)
+        return {"until": until, "at": at, "since": begin}
+
+
+@dataclass(frozen=True)
+class SurvivalReadings(TimesRead):
     """Options for readings of survival curves that cost nothing more: numbers at times, hazards, a figure."""
 
     show: str = option("|".join(READ), "What is shown and drawn; all others are paid for with it.", READ[0])
-    until: str | None = perhaps("T", "With --show numbers: the time up to which means are restricted.")
     at: str | None = perhaps("T,T,...", "With --show numbers: landmarks at which shares without an event are told.")
     since: str | None = perhaps("T", "With --at: of those without an event up to this time.")
     weights: str = option(
@@ -142,31 +168,28 @@ class SurvivalReadings:
     )
     theme: str = option("light|dark|print", "The colours of the figure.", "light")
 
-    def view(self, output: Output, grid: Grid | None, *, grouped: bool) -> ResultView:
-        """View of what is to be shown of curves on this grid, if it is known. Refused where a time lies beyond it."""
-
+    def viewed(self, view: ResultView, question: Any) -> ResultView:
+        """View of what is to be shown of curves."""
         show = chosen("show", self.show, {word: word for word in READ})
         rho, gamma = (*numbers("weights", self.weights), None)[:2]
         if rho is None or gamma is None or min(rho, gamma) < 0:
             raise Misuse("weights", "two numbers that are not below 0 are needed, as in 1,0")
-        if show != "numbers" and (self.until, self.at, self.since) != (None, None, None):
-            raise Misuse("show", "--until, --at and --since need --show numbers")
-        if show == "survival" and (rho, gamma) == (0.0, 0.0):
-            return (SurvivalsView if grouped else SurvivalView).of(output)
         chosen("theme", self.theme, dict.fromkeys(("light", "dark", "print")))
-        until, since = (
-            None if text is None else one_number(name, text)
-            for name, text in (("until", self.until), ("since", self.since))
-        )
-        at = () if self.at is None else numbers("at", self.at)
-        if show == "numbers" and until is None and not at:
-            raise Misuse("show", "say which numbers: --until T, or --at T,T")
-        if grid is None and show == "numbers":
-            raise Misuse("grid", "numbers at times need a grid that has these times: give it, instead of auto")
-        if grid is not None:
-            _require_on(grid, until, at, since)
-        asked = {"until": until, "at": at, "since": since}
-        return SurvivalReadingView(output.covering(), show=show, asked=asked, weights=(rho, gamma), theme=self.theme)
+        asked = self.numbers(show, getattr(question, "grid", None), self.since)
+        if show == "survival" and (rho, gamma) == (0.0, 0.0):
+            return view
+        return SurvivalReadingView(view.sure, show=show, asked=asked, weights=(rho, gamma), theme=self.theme)
+
+
+@dataclass(frozen=True)
+class RisksRead(TimesRead):
+    """Options for readings of competing risks that cost nothing more."""
+
+    def viewed(self, view: ResultView, question: Any) -> ResultView:
+        """View of what is to be shown."""
+        show = chosen("show", self.show, {word: word for word in ("incidence", "numbers")})
+        asked = self.numbers(show, question.grid)
+        return view if show == "incidence" else SurvivalReadingView(view.sure, show=show, asked=asked)
 
 
 def _require_on(grid: Grid, until: float | None, at: tuple[float, ...], since: float | None) -> None:
@@ -186,12 +209,13 @@ class SurvivalReadingView(ResultView):
 
     show: str
     asked: Mapping[str, Any]
-    weights: tuple[float, float]
-    theme: str
+    weights: tuple[float, float] | None = None
+    theme: str = "light"
 
     def tables(self, curves: Any) -> list[Shown]:
-        """The reading's columns with intervals, below the test of two groups."""
-        told = survival_compared(curves, self.sure, self.weights) if hasattr(curves, "parts") else ""
+        """The reading's columns with intervals, below the test of two groups, if one is asked for."""
+        tested = hasattr(curves, "parts") and self.weights is not None
+        told = survival_compared(curves, self.sure, self.weights or (0.0, 0.0)) if tested else ""
         found = self.reading(curves)
         parts = found.items() if hasattr(found, "parts") else [("", found)]
         tables = [super(SurvivalReadingView, self).tables(each)[0] for _, each in parts]
@@ -211,7 +235,7 @@ class SurvivalReadingView(ResultView):
         from . import survival_figure
 
         figure: Axes = survival_figure(
-            curves, theme=self.theme, weights=self.weights, ax=headless_axes((6.4, 4.6)), **level
+            curves, theme=self.theme, weights=self.weights or (0.0, 0.0), ax=headless_axes((6.4, 4.6)), **level
         )
         return figure
 
@@ -228,23 +252,6 @@ class SurvivalReadingView(ResultView):
         if not hasattr(curves, "parts"):
             return CumulativeHazard(curves)
         return ByCategory(curves.columns, {name: CumulativeHazard(each) for name, each in curves.items()})
-
-
-def survival(
-    *, observed: Observed, cells: AutoCells, split: Split, weighing: Weighing,
-    readings: SurvivalReadings, terms: Terms, output: Output,
-) -> None:  # fmt: skip
-    """The time until an event, with censored records.
-
-    Numbers at times, cumulative hazards and a figure for papers are read from the same release: --show says which.
-    Where no horizon is known, a part of the loss looks for it: --grid auto.
-
-    Example: dpcurves survival patients.csv --time months --event died --grid 0:60:60 --epsilon 1 --adjacency
-    replace-one
-    """
-    question = question_of(survival_question, observed, cells, split, weighing)
-    grid, grouped = getattr(question, "grid", None), getattr(question, "by", None) is not None
-    terms.answer(question, readings.view(output, grid, grouped=grouped), output)
 
 
 # Questions with more than one time, or more than one kind of event.
@@ -330,18 +337,29 @@ class ModelView(ResultView):
 
 VIEWS = [ResultView, GroupedView]
 COMMANDS = (
-    survival,
     asks(
-        "incidence", "CompetingRisksQuestion", [Causes, CellOptions, Split], VIEWS,
-        title="Competing risks: the time until the first of several kinds of event, with censored records.",
-        example="patients.csv --time months --event outcome --causes relapse,death --grid 0:60:60",
-        more="Cumulative incidence (Aalen and Johansen) and cumulative hazard of each cause.",
+        "survival", survival_question, [Observed, AutoCells, Split, Weighing, SurvivalReadings],
+        [SurvivalView, SurvivalsView],
+        title="The time until an event, with censored records.",
+        example="patients.csv --time months --event died --grid 0:60:60",
+        more="Numbers at times, cumulative hazards and a figure for papers are read from the same release: --show says "
+        "which. Where no horizon is known, a part of the loss looks for it: --grid auto.",
     ),
     asks(
-        "delayed-entry", "DelayedEntryQuestion", [LateEntry, CellOptions, Split], [SurvivalView, SurvivalsView],
+        "incidence", "CompetingRisksQuestion", [Causes, CellOptions, Split, RisksRead], VIEWS,
+        title="Competing risks: the time until the first of several kinds of event, with censored records.",
+        example="patients.csv --time months --event outcome --causes relapse,death --grid 0:60:60",
+        more="Cumulative incidence (Aalen and Johansen) and cumulative hazard of each cause. Shares with an event at "
+        "times, time lost to each cause, and of two groups differences and hazard ratios are read for nothing more: "
+        "--show numbers.",
+    ),
+    asks(
+        "delayed-entry", "DelayedEntryQuestion", [LateEntry, CellOptions, Split, SurvivalReadings],
+        [SurvivalView, SurvivalsView],
         title="The time until an event, of records that come under observation later (left truncation).",
         example="people.csv --entry age_in --time age_out --event died --grid 60:90:30",
-        more="The grid begins where enough have entered; the curve is of those that have had no event by then.",
+        more="The grid begins where enough have entered; the curve is of those that have had no event by then. --show "
+        "reads it as dpcurves survival does.",
     ),
     asks(
         "between-looks", "IntervalCensoredQuestion", [BetweenLooks, CellOptions, Split], VIEWS,

@@ -47,7 +47,7 @@ from .inference import (
 )
 from .kaplan_meier import MOST_CELLS
 from .pictures import draw_steps
-from .survival_readings import PLACE, RATIO, SHARE, TIME, Drawn, Estimate, Of, edge_of, estimate
+from .survival_readings import CAME, PLACE, RATIO, TIME, Drawn, Estimate, Of, edge_of, estimate
 
 MOST_CAUSES = 32
 ANY = "all causes together"
@@ -152,7 +152,7 @@ class CompetingRisks(Covered):
         """
         row, (edge, at) = self._row(cause), edge_of(self, "time", time)
         words = f"share with event {cause} at {at:g}"
-        return estimate(words, (self,), lambda one: one.come[..., row, edge], SHARE, READ)
+        return estimate(words, (self,), lambda one: one.come[..., row, edge], CAME, READ)
 
     def time_lost(self, cause: Category, until: float) -> Estimate:
         """The mean time that this cause takes from `until` (Andersen 2013); see `restricted_mean`.

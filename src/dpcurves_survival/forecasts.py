@@ -61,23 +61,24 @@ def _times(question: SurvivalQuestion, drawn: tuple[FloatArray, Bits]) -> Table:
     return {question.time: along(question.grid, time), question.event: np.array(values)[event]}
 
 
-def of_survival(question: Any, curve: Survival, records: Columns) -> float:
-    """Root mean square over edges, beside Kaplan and Meier's estimate from exact times."""
-    time, event = (
-        np.asarray(records[question.time], dtype=np.float64),
-        np.asarray(records[question.event]) == question.came,
-    )
-    known, place = np.unique(time, return_inverse=True)
-    left = np.bincount(place)
-    share = np.append(1.0, np.cumprod(1 - np.bincount(place, event) / np.cumsum(left[::-1])[::-1]))
-    truth = share[np.searchsorted(known, curve.x, side="left")]
-    return float(np.sqrt(np.mean((curve.y - truth) ** 2)))
+def of_survival(question: Any, curve: Survival, records: Columns, steps: FloatArray | None = None) -> float:
+    """Root mean square over edges, beside Kaplan and Meier's estimate from exact times, or from their weights."""
+    came = np.asarray(records[question.event]) == question.came
+    known, place = np.unique(np.asarray(records[question.time], dtype=np.float64), return_inverse=True)
+    left, events = np.bincount(place, steps), np.bincount(place, came if steps is None else steps * came)
+    share = np.append(1.0, np.cumprod(1 - events / np.maximum(np.cumsum(left[::-1])[::-1], 1e-9)))
+    return off(curve.y, share[np.searchsorted(known, curve.x, side="left")])
+
+
+def off(found: FloatArray, truth: FloatArray) -> float:
+    """The root mean square of errors."""
+    return float(np.sqrt(np.mean((found - truth) ** 2)))
 
 
 PLAIN = ForecastKind(
     TIMES, _times, of_survival, "share that survives, root mean square",
     lambda curve, population: float(read.band_of(curve, population)[1:].mean()),
-    "the band, on average", quarter, OF_SLOW, traced=read.traced_band, labels=("time", "share that survives"),
+    "the band, on average", quarter, OF_SLOW,
 )  # fmt: skip
 
 
@@ -91,39 +92,15 @@ def _unbounded_columns(question: Any, drawn: Any) -> dict[str, Any]:
     return _times(question.along(THOUSAND), drawn)
 
 
-UNBOUNDED = ForecastKind(
-    TIMES, _unbounded_columns, of_survival, "share that survives, root mean square",
-    lambda curve, population: float(read.band_of(curve, population)[1:].mean()), "the band, on average", quarter,
-    OF_SLOW,
-)  # fmt: skip
-
-
 # Survey weights.
 
 
 def _weighted_columns(question: Any, drawn: Any) -> Table:
-    time, event = drawn
-    values = np.array(labels(question.event, question.came, question.censored, ("censored", "came")).values)
-    weights = {question.weight: made_weights(question, len(event))}
-    return {question.time: along(question.grid, time), question.event: values[event], **weights}
+    return {**_times(question, drawn), question.weight: made_weights(question, len(drawn[1]))}
 
 
 def _weighted_error(question: Any, found: Survival, records: Columns) -> float:
-    """Root mean square over edges, beside Kaplan and Meier's estimate from exact times."""
-    time, came = np.asarray(records[question.time], dtype=np.float64), np.asarray(records[question.event])
-    steps = steps_of(question, records)
-    known, place = np.unique(time, return_inverse=True)
-    left, events = np.bincount(place, steps), np.bincount(place, steps * (came == question.came))
-    share = np.append(1.0, np.cumprod(1 - events / np.maximum(np.cumsum(left[::-1])[::-1], 1e-9)))
-    truth = share[np.searchsorted(known, found.x, side="left")]
-    return float(np.sqrt(np.mean((found.y - truth) ** 2)))
-
-
-WEIGHTED = ForecastKind(
-    TIMES, _weighted_columns, _weighted_error, "share of the weight that survives, root mean square",
-    lambda curve, population: float(read.band_of(curve, population)[1:].mean()), "the band, on average", quarter,
-    OF_SLOW,
-)  # fmt: skip
+    return of_survival(question, found, records, steps_of(question, records))
 
 
 # Several kinds of events, and counts of made-up records.
@@ -157,14 +134,7 @@ def _cause_error(question: Any, found: CompetingRisks, records: Columns) -> floa
     event = Categories(question.event, (question.censored, *question.causes))
     censored, *events = counted(records, (question.event, event), (question.time, question.grid))
     table = table_of(censored, events, tied=True)
-    truth = table.curves(table.records > 0, found.x[1:]).come
-    return float(np.sqrt(np.mean((found.incidence - truth) ** 2)))
-
-
-OF_CAUSES = ForecastKind(
-    TIMES, _cause_columns, _cause_error, "share with an event, root mean square", half_of_each,
-    "the band, on average", quarter, OF_SLOW,
-)  # fmt: skip
+    return off(found.incidence, table.curves(table.records > 0, found.x[1:]).come)
 
 
 # Late entry.
@@ -182,14 +152,7 @@ def _entry_error(question: Any, found: DelayedEntry, records: Columns) -> float:
     columns, grid = {**records, question.event: came}, question.grid
     exits = counted(columns, (question.event, Categories(question.event, (0, 1))), (question.time, grid))
     at_risk = leaving_of(exits[0], exits[1], counted(columns, (question.entry, grid))).at_risk
-    truth = np.append(1.0, survival(at_risk, at_risk.records > 0))
-    return float(np.sqrt(np.mean((found.y - truth) ** 2)))
-
-
-OF_ENTRIES = ForecastKind(
-    TIMES, _entry_columns, _entry_error, "share that survives, root mean square", half_of_each,
-    "the band, on average", quarter, OF_SLOW,
-)  # fmt: skip
+    return off(found.y, np.append(1.0, survival(at_risk, at_risk.records > 0)))
 
 
 # Between two looks.
@@ -206,14 +169,7 @@ def _look_columns(question: Any, drawn: Any) -> dict[str, Any]:
 
 def _look_error(question: Any, found: IntervalCensored, records: Columns) -> float:
     counts = counted(records, (question.last, question.grid), (question.first, question.grid))
-    truth = 1 - np.cumsum(turnbull(collapsed(counts, early=False)))[:-1]
-    return float(np.sqrt(np.mean((found.y[1:] - truth) ** 2)))
-
-
-OF_LOOKS = ForecastKind(
-    TIMES, _look_columns, _look_error, "share that survives, root mean square", half_of_each,
-    "the band, on average", quarter, OF_SLOW, 2,
-)  # fmt: skip
+    return off(found.y[1:], 1 - np.cumsum(turnbull(collapsed(counts, early=False)))[:-1])
 
 
 # Models at a horizon.
@@ -249,17 +205,20 @@ def _half_of_model(found: SurvivalModel, population: bool) -> float:
 OF_MODELS = ForecastKind(CLASSES, _model_columns, _model_error, AREA, _half_of_model, "the area", quarter, OF_ONE_AREA)
 
 
-FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
-    {
-        SurvivalQuestion: PLAIN,
-        UnboundedSurvivalQuestion: UNBOUNDED,
-        WeightedSurvivalQuestion: WEIGHTED,
-        CompetingRisksQuestion: OF_CAUSES,
-        DelayedEntryQuestion: OF_ENTRIES,
-        IntervalCensoredQuestion: OF_LOOKS,
-        SurvivalModelQuestion: OF_MODELS,
-    }
-)
+OF_EDGES = PLAIN._replace(half=half_of_each)
+FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
+    SurvivalQuestion: PLAIN._replace(traced=read.traced_band, labels=("time", "share that survives")),
+    UnboundedSurvivalQuestion: PLAIN._replace(columns=_unbounded_columns),
+    WeightedSurvivalQuestion: PLAIN._replace(
+        columns=_weighted_columns, error=_weighted_error, words="share of the weight that survives, root mean square"
+    ),
+    CompetingRisksQuestion: OF_EDGES._replace(
+        columns=_cause_columns, error=_cause_error, words="share with an event, root mean square"
+    ),
+    DelayedEntryQuestion: OF_EDGES._replace(columns=_entry_columns, error=_entry_error),
+    IntervalCensoredQuestion: OF_EDGES._replace(columns=_look_columns, error=_look_error, widths=2),
+    SurvivalModelQuestion: OF_MODELS,
+})  # fmt: skip
 
 
 def law_like(question: Any, curve: Survival) -> tuple[Law, float] | None:

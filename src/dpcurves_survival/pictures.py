@@ -180,7 +180,8 @@ def draw_steps(
 
 ROW, HEAD = 0.34, 1.5
 AXES = MappingProxyType({
-    "share": "share without an event", "time": "time", "difference of shares": "difference of shares",
+    "share": "share without an event", "share with an event": "share with an event", "time": "time",
+    "difference of shares": "difference of shares",
     "difference of times": "difference of times", "ratio": "hazard ratio (logarithmic)",
     "people": "number needed to treat", "cumulative hazard": "cumulative hazard",
 })  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Protocol, Self, Unpack, runtime_checkable
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from dpcurves.conversation import PrivacyStatement
 from dpcurves.curves.by_category import ByCategory
 from dpcurves.curves.question import require_independent
 from dpcurves.curves.result import EACH, Covered, Drawing, Joined
+from dpcurves.data.axis import Category
 from dpcurves.display import numeral
 from dpcurves.display.canvas import covering
 from dpcurves.inference.simulation import numbered_generator
@@ -38,6 +39,7 @@ PLACE = 20
 """Streams of simulation beside those of other statistics: one for each group."""
 A_CURVE = "a survival curve, as dp.survival gives one,"
 SHARE, TIME, RATIO, PEOPLE, HAZARD = "share", "time", "ratio", "people", "cumulative hazard"
+CAME = "share with an event"
 MORE, LATER = "difference of shares", "difference of times"
 
 
@@ -50,8 +52,8 @@ class Estimate:
         value: The estimate.
         ends: The function that gives the ends at a level, for these records or for the population.
         privacy: The privacy statement of the curve, or of the first of two.
-        scale: Along which axis it is drawn: share, difference of shares, time, difference of times, ratio, people or
-            cumulative hazard.
+        scale: Along which axis it is drawn: share, share with an event, difference of shares, time, difference of
+            times, ratio, people or cumulative hazard.
     """
 
     words: str
@@ -376,14 +378,39 @@ class CumulativeHazard(Covered):
         return cls((DelayedEntry if several else Survival)._opened(opened))
 
 
+@runtime_checkable
+class Risks(Protocol):
+    """Numbers of each cause, as `CompetingRisks` has them."""
+
+    causes: tuple[Category, ...]
+
+    def time_lost(self, cause: Category, until: float) -> Estimate:
+        """Mean time that a cause takes."""
+        ...
+
+    def incidence_at(self, cause: Category, time: float) -> Estimate:
+        """Share with an event of a cause."""
+        ...
+
+    def incidence_difference(self, other: Self, cause: Category, time: float) -> Estimate:
+        """The same, less that of another group."""
+        ...
+
+    def hazard_ratio(self, other: Self, cause: Category) -> Estimate:
+        """The hazard over that in another group."""
+        ...
+
+
 class SurvivalNumbers(Joined):
     """Numbers of survival curves at public times, and of two groups their differences: each with its own interval.
 
     Restricted means up to `until`, and shares without an event before each time of `at`, are of each curve;
-    differences, numbers needed to treat and the hazard ratio of two. All are readings of what was released.
+    differences, numbers needed to treat and the hazard ratio of two. Of competing risks they are, of each cause, the
+    time lost up to `until` and the share with such an event before each time; of two groups the differences of these
+    shares, and hazard ratios. All are readings of what was released.
 
     Attributes:
-        curves: The survival curves by name.
+        curves: The survival curves by name, or `CompetingRisks`.
         until: The time up to which means are restricted; None: no means.
         at: Landmarks.
         since: For conditional survival at the landmarks; see `share_at`.
@@ -394,7 +421,7 @@ class SurvivalNumbers(Joined):
 
     def __init__(
         self,
-        curves: Survival | Mapping[Any, Survival],
+        curves: Any,
         *,
         until: float | None = None,
         at: Sequence[float] = (),
@@ -405,39 +432,58 @@ class SurvivalNumbers(Joined):
         self.curves = {named(key): curve for key, curve in given.items()}
         self.until, self.at, self.since = until, tuple(at), since
         for curve in self.curves.values():
-            require_kind("curves", curve, Survival, A_CURVE)
+            require_kind("curves", curve, Risks if self._are_risks else Survival, A_CURVE)
+        if since is not None and self._are_risks:
+            raise Refused("since", "conditional shares are of survival curves, not of competing risks")
         if not self.curves or (until is None and not at and len(self.curves) != 2):
             raise Refused("until, at", "say what is to be read: a time up to which means are restricted, or landmarks")
         self.estimates = dict(self._read())
 
     def _read(self) -> Any:
         """Estimates, by whose they are and what they are."""
+        of_one, of_two = (self._lost, self._between) if self._are_risks else (self._of_one, self._of_two)
         for name, curve in self.curves.items():
-            found = [] if self.until is None else [restricted_mean(curve, self.until)]
-            found += [share_at(curve, time, self.since) for time in self.at]
-            yield from (((name, each.words), each) for each in found)
+            yield from (((name, each.words), each) for each in of_one(curve))
         if len(self.curves) == 2:
-            one, other = self.curves.values()
-            found = [] if self.until is None else [restricted_mean_difference(one, other, self.until)]
-            for time in self.at:
-                found += [share_difference(one, other, time), number_needed(one, other, time)]
-            found.append(hazard_ratio(one, other))
             against = " against ".join(self.curves)
-            yield from (((against, each.words), each) for each in found)
+            yield from (((against, each.words), each) for each in of_two(*self.curves.values()))
+
+    @property
+    def _are_risks(self) -> bool:
+        return isinstance(next(iter(self.curves.values()), None), Risks)
+
+    def _of_one(self, curve: Survival) -> list[Estimate]:
+        means = [] if self.until is None else [restricted_mean(curve, self.until)]
+        return [*means, *(share_at(curve, time, self.since) for time in self.at)]
+
+    def _of_two(self, one: Survival, other: Survival) -> list[Estimate]:
+        found = [] if self.until is None else [restricted_mean_difference(one, other, self.until)]
+        for time in self.at:
+            found += [share_difference(one, other, time), number_needed(one, other, time)]
+        return [*found, hazard_ratio(one, other)]
+
+    def _lost(self, risks: Risks) -> list[Estimate]:
+        lost = [] if self.until is None else [risks.time_lost(cause, self.until) for cause in risks.causes]
+        return [*lost, *(risks.incidence_at(cause, time) for time in self.at for cause in risks.causes)]
+
+    def _between(self, one: Risks, other: Risks) -> list[Estimate]:
+        apart = [one.incidence_difference(other, cause, time) for time in self.at for cause in one.causes]
+        return [*apart, *(one.hazard_ratio(other, cause) for cause in one.causes)]
 
     @property
     def privacy(self) -> PrivacyStatement:
         """The privacy statement of the curves."""
-        return next(iter(self.curves.values())).privacy
+        found: PrivacyStatement = next(iter(self.curves.values())).privacy
+        return found
 
     def log_rank(self, *, rho: float = 0.0, gamma: float = 0.0) -> LogRankTest:
         """The log-rank test of both groups; see `log_rank_test`.
 
         Raises:
-            ValueError: there are not two.
+            ValueError: there are not two, or they are of competing risks.
         """
-        if len(self.curves) != 2:
-            raise Refused("curves", "two groups are needed")
+        if len(self.curves) != 2 or self._are_risks:
+            raise Refused("curves", "survival curves of two groups are needed")
         one, other = self.curves.values()
         return log_rank_test(one, other, rho=rho, gamma=gamma)
 
@@ -486,13 +532,13 @@ class SurvivalNumbers(Joined):
 
 
 def survival_numbers(
-    curves: Survival | ByCategory[Survival],
+    curves: Survival | Risks | ByCategory[Any],
     *,
     until: float | None = None,
     at: Sequence[float] = (),
     since: float | None = None,
 ) -> SurvivalNumbers:
-    """Read numbers off released survival curves; see `SurvivalNumbers`. Spends nothing.
+    """Read numbers off released survival curves, or off competing risks; see `SurvivalNumbers`. Spends nothing.
 
     Raises:
         ValueError: a time lies beyond the grid, or nothing is asked for.

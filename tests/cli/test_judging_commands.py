@@ -23,7 +23,10 @@ ONE = ("--epsilon", "1", "--adjacency", "replace-one")
           "--cells", "4"), "auc difference"),
         (("ordered-classes", "--label", "carrier", "--classes", "UA,AA,DL", "--score", "score"), "volume"),
         (("uplift", "--outcome", "late", "--treatment", "carrier", "--treated", "UA", "--untreated", "AA", "--score",
-          "score", "--grid", "0:1:8"), "qini area"),
+          "score", "--grid", "0:1:8", "--show", "curves"), "qini area"),
+        (("several-classes", "--label", "carrier", "--classes", "UA,AA,DL", "--scores", "score,delay,late",
+          "--predicted", "carrier", "--grid", "0:1:4", "--show", "curves"), "predicted UA"),
+        (("quantile-forecasts", "--errors", "delay", "--quantiles", "0.5", "--grid=-100:300:8"), "PIT histogram"),
         (("predicted-observed", "--predicted", "score", "--observed", "delay", "--grid", "0:1:2",
           "--observed-grid=-100:300:8"), "mean squared error"),
     ],
@@ -38,3 +41,12 @@ def test_each_question_is_answered_written_and_drawn(
     assert run(word, parquet, *asked, *ONE, "--json", file, "--plot", picture).exit_code == 0
     assert word == curve_from_json(file.read_text()).KIND
     assert "<svg" in picture.read_text()
+
+
+def test_bands_of_all_groups_hold_at_once_where_it_is_said(run: Run, parquet: Path, tmp_path: Path) -> None:
+    asked = ("scores", parquet, "--label", "late", "--score", "score", "--by", "carrier=UA,AA", *ONE)
+    shown = run(*asked, "--show", "roc", "--bands", "all", "--plot", tmp_path / "roc.svg")
+    assert "roc, with ends that hold for all at once at 0.95 for these records" in shown.stdout
+    assert "bands of all 2 groups hold at once" in (tmp_path / "roc.svg").read_text()
+    refused = run(*asked, "--show", "confusion", "--bands", "all")
+    assert (refused.exit_code, refused.stderr.startswith("dpcurves: bands: all are of --by and of --show")) == (2, True)

@@ -31,6 +31,35 @@ def test_readings_of_released_curves_are_shown_and_drawn(run: Run, parquet: Path
     assert "test: p " in (tmp_path / "figure.svg").read_text()
 
 
+def test_numbers_of_competing_risks_and_of_late_entries_are_shown_and_drawn(
+    run: Run, parquet: Path, tmp_path: Path
+) -> None:
+    causes = ("incidence", parquet, "--time", "delay", "--event", "late", "--causes", "1", "--grid=-100:300:8", *ONE)
+    written = "--plot", tmp_path / "numbers.svg", "--csv", tmp_path / "numbers.csv"
+    assert run(*causes, *GROUPS, "--show", "numbers", "--until", 200, "--at", 100, *written).exit_code == 0
+    numbers = (tmp_path / "numbers.csv").read_text()
+    for words in ("time lost to 1 up to 200", "share with event 1 at 100", "difference of shares", "hazard ratio of 1"):
+        assert words in numbers
+    assert ">share with an event<" in (tmp_path / "numbers.svg").read_text()
+    refused = run(*causes, "--at", 100)
+    assert refused.stderr == "dpcurves: show: --until and --at need --show numbers\n"
+    late = (
+        "delayed-entry",
+        parquet,
+        "--entry",
+        "score",
+        "--time",
+        "delay",
+        "--event",
+        "late",
+        "--grid",
+        "0:300:6",
+        *ONE,
+    )
+    assert "restricted mean" in run(*late, "--show", "numbers", "--until", 200).stdout
+    assert "95% band for these records" in run(*late, "--show", "hazard").stdout
+
+
 @pytest.mark.parametrize(
     "case",
     [

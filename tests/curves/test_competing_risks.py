@@ -11,6 +11,7 @@ from by_hand import answer, answer_of_two_servers, both
 from test_survival import HUGE
 
 import dpcurves as dp
+from dpcurves.curves.result import curve_from_json
 from dpcurves.privacy import AddRemove, PrivacyLoss, Unit
 from dpcurves_survival import CompetingRisks, competing_risks
 
@@ -135,3 +136,22 @@ def test_two_servers_answer_it_from_shared_counts() -> None:
     times, incidence, _ = textbook(np.floor(given["t"][given["g"] == 0]), given["e"][given["g"] == 0])
     assert found[0].incidence_at("died", 12).value == pytest.approx(at(times, incidence["died"], 12), abs=0.03)
     assert found[0].privacy.trust != answer(QUESTION, given, HUGE, both(600)[1], seed=1)[0].privacy.trust
+
+
+def test_numbers_of_groups_are_read_together_and_read_back() -> None:
+    risks = answer(QUESTION, columns(800, 1), PrivacyLoss.pure(2), both(800)[1], seed=1)
+    found = dp.survival_numbers(risks, until=20, at=(12,))
+    own = [words for (whose, words) in found.estimates if whose == "g 0"]
+    apart = [words for (whose, words) in found.estimates if whose == "g 0 against g 1"]
+    kinds = ("time lost to", "up to 20"), ("share with event", "at 12")
+    assert own == [f"{words} {cause} {time}" for words, time in kinds for cause in ("died", "moved")]
+    assert apart == [
+        "difference of shares with event died at 12", "difference of shares with event moved at 12",
+        "hazard ratio of died", "hazard ratio of moved",
+    ]  # fmt: skip
+    assert found.estimates["g 0", "share with event died at 12"].value == risks[0].incidence_at("died", 12).value
+    assert curve_from_json(found.to_json()).to_json() == found.to_json()
+    with pytest.raises(ValueError, match="since: conditional shares are of survival curves"):
+        dp.survival_numbers(risks, at=(12,), since=6)
+    with pytest.raises(ValueError, match="curves: survival curves of two groups are needed"):
+        found.log_rank()

@@ -22,7 +22,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "processes"))  # where
 import numpy as np
 from free_ports import free_port
 
-from dpcurves.data import Categories, Grid
+from dpcurves.data import Axis, Categories, Grid
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.channel import Channel, trusting
@@ -142,12 +142,14 @@ class Federation:
         cells: Grid | None = None,
         *,
         loss: PrivacyLoss = TEN,
+        beside: tuple[Axis | Categories, ...] = (),
     ) -> Task:
         """Found a task that counts below thresholds of `GRID`, or all of some `cells`."""
         first, second = self.identities
         grid, counted = (GRID, Counted.PREFIXES) if cells is None else (cells, Counted.CELLS)
         draft = Task(
             name, "x", grid, label, loss, most, (first.public, second.public), {}, owners=owners, counted=counted,
+            beside=beside,
         )  # fmt: skip
         numbers = {Role.OWNER: 3, Role.ANALYST: 2, Role.COORDINATOR: 1}
         self.tasks[name] = found(draft, numbers, self.folder / f"{name}.json", self.folder / f"{name}-tickets")

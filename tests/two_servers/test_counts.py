@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import dpcurves as dp
 from dpcurves.cli.app import build
 from dpcurves.conversation import UnsupportedQuery
+from dpcurves.data import Axis
 from dpcurves.ledger import Ledger
 from dpcurves_parties.serving.two_servers.store import Store
 from dpcurves_parties.shares import ProtocolAborted, Task
@@ -28,7 +29,24 @@ WARD, LATE = dp.Categories("ward", ("a", "b", "c")), dp.Categories("late", (0, 1
 X = np.asarray(values()["x"])
 WARDS = np.array(["a", "b", "c", "elsewhere"])[np.arange(200) % 4]
 HUNDRED = dp.PrivacyLoss.pure(100)
-TABLE = {"x": X, "late": (X > 0.4).astype(int), "ward": WARDS, "kind": np.arange(200) % 3}
+TABLE = {
+    "x": X, "late": (X > 0.4).astype(int), "ward": WARDS, "kind": np.arange(200) % 3, "near": X**2,
+    "mailed": np.arange(200) % 2,
+}  # fmt: skip
+FEW = {name: each[:40] for name, each in TABLE.items()}
+FOUR = dp.Grid(0, 1, cells=4)
+APART = FOUR.with_outside(dp.Outside.APART)
+TABLES: dict[str, tuple[dp.Categories | None, tuple[Axis | dp.Categories, ...], dp.Grid]] = {
+    "pair": (LATE, (Axis("near", FOUR),), FOUR),
+    "order": (dp.Categories("kind", (0, 1, 2)), (), FOUR),
+    "gain": (dp.Categories("mailed", (0, 1)), (LATE,), FOUR),
+    "both": (None, (Axis("near", FOUR),), FOUR),
+    "looks": (None, (Axis("near", APART),), APART),
+    "horizon": (LATE, (Axis("near", APART),), FOUR),
+    "arms": (WARD, (LATE,), APART),
+    "error": (None, (), FOUR),
+}
+"""Tables of several columns, of which `x` is the last."""
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +60,14 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     made.task("kinds", dp.Categories("kind", (0, 1, 2)), cells=GRID.with_outside(dp.Outside.APART), loss=HUNDRED)
     made.task("checked", owners=Owners.CHECKED, cells=GRID, loss=HUNDRED)
     made.task("attacked", owners=Owners.CHECKED, cells=GRID, loss=HUNDRED)
+    for name, (label, beside, cells) in TABLES.items():
+        made.task(name, label, cells=cells, loss=HUNDRED, beside=beside)
     made.task("attacked thresholds", owners=Owners.CHECKED, loss=HUNDRED)
     try:
         for party in (0, 1):
             made.start(party)
-        for name in ("cells", "wards", "classes", "apart", "kinds"):
-            made.contribute(made.tasks[name], TABLE)
+        for name in ("cells", "wards", "classes", "apart", "kinds", *TABLES):
+            made.contribute(made.tasks[name], FEW if name in TABLES else TABLE)
             made.close(made.tasks[name])
         yield made
     finally:
@@ -122,10 +142,7 @@ def test_both_classes_of_a_score_are_counted(pair: Federation) -> None:
 
 def test_the_servers_are_asked_all_that_a_file_is_asked_along_a_grid(pair: Federation, tmp_path: Path) -> None:
     """Kind and form of the answer are those of one curator, and each has a picture."""
-    file = tmp_path / "table.csv"
-    file.write_text(
-        ",".join(TABLE) + "\n" + "".join(",".join(map(str, row)) + "\n" for row in zip(*TABLE.values(), strict=True))
-    )
+    file = csv_of(TABLE, tmp_path)
     price, words = ("--epsilon", "10", "--adjacency", "replace-one"), {"classes": ("--label", "late", "--score", "x")}
     ask: Any = get_command(APP)
     ask, tried = ask.commands["ask"], set()
@@ -155,7 +172,82 @@ def test_the_servers_are_asked_all_that_a_file_is_asked_along_a_grid(pair: Feder
         assert found["privacy"]["trust"].startswith("two servers that do not collude")
         assert Path(f"{curve}.svg").stat().st_size > 10_000
         tried.add(kind)
-    assert tried == {*ask.commands} - {"pairs"}
+    assert tried | {kind for kind, *_ in OF_TABLES} | UNANSWERED.keys() == {*ask.commands} - {"pairs"}
+
+
+OF_TABLES = (
+    ("model-pair", "pair", "--label", "late", "--first", "near", "--second", "x", "--grid", "0:1:4", "--cells", "4"),
+    ("ordered-classes", "order", "--label", "kind", "--classes", "0,1,2", "--score", "x", "--grid", "0:1:4"),
+    ("uplift", "gain", "--treatment", "mailed", "--outcome", "late", "--score", "x", "--grid", "0:1:4"),
+    ("predicted-observed", "both", "--predicted", "near", "--observed", "x", "--grid", "0:1:4", "--observed-grid",
+     "0:1:4"),
+    ("between-looks", "looks", "--last", "near", "--first", "x", "--grid", "0:1:4"),
+    ("survival-model", "horizon", "--time", "near", "--event", "late", "--score", "x", "--times", "0:1:4", "--scores",
+     "0:1:4", "--groups", "2"),
+    ("quantile-forecasts", "error", "--errors", "x", "--quantiles", "0.5", "--grid", "0:1:4"),
+)  # fmt: skip
+"""Questions about several columns in the words in which a file is asked, and the tasks that count their tables."""
+UNANSWERED = {
+    "delayed-entry": (
+        ("arms", "--entry", "near", "--time", "x", "--event", "late", "--grid", "0:1:4", "--by", "ward=a,b,c"),
+        "; the question needs ward (3 categories) by near (4 cells from 0 to 1, values outside apart)\n",
+    ),
+    "several-classes": (
+        ("order", "--label", "kind", "--classes", "0,1,2", "--scores", "x,near,late", "--grid", "0:1:4"),
+        "; the question needs kind (3 categories) by near (4 cells from 0 to 1)\n",
+    ),
+    "pairwise-scorer": (
+        ("both", "--label", "late", "--features=x=0:1", "--features=near=0:1"),
+        "; the question needs late (2 categories) by 2 folds (2 cells from 0 to 2)\n",
+    ),
+}
+"""Questions that need more than the counts of one table, each with the line that says so."""
+
+
+def csv_of(table: dict[str, Any], folder: Path) -> Path:
+    file = folder / "table.csv"
+    rows = (",".join(map(str, row)) + "\n" for row in zip(*table.values(), strict=True))
+    file.write_text(",".join(table) + "\n" + "".join(rows))
+    return file
+
+
+@pytest.mark.parametrize("asked", OF_TABLES, ids=lambda asked: asked[0])
+def test_a_table_of_several_columns_answers_a_question_as_one_curator_does(
+    pair: Federation, tmp_path: Path, asked: tuple[str, ...]
+) -> None:
+    """At so large an epsilon neither adds noise, so that all numbers are the same."""
+    kind, task, *words = asked
+    ticket = ("--ticket", str(pair.file(pair.tasks[task], "analyst-1")))
+    file, found = csv_of(FEW, tmp_path), []
+    for at in (
+        ("ask", kind, "--task", str(pair.folder / f"{task}.json"), *ticket),
+        (kind, str(file), "--epsilon", "100", "--adjacency", "replace-one"),
+    ):
+        result = RUN.invoke(APP, [*at, *words, "--json", str(tmp_path / "curve.json")])
+        assert result.exit_code == 0, result.stderr
+        found.append(json.loads((tmp_path / "curve.json").read_text()))
+    servers, curator = found
+    assert form(servers) == form(curator)
+    facts = servers.keys() - {"privacy", "evidence", "dpcurves"}
+    assert {name: servers[name] for name in facts} == {name: curator[name] for name in facts}
+
+
+def test_survival_and_scores_of_each_category_are_read_from_a_table_of_three_columns(pair: Federation) -> None:
+    ticket = ("--ticket", str(pair.file(pair.tasks["arms"], "analyst-1")))
+    result = RUN.invoke(APP, ["ask", "survival", "--task", str(pair.folder / "arms.json"), *ticket])
+    assert (result.exit_code, "ward" in result.stdout) == (0, True)
+    people = [int((FEW["ward"] == ward).sum()) for ward in WARD.values]
+    curves = pair.analyst(pair.tasks["arms"]).ask(dp.SurvivalQuestion("x", "late", FOUR, by=WARD))
+    assert is_exact([curves[ward].at_risk[0] for ward in WARD.values], people)
+
+
+@pytest.mark.parametrize("kind", UNANSWERED)
+def test_a_question_that_needs_more_than_one_table_is_refused_in_one_line(pair: Federation, kind: str) -> None:
+    (task, *words), line = UNANSWERED[kind]
+    ticket = ("--ticket", str(pair.file(pair.tasks[task], "analyst-1")))
+    result = RUN.invoke(APP, ["ask", kind, "--task", str(pair.folder / f"{task}.json"), *ticket, *words])
+    assert (result.exit_code != 0, result.stdout, result.stderr.count("\n")) == (True, "", 1), result.output
+    assert line in result.stderr
 
 
 def test_what_a_task_does_not_count_is_refused_in_one_line(pair: Federation) -> None:

@@ -70,13 +70,13 @@ class Group:
         help: Help text.
         commands: Commands, by name.
         groups: Groups below this one.
-        said: Names of options that are left out, because their values are given elsewhere.
+        said: Names of options that each command leaves out, because their values are given elsewhere.
     """
 
     help: str
     commands: Mapping[str, Command]
     groups: Mapping[str, Group] = field(default_factory=dict)
-    said: Collection[str] = ()
+    said: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -255,12 +255,15 @@ def show_help(context: typer.Context) -> None:
 
 
 def _made(
-    commands: Mapping[str, Command], standing: Mapping[str, str] = NOTHING, said: Collection[str] = (), **settings: Any
+    commands: Mapping[str, Command],
+    standing: Mapping[str, str] = NOTHING,
+    said: Mapping[str, Collection[str]] = NOTHING,
+    **settings: Any,
 ) -> typer.Typer:
     # Help in boxes and shell completion would each import twice as much before there is an answer.
     plain: dict[str, Any] = {"rich_markup_mode": None, "add_completion": False, "pretty_exceptions_enable": False}
     app = typer.Typer(cls=Commands, context_settings=SETTINGS, **plain, **settings)
     app.callback(invoke_without_command=True)(show_help)
     for name, command in commands.items():
-        app.command(name, cls=OneCommand)(with_options(command, standing, said))
+        app.command(name, cls=OneCommand)(with_options(command, standing, said.get(name, ())))
     return app

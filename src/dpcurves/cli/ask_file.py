@@ -263,6 +263,8 @@ def asks(
     def command(terms: Terms, output: Output, **given: Asked) -> None:
         question = question_of(kind, *given.values())
         view = views[-1 if getattr(question, "by", None) else 0].of(output)
+        for group in given.values():
+            view = group.viewed(view, question)
         terms.answer(question if last is None else last(question, view), view, output)
 
     told = f"Example: dpcurves {word} {example} --epsilon {epsilon} --adjacency {adjacency}"

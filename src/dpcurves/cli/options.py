@@ -210,6 +210,18 @@ class Asked:
             for name, (text, read) in given.items()
         }
 
+    def viewed(self, view: Any, question: Any) -> Any:
+        """The view of the answer to a question, where the options say what is shown of it."""
+        return view
+
+
+class Reading(Asked):
+    """Base of option groups that say what is shown of an answer, by `viewed`, and nothing of the question."""
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        """Nothing."""
+        return {}
+
 
 def only(**options: Any) -> Group:
     """Make a group of a few options that says of a question what they are called."""

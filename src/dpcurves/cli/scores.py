@@ -51,6 +51,10 @@ READ: Mapping[str, Callable[[Scores, float], Any]] = MappingProxyType(
 """Readings of released scores that ``--show`` offers."""
 GAPS = "gaps"
 """The one that is read of all groups together."""
+AT_ONCE = {
+    "roc": "roc", "gain": "cumulative_gain", "calibration": "calibration", "decision-curve": "decision_curve",
+}  # fmt: skip
+"""Curves whose bands may hold for all groups at once."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,7 @@ class Showing:
         "|".join((*READ, GAPS)), "The curve that is shown and drawn; all others are paid for with it.", NUMBERS
     )
     threshold: str = option("S", "For the confusion matrix: scores at or above it are called positive.", "0.5")
+    bands: str = option("each|all", "With --by: bands of a curve hold for each category, or for all at once.", "each")
 
     def view(self, sure: Covering, grid: Grid | None) -> ScoresView:
         """View of scores on this grid, if known. Refused where a reading needs probabilities and it has others."""
@@ -70,8 +75,10 @@ class Showing:
         reading = chosen("show", self.show, {**READ, GAPS: READ["confusion"]})
         if self.show in OF_PROBABILITIES and (grid is None or grid.lower < 0 or grid.upper > 1):
             raise Misuse("show", f"{self.show} is of probabilities, in [0, 1]; the grid has other scores")
-        at = one_number("threshold", self.threshold)
-        return ScoresView(sure, show=self.show, read=lambda scores: reading(scores, at), threshold=at)
+        at, at_once = one_number("threshold", self.threshold), chosen("bands", self.bands, {"each": False, "all": True})
+        if at_once and (self.split.by is None or self.show not in AT_ONCE):
+            raise Misuse("bands", f"all are of --by and of --show {', '.join(AT_ONCE)}")
+        return ScoresView(sure, show=self.show, read=lambda scores: reading(scores, at), threshold=at, at_once=at_once)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +88,7 @@ class ScoresView(ResultView):
     show: str
     read: Callable[[Scores], Any]
     threshold: float = 0.5
+    at_once: bool = False
 
     def tables(self, curve: Scores) -> list[Shown]:
         from ..curves.result import EACH
@@ -121,6 +129,12 @@ class GroupedScoresView:
     def tables(self, curves: ScoresByCategory) -> list[Shown]:
         if self.one.show == GAPS:
             return self._gaps(curves)
+        if self.one.at_once:
+            from ..display import RECORDS, columns_of
+
+            frame = self._at_once(curves).to_frame(level=self.one.sure.level)
+            head = f"{self.one.show}, with ends that hold for all at once at {self.one.sure.level:g} {RECORDS}"
+            return [Shown(head, columns_of(frame))]
         found = [(name, shown) for name, scores in curves.items() for shown in self.one.tables(scores)]
         return [shown._replace(headline=f"{curves.named(name)}: {shown.headline}") for name, shown in found]
 
@@ -133,8 +147,16 @@ class GroupedScoresView:
             sure, rates = self.one.sure, self._rates(curves)
             picture: Axes = rates.plot(headless_axes(rates.SIZE), level=sure.level, population=sure.population)
             return picture
+        if self.one.at_once:
+            together = self._at_once(curves)
+            return self.one.drawn(together, like=next(iter(together.values())))
         found = {name: self.one.read(scores) for name, scores in curves.items()}
         return self.one.drawn(ByCategory(curves.columns, found), like=next(iter(found.values())))
+
+    def _at_once(self, curves: ScoresByCategory) -> Any:
+        from ..fields import of_field
+
+        return of_field("group_curves")(curves, AT_ONCE[self.one.show])
 
     def _rates(self, curves: ScoresByCategory) -> Any:
         from ..fields import of_field

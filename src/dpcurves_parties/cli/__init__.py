@@ -3,7 +3,7 @@
 from dpcurves.cli.app import Group, Provided
 from dpcurves.cli.one_table import QUESTIONS
 
-from .pair import ASK_PAIRS, PAIR_COMMANDS, SAID, SERVER_COMMANDS, asks_of
+from .pair import ASK_PAIRS, PAIR_COMMANDS, SERVER_COMMANDS, asks_of, said_of
 from .pair_tasks import PAIR_PLANS
 from .tasks import TASK_COMMANDS
 
@@ -15,7 +15,7 @@ PROVIDED = Provided(
         "ask": Group(
             "Questions to the two servers of a task. The first answer is paid with all of its loss; others are free.",
             {**asks_of(QUESTIONS), **ASK_PAIRS},
-            said=SAID,
+            said=said_of(QUESTIONS),
         ),
     },
 )

@@ -99,9 +99,11 @@ class Renamed:
         return tuple(replace(axis, column=name or str(axis.column)) for axis, name in self._names(task))
 
     def _names(self, task: Task) -> list[tuple[Axis | Categories, str | None]]:
-        if len(task.axes) == 1 and self.label is not None:
+        if task.label is None and self.label is not None:
             raise Misuse("label", "the task counts values without a label")
-        return list(zip(task.axes, (self.label, self.column)[-len(task.axes) :], strict=True))
+        *others, last = task.axes
+        names = [self.label if axis is task.label else None for axis in others]
+        return [*zip(others, names, strict=True), (last, self.column)]
 
 
 @dataclass(frozen=True)
@@ -312,7 +314,7 @@ def _document(task: PairTask, found: UStatistic, level: float, ends: dict[str, A
 ASK_PAIRS: MappingProxyType[str, Command] = MappingProxyType({"pairs": pairs})
 
 
-# Commands that ask the two servers of a task: the questions along one grid, with most options set by the task.
+# Commands that ask the two servers of a task: of questions along one grid most options are set by the task.
 
 
 SAID = frozenset({
@@ -321,7 +323,11 @@ SAID = frozenset({
 })  # fmt: skip
 """Options of the questions that are left out here: the task document sets them."""
 SECOND = frozenset({"entry", "last"})
-"""Options for a second column of numbers: a task counts along one."""
+"""Options for a second column of numbers: a question with one says itself what it needs, as one of several columns."""
+NO_COUNTS = frozenset({
+    "summary", "count", "sum", "mean", "variance", "contingency", "bounds", "residuals", "table", "verify",
+})  # fmt: skip
+"""Commands that servers are not asked by: they need sums, look for bounds, or count no column of numbers once."""
 OPTION = re.compile(r"--([a-z-]+) (\S+)")
 ADDRESS = "--task task.json --ticket tickets/analyst-1"
 
@@ -380,34 +386,52 @@ class TaskTerms:
 
 
 def asks_of(questions: Mapping[str, Command]) -> dict[str, Command]:
-    """A command for each question along one grid that a file can be asked, without the options that a task sets."""
-    return {name: _ask_of(name, command) for name, command in questions.items() if _is_along_a_grid(command)}
+    """A command for each question that counts may answer."""
+    return {name: _ask_of(name, command) for name, command in _of_counts(questions)}
+
+
+def said_of(questions: Mapping[str, Command]) -> dict[str, frozenset[str]]:
+    """Options that commands leave out, for the task document sets them: of questions along one grid.
+
+    A question about several columns is asked in the words in which a file is; a task that does not count its table
+    refuses it.
+    """
+    return {name: SAID for name, command in _of_counts(questions) if _is_along_a_grid(command)}
+
+
+def _of_counts(questions: Mapping[str, Command]) -> list[tuple[str, Command]]:
+    return [
+        (name, command)
+        for name, command in questions.items()
+        if groups_of(command).get("terms") is Terms and name not in NO_COUNTS
+    ]
 
 
 def _is_along_a_grid(command: Command) -> bool:
     groups = groups_of(command)
-    along = groups.get("terms") is Terms and any(issubclass(group, CellOptions) for group in groups.values())
+    along = any(issubclass(group, CellOptions) for group in groups.values())
     return along and not names_of(groups.values()) & SECOND
 
 
 def _ask_of(name: str, command: Command) -> Command:
     asked = {each: group for each, group in groups_of(command).items() if group not in (Terms, Output)}
+    along = _is_along_a_grid(command)
 
     def ask(servers: Servers, output: Output, **groups: Any) -> None:
         task = servers.task(output)
-        said = words_of(task, names_of(asked.values()))
+        said = words_of(task, names_of(asked.values())) if along else {}
         told = {each: filled(type(group), values_of(group) | said) for each, group in groups.items()}
         command(**told, terms=TaskTerms(task, servers), output=output)
 
-    ask.__name__, ask.__doc__ = command.__name__, _told(name, command.__doc__ or "", asked.values())
+    left = names_of(asked.values()) - (SAID if along else frozenset())
+    ask.__name__, ask.__doc__ = command.__name__, _told(name, command.__doc__ or "", left)
     ask.__annotations__ = {"servers": Servers, **asked, "output": Output}
     return ask
 
 
-def _told(name: str, words: str, asked: Any) -> str:
+def _told(name: str, words: str, left: frozenset[str]) -> str:
     """Help text: the question's first sentence, and its example with the options that remain."""
     sentence, *_, example = words.split("\n\n")
-    left = names_of(asked) - SAID
     options = (f" --{option} {value}" for option, value in OPTION.findall(example) if option.replace("-", "_") in left)
     return f"{sentence}\n\nExample: dpcurves ask {name} {ADDRESS}{''.join(options)}"
 
@@ -421,7 +445,7 @@ def words_of(task: Task, names: frozenset[str]) -> dict[str, str | list[str] | N
     column = dict.fromkeys(("column", "score", "time"), task.column)
     return {
         "hint": None, "cuts": "fixed", "measured_in": task.measured_in,
-        **column, **_words_of_grid(task.grid), **_words_of_label(task.label, names),
+        **column, **_words_of_grid(task.grid), **_words_of_labels(task, names),
     }  # fmt: skip
 
 
@@ -438,23 +462,41 @@ def _words_of_grid(grid: Grid) -> dict[str, str | None]:
     return {**words, "grid": f"{form}{grid.lower!r}:{grid.upper!r}:{grid.cells}"}
 
 
-def _words_of_label(label: Categories | None, names: frozenset[str]) -> dict[str, Any]:
+def _words_of_labels(task: Task, names: frozenset[str]) -> dict[str, Any]:
+    """Words of the labels, where the task counts a column by classes, by category, or by classes of each category."""
+    from dpcurves.data import Axis
+
+    label, beside = task.label, task.beside
+    if not names & {"causes", "label", "event"}:
+        if beside:
+            raise Misuse("task", "it counts several columns together; ask about one column of a task of one")
+        return _words_of_split(label, names)
+    if not beside:
+        return {**_words_of_classes(label, names), **_words_of_split(None, names)}
+    if label is None or len(beside) > 1 or isinstance(beside[0], Axis):
+        raise Misuse("task", "it counts several columns together, and not classes of one column by category")
+    return {**_words_of_classes(beside[0], names), **_words_of_split(label, names)}
+
+
+def _words_of_classes(label: Categories | None, names: frozenset[str]) -> dict[str, Any]:
     if "causes" in names:
         if label is None:
             raise Misuse("task", "it counts no kinds of events; such a curve needs a task with --categories")
         censored, *causes = map(typed, label.values)
-        return {"event": label.column, "censored": censored, "causes": ",".join(causes), "by": None, "categories": None}
-    if names & {"label", "event"}:
-        if label is None or len(label.values) != 2:
-            raise Misuse("task", "it counts values without two classes; such a curve needs a task with --label")
-        negative, positive = map(typed, label.values)
-        classes = dict.fromkeys(("label", "event"), label.column) | dict.fromkeys(("pos_label", "came"), positive)
-        return {**classes, **dict.fromkeys(("neg_label", "censored"), negative), "by": None, "categories": None}
-    if label is None:
+        return {"event": label.column, "censored": censored, "causes": ",".join(causes)}
+    if label is None or len(label.values) != 2:
+        raise Misuse("task", "it counts values without two classes; such a curve needs a task with --label")
+    negative, positive = map(typed, label.values)
+    classes = dict.fromkeys(("label", "event"), label.column) | dict.fromkeys(("pos_label", "came"), positive)
+    return {**classes, **dict.fromkeys(("neg_label", "censored"), negative)}
+
+
+def _words_of_split(by: Categories | None, names: frozenset[str]) -> dict[str, Any]:
+    if by is None:
         return {"by": None, "categories": None}
     if "by" not in names:
-        raise Misuse("task", f"it counts by {label.column!r}; ask for its distribution functions or its ROC curve")
-    return {"by": [label.column], "categories": ",".join(map(typed, label.values))}
+        raise Misuse("task", f"it counts by {by.column!r}; ask for its distribution functions or its ROC curve")
+    return {"by": [by.column], "categories": ",".join(map(typed, by.values))}
 
 
 def _dropped(reports: int) -> tuple[str, ...]:

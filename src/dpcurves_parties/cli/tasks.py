@@ -12,7 +12,18 @@ from warnings import catch_warnings, simplefilter
 
 from typer import Argument, Option
 
-from dpcurves.cli.options import A_COLUMN, CellOptions, Price, Split, TaskDocument, category, values_of, whole
+from dpcurves.cli.options import (
+    A_COLUMN,
+    CellOptions,
+    Price,
+    Split,
+    TaskDocument,
+    categories,
+    category,
+    grid_of,
+    values_of,
+    whole,
+)
 from dpcurves.cli.terminal import Misuse, say, terminal, waiting
 
 from .pair_tasks import OfPairs, create_of_pairs
@@ -21,7 +32,7 @@ from .task_parties import close as close_people
 
 if TYPE_CHECKING:
     from dpcurves.cli.options import Command
-    from dpcurves.data import Categories
+    from dpcurves.data import Axis, Categories
 
     from ..pairs import PairTask
     from ..shares import Task
@@ -172,18 +183,53 @@ class Classes(Split):
         )
 
 
+APART = ":apart"
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Option for more columns of the same table."""
+
+    beside: Annotated[
+        list[str] | None,
+        Option(
+            help="A column that is counted together with --column, after --label or --by: its categories NAME=A,B,C, or"
+            " its cells NAME=L:U:N, with :apart where values outside are counted in cells of their own. Given once for"
+            " each, in the order of the table.",
+            metavar="NAME=...",
+        ),
+    ] = None
+
+    def declared(self) -> tuple[Axis | Categories, ...]:
+        """The columns. Raises `Misuse`: one is of another form, or stands there twice."""
+        return tuple(map(_beside, self.beside or ()))
+
+
+def _beside(given: str) -> Axis | Categories:
+    from dpcurves.data import Axis, Categories, Outside
+
+    column, sign, declared = given.partition("=")
+    if not (column and sign and declared):
+        raise Misuse("beside", f"NAME=L:U:N or NAME=A,B,C is needed, got {given!r}")
+    if ":" not in declared or '"' in declared:
+        return Categories(column, categories("beside", declared))
+    grid = grid_of("beside", declared.removesuffix(APART))
+    return Axis(column, grid.with_outside(Outside.APART) if declared.endswith(APART) else grid)
+
+
 @dataclass(frozen=True)
 class Counts:
-    """Options for the counts of two servers: column, grid and classes."""
+    """Options for the counts of two servers: column, grid, classes, and columns beside."""
 
     counted: CountedColumn
     cells: CellOptions
     classes: Classes
+    others: Beside
 
     @classmethod
     def unsaid(cls) -> Counts:
         """Options with no value given."""
-        return cls(CountedColumn(), CellOptions(), Classes())
+        return cls(CountedColumn(), CellOptions(), Classes(), Beside())
 
 
 @dataclass(frozen=True)
@@ -236,7 +282,8 @@ def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) ->
     """Make a task for two servers, or for people in pairs.
 
     Two servers count all cells of the grid, by class or category if there are any; or, where these are too many to be
-    laid out, thresholds one after the other. With --pairs, the mean of a kernel over pairs of people is asked instead.
+    laid out, thresholds one after the other. With --beside they count one table of several columns. With --pairs, the
+    mean of a kernel over pairs of people is asked instead.
 
     The document is public. Each owner, each analyst and the coordinator, who closes the task, gets a ticket.
 
@@ -256,7 +303,7 @@ def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) ->
     draft = Task(
         parties.name, counts.counted.named(), counts.cells.declared(), counts.classes.declared(), price.loss(),
         parties.reports(), (first, second), {}, counts.counted.measured_in, owners=parties.checked(),
-        least=parties.passing(),
+        least=parties.passing(), beside=counts.others.declared(),
     )  # fmt: skip
     say(terminal(), *statement(parties.found(draft)), f"written: {parties.out}, and tickets in {parties.tickets}")
 

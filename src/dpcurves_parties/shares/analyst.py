@@ -54,7 +54,8 @@ def statement(task: Task) -> tuple[str, ...]:
 
 
 def _counted(task: Task) -> str:
-    by = "" if task.label is None else f" by {task.label.column}"
+    others = [str(each.column) for each in task.axes[:-1]]
+    by = f" by {', '.join(others)}" if others else ""
     return f"{task.column}{by} on {task.grid.cells} cells from {task.grid.lower:g} to {task.grid.upper:g}"
 
 

@@ -66,6 +66,7 @@ class Task(SharedTask):
         owners: Choice of whether the servers check reports. Checked ones are larger, and answers take longer.
         counted: Kind of the counts paid for; left out: all cells, where they are few enough to be laid out.
         least: Share of the reports that have to pass the servers' check; else nothing is answered, and the task ends.
+        beside: Further columns that are counted together with the label and the column, between both, in one table.
     """
 
     KIND: ClassVar[str] = "task"
@@ -83,13 +84,14 @@ class Task(SharedTask):
     owners: Owners = Owners.UNCHECKED
     counted: Counted | None = None
     least: Fraction = LEAST
+    beside: tuple[Axis | Categories, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "least", Fraction(self.least))
         if not 0 <= self.least <= 1:
             raise Refused("least", f"a share from 0 to 1 is needed, got {self.least}")
         if self.counted is None:
-            few = self.slots <= self.owners.few_slots
+            few = self.slots <= self.owners.few_slots or bool(self.beside)
             object.__setattr__(self, "counted", Counted.CELLS if few else Counted.PREFIXES)
         if self.reports_per_owner < 1:
             raise Refused("reports_per_owner", f"at least 1 is needed, got {self.reports_per_owner}")
@@ -107,8 +109,8 @@ class Task(SharedTask):
     @property
     def axes(self) -> tuple[Axis | Categories, ...]:
         """The columns that an owner reads from each record."""
-        value = Axis(self.column, self.grid)
-        return (value,) if self.label is None else (self.label, value)
+        first = () if self.label is None else (self.label,)
+        return (*first, *self.beside, Axis(self.column, self.grid))
 
     @property
     def query(self) -> CountQuery | PrefixQuery:
@@ -118,7 +120,7 @@ class Task(SharedTask):
     def _counting(self, at: Sequence[int]) -> CountQuery | PrefixQuery:
         """Query for counts at these thresholds, or of all cells."""
         if self.counted is Counted.CELLS:
-            return CountQuery(self.axes, Read.PREFIXES)
+            return CountQuery(self.axes, Read.CELLS if self.beside else Read.PREFIXES)
         if self.label is not None and len(self.label.values) != CLASSES:
             raise UnsupportedQuery("label", f"more than {CLASSES} categories need fewer slots; take a coarser grid")
         return PrefixQuery(self.axes, at=tuple(at))
@@ -162,9 +164,11 @@ class Task(SharedTask):
             raise UnsupportedQuery("question", f"two servers count; they cannot answer {type(query).__name__}")
         if type(paid) is not type(query) and query.axes == self.axes:
             raise UnsupportedQuery("question", CELLS_ONLY if paid.is_laid_out else PREFIXES_ONLY)
-        if _all_apart(query.axes) == _all_apart(self.axes):
+        if not self.beside and _all_apart(query.axes) == _all_apart(self.axes):
             raise UnsupportedQuery("question", APART_ONLY if self.grid.outside is Outside.CLAMPED else CLAMPED_ONLY)
-        raise UnsupportedQuery("question", "the task counts another column, grid or label")
+        counted, asked = (" by ".join(map(_words_of, axes)) for axes in (self.axes, query.axes))
+        rule = f"the task counts another column, grid or label: {counted}; the question needs {asked}"
+        raise UnsupportedQuery("question", rule)
 
     @property
     def most_at_once(self) -> int:
@@ -208,6 +212,7 @@ class Task(SharedTask):
             "unit": "one report", "reports_per_owner": self.reports_per_owner, "bits": self.bits,
             "servers": [server.to_json() for server in self.servers], "owners": self.owners.value,
             "counted": Counted(self.counted).value, "least": str(self.least),
+            **({"beside": [_axis_to_json(axis) for axis in self.beside]} if self.beside else {}),
         }  # fmt: skip
 
     @classmethod
@@ -220,8 +225,32 @@ class Task(SharedTask):
             None if label is None else Categories(label["column"], tuple(label["values"])),
             loss_from_json(stored["loss"]), int(stored["reports_per_owner"]), (first, second), tokens,
             stored["measured_in"], Owners(stored["owners"]), Counted(stored["counted"]),
-            Fraction(stored["least"]),
+            Fraction(stored["least"]), tuple(map(_axis_from_json, stored.get("beside", ()))),
         )  # fmt: skip
+
+
+def _axis_to_json(axis: Axis | Categories) -> dict[str, Any]:
+    if isinstance(axis, Axis):
+        return {"column": str(axis.column), "grid": grid_to_json(axis.grid)}
+    return {"column": axis.column, "values": list(axis.values)}
+
+
+def _axis_from_json(stored: Mapping[str, Any]) -> Axis | Categories:
+    if "grid" in stored:
+        return Axis(stored["column"], grid_from_json(stored["grid"]))
+    return Categories(stored["column"], tuple(stored["values"]))
+
+
+def _words_of(axis: Axis | Categories) -> str:
+    """A column and its slots.
+
+    >>> _words_of(Categories("ward", ("a", "b"))), _words_of(Axis("age", Grid(0, 90, cells=9)))
+    ('ward (2 categories)', 'age (9 cells from 0 to 90)')
+    """
+    if isinstance(axis, Categories):
+        return f"{axis.column} ({axis.slots} categories)"
+    apart = ", values outside apart" if axis.grid.outside is Outside.APART else ""
+    return f"{axis.column} ({axis.grid.cells} cells from {axis.grid.lower:g} to {axis.grid.upper:g}{apart})"
 
 
 def _all_apart(axes: tuple[Axis | Categories, ...]) -> tuple[Axis | Categories, ...]:

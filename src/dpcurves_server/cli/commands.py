@@ -21,6 +21,7 @@ from dpcurves.cli.options import (
     Command,
     Price,
     Promise,
+    Reading,
     SourceOptions,
     Units,
     certificate_and_key,
@@ -132,12 +133,15 @@ def forms_of(questions: Mapping[str, Command]) -> dict[str, Form]:
 
 def _form(word: str, command: Command) -> Form:
     groups = {name: group for name, group in groups_of(command).items() if group not in (Terms, Output)}
-    fields = tuple(_field(each) for group in groups.values() for each in parameters_of(group))
+    readings = {name: group for name, group in groups.items() if issubclass(group, Reading)}
+    asking = {name: group for name, group in groups.items() if name not in readings}
+    fields = tuple(_field(each) for group in asking.values() for each in parameters_of(group))
 
     def read(values: Mapping[str, Any]) -> Any:
         heard = _Heard()
         with as_typed(values):
-            asked = {name: filled(group, values) for name, group in groups.items()}
+            asked = {name: filled(group, values) for name, group in asking.items()}
+            asked |= {name: group() for name, group in readings.items()}
             command(**asked, terms=heard, output=Output())
         return heard.question
 
