@@ -252,13 +252,17 @@ def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) ->
     from ..shares import Task
     from ..shares.analyst import statement
 
-    first, second = parties.known(2)
+    (first, second), checked, keys = parties.known(2), parties.checked(), parties.proving()
     draft = Task(
         parties.name, counts.counted.named(), counts.cells.declared(), counts.classes.declared(), price.loss(),
-        parties.reports(), (first, second), {}, counts.counted.measured_in, owners=parties.checked(),
-        least=parties.passing(),
+        parties.reports(), (first, second), {}, counts.counted.measured_in, owners=checked,
+        least=parties.passing(), proofs=() if keys is None else keys.hashes,
     )  # fmt: skip
-    say(terminal(), *statement(parties.found(draft)), f"written: {parties.out}, and tickets in {parties.tickets}")
+    say(
+        terminal(),
+        *statement(parties.found(draft, keys=keys)),
+        f"written: {parties.out}, and tickets in {parties.tickets}",
+    )
 
 
 def require_unsaid(rule: str, given: Any, nothing: Any) -> None:

@@ -25,11 +25,17 @@ from ..serving.two_servers.kept import AgreedReports
 from ..serving.two_servers.kinds import Asked, closed_standing
 from ..serving.two_servers.owner import require_task
 from ..serving.two_servers.sealed_answers import Inquiry
-from .function_shares import FunctionShares, Owners, added, told
+from .answer_proofs import hash_of_key, require_proved, required
+from .function_shares import FunctionShares, Owners, added, joined, told
 from .task import Task
 
 ASSUMED = (
     "Assumed: the two servers do not collude (they know every record together). Counts are right if both are honest"
+)
+ASSUMED_PROVED = "Assumed: the two servers do not collude (they know every record together)"
+PROVED = (
+    "Proved: an answer is the counts of these reports, with noise that no server changed once it was asked, but for a"
+    " chance of 2**-60, if no owner helps the server that lies. Not proved: that this noise was drawn by chance"
 )
 BELIEVED = "Not checked: owners. One dishonest owner can shift a count arbitrarily"
 CHECKED = "Checked: a report counts once, or is dropped. Not checked: whether it is true"
@@ -37,7 +43,8 @@ CHECKED = "Checked: a report counts once, or is dropped. Not checked: whether it
 
 def assumed(task: Task) -> tuple[str, ...]:
     """Trust assumptions of a task."""
-    return ASSUMED, BELIEVED if task.owners is Owners.UNCHECKED else CHECKED
+    checked = BELIEVED if task.owners is Owners.UNCHECKED else CHECKED
+    return (ASSUMED_PROVED, checked, PROVED) if task.proofs else (ASSUMED, checked)
 
 
 def statement(task: Task) -> tuple[str, ...]:
@@ -128,6 +135,8 @@ class Analyst:
         self, task: Task, ticket: Ticket, party: int = 0, patience: float = PATIENCE, kept: Path | None = None
     ) -> None:
         require_task(ticket, task)
+        if task.proofs:
+            required(ticket.proof, task.proofs, hash_of_key(ticket.proof))
         self._kept = kept
         self._task, self._ticket, self._party = task, ticket, party
         self._server = Channel.to(task.servers[party].url, task.servers[party].certificate, patience)
@@ -199,7 +208,14 @@ class Analyst:
         if self._kept is not None:
             AgreedReports(self._task.hash, first.set, first.reports, first.commitments).keep(self._kept)
         self._commitments, self.dropped = first.commitments, first.dropped
-        return added(self._task.plan(at, first.reports), [first.numbers, second.numbers])
+        plan, halves = self._task.plan(at, first.reports), [first.numbers, second.numbers]
+        return self._proved(plan, halves, first.bound) if self._task.proofs else added(plan, halves)
+
+    def _proved(self, plan: Plan, halves: Sequence[tuple[int, ...]], bound: tuple[str, ...]) -> tuple[int, ...]:
+        size = len(halves[0]) // 2
+        numbers, proofs = ([half[:size] for half in halves], [half[size:] for half in halves])
+        require_proved(self._ticket.proof, self._task.hash, joined(plan, numbers), proofs, bound)
+        return added(plan, numbers)
 
     def _adjacency(self) -> Adjacency:
         standing = closed_standing(self._task, self._server.get(f"/tasks/{self._task.hash}"))

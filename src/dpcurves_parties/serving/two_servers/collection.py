@@ -347,7 +347,7 @@ class Collection(ABC, Generic[Of]):
         """Questions that may be asked."""
 
     @abstractmethod
-    def answer(self, message: bytes) -> bytes:
+    def answer(self, message: bytes, analyst: int = 0) -> bytes:
         """Respond to an analyst with both servers' answer.
 
         Raises:

@@ -68,12 +68,14 @@ class Contribution:
         places: The places of the records; of people in pairs their whole numbers, a column for each value.
         secret: 32 bytes that this owner alone has; never sent.
         earlier: Policy for another contribution under the same ticket.
+        proof: Key for proofs of answers, from the ticket.
     """
 
     task: SharedTask
     places: IntArray
     secret: bytes
     earlier: Earlier = Earlier.STAYS
+    proof: str = ""
 
     @classmethod
     def of(cls, task: SharedTask, places: IntArray, ticket: Path, earlier: Earlier = Earlier.STAYS) -> Contribution:
@@ -82,7 +84,9 @@ class Contribution:
         Raises:
             ValueError: the file can not be read or made.
         """
-        return cls(task, places, make_key(ticket.with_name(ticket.name + ".secret")).of_dataset(task.hash), earlier)
+        proof = Ticket.read(ticket, Role.OWNER).proof if task.proofs else ""
+        secret = make_key(ticket.with_name(ticket.name + ".secret")).of_dataset(task.hash)
+        return cls(task, places, secret, earlier, proof)
 
     def batches(self) -> Iterator[tuple[bytes, bytes]]:
         """Batches of the contribution, each with its part for server 0 and its part for server 1."""
@@ -92,7 +96,7 @@ class Contribution:
         stream = Randomness.keyed(self.secret, f"reports of {digest}")
         # The order in which reports are sent tells nothing of the records.
         places = places[np.argsort(stream.words(len(places)))]
-        encoding = self.task.encoding
+        encoding = self.task.sharing(self.proof)
         for start in range(0, len(places), AT_ONCE):
             shares = encoding.shared(places[start : start + AT_ONCE], stream)
             ids = [stream.octets(ID) for _ in shares]

@@ -55,6 +55,15 @@ CONTRIBUTIONS = Table(
 )
 
 
+# The hash of the noise that the other server is bound to, once it has told it: for tasks whose answers are proved.
+BOUND = Table(
+    "dpcurves_bound_noises",
+    METADATA,
+    Column("task", sql.Text, primary_key=True),
+    Column("bound", sql.Text, nullable=False),
+)
+
+
 class TaskState(Enum):
     """State of a task at a server."""
 
@@ -319,6 +328,18 @@ class Store:
             ProtocolAborted: they were damaged.
         """
         return self._database.read(lambda connection: _marks(connection, task, size))
+
+    def bind(self, task: str, told: str) -> str:
+        """Write down the hash of the noise that the other server told, unless it told one before; what stands."""
+
+        def work(connection: Connection) -> str:
+            lock(connection, task)
+            before = connection.execute(select(BOUND.c.bound).where(BOUND.c.task == task)).scalar()
+            if before is None:
+                connection.execute(insert(BOUND), {"task": task, "bound": told})
+            return told if before is None else str(before)
+
+        return self._database.write(work)
 
     def shares(self, task: str) -> dict[bytes, KeptShare]:
         """SECRET: all shares, by id."""
