@@ -34,7 +34,7 @@ HUNDRED = dp.PrivacyLoss.pure(100)
 X = np.random.default_rng(3).random(200)
 
 
-def numbers_of(places: Sequence[int]) -> list[int]:
+def numbers_of(places: Any) -> list[int]:
     """What records add to an answer, by hand."""
     cells = np.zeros(13, dtype=int)
     np.add.at(cells, places, 1)
@@ -138,7 +138,7 @@ def test_what_a_server_sends_for_a_proof_follows_from_its_half_and_what_the_othe
         r = proofs.coefficients(key, TASK, size).tolist()
 
         def stream(party: int, report: int) -> list[int]:
-            return proofs._mask(TASK, sides.seeds[party][report], size + 2).tolist()
+            return list(map(int, proofs._mask(TASK, sides.seeds[party][report], size + 2)))
 
         # Of all reports but the victim's they have both seeds; of the victim's their own, and the word.
         others = [report for report in range(len(PLACES)) if report != victim]
