@@ -174,12 +174,13 @@ def contribute(source: SourceOptions, document: TaskFile, bearer: Bearer, rename
     Example: dpcurves contribute flights.csv --task task.json --ticket tickets/owner-1
     """
     require_extra()
-    from ..serving.two_servers.owner import Contribution, bearer_of
+    from ..serving.two_servers.owner import Contribution, bearer_of, enrolled
     from ..shares.analyst import read_places
 
     task, ticket = document.read(), Path(bearer.ticket)
-    owner = bearer_of(task, ticket)
+    bearer_of(task, ticket)
     places = read_places(task, source.records(), source.delimiter, renamed.axes(task))
+    owner = enrolled(task, ticket, bearer.seconds)
     with filling(f"sending reports of {task.name}", len(places)) as progress:
         sent = Contribution.of(task, places, ticket, before.meant()).send(owner, progress, bearer.seconds)
     say(terminal(), f"sent: {sent.reports} reports, {sent.new} of them new to the servers")

@@ -61,6 +61,9 @@ class Parties:
             metavar="WHOM",
         ),
     ] = "nobody"
+    enrol: Annotated[
+        bool, Option("--enrol", help="Tickets of owners are invitations: each owner makes a token of its own.")
+    ] = False
     least: Annotated[
         str, Option(help="With --check owners: the share of the reports that have to pass.", metavar="SHARE")
     ] = "0.5"

@@ -256,7 +256,7 @@ def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) ->
     draft = Task(
         parties.name, counts.counted.named(), counts.cells.declared(), counts.classes.declared(), price.loss(),
         parties.reports(), (first, second), {}, counts.counted.measured_in, owners=checked,
-        least=parties.passing(), proofs=() if keys is None else keys.hashes,
+        least=parties.passing(), proofs=() if keys is None else keys.hashes, enrols=parties.enrol,
     )  # fmt: skip
     say(
         terminal(),

@@ -210,5 +210,10 @@ def bearer_of(task: TaskDocument, request: Request, role: Role, party: int = 0) 
     Raises:
         ProtocolAborted: the request has none, or one that was shown to another server.
     """
+    return bearer_shown(task, shown_in(request), role, party)
+
+
+def shown_in(request: Request) -> str:
+    """The bearer token of a request; empty where there is none."""
     kind, _, token = request.headers.get("authorization", "").partition(" ")
-    return bearer_shown(task, token if kind == "Bearer" else "", role, party)
+    return token if kind == "Bearer" else ""

@@ -69,6 +69,7 @@ class Task(SharedTask):
         counted: Kind of the counts paid for; left out: all cells, where they are few enough to be laid out.
         least: Share of the reports that have to pass the servers' check; else nothing is answered, and the task ends.
         proofs: Hashes of each analyst's key for proofs of answers; none: answers are not proved.
+        enrols: True if an owner's ticket is an invitation alone, with which it enrols a token of its own.
     """
 
     KIND: ClassVar[str] = "task"
@@ -87,6 +88,7 @@ class Task(SharedTask):
     counted: Counted | None = None
     least: Fraction = LEAST
     proofs: tuple[str, ...] = ()
+    enrols: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "least", Fraction(self.least))
@@ -227,7 +229,7 @@ class Task(SharedTask):
             "unit": "one report", "reports_per_owner": self.reports_per_owner, "bits": self.bits,
             "servers": [server.to_json() for server in self.servers], "owners": self.owners.value,
             "counted": Counted(self.counted).value, "least": str(self.least),
-            **({"proofs": list(self.proofs)} if self.proofs else {}),
+            **({"proofs": list(self.proofs)} if self.proofs else {}), **({"enrols": True} if self.enrols else {}),
         }  # fmt: skip
 
     @classmethod
@@ -241,6 +243,7 @@ class Task(SharedTask):
             loss_from_json(stored["loss"]), int(stored["reports_per_owner"]), (first, second), tokens,
             stored["measured_in"], Owners(stored["owners"]), Counted(stored["counted"]),
             Fraction(stored["least"]), tuple(stored.get("proofs", ())),
+            bool(stored.get("enrols", False)),
         )  # fmt: skip
 
 

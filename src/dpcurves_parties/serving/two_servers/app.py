@@ -9,6 +9,7 @@ from ssl import PEM_cert_to_DER_cert
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
+from fastapi.concurrency import run_in_threadpool
 
 from dpcurves.ledger import Ledger
 
@@ -18,7 +19,7 @@ from ..messages import ProtocolAborted, opened
 from ..monitoring import UNWATCHED, Monitoring
 from ..server import PEER, USUAL, Address, Door, Limits, Line, proving, serve
 from ..task_app import Front as TaskFront
-from ..task_app import Handler, Rate, bearer_of, body_of, task_app, tell_of, told
+from ..task_app import Handler, Rate, bearer_of, body_of, shown_in, task_app, tell_of, told
 from ..task_document import Role
 from .collection import LARGEST_QUESTION, Collection, Resources
 from .kinds import SharedTask, kind_named
@@ -37,7 +38,8 @@ def create_app(services: Mapping[str, AnyService]) -> FastAPI:
     """The app of one server, with a service for each task."""
     front = ServerFront(services)
     handlers: Mapping[str, Handler] = {
-        "reports": front.reports, "close": front.close, "answers": front.answers, "peer/{what}": front.of_peer,
+        "enrol": front.enrol, "reports": front.reports, "close": front.close, "answers": front.answers,
+        "peer/{what}": front.of_peer,
     }  # fmt: skip
     return task_app(front.standing, handlers)
 
@@ -58,9 +60,19 @@ class ServerFront(TaskFront[AnyService]):
     async def reports(self, task: str, request: Request) -> Response:
         """Accept a batch from an owner."""
         service = self.service(task)
-        owner = bearer_of(service.task, request, Role.OWNER, service.party)
+        shown = shown_in(request)
+        owner = (
+            await run_in_threadpool(service.owner_shown, shown) if service.task.enrols else service.owner_shown(shown)
+        )
         message = await body_of(request, LARGEST_BATCH)
         return await told(lambda: service.receive(owner, message))
+
+    async def enrol(self, task: str, request: Request) -> Response:
+        """Enrol the token of an owner, who shows its invitation."""
+        service = self.service(task)
+        owner = bearer_of(service.task, request, Role.OWNER, service.party)
+        message = await body_of(request, LARGEST_QUESTION)
+        return await told(lambda: service.enrol(owner, message))
 
     def count(self, task: str, analyst: int) -> None:
         """Count a question. Raises `ProtocolAborted`: there were too many."""

@@ -206,6 +206,7 @@ class SharedTask(TaskDocument, ABC):
         reports_per_owner: Most reports that one owner may send.
         servers: Party 0 and party 1.
         proofs: Hashes of each analyst's key for proofs of answers; none: answers are not proved.
+        enrols: True if an owner's ticket is an invitation alone, with which it enrols a token of its own.
     """
 
     name: str
@@ -213,6 +214,7 @@ class SharedTask(TaskDocument, ABC):
     reports_per_owner: int
     servers: tuple[Server, ...]
     proofs: tuple[str, ...] = ()
+    enrols: bool = False
 
     @property
     @abstractmethod

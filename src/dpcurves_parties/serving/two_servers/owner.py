@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -18,8 +20,9 @@ from dpcurves.ledger.chain import make_key
 from dpcurves.noise.randomness import Randomness
 
 from ..channel import PATIENCE, Channel
+from ..identity import FileTaken
 from ..messages import ProtocolAborted, facts_of
-from ..task_document import Role, Ticket
+from ..task_document import Role, Ticket, hash_of
 from .kept import AgreedReports
 from .kinds import SharedTask
 from .report_set import ID, NAME, Batch, Earlier, Report, place_of, public_key, sealed
@@ -148,6 +151,29 @@ def bearer_of(task: SharedTask, ticket: Path) -> Ticket:
     bearer = Ticket.read(ticket, Role.OWNER)
     require_task(bearer, task)
     return bearer
+
+
+def enrolled(task: SharedTask, ticket: Path, patience: float = PATIENCE) -> Ticket:
+    """The ticket that an owner shows with its reports: where owners enrol, one of its own, in a file beside.
+
+    It is made when it is needed first, and both servers are told its hash, with the ticket for an invitation.
+
+    Raises:
+        ValueError: a file can not be read or made.
+        ProtocolAborted: a server refuses or can not be reached. Begun again, it goes on with the same one.
+    """
+    invitation = bearer_of(task, ticket)
+    if not task.enrols:
+        return invitation
+    file = ticket.with_name(f"{ticket.name}.own")
+    with suppress(FileTaken):
+        Ticket(task.hash, Role.OWNER, secrets.token_hex(32)).write(file)
+    own = bearer_of(task, file)
+    message = json.dumps({"token": hash_of(own.token)}).encode()
+    for party, server in enumerate(task.servers):
+        with Channel.to(server.url, server.certificate, patience) as way:
+            way.post(f"/tasks/{task.hash}/enrol", message, invitation.shown_to(party))
+    return own
 
 
 def require_task(ticket: Ticket, task: SharedTask) -> None:
