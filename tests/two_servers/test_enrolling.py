@@ -1,4 +1,4 @@
-"""Owners enrol tokens of their own by invitation: who made the task, and has all tickets, can not speak for them."""
+"""Owners enrol tokens of their own by invitation, so that nobody else speaks for them; servers rotate their keys."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from typer.testing import CliRunner
 import dpcurves as dp
 from dpcurves.cli.app import build
 from dpcurves.noise.randomness import Randomness
+from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.task_document import Role, Ticket, hash_of
+from dpcurves_parties.serving.two_servers.app import Aggregator
+from dpcurves_parties.serving.two_servers.collection import NoiseSecret
 from dpcurves_parties.serving.two_servers.owner import enrolled, sealed_reports
 from dpcurves_parties.serving.two_servers.report_set import ID, Batch, Earlier
 from dpcurves_parties.serving.two_servers.report_set import packed_batch as packed
@@ -120,3 +123,69 @@ def test_a_task_without_invitations_enrols_nobody(pair: Federation) -> None:
     token = pair.token(task, "owner-1", Role.OWNER)
     with pytest.raises(ProtocolAborted, match="^task: it takes reports with the tickets that were made for it"):
         pair.channel(0).post(f"/tasks/{task.hash}/enrol", json.dumps({"token": "ab" * 32}).encode(), token)
+
+
+# Keys of a server
+
+
+def test_keys_are_rotated_and_tasks_before_go_on_with_theirs(pair: Federation, tmp_path: Path) -> None:
+    """One server is restarted with new keys, and serves a task of each; a certificate of its own needs a server."""
+    grid = dp.Grid(0, 1, cells=24)
+    older = pair.task("older", cells=grid, loss=dp.PrivacyLoss.pure(100))
+    pair.end(1)
+    pair.end(0)
+    for party in (0, 1):
+        pair.start(party)
+    pair.contribute(older, {"x": X})
+    pair.close(older)
+    before = pair.analyst(older).ask(dp.HistogramQuestion("x", grid)).evidence
+    folder = pair.folder / "a0"
+    old = Identity.read(folder)
+    done = RUN.invoke(APP, ["task", "rotate", str(folder)])
+    assert (done.exit_code, str(folder / "before-1") in done.stdout.replace("\n", "")) == (0, True), done.output
+    new = Identity.read(folder)
+    assert (new.public.certificate, new.public.url) == (old.public.certificate, old.public.url)
+    assert new.public.sealing != old.public.sealing
+    assert [each.public for each in new.earlier] == [old.public]
+    assert (folder / "before-1" / "sealing.key").stat().st_mode & 0o077 == 0
+    pair.identities = (new, pair.identities[1])
+    younger = pair.task("younger", cells=grid, loss=dp.PrivacyLoss.pure(100))
+    pair.close_connections()
+    for party in (0, 1):
+        pair.end(party)
+        pair.start(party)
+    assert pair.analyst(older).ask(dp.HistogramQuestion("x", grid)).evidence == before
+    pair.contribute(younger, {"x": X})
+    pair.close(younger)
+    bars = pair.analyst(younger).ask(dp.HistogramQuestion("x", grid))
+    assert np.allclose(bars.unbiased, np.histogram(X, grid.edges)[0], rtol=0, atol=1e-9)
+    assert (
+        NoiseSecret(old.sealing.private_bytes_raw(), 0, "x").commitment
+        != NoiseSecret(new.sealing.private_bytes_raw(), 0, "x").commitment
+    )
+
+
+def test_a_new_certificate_has_an_address_and_a_server_of_its_own_and_what_was_stopped_is_done(tmp_path: Path) -> None:
+    folder, other = tmp_path / "a0", Identity.found(tmp_path / "a1", "https://127.0.0.1:8702")
+    old = Identity.found(folder, "https://127.0.0.1:8701")
+    with pytest.raises(ProtocolAborted, match="^url: a new certificate needs an address of its own"):
+        old.rotated("https://127.0.0.1:8701")
+    new = old.rotated("https://127.0.0.1:8703")
+    assert new.public.certificate != old.public.certificate
+    kept = new.of(old.public)
+    assert kept is not None
+    assert (kept.folder, new.of(other.public)) == (folder / "before-1", None)
+    facts = ("x", dp.Grid(0, 1, cells=4), None, dp.PrivacyLoss.pure(1), 1)
+    tasks = [Task(name, *facts, (own.public, other.public), {}) for name, own in (("one", old), ("two", new))]
+    store = f"sqlite:///{tmp_path / 'a0.db'}"
+    with pytest.raises(ProtocolAborted, match="^identity: these tasks name several certificates of it"):
+        Aggregator(0, tasks, new, store).services()
+    (service,) = Aggregator(0, tasks[:1], new, store).services().values()
+    assert service.identity.folder == folder / "before-1"
+    # Stopped after the first of the new files took its place.
+    third = Identity.found(folder / "next", "https://127.0.0.1:8704")
+    (folder / "next" / "sealing.key").replace(folder / "sealing.key")
+    assert Identity.read(folder).public == third.public
+    (folder / "sealing.key").write_text("00" * 32)
+    with pytest.raises(ProtocolAborted, match="has a public key that is not of its secret one$"):
+        Identity.read(folder)

@@ -128,6 +128,17 @@ class ServerPlace:
 
 
 @dataclass(frozen=True)
+class RotatedKeys:
+    """Options for the folder of keys that are rotated."""
+
+    folder: Annotated[str, Argument(metavar="FOLDER", help="Where its keys are kept.")]
+    url: Annotated[
+        str | None,
+        Option(help="Make a new certificate, too, for a server at this address: https://host:port.", metavar="URL"),
+    ] = None
+
+
+@dataclass(frozen=True)
 class CountedColumn:
     """Options for the column of numbers that is counted."""
 
@@ -232,6 +243,22 @@ def identity(place: ServerPlace) -> None:
     say(terminal(), f"written: {made.folder / PUBLIC} (public); the keys beside it are secret")
 
 
+def rotate(keys: RotatedKeys) -> None:
+    """Let new keys of a server take the place of those before, which are kept in FOLDER/before-1 and so on.
+
+    Give the new FOLDER/server.json to whoever makes the next task. Tasks that name keys from before go on: the server
+    reads those keys beside the new ones. With --url there is a new certificate, too, for a server of its own there.
+
+    Example: dpcurves task rotate a0
+    """
+    require_extra()
+    from ..serving.identity import PUBLIC, Identity
+
+    made = Identity.read(Path(keys.folder)).rotated(keys.url)
+    kept = made.earlier[-1].folder
+    say(terminal(), f"written: {made.folder / PUBLIC} (public); keys of tasks before are in {kept}")
+
+
 def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) -> None:
     """Make a task for two servers, or for people in pairs.
 
@@ -317,5 +344,5 @@ def close(document: TaskFile, bearer: Bearer) -> None:
 
 
 TASK_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
-    {"identity": identity, "suggest": suggest, "create": create, "show": show, "close": close}
+    {"identity": identity, "rotate": rotate, "suggest": suggest, "create": create, "show": show, "close": close}
 )

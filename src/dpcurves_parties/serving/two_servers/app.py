@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ssl import PEM_cert_to_DER_cert
 from typing import Any
 
@@ -144,14 +144,32 @@ class Aggregator:
         Raises:
             ValueError: a task names another server in this place, or the ledger can not be opened.
         """
-        for task in self.tasks:
-            if task.servers[self.party] != self.identity.public:
-                raise ProtocolAborted("identity", f"task {task.name!r} names another server as party {self.party}")
-        self.identity.require_valid()
+        identities = self._identities()
         ledger = Ledger.open(self.store)
         store = Store(self.store, f"server {self.party}")
         place = Resources(self.party, self.identity, store, ledger, self.store, self.peer, self.patience)
-        return {task.hash: kind_named(task.KIND).service(task, place) for task in self.tasks}
+        return {
+            task.hash: kind_named(task.KIND).service(task, replace(place, identity=own))
+            for task, own in zip(self.tasks, identities, strict=True)
+        }
+
+    def _identities(self) -> list[Identity]:
+        """The keys that each task names: those of the folder now, or earlier ones.
+
+        Raises:
+            ProtocolAborted: a task names another server, or they have several certificates, or one that has expired.
+        """
+        found = []
+        for task in self.tasks:
+            own = self.identity.of(task.servers[self.party])
+            if own is None:
+                raise ProtocolAborted("identity", f"task {task.name!r} names another server as party {self.party}")
+            found.append(own)
+        if len({each.public.certificate for each in found}) > 1:
+            rule = "these tasks name several certificates of it: run a server for each, with --identity FOLDER/before-1"
+            raise ProtocolAborted("identity", rule)
+        found[0].require_valid()
+        return found
 
     def serve(self, address: Address, ready: Any) -> None:
         """Serve until stopped. `ready` is called once it listens.
@@ -163,7 +181,8 @@ class Aggregator:
         for service in services.values():
             service.warm()
         others = [task.servers[1 - self.party].certificate for task in self.tasks]
-        context = proving(self.identity.certificate, self.identity.proof, others)
+        own = self._identities()[0]
+        context = proving(own.certificate, own.proof, others)
         door = Door(
             address, context, self.limits, self.monitoring, lambda: [one.standing() for one in services.values()]
         )
