@@ -37,9 +37,8 @@ from dpcurves_parties.serving.channel import trusting
 from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_parties.serving.two_servers.app import Aggregator
 from dpcurves_parties.serving.two_servers.collection import LARGEST_QUESTION, NoiseSecret
-from dpcurves_parties.serving.two_servers.kept import AgreedReports
 from dpcurves_parties.serving.two_servers.kinds import Asked
-from dpcurves_parties.serving.two_servers.owner import close, sealed_reports
+from dpcurves_parties.serving.two_servers.owner import AgreedReports, close, sealed_reports
 from dpcurves_parties.serving.two_servers.report_set import (
     ID,
     NAME,

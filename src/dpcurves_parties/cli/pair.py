@@ -345,7 +345,7 @@ class Servers:
         """Ask both servers, write the files that `output` names, and print the trust assumptions."""
         output.require_writable()
         from ..serving.task_document import Role, Ticket
-        from ..serving.two_servers.kept import beside
+        from ..serving.two_servers.owner import beside
         from ..shares.analyst import Analyst, assumed
 
         ticket, kept = Ticket.read(self.bearer.ticket, Role.ANALYST), beside(Path(self.bearer.ticket))

@@ -330,7 +330,7 @@ def close(document: TaskFile, bearer: Bearer) -> None:
         return
     from ..pairs import PairTask, read_seed
     from ..serving.task_document import Role, Ticket
-    from ..serving.two_servers.kept import beside
+    from ..serving.two_servers.owner import beside
     from ..serving.two_servers.owner import close as close_task
 
     ticket = Ticket.read(bearer.ticket, Role.COORDINATOR)

@@ -21,9 +21,8 @@ from dpcurves.session import pay_and_converse, rehearse
 from ..serving.channel import PATIENCE, Channel
 from ..serving.messages import ProtocolAborted
 from ..serving.task_document import Ticket
-from ..serving.two_servers.kept import AgreedReports
 from ..serving.two_servers.kinds import Asked, closed_standing
-from ..serving.two_servers.owner import require_task
+from ..serving.two_servers.owner import AgreedReports, require_task
 from ..serving.two_servers.sealed_answers import Inquiry
 from .answer_proofs import hash_of_key, require_proved, required
 from .function_shares import FunctionShares, Owners, added, joined, told
