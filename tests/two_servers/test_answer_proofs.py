@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 from federation import Federation, command
+from typer.testing import CliRunner
 
 import dpcurves as dp
+from dpcurves.cli.app import build
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
 from dpcurves.noise.randomness import Randomness
 from dpcurves_parties.crypto import PortableEngine
@@ -23,6 +25,7 @@ from dpcurves_parties.shares.answer_proofs import PRIME, HalfProof, ProofKeys, P
 from dpcurves_parties.shares.function_shares import Owners
 from dpcurves_parties.shares.shared_records import CheckedEncoding, Encoding
 
+RUN, APP = CliRunner(), build()
 TASK = "ab" * 32
 KEYS = ProofKeys("07" * 32, 2)
 NOISE = Noise(Family.LAPLACE, Fraction(1))
@@ -247,6 +250,13 @@ def test_a_server_that_lies_is_refused_by_the_analyst_whoever_was_asked(
         pair.close_connections()
         with pytest.raises(ProtocolAborted, match=line):
             pair.analyst(task, party).ask(question)
+        if lie == "half":
+            document = ["--task", str(pair.folder / f"{name}.json"), "--ticket", str(pair.file(task, "analyst-1"))]
+            for more in ((), ("--unproved",)):
+                result = RUN.invoke(APP, ["ask", "histogram", *document, *more])
+                assert (result.exit_code == 0) == bool(more), result.output
+            assert "doubt: the answer is not proved" in result.stdout
+            assert "Proved:" not in result.stdout
     lies.write_text("")
     pair.end(1)
     pair.start(1, program=lying)

@@ -333,6 +333,9 @@ class Servers:
 
     document: TaskFile
     bearer: Bearer
+    unproved: Annotated[
+        bool, Option("--unproved", help="Read answers that are not proved, too, where servers have to prove them.")
+    ] = False
 
     def task(self, output: Output) -> Task:
         """Read the task document. Raises `Misuse` where an output file would overwrite that document or the ticket."""
@@ -349,14 +352,16 @@ class Servers:
         from ..shares.analyst import Analyst, assumed
 
         ticket, kept = Ticket.read(self.bearer.ticket, Role.ANALYST), beside(Path(self.bearer.ticket))
-        asking = Analyst(task, ticket, patience=self.bearer.seconds, kept=kept)
+        asking = Analyst(task, ticket, patience=self.bearer.seconds, kept=kept, unproved=self.unproved)
         with asking as analyst, waiting("the servers count"), quietly():
             curve: Any = analyst.ask(question)
         screen = output.terminal()
         with delivering() as part:
             written = deliver(part, question, curve, view, output)
             with part():
-                say(screen, f"mechanism: {curve.privacy.mechanism}", *assumed(task), *_dropped(analyst.dropped))
+                doubts = [f"doubt: {line}" for line in sorted(analyst.doubts)]
+                said = (*assumed(task, proved=not doubts), *_dropped(analyst.dropped), *doubts)
+                say(screen, f"mechanism: {curve.privacy.mechanism}", *said)
                 say(screen, *(f"written: {name}" for name in written))
             for note in curve.notes:
                 tell(note)

@@ -40,10 +40,10 @@ BELIEVED = "Not checked: owners. One dishonest owner can shift a count arbitrari
 CHECKED = "Checked: a report counts once, or is dropped. Not checked: whether it is true"
 
 
-def assumed(task: Task) -> tuple[str, ...]:
-    """Trust assumptions of a task."""
+def assumed(task: Task, *, proved: bool = True) -> tuple[str, ...]:
+    """Trust assumptions of a task, and of an answer that is `proved`, where the task asks for proofs."""
     checked = BELIEVED if task.owners is Owners.UNCHECKED else CHECKED
-    return (ASSUMED_PROVED, checked, PROVED) if task.proofs else (ASSUMED, checked)
+    return (ASSUMED_PROVED, checked, PROVED) if task.proofs and proved else (ASSUMED, checked)
 
 
 def statement(task: Task) -> tuple[str, ...]:
@@ -125,13 +125,23 @@ class Analyst:
         patience: Seconds that an answer may take.
         kept: File of the reports and the noise that servers have agreed on, which later answers have to be from; it is
             written with the first answer, where it is not there.
+        unproved: True to read answers that are not proved, too, as where an owner sent wrong words: then they are those
+            of a task without proofs.
 
     Attributes:
         dropped: Number of reports that the last answer left out, for they failed the servers' check.
+        doubts: Lines on answers that were read and are not proved.
     """
 
     def __init__(
-        self, task: Task, ticket: Ticket, party: int = 0, patience: float = PATIENCE, kept: Path | None = None
+        self,
+        task: Task,
+        ticket: Ticket,
+        party: int = 0,
+        patience: float = PATIENCE,
+        kept: Path | None = None,
+        *,
+        unproved: bool = False,
     ) -> None:
         require_task(ticket, task)
         if task.proofs:
@@ -143,6 +153,7 @@ class Analyst:
         self._commitments: tuple[str, ...] | None = None
         self._cells: tuple[int, ...] | None = None
         self.dropped = 0
+        self._unproved, self.doubts = unproved, frozenset[str]()
 
     def __enter__(self) -> Analyst:
         return self
@@ -213,7 +224,12 @@ class Analyst:
     def _proved(self, plan: Plan, halves: Sequence[tuple[int, ...]], bound: tuple[str, ...]) -> tuple[int, ...]:
         size = len(halves[0]) // 2
         numbers, proofs = ([half[:size] for half in halves], [half[size:] for half in halves])
-        require_proved(self._ticket.proof, self._task.hash, joined(plan, numbers), proofs, bound)
+        try:
+            require_proved(self._ticket.proof, self._task.hash, joined(plan, numbers), proofs, bound)
+        except ProtocolAborted as error:
+            if not self._unproved:
+                raise
+            self.doubts |= {error.rule.partition(";")[0]}
         return added(plan, numbers)
 
     def _adjacency(self) -> Adjacency:
