@@ -1,10 +1,11 @@
 """Waiting times of honest requests while others attack a server: silent connections, slow bodies, and handshakes.
 
-``python benchmarks/strangers.py [--requests 150] [--only collector|two-servers|verification] [--attack NAME]``. Each
-server is a process of its own, started by its command; so is the attack; honest requests come from this one, each on a
-connection of its own, one after another. Printed are the median and the 99th percentile, in milliseconds and without
-and under the attack, their ratio (mark: 2), and how many requests were refused or lost. All share the processors of
-this machine, and the attacks their one address: that of the honest requests, which is the worst case.
+``python benchmarks/strangers.py [--requests 150] [--only SERVER] [--attack NAME]``, where SERVER is collector,
+two-servers, relay, coordinator (of sites) or verification. Each server is a process of its own, started by its command;
+so is the attack; honest requests come from this one, each on a connection of its own, one after another. Printed are
+the median and the 99th percentile, in milliseconds and without and under the attack, their ratio (mark: 2), and how
+many requests were refused or lost. All share the processors of this machine, and the attacks their one address: that of
+the honest requests, which is the worst case.
 """
 
 from __future__ import annotations
@@ -121,6 +122,57 @@ def two_servers(folder: Path) -> Iterator[Target]:
         yield Target("one of two servers", port, f"{path}/reports", token, lambda number: ("GET", path, b""))
 
 
+def prepared(folder: Path, *commands: str) -> None:
+    """Do what commands of `dpcurves` do, in a folder."""
+    for command in commands:
+        subprocess.run(
+            [sys.executable, "-m", "dpcurves.cli", *command.split()], cwd=folder, check=True, stdout=subprocess.DEVNULL
+        )
+
+
+@contextmanager
+def relay(folder: Path) -> Iterator[Target]:
+    from dpcurves_parties.pairs import PairTask
+    from dpcurves_parties.serving.task_document import Role, Ticket
+
+    port = free_port()
+    prepared(
+        folder, f"task identity a0 --url https://127.0.0.1:{port}",
+        "task create --pairs 2 --kernel kendall --columns rooms,cleanliness --bits 3,3 --epsilon 1 --trust people"
+        " --servers a0/server.json --owners 1000 --out task.json --tickets tickets",
+    )  # fmt: skip
+    task, token = PairTask.read(folder / "task.json"), Ticket.read(folder / "tickets" / "owner-1", Role.OWNER)
+    command = "aggregator --party 0 --task task.json --identity a0 --store sqlite:///relay.db"
+    path = f"/tasks/{task.hash}"
+    with begun([sys.executable, "-m", "dpcurves.cli", *command.split()], folder):
+        yield Target(
+            "relay of people in pairs",
+            port,
+            f"{path}/people/enter",
+            token.shown_to(0),
+            lambda number: ("GET", path, b""),
+        )
+
+
+@contextmanager
+def coordinator(folder: Path) -> Iterator[Target]:
+    from dpcurves_parties.serving.task_document import Role, Ticket
+    from dpcurves_sites.task import FederationTask
+
+    port = free_port()
+    prepared(
+        folder, f"task identity hub --url https://127.0.0.1:{port}",
+        *(f"federation join {site} --name {site}" for site in "abc"),
+        "federation found --sites a/site.json,b/site.json,c/site.json --coordinator hub/server.json --tolerated 1"
+        " --adjacency add-remove --epsilon 4 --out task.json --tickets tickets",
+    )  # fmt: skip
+    task, token = FederationTask.read(folder / "task.json"), Ticket.read(folder / "tickets" / "analyst-1", Role.ANALYST)
+    path = f"/tasks/{task.hash}"
+    with begun([sys.executable, "-m", "dpcurves.cli", "federation", "coordinator", "--task", "task.json", "--identity",
+                "hub"], folder):  # fmt: skip
+        yield Target("coordinator of sites", port, f"{path}/asks", token.shown_to(0), lambda number: ("GET", path, b""))
+
+
 @contextmanager
 def verification(folder: Path) -> Iterator[Target]:
     from running import Running
@@ -148,7 +200,10 @@ def begun(command: list[str], folder: Path) -> Iterator[None]:
             process.terminate()
 
 
-TARGETS = {"collector": collector, "two-servers": two_servers, "verification": verification}
+TARGETS = {
+    "collector": collector, "two-servers": two_servers, "relay": relay, "coordinator": coordinator,
+    "verification": verification,
+}  # fmt: skip
 
 
 def timed(target: Target, requests: int) -> tuple[np.ndarray, int]:

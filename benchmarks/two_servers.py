@@ -6,8 +6,8 @@ Times are by the clock, and the processors' time of all processes stands beside 
 to look at. With `--check`, upload and first answer are measured for owners who are believed and for owners who are
 checked, and compared. With `--stored`, server 0 alone is measured: what it spends on an owner who sends one report on a
 connection of its own, and on a stranger who asks where the task stands, while so many reports of as many owners are
-stored. With `--cells`, one server's work for the counts of all of 1,024 cells is measured alone. Compiled code is
-loaded before. Nothing is asserted.
+stored. With `--cells`, one server's work for the counts of all of 1,024 cells is measured alone; with `--proofs`, what
+proofs of answers add for an owner, for a server and to a half. Compiled code is loaded before. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import sub
 from pathlib import Path
 from time import perf_counter, process_time
@@ -34,11 +35,12 @@ import dpcurves as dp
 from dpcurves.conversation import ALL, Need, Needs, Setting, Single
 from dpcurves.curves import CdfQuestion, QuantilesQuestion
 from dpcurves.data import Axis
+from dpcurves.laws import IntervalSums
 from dpcurves.ledger import Ledger, QuestionBudget
 from dpcurves.mechanisms.lazy_tree import NoiseKey
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD
-from dpcurves.queries import PrefixQuery
+from dpcurves.queries import CountQuery, PrefixQuery, Read
 from dpcurves_parties.crypto import PortableEngine, engine_of_task
 from dpcurves_parties.serving.channel import Channel
 from dpcurves_parties.serving.identity import Identity
@@ -59,6 +61,7 @@ from dpcurves_parties.serving.two_servers.report_set import (
 from dpcurves_parties.serving.two_servers.store import Offer, Store, Stored
 from dpcurves_parties.shares import Server, Task
 from dpcurves_parties.shares.analyst import Analyst, read_places
+from dpcurves_parties.shares.answer_proofs import ProofKeys, Prover, Proving
 from dpcurves_parties.shares.function_shares import FunctionShares, Owners
 from dpcurves_parties.shares.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
 
@@ -76,7 +79,11 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="compare checked reports with unchecked ones")
     parser.add_argument("--stored", help="measure single uploads with so many reports stored: numbers with commas")
     parser.add_argument("--cells", action="store_true", help="measure the counts of all of 1,024 cells at one server")
+    parser.add_argument("--proofs", action="store_true", help="measure what proofs of answers add")
     arguments = parser.parse_args()
+    if arguments.proofs:
+        Console().print(proofs())
+        return
     if arguments.cells:
         Console().print(all_cells(arguments.reports))
         return
@@ -122,8 +129,27 @@ def all_cells(reports: int) -> Table:
     held = Reports(plain.keys(0, shares), engine, noise)
     table.add_row("unchecked", f"{reports}", f"{spent_in(lambda: held.below(at)):.2f}")
     shares = [share for share, _ in checked.shared(places[: reports // 10], Randomness.from_seed(1))]
-    judged = CheckedReports(checked.checked_keys(0, shares), engine, noise, bytes(32))
+    judged = CheckedReports(checked.checked_keys(0, shares), engine, bytes(32))
     table.add_row("checked", f"{reports // 10}", f"{spent_in(lambda: judged.evaluated(at)):.2f}")
+    return table
+
+
+def proofs() -> Table:
+    """Cost of proofs of answers for one analyst, beside tasks without them, in this process."""
+    title = "proofs of answers, processor time of a report; a report has 8 bytes more for each analyst"
+    table = Table("cells", "numbers", "owner", "each server", "bytes of a half, without and with", title=title)
+    for cells in (256, 1024, 4096, 65535):
+        query, count = CountQuery((Axis("x", dp.Grid(0, 1, cells=cells)),), Read.PREFIXES), 200
+        plan = FunctionShares().turn(query, ONE, dp.REPLACE_ONE.among(EACH_RECORD, count))
+        law, seeds = plan.law.required(IntervalSums), [os.urandom(16) for _ in range(2 * count)]
+        prover, places = Prover("00" * 32, law, ProofKeys.drawn(1).each), np.zeros(count, dtype=np.int64)
+        begun = process_time()
+        words = prover.words(places, seeds[:count], seeds[count:])
+        owner = (process_time() - begun) / count
+        proving = Proving("00" * 32, 0, words, seeds[:count])
+        server = spent_in(partial(proving.half, [0] * law.size)) / count
+        size = f"{8 * law.size:,}, {8 * (2 * law.size + 1):,}"
+        table.add_row(f"{cells:,}", f"{law.size:,}", f"{owner * 1e6:.0f} us", f"{server * 1e6:.0f} us", size)
     return table
 
 

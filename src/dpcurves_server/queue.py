@@ -10,7 +10,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Update, and_, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Update, and_, func, insert, or_, select, update
 
 from dpcurves.arguments import Refused
 from dpcurves.curves.question_json import question_from_json
@@ -229,11 +229,24 @@ def _in(*states: State) -> ColumnElement[bool]:
     return QUESTIONS.c.state.in_([state.value for state in states])
 
 
+_OTHERS = QUESTIONS.alias("others")
+_TAKEN = or_(_OTHERS.c.worker.is_not(None), _OTHERS.c.state.in_([State.COUNTED.value, State.ANSWERED.value]))
+_LAST_TAKEN = func.coalesce(
+    select(func.max(_OTHERS.c.claimed)).where(_OTHERS.c.project == QUESTIONS.c.project, _TAKEN).scalar_subquery(), 0
+)
+"""Seconds since 1970 when a worker last began to count a question of the same project, or to draw it."""
+
+
 def _next(connection: Connection, now: int, states: Sequence[State], *, held: bool = False) -> Row[Any] | None:
-    """The next free question; held, it is this transaction's, and who comes at the same time has the next one."""
+    """The next free question; held, it is this transaction's, and who comes at the same time has the next one.
+
+    Questions are charged in the order in which they were asked. They are counted project by project in turns, first
+    that of which one was taken longest ago: so who asks many that take long keeps others waiting for one of them.
+    """
     for state in states:
         mine = (QUESTIONS.c.state == state.value, _is_free(now))
-        query = select(QUESTIONS).where(*mine).order_by(QUESTIONS.c.number).limit(1)
+        turn = (_LAST_TAKEN,) if state is State.PAID else ()
+        query = select(QUESTIONS).where(*mine).order_by(*turn, QUESTIONS.c.number).limit(1)
         row = connection.execute(query.with_for_update(skip_locked=True) if held else query).first()
         if row is not None:
             return row

@@ -43,7 +43,7 @@ class Sites:
     """Options of a new task: its sites, how many are tolerated, and its files."""
 
     sites: Annotated[str, Option(help="Files site.json of all sites, with commas between.", metavar="FILE,...")]
-    coordinator: Annotated[str, Option(help="The coordinator's server.json: dpcurves task keys.", metavar="FILE")]
+    coordinator: Annotated[str, Option(help="The coordinator's server.json: dpcurves task identity.", metavar="FILE")]
     out: Annotated[str, Option(help="The task document: a new file.", metavar="FILE")]
     tickets: Annotated[str, Option(help="A folder for tickets, and keys of analysts.", metavar="FOLDER")]
     tolerated: Annotated[
@@ -76,7 +76,7 @@ class Sites:
 class Running:
     """Options of a coordinator."""
 
-    identity: Annotated[str, Option(help="The folder with its keys: dpcurves task keys.", metavar="FOLDER")]
+    identity: Annotated[str, Option(help="The folder with its keys: dpcurves task identity.", metavar="FOLDER")]
     listen: Annotated[
         str | None, Option(help="Where to listen; left out: at the URL in the task.", metavar="HOST:PORT")
     ] = None

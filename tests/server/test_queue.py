@@ -424,3 +424,24 @@ def test_eight_processes_make_one_store_and_each_question_is_claimed_once(url: s
     claimed = [id for file in (tmp_path / "claimed").iterdir() for id in json.loads(file.read_text())]
     assert sorted(claimed) == sorted(asked)
     assert Queue(scene.gate.archive).curve("asked by all") == "curve"
+
+
+def test_a_project_that_asks_many_questions_keeps_another_one_waiting_for_one_of_them(scene: Scene) -> None:
+    projects, questions, queue = scene.gate.projects, scene.gate.questions, Queue(scene.gate.archive)
+    projects.make(scene.stu, "late", "flights")
+    projects.allow(scene.stu, "late", PrivacyLoss.pure(1))
+    projects.admit(scene.stu, "late", "eve")
+    projects.allow(scene.stu, "late", PrivacyLoss.pure(1), "eve")
+    for cells in range(60, 65):
+        questions.ask(scene.ann, "delays", {**HISTOGRAM, "grid": f"-60:600:{cells}"}, PrivacyLoss.pure("0.1"))
+    questions.ask(scene.visitor("eve"), "late", HISTOGRAM, PrivacyLoss.pure("0.1"))
+    charging, order = Counting(scene.url, "charges", Does.CHARGES), list[str]()
+    while charging.step():
+        pass
+    for number in range(6):
+        job = queue.claim(f"worker {number}", Does.COUNTS)
+        assert job is not None
+        order.append(job.member.project)
+        queue.counted(job.id, "curve", {})
+    assert order == ["delays", "late", *["delays"] * 4]
+    assert queue.claim("another", Does.COUNTS) is None

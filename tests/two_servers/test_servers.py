@@ -37,9 +37,8 @@ from dpcurves_parties.serving.channel import trusting
 from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_parties.serving.two_servers.app import Aggregator
 from dpcurves_parties.serving.two_servers.collection import LARGEST_QUESTION, NoiseSecret
-from dpcurves_parties.serving.two_servers.kept import AgreedReports
 from dpcurves_parties.serving.two_servers.kinds import Asked
-from dpcurves_parties.serving.two_servers.owner import close, sealed_reports
+from dpcurves_parties.serving.two_servers.owner import AgreedReports, close, sealed_reports
 from dpcurves_parties.serving.two_servers.report_set import (
     ID,
     NAME,
@@ -312,6 +311,12 @@ def test_a_file_that_was_corrected_is_refused_by_both_servers_or_takes_the_place
     assert pair.close(task)[1:] == (127, 2)
     counted = pair.analyst(task).ask(CdfQuestion("x", GRID, at=(1000,)))
     assert abs(counted.turns[0].values[0] - 127) <= 12 * error_of(counted)
+    table.write_text("x\n" + "".join(f"{value}\n" for value in X))
+    late = run.invoke(build(), [*typed, str(pair.file(task, "owner-1")), "--earlier", "replace"])
+    assert (late.exit_code != 0, late.stderr.count("\n")) == (True, 1), late.output
+    assert "reports: the task is closed; it takes no more" in late.stderr
+    assert [Store(store).standing(task.hash).reports for store in pair.stores] == [127, 127]
+    assert pair.analyst(task).ask(CdfQuestion("x", GRID, at=(1000,))).turns[0].values == counted.turns[0].values
 
 
 def test_a_report_that_would_count_more_than_once_is_dropped_by_both_and_counted(pair: Federation) -> None:

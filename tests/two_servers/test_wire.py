@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
+from hashlib import sha256
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -63,13 +65,14 @@ def test_shares_are_those_of_the_tree(name: str) -> None:
     keys = task_keys(bytes.fromhex(read["task"]))
     for report in read["reports"]:
         first, second = (int.from_bytes(bytes.fromhex(seed), "little") for seed in report["seeds"])
-        if name == "plain":
+        if name != "checked":
             tree = Textbook(keys, task.bits, 64)
             half = tree.record(tree.generate(report["slot"], first, second), first)[:-16]
         else:
             half = TextbookChecked(keys, task.bits, 64).checked_record(report["slot"], first, second)
         malformed = name == "checked" and report is read["reports"][-1]
-        assert (half.hex() == report["public"]) != malformed
+        assert (half.hex() == report["public"][: 2 * len(half)]) != malformed
+        assert len(report["public"]) == 2 * len(half) + 16 * len(task.proofs)
 
 
 @EACH
@@ -90,6 +93,42 @@ def test_closing_names_the_set_and_both_commitments(name: str) -> None:
             assert {key: message[key] for key in named} == named
             assert (message["version"], message["task"]) == (asked["version"], asked["task"])
             assert message["nonce"] != asked["nonce"]
+
+
+def test_proofs_of_halves_are_those_of_the_page() -> None:
+    """Words of reports, the sums that servers add to a half, and the equation of the analyst; numbers by hand."""
+    read, task = vectors("proved"), task_of("proved")
+    key = book.derived(bytes.fromhex(read["proofs"]["secret"]), "proofs for analyst 0").hex()
+    assert key == read["proofs"]["key"]
+    stored = json.loads(read["document"])["proofs"]
+    assert stored == [sha256(f"dpcurves proof key\n{key}".encode()).hexdigest()]
+    law = task.proved_law
+    r = book.coefficients(key, task.hash, law.size)
+
+    def adds(slot: int) -> list[int]:
+        """One where an interval has the slot; of the missing, taken off their public number, none or one less."""
+        ends = [[*tier.starts, law.cells] for tier in law.levels]
+        inside = [int(low <= slot < high) for each in ends for low, high in pairwise(each)]
+        return [*inside, -int(slot < law.cells)] if law.missing else inside
+
+    masks = [
+        [book.mask(task.hash, bytes.fromhex(seed), law.size + 1) for seed in report["seeds"]]
+        for report in read["reports"]
+    ]
+    words = [int.from_bytes(bytes.fromhex(report["public"][-16:]), "little") for report in read["reports"]]
+    assert words == [book.word(adds(slot), r, both) for slot, both in zip(SLOTS, masks, strict=True)]
+    halves, size = [half["numbers"] for half in read["halves"]], law.size
+    for party, half in enumerate(halves):
+        assert len(half) == 2 * size + 1
+        expected = sum(both[party][size] for both in masks) + (sum(words) if party == 0 else 0)
+        assert half[-1] == expected % book.PRIME
+        assert read["halves"][party]["bound"] == [book.hash_of_noise(each[size:-1]) for each in halves]
+    answer = [(first + second + 2**63) % 2**64 - 2**63 for first, second in zip(*halves, strict=True)][:size]
+    masked = [first + second for first, second in zip(*halves, strict=True)][size:-1]
+    left = halves[0][-1] + halves[1][-1] + sum(each * one for each, one in zip(r, masked, strict=True))
+    assert (left - sum(each * one for each, one in zip(r, answer, strict=True))) % book.PRIME == 0
+    told = json.loads(said(read, "half")), json.loads(said(read, "half", "answer"))
+    assert [each["bound"] for each in told] == read["halves"][0]["bound"]
 
 
 def test_digests_are_those_of_the_key_that_both_servers_have() -> None:

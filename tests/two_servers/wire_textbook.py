@@ -1,6 +1,6 @@
 """Messages between owners and two servers, byte by byte, with the standard library: written from the page of the wire.
 
-Of the product nothing is imported; of another library X25519 and AES-GCM alone.
+Of the product nothing is imported; of another library X25519 and AES alone.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+PRIME = 2**61 - 1
 KEM = b"KEM\x00\x20"
 SUITE = b"HPKE\x00\x20\x00\x01\x00\x01"
 
@@ -87,6 +89,33 @@ def set_name(task: str, reports: Mapping[bytes, bytes]) -> str:
     """Name of the set of reports, from their public halves."""
     rising = {name: reports[name] for name in sorted(reports)}
     return hashlib.sha256(b"dpcurves report set 1\n" + bytes.fromhex(task) + listing(rising)).hexdigest()
+
+
+def stream(key: bytes, count: int) -> list[int]:
+    """Numbers modulo the prime, from AES-128 in counter mode."""
+    octets = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update(bytes(8 * count))
+    words = (int.from_bytes(octets[8 * number : 8 * number + 8], "little") for number in range(count))
+    return [word % 2**61 % PRIME for word in words]
+
+
+def coefficients(key: str, task: str, size: int) -> list[int]:
+    return stream(derived(bytes.fromhex(key), f"coefficients {task}")[:16], size)
+
+
+def mask(task: str, seed: bytes, count: int) -> list[int]:
+    return stream(hashlib.sha256(b"dpcurves mask\n" + bytes.fromhex(task) + seed).digest()[:16], count)
+
+
+def word(adds: Sequence[int], r: Sequence[int], masks: Sequence[Sequence[int]]) -> int:
+    """Word of a report for the first analyst, from what its record adds to an answer, and from both servers' masks."""
+    first, second = masks
+    added = sum(each * (add + one + other) for each, add, one, other in zip(r, adds, first, second, strict=False))
+    return (added - first[len(r)] - second[len(r)]) % PRIME
+
+
+def hash_of_noise(noise: Sequence[int]) -> str:
+    packed = b"".join(number.to_bytes(8, "little") for number in noise)
+    return hashlib.sha256(b"dpcurves masked noise\n" + packed).hexdigest()
 
 
 def halves_of(token: str) -> tuple[str, str]:

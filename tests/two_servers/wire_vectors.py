@@ -34,6 +34,7 @@ from dpcurves_parties.serving.two_servers.kinds import VERSION, Asked, SharedTas
 from dpcurves_parties.serving.two_servers.sealed_answers import Inquiry, Reply
 from dpcurves_parties.serving.two_servers.store import Store
 from dpcurves_parties.shares.aggregation import TaskService
+from dpcurves_parties.shares.answer_proofs import ProofKeys
 from dpcurves_parties.shares.function_shares import Owners
 from dpcurves_parties.shares.task import Counted, Task
 
@@ -42,7 +43,7 @@ SLOTS = [2, 0, 9, 5, 10]
 """Slots of the records; 10 is that of the missing. The last report is malformed where reports are checked."""
 LISTED = 3 * 32 + 4
 """Bytes before the reports of a listing."""
-QUESTIONS = {"plain": [], "checked": [3, 7]}
+QUESTIONS = {"plain": [], "checked": [3, 7], "proved": []}
 
 
 def fixed(name: str, size: int = 32) -> bytes:
@@ -53,11 +54,15 @@ def fixed(name: str, size: int = 32) -> bytes:
 ANALYST = fixed("key of an analyst")
 SEALING = [fixed(f"sealing key of server {party}") for party in (0, 1)]
 LEDGER = [fixed(f"ledger key of server {party}") for party in (0, 1)]
+PROOFS = ProofKeys(fixed("secret of proofs").hex(), 1)
 TOKENS = {role: fixed(f"token of {role.bearer}").hex() for role in Role}
 
 
 def task_of(name: str) -> Task:
-    """The task of a vector: `plain` counts all cells of reports that are believed, `checked` below thresholds."""
+    """The task of a vector: `plain` counts all cells of reports that are believed, `checked` below thresholds.
+
+    `proved` counts all cells, and servers prove their halves.
+    """
     first, second = (
         Server(f"https://server-{party}.example:8701", book.public(key).hex(), f"certificate of server {party}\n")
         for party, key in enumerate(SEALING)
@@ -65,10 +70,11 @@ def task_of(name: str) -> Task:
     tokens = {role: (book.ticket_hash(token),) for role, token in TOKENS.items()}
     owners, counted = {
         "plain": (Owners.UNCHECKED, Counted.CELLS), "checked": (Owners.CHECKED, Counted.PREFIXES),
+        "proved": (Owners.UNCHECKED, Counted.CELLS),
     }[name]  # fmt: skip
     return Task(
         name, "x", Grid(0, 1, cells=10), None, PrivacyLoss.pure(1), len(SLOTS), (first, second), tokens,
-        owners=owners, counted=counted,
+        owners=owners, counted=counted, proofs=PROOFS.hashes if name == "proved" else (),
     )  # fmt: skip
 
 
@@ -151,7 +157,7 @@ def shares_of(task: Task) -> list[tuple[bytes, bytes]]:
     seeds = [fixed(f"seed {number} of server {party}", 16) for party in (0, 1) for number in range(len(SLOTS))]
     stream = iter((b"".join(seeds[: len(SLOTS)]), b"".join(seeds[len(SLOTS) :])))
     randomness = replace(Randomness.system(), octets=lambda size: next(stream))
-    shares = task.encoding.shared(np.array(SLOTS), randomness)
+    shares = task.sharing(PROOFS.secret).shared(np.array(SLOTS), randomness)
     if task.owners is Owners.CHECKED:  # a weight of the first level is one more, for both servers alike
         at = 16 * task.bits
         shares[-1] = tuple(share[:at] + bytes([share[at] ^ 1]) + share[at + 1 :] for share in shares[-1])  # type: ignore[assignment]
@@ -272,6 +278,7 @@ def vectors_of(name: str) -> dict[str, Any]:
         "taken": taken,
         "taken_again": again,
         "closed": closed,
+        **({"proofs": {"secret": PROOFS.secret, "key": PROOFS.each[0]}} if task.proofs else {}),
         "analyst": {"key": ANALYST.hex(), "ephemeral": [ephemeral(number).hex() for number in (1, 2, 3)]},
         "question": question.decode(),
         "answer": answer.decode(),

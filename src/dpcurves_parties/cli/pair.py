@@ -176,12 +176,13 @@ def contribute(source: SourceOptions, document: TaskFile, bearer: Bearer, rename
     Example: dpcurves contribute flights.csv --task task.json --ticket tickets/owner-1
     """
     require_extra()
-    from ..serving.two_servers.owner import Contribution, bearer_of
+    from ..serving.two_servers.owner import Contribution, bearer_of, enrolled
     from ..shares.analyst import read_places
 
     task, ticket = document.read(), Path(bearer.ticket)
-    owner = bearer_of(task, ticket)
+    bearer_of(task, ticket)
     places = read_places(task, source.records(), source.delimiter, renamed.axes(task))
+    owner = enrolled(task, ticket, bearer.seconds)
     with filling(f"sending reports of {task.name}", len(places)) as progress:
         sent = Contribution.of(task, places, ticket, before.meant()).send(owner, progress, bearer.seconds)
     say(terminal(), f"sent: {sent.reports} reports, {sent.new} of them new to the servers")
@@ -338,6 +339,9 @@ class Servers:
 
     document: TaskFile
     bearer: Bearer
+    unproved: Annotated[
+        bool, Option("--unproved", help="Read answers that are not proved, too, where servers have to prove them.")
+    ] = False
 
     def task(self, output: Output) -> Task:
         """Read the task document. Raises `Misuse` where an output file would overwrite that document or the ticket."""
@@ -350,18 +354,20 @@ class Servers:
         """Ask both servers, write the files that `output` names, and print the trust assumptions."""
         output.require_writable()
         from ..serving.task_document import Role, Ticket
-        from ..serving.two_servers.kept import beside
+        from ..serving.two_servers.owner import beside
         from ..shares.analyst import Analyst, assumed
 
         ticket, kept = Ticket.read(self.bearer.ticket, Role.ANALYST), beside(Path(self.bearer.ticket))
-        asking = Analyst(task, ticket, patience=self.bearer.seconds, kept=kept)
+        asking = Analyst(task, ticket, patience=self.bearer.seconds, kept=kept, unproved=self.unproved)
         with asking as analyst, waiting("the servers count"), quietly():
             curve: Any = analyst.ask(question)
         screen = output.terminal()
         with delivering() as part:
             written = deliver(part, question, curve, view, output)
             with part():
-                say(screen, f"mechanism: {curve.privacy.mechanism}", *assumed(task), *_dropped(analyst.dropped))
+                doubts = [f"doubt: {line}" for line in sorted(analyst.doubts)]
+                said = (*assumed(task, proved=not doubts), *_dropped(analyst.dropped), *doubts)
+                say(screen, f"mechanism: {curve.privacy.mechanism}", *said)
                 say(screen, *(f"written: {name}" for name in written))
             for note in curve.notes:
                 tell(note)

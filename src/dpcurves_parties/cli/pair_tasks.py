@@ -113,6 +113,8 @@ def create_of_pairs(of_pairs: OfPairs, price: Price, parties: Parties) -> None:
 
     if parties.check != "nobody":
         raise Misuse("check", "it belongs to counts: of pairs, nobody checks values")
+    if parties.enrol:
+        raise Misuse("enrol", "it belongs to counts: people in pairs have the tickets that are made for them")
     seed = token_bytes(SIZE)
     task = parties.found(of_pairs.draft(price, parties, commitment(seed)), least=2)
     kept = write_seed(Path(parties.tickets) / "coordinator-1", seed)

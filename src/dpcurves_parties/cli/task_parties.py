@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..pairs.relay_server import RelayServer
     from ..serving.identity import Server
     from ..serving.task_document import TaskDocument
+    from ..shares.answer_proofs import ProofKeys
     from ..shares.function_shares import Owners
 
 
@@ -55,10 +56,14 @@ class Parties:
     check: Annotated[
         str,
         Option(
-            help="owners: servers drop reports that count more than once; nobody: reports are not checked.",
+            help="owners: servers drop reports that count more than once; answers: servers prove their halves; both"
+            " with a comma between them; nobody: neither is checked.",
             metavar="WHOM",
         ),
     ] = "nobody"
+    enrol: Annotated[
+        bool, Option("--enrol", help="Tickets of owners are invitations: each owner makes a token of its own.")
+    ] = False
     least: Annotated[
         str, Option(help="With --check owners: the share of the reports that have to pass.", metavar="SHARE")
     ] = "0.5"
@@ -67,7 +72,15 @@ class Parties:
         """Choice of whether servers check owners' reports."""
         from ..shares.function_shares import Owners
 
-        return chosen("check", self.check, {"owners": Owners.CHECKED, "nobody": Owners.UNCHECKED})
+        checked, believed = Owners.CHECKED, Owners.UNCHECKED
+        choices = {"owners": checked, "answers": believed, "owners,answers": checked, "nobody": believed}
+        return chosen("check", self.check, choices)
+
+    def proving(self) -> ProofKeys | None:
+        """Keys for proofs of answers, if servers have to prove them."""
+        from ..shares.answer_proofs import ProofKeys
+
+        return ProofKeys.drawn(whole("analysts", self.analysts)) if "answers" in self.check else None
 
     def passing(self) -> Fraction:
         """The share of reports that have to pass the check. Raises `Misuse`: it is none."""
@@ -95,13 +108,14 @@ class Parties:
             raise Misuse("servers", one if number == 1 else f"{two} a0/server.json,a1/server.json")
         return tuple(read_server(Path(file)) for file in files)
 
-    def found(self, draft: Draft, least: int = 1) -> Draft:
+    def found(self, draft: Draft, least: int = 1, keys: ProofKeys | None = None) -> Draft:
         """Write the document of a task, and a ticket for each who takes part: at least so many owners."""
         from ..serving.task_document import Role, found
 
         owners, analysts = whole("owners", self.owners, least), whole("analysts", self.analysts)
         numbers = {Role.OWNER: owners, Role.ANALYST: analysts, Role.COORDINATOR: 1}
-        return found(draft, numbers, Path(self.out), Path(self.tickets))
+        proofs = {} if keys is None else keys.of_tickets(owners)
+        return found(draft, numbers, Path(self.out), Path(self.tickets), proofs)
 
     def reports(self) -> int:
         """Most reports that an owner may send. Raises `Misuse`: the number was not given."""

@@ -139,6 +139,17 @@ class ServerPlace:
 
 
 @dataclass(frozen=True)
+class RotatedKeys:
+    """Options for the folder of keys that are rotated."""
+
+    folder: Annotated[str, Argument(metavar="FOLDER", help="Where its keys are kept.")]
+    url: Annotated[
+        str | None,
+        Option(help="Make a new certificate, too, for a server at this address: https://host:port.", metavar="URL"),
+    ] = None
+
+
+@dataclass(frozen=True)
 class CountedColumn:
     """Options for the column of numbers that is counted."""
 
@@ -278,6 +289,22 @@ def identity(place: ServerPlace) -> None:
     say(terminal(), f"written: {made.folder / PUBLIC} (public); the keys beside it are secret")
 
 
+def rotate(keys: RotatedKeys) -> None:
+    """Let new keys of a server take the place of those before, which are kept in FOLDER/before-1 and so on.
+
+    Give the new FOLDER/server.json to whoever makes the next task. Tasks that name keys from before go on: the server
+    reads those keys beside the new ones. With --url there is a new certificate, too, for a server of its own there.
+
+    Example: dpcurves task rotate a0
+    """
+    require_extra()
+    from ..serving.identity import PUBLIC, Identity
+
+    made = Identity.read(Path(keys.folder)).rotated(keys.url)
+    kept = made.earlier[-1].folder
+    say(terminal(), f"written: {made.folder / PUBLIC} (public); keys of tasks before are in {kept}")
+
+
 def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) -> None:
     """Make a task for two servers, or for people in pairs.
 
@@ -299,13 +326,17 @@ def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) ->
     from ..shares import Task
     from ..shares.analyst import statement
 
-    first, second = parties.known(2)
+    (first, second), checked, keys = parties.known(2), parties.checked(), parties.proving()
     draft = Task(
         parties.name, counts.counted.named(), counts.cells.declared(), counts.classes.declared(), price.loss(),
-        parties.reports(), (first, second), {}, counts.counted.measured_in, owners=parties.checked(),
-        least=parties.passing(), beside=counts.others.declared(),
+        parties.reports(), (first, second), {}, counts.counted.measured_in, owners=checked, least=parties.passing(),
+        beside=counts.others.declared(), proofs=() if keys is None else keys.hashes, enrols=parties.enrol,
     )  # fmt: skip
-    say(terminal(), *statement(parties.found(draft)), f"written: {parties.out}, and tickets in {parties.tickets}")
+    say(
+        terminal(),
+        *statement(parties.found(draft, keys=keys)),
+        f"written: {parties.out}, and tickets in {parties.tickets}",
+    )
 
 
 def require_unsaid(rule: str, given: Any, nothing: Any) -> None:
@@ -346,7 +377,7 @@ def close(document: TaskFile, bearer: Bearer) -> None:
         return
     from ..pairs import PairTask, read_seed
     from ..serving.task_document import Role, Ticket
-    from ..serving.two_servers.kept import beside
+    from ..serving.two_servers.owner import beside
     from ..serving.two_servers.owner import close as close_task
 
     ticket = Ticket.read(bearer.ticket, Role.COORDINATOR)
@@ -360,5 +391,5 @@ def close(document: TaskFile, bearer: Bearer) -> None:
 
 
 TASK_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
-    {"identity": identity, "suggest": suggest, "create": create, "show": show, "close": close}
+    {"identity": identity, "rotate": rotate, "suggest": suggest, "create": create, "show": show, "close": close}
 )

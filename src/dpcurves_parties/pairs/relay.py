@@ -264,7 +264,7 @@ class Relay:
             raise ProtocolAborted("letter", "it is written to somebody else", 403)
         return self.store.get(self.task.hash, slot) or b""
 
-    def answer(self, message: bytes) -> bytes:
+    def answer(self, message: bytes, analyst: int = 0) -> bytes:
         """Response to an analyst: sums over the answers of pairs so far, and the set of these pairs.
 
         Raises:

@@ -259,7 +259,7 @@ class PairService(Collection[PairTask]):
         seed = self.shelf.seed(self.task.hash)
         return json.dumps({**json.loads(super().standing()), "seed": None if seed is None else seed.hex()}).encode()
 
-    def answer(self, message: bytes) -> bytes:
+    def answer(self, message: bytes, analyst: int = 0) -> bytes:
         """Both servers' answer to an analyst: the same for all.
 
         Raises:

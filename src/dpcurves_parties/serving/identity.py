@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
+from itertools import count, takewhile
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -158,6 +161,21 @@ def _known_as(host: str) -> x509.GeneralName:
 
 
 PUBLIC, SEALING, PROOF, CERTIFICATE = "server.json", "sealing.key", "tls.key", "tls.pem"
+BEFORE = "before-"
+"""Folders of the keys that were rotated, inside the folder of those that took their place; with a number, from 1."""
+NEXT = "next"
+FILES = (SEALING, PROOF, CERTIFICATE, PUBLIC)
+
+
+def _moved_in(folder: Path) -> None:
+    """Let new keys take the place of those that are kept already: what was stopped here is done by whoever reads."""
+    new = folder / NEXT
+    if new.exists():
+        for name in FILES:
+            with suppress(FileNotFoundError):
+                (new / name).replace(folder / name)
+            (new / name).unlink(missing_ok=True)  # two names of one file both stay
+        new.rmdir()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +234,56 @@ class Identity:
     def read(cls, folder: Path) -> Identity:
         """The one in a folder. Raises `ValueError`: it can not be read. Nothing of it is shown."""
         try:
+            _moved_in(folder)
             secret = bytes.fromhex((folder / SEALING).read_text().strip())
-            return cls(folder, read_server(folder / PUBLIC), X25519PrivateKey.from_private_bytes(secret))
+            made = cls(folder, read_server(folder / PUBLIC), X25519PrivateKey.from_private_bytes(secret))
         except (OSError, ValueError):
             raise ProtocolAborted("identity", f"{str(folder)!r} holds no keys of a server") from None
+        if made.sealing.public_key().public_bytes_raw().hex() != made.public.sealing:
+            raise ProtocolAborted("identity", f"{str(folder)!r} has a public key that is not of its secret one")
+        return made
+
+    def rotated(self, url: str | None = None) -> Identity:
+        """Let new keys take the place of these, which are kept in a folder inside for the tasks that name them.
+
+        The sealing key is a new one, and so is all that follows from it: the key of noise, and what both servers check
+        reports with. With a `url` the certificate and its key are new, too, for a server of its own there.
+
+        Raises:
+            ValueError: the URL is none, or is that of the keys before, or files cannot be written.
+        """
+        if url == self.public.url:
+            raise ProtocolAborted(
+                "url", "a new certificate needs an address of its own: the tasks before name this one"
+            )
+        kept = self.folder / f"{BEFORE}{len(self.earlier) + 1}"
+        coming = self.folder / "coming"
+        shutil.rmtree(coming, ignore_errors=True)
+        made = Identity.found(coming, url or self.public.url)
+        if url is None:
+            public = replace(made.public, certificate=self.public.certificate)
+            (coming / PUBLIC).unlink()
+            write_public(coming / PUBLIC, json.dumps(public.to_json(), indent=1) + "\n")
+            for name in (CERTIFICATE, PROOF):
+                (coming / name).unlink()
+                os.link(self.folder / name, coming / name)
+        kept.mkdir(mode=0o700, exist_ok=True)
+        for name in FILES:
+            with suppress(FileExistsError):  # of a rotation that was stopped: these are the same
+                os.link(self.folder / name, kept / name)
+        coming.replace(self.folder / NEXT)
+        return Identity.read(self.folder)
+
+    @property
+    def earlier(self) -> tuple[Identity, ...]:
+        """Keys that were rotated, the first ones first."""
+        numbers = count(1)
+        folders = takewhile(Path.exists, (self.folder / f"{BEFORE}{number}" for number in numbers))
+        return tuple(Identity.read(folder) for folder in folders)
+
+    def of(self, public: Server) -> Identity | None:
+        """The keys that a task names, these or earlier ones; None: it names another server."""
+        return next((each for each in (self, *self.earlier) if each.public == public), None)
 
     def require_valid(self) -> None:
         """Refuse to serve with a certificate that nobody believes any more.

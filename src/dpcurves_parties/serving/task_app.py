@@ -148,7 +148,7 @@ class TaskHandler(Protocol):
 
     def close(self, message: bytes, /) -> bytes: ...
 
-    def answer(self, message: bytes, /) -> bytes: ...
+    def answer(self, message: bytes, analyst: int, /) -> bytes: ...
 
 
 Service = TypeVar("Service", bound=TaskHandler)
@@ -189,9 +189,10 @@ class Front(Generic[Service]):
     async def answers(self, task: str, request: Request) -> Response:
         """Respond to an analyst's question."""
         service = self.service(task)
-        self.count(task, bearer_of(service.task, request, Role.ANALYST, service.party))
+        analyst = bearer_of(service.task, request, Role.ANALYST, service.party)
+        self.count(task, analyst)
         message = await body_of(request, self._largest)
-        return await told(lambda: service.answer(message))
+        return await told(lambda: service.answer(message, analyst))
 
     def count(self, task: str, analyst: int) -> None:
         """Count a question. Raises `ProtocolAborted`: there were too many."""
@@ -209,5 +210,10 @@ def bearer_of(task: TaskDocument, request: Request, role: Role, party: int = 0) 
     Raises:
         ProtocolAborted: the request has none, or one that was shown to another server.
     """
+    return bearer_shown(task, shown_in(request), role, party)
+
+
+def shown_in(request: Request) -> str:
+    """The bearer token of a request; empty where there is none."""
     kind, _, token = request.headers.get("authorization", "").partition(" ")
-    return bearer_shown(task, token if kind == "Bearer" else "", role, party)
+    return token if kind == "Bearer" else ""

@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
 from dpcurves.arguments import Refused
@@ -47,11 +48,13 @@ class Ticket:
         task: The hash of the task.
         role: What it is good for.
         token: 256 random bits, which nobody is shown.
+        proof: Key for proofs of answers, where the task has them: no server is shown anything of it.
     """
 
     task: str
     role: Role
     token: str
+    proof: str = ""
 
     def shown_to(self, party: int) -> str:
         """The bearer token for the server of this number; a task of one server has number 0."""
@@ -64,8 +67,9 @@ class Ticket:
         Raises:
             ValueError: there is one of this name, or the folder takes none.
         """
-        text = json.dumps({"dpcurves": "ticket", "task": self.task, "role": self.role.value, "token": self.token})
-        write_secret(path, text + "\n")
+        proof = {"proof": self.proof} if self.proof else {}
+        facts = {"dpcurves": "ticket", "task": self.task, "role": self.role.value, "token": self.token, **proof}
+        write_secret(path, json.dumps(facts) + "\n")
 
     @classmethod
     def read(cls, path: str | Path, role: Role) -> Ticket:
@@ -76,7 +80,7 @@ class Ticket:
         """
         try:
             stored = json.loads(Path(path).read_text(encoding="utf-8"))
-            ticket = cls(stored["task"], Role(stored["role"]), stored["token"])
+            ticket = cls(stored["task"], Role(stored["role"]), stored["token"], stored.get("proof", ""))
         except OSError as error:
             raise ProtocolAborted("ticket", f"{str(path)!r} cannot be read ({error.strerror})") from None
         except (ValueError, KeyError, TypeError):
@@ -251,11 +255,20 @@ def loss_from_json(stored: Mapping[str, Any]) -> PrivacyLoss:
 
 
 # A new task, with the tickets that belong to it.
+NO_PROOFS: Mapping[tuple[Role, int], str] = MappingProxyType({})
 Draft = TypeVar("Draft", bound=TaskDocument)
 
 
-def found(draft: Draft, numbers: Mapping[Role, int], document: Path, tickets: Path) -> Draft:
+def found(
+    draft: Draft,
+    numbers: Mapping[Role, int],
+    document: Path,
+    tickets: Path,
+    proofs: Mapping[tuple[Role, int], str] = NO_PROOFS,
+) -> Draft:
     """Make tokens, write the document, and a ticket for each who takes part: ``owner-1``, ``analyst-1``, ...
+
+    Tickets hold the `proofs` of a role and number, from 0.
 
     Raises:
         ValueError: a file of one of these names is there, or a folder takes none; or nobody takes part.
@@ -270,9 +283,9 @@ def found(draft: Draft, numbers: Mapping[Role, int], document: Path, tickets: Pa
     except OSError as error:
         raise Refused("tickets", f"{str(tickets)!r} cannot be made ({error.strerror})") from None
     files = {
-        tickets / f"{role.value}-{number}": Ticket(task.hash, role, token)
+        tickets / f"{role.value}-{number + 1}": Ticket(task.hash, role, token, proofs.get((role, number), ""))
         for role in Role
-        for number, token in enumerate(tokens[role], start=1)
+        for number, token in enumerate(tokens[role])
     }
     for file in files:
         require_new(file)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.conversation import Plan
+from dpcurves.laws import IntervalSums
 from dpcurves.ledger import Allotment
 from dpcurves.mechanisms.lazy_tree import NoiseKey, noise_name
 
@@ -26,6 +27,7 @@ from ..serving.two_servers.kinds import Answer, Asked, TaskKind, require_set
 from ..serving.two_servers.report_set import public_key
 from ..serving.two_servers.sealed_answers import Letter, Reply, answered, letter_of
 from ..serving.two_servers.store import Standing, Store
+from .answer_proofs import HalfProof, Proving
 from .function_shares import masked, thresholds
 from .shared_records import CheckedEncoding, CheckedReports, Evaluation, Reports
 from .task import Task
@@ -64,11 +66,19 @@ Post = Callable[[str, bytes], bytes]
 """Function that posts a request to the other server, by its name and message."""
 
 
+class Asker(NamedTuple):
+    """The number of the analyst who asks, and its letter to the other server."""
+
+    analyst: int
+    letter: str
+
+
 class Half(NamedTuple):
-    """SECRET: this server's half of an answer, and how many reports were not counted."""
+    """SECRET: this server's half of an answer, how many reports were not counted, hashes of both noises."""
 
     numbers: tuple[int, ...]
     dropped: int
+    bound: tuple[str, ...] = ()
 
 
 class Halves(NamedTuple):
@@ -78,8 +88,8 @@ class Halves(NamedTuple):
     theirs: object
 
 
-def sealed_half(own: Asked, message: bytes, named: Mapping[str, object], dropped: int) -> object:
-    """The other server's half in its message, sealed.
+def half_told(own: Asked, message: bytes, named: Mapping[str, object], dropped: int) -> Mapping[str, Any]:
+    """The other server's message with its half, which is sealed.
 
     Raises:
         ProtocolAborted: it answers another question, or from another set of reports, or it dropped others.
@@ -89,10 +99,49 @@ def sealed_half(own: Asked, message: bytes, named: Mapping[str, object], dropped
         raise ProtocolAborted("peer", OTHER_SET, 502)
     if told.get("dropped") != dropped:
         raise ProtocolAborted("peer", OTHERS_DROPPED, 502)
-    return told.get("half")
+    return told
 
 
 OTHER_SET = "it answers from another set of reports than this server, or other noise"
+OTHER_NOISE = "it is bound to other noise than it told before the first answer; nothing is answered"
+
+
+@dataclass(repr=False)
+class Proofs:
+    """SECRET. Proofs of this server's halves, and the noise that the other server is bound to (`answer_proofs`).
+
+    Attributes:
+        proving: Maker of the proofs.
+        store: Storage of the hash that the other server told.
+    """
+
+    proving: Proving
+    store: Store
+    _lock: Lock = field(default_factory=Lock, init=False)
+    _own: HalfProof | None = field(default=None, init=False)
+
+    def own(self, plan: Plan, noise: NoiseKey, counts: NDArray[np.bool_] | None = None) -> HalfProof:
+        """The proof of the half with this noise: of all reports, or of those that `counts` leaves."""
+        with self._lock:
+            if self._own is None:
+                self._own = self.proving.half(noise.of_sums(plan.law.required(IntervalSums)), counts)
+            return self._own
+
+    def with_other(self, own: HalfProof, told: Mapping[str, Any]) -> tuple[str, ...]:
+        """Hashes of the noises of server 0 and of server 1, once the other one's is written down.
+
+        Raises:
+            ProtocolAborted: it told none, or another one before.
+        """
+        other = told.get("bound")
+        if not isinstance(other, str) or self.store.bind(self.proving.task, other) != other:
+            raise ProtocolAborted("peer", OTHER_NOISE, 502)
+        return (own.hash, other) if self.proving.party == 0 else (other, own.hash)
+
+
+def _binding(proof: HalfProof | None) -> dict[str, str]:
+    """Noise that this server is bound to, for a message to the other one."""
+    return {} if proof is None else {"bound": proof.hash}
 
 
 @dataclass(repr=False)
@@ -103,21 +152,27 @@ class PlainCounting:
         reports: That count.
         allotment: Allotment that was charged for the counts.
         standing: Set of reports.
+        proofs: Proofs of halves, if the task asks for them.
     """
 
     reports: Reports
     allotment: Allotment
     standing: Standing
+    proofs: Proofs | None = None
     _lock: Lock = field(default_factory=Lock, init=False)
     _own: tuple[int, ...] | None = field(default=None, init=False)
 
-    def lead(self, own: Asked, plan: Plan, letter: str, post: Post) -> Halves:
+    def lead(self, own: Asked, plan: Plan, asker: Asker, post: Post) -> Halves:
         """Both halves, when this server was asked; with the analyst's letter to the other one."""
-        named = self.standing.named
+        named, proof = self.standing.named, self._proof(plan)
         with ThreadPoolExecutor(1) as beside:
-            coming = beside.submit(post, "half", own.to_json(**named, letter=letter))
-            half = Half(self._half(plan), 0)
-            return Halves(half, sealed_half(own, coming.result(), named, 0))
+            coming = beside.submit(post, "half", own.to_json(**named, letter=asker.letter, **_binding(proof)))
+            numbers = self._half(plan)
+            told = half_told(own, coming.result(), named, 0)
+        return Halves(proved(Half(numbers, 0), self.proofs, proof, told, asker.analyst), told.get("half"))
+
+    def _proof(self, plan: Plan) -> HalfProof | None:
+        return None if self.proofs is None else self.proofs.own(plan, self.reports.noise)
 
     def _half(self, plan: Plan) -> tuple[int, ...]:
         """Work out thresholds at once, and all cells one time: whoever asks meanwhile waits."""
@@ -144,9 +199,17 @@ class PlainCounting:
         """
         raise ProtocolAborted("question", NOT_CHECKED, 409)
 
-    def follow(self, message: bytes, plan: Plan) -> Half:
+    def follow(self, message: bytes, plan: Plan, analyst: int) -> Half:
         """This server's half, when the other one was asked."""
-        return Half(self._half(plan), 0)
+        told = opened(message, "question")
+        return proved(Half(self._half(plan), 0), self.proofs, self._proof(plan), told, analyst)
+
+
+def proved(half: Half, proofs: Proofs | None, proof: HalfProof | None, told: Mapping[str, Any], analyst: int) -> Half:
+    """A half with its proof for an analyst, where there is one, once the other server's message has bound that one."""
+    if proofs is None or proof is None:
+        return half
+    return Half((*half.numbers, *proof.of(analyst)), half.dropped, proofs.with_other(proof, told))
 
 
 NOT_CHECKED = "reports of this task are not checked"
@@ -183,6 +246,7 @@ class CheckedCounting:
         allotment: Allotment that was charged for the counts.
         standing: Set of reports.
         store: Storage of the reports that have failed.
+        proofs: Proofs of halves, if the task asks for them.
     """
 
     task: Task
@@ -191,11 +255,12 @@ class CheckedCounting:
     allotment: Allotment
     standing: Standing
     store: Store
+    proofs: Proofs | None = None
     _lock: Lock = field(default_factory=Lock, init=False)
     _last: tuple[tuple[int, ...], Evaluation] | None = field(default=None, init=False)
     _own: tuple[int, ...] | None = field(default=None, init=False)
 
-    def lead(self, own: Asked, plan: Plan, letter: str, post: Post) -> Halves:
+    def lead(self, own: Asked, plan: Plan, asker: Asker, post: Post) -> Halves:
         """Both halves, when this server was asked; before the first one, which reports count.
 
         The analyst's letter goes to the other server. A server whose store was put back to a time before the check
@@ -206,32 +271,34 @@ class CheckedCounting:
         """
         dropped = self._dropped or self._checked(post)
         try:
-            return self._led(own, plan, letter, dropped, post)
+            return self._led(own, plan, asker, dropped, post)
         except ProtocolAborted as error:
             if error.rule != UNCHECKED:
                 raise
-        return self._led(own, plan, letter, self._checked(post), post)
+        return self._led(own, plan, asker, self._checked(post), post)
 
-    def _led(self, own: Asked, plan: Plan, letter: str, dropped: bytes, post: Post) -> Halves:
+    def _led(self, own: Asked, plan: Plan, asker: Asker, dropped: bytes, post: Post) -> Halves:
         many, named = int(flags_of(dropped, self.standing.reports).sum()), self.standing.named
         if plan.query.is_laid_out:
+            proof = self._proof(plan, dropped)
             with ThreadPoolExecutor(1) as beside:
-                coming = beside.submit(post, "half", own.to_json(**named, letter=letter))
-                half = self._of_all_cells(plan, dropped)
-                return Halves(Half(half, many), sealed_half(own, coming.result(), named, many))
+                coming = beside.submit(post, "half", own.to_json(**named, letter=asker.letter, **_binding(proof)))
+                numbers = self._of_all_cells(plan, dropped)
+                told = half_told(own, coming.result(), named, many)
+            return Halves(proved(Half(numbers, many), self.proofs, proof, told, asker.analyst), told.get("half"))
         with ThreadPoolExecutor(1) as beside:
             coming = beside.submit(post, "evaluate", own.to_json(**named))
             evaluation = self._evaluation(plan)
             told = own.echoed(coming.result(), "peer")
         half = self._at_thresholds(plan, evaluation, dropped, told)
-        message = own.to_json(**named, letter=letter, check=check_of(evaluation))
-        return Halves(Half(half, many), sealed_half(own, post("half", message), named, many))
+        message = own.to_json(**named, letter=asker.letter, check=check_of(evaluation))
+        return Halves(Half(half, many), half_told(own, post("half", message), named, many).get("half"))
 
     def evaluate(self, asked: Asked, plan: Plan) -> bytes:
         """Response to the other server: the digests that it has to compare."""
         return asked.answered((), self.standing.named, check=check_of(self._evaluation(plan)))
 
-    def follow(self, message: bytes, plan: Plan) -> Half:
+    def follow(self, message: bytes, plan: Plan, analyst: int) -> Half:
         """This server's half, when the other one was asked.
 
         Raises:
@@ -241,11 +308,11 @@ class CheckedCounting:
         dropped = self._dropped
         if dropped is None:
             raise ProtocolAborted("peer", UNCHECKED, 409)
-        if plan.query.is_laid_out:
-            half = self._of_all_cells(plan, dropped)
-        else:
-            half = self._at_thresholds(plan, self._evaluation(plan), dropped, opened(message, "question"))
-        return Half(half, int(flags_of(dropped, self.standing.reports).sum()))
+        told, many = opened(message, "question"), int(flags_of(dropped, self.standing.reports).sum())
+        if not plan.query.is_laid_out:
+            return Half(self._at_thresholds(plan, self._evaluation(plan), dropped, told), many)
+        half = Half(self._of_all_cells(plan, dropped), many)
+        return proved(half, self.proofs, self._proof(plan, dropped), told, analyst)
 
     def settle(self, asked: Asked, message: bytes) -> bytes:
         """Check all reports with the digests of the other server, unless that was done before, and say which failed.
@@ -291,6 +358,11 @@ class CheckedCounting:
         return self.store.settle(self.task.hash, bits_of(~passed))
 
     # Halves
+
+    def _proof(self, plan: Plan, dropped: bytes) -> HalfProof | None:
+        if self.proofs is None:
+            return None
+        return self.proofs.own(plan, self.noise(dropped), ~flags_of(dropped, self.standing.reports))
 
     def _of_all_cells(self, plan: Plan, dropped: bytes) -> tuple[int, ...]:
         with self._lock:
@@ -353,12 +425,12 @@ class TaskService(Collection[Task]):
         """The task says it."""
         return self.task
 
-    def answer(self, message: bytes) -> bytes:
+    def answer(self, message: bytes, analyst: int = 0) -> bytes:
         asked, stored = Asked.from_json(message, self.task), opened(message, "question")
-        reply, letter = Reply.of(asked, stored), letter_of(stored)
+        reply, asker = Reply.of(asked, stored), Asker(analyst, letter_of(stored))
         own = Asked.fresh(self.task, asked.at, asked.question)
         counting = self._agreed(own)
-        half, theirs = counting.lead(own, self._plan(asked, counting), letter, self._post)
+        half, theirs = counting.lead(own, self._plan(asked, counting), asker, self._post)
         return answered(reply, self.party, _told(half, counting.standing), theirs)
 
     def half(self, message: bytes) -> bytes:
@@ -370,11 +442,13 @@ class TaskService(Collection[Task]):
         """
         asked = self._asked_by_peer(message)
         letter = Letter.opened(opened(message, "question"), asked, self.party, self.identity)
-        self.count(bearer_shown(self.task, letter.token, Role.ANALYST, self.party))
+        analyst = bearer_shown(self.task, letter.token, Role.ANALYST, self.party)
+        self.count(analyst)
         counting = self._paid()
-        half = counting.follow(message, self._plan(asked, counting))
+        half = counting.follow(message, self._plan(asked, counting), analyst)
         sealed = letter.reply.sealed(self.party, _told(half, counting.standing))
-        return asked.to_json(**counting.standing.named, dropped=half.dropped, half=sealed)
+        bound = {"bound": half.bound[self.party]} if half.bound else {}
+        return asked.to_json(**counting.standing.named, dropped=half.dropped, half=sealed, **bound)
 
     def evaluate(self, message: bytes) -> bytes:
         """Digests that the other server has to compare before reports count.
@@ -421,17 +495,26 @@ class TaskService(Collection[Task]):
         encoding, engine = self.task.encoding, self.task.encoding.engine
         if not isinstance(encoding, CheckedEncoding):
             noise = self._noise.key_of(str(standing.set))
-            return PlainCounting(Reports(encoding.keys(self.party, shares), engine, noise), allotment, standing)
+            reports_of_all = Reports(encoding.keys(self.party, shares), engine, noise)
+            return PlainCounting(reports_of_all, allotment, standing, self._proofs(shares))
         # Both servers work it out, each with its own key, and no owner can: it belongs to a set that is closed.
         common = self.identity.sealing.exchange(public_key(self.task.servers[1 - self.party].sealing))
         verification = derived(common, f"verification {self.task.hash} {standing.set}")
         reports = CheckedReports(encoding.checked_keys(self.party, shares), engine, verification)
-        return CheckedCounting(self.task, reports, noise_of, allotment, standing, self.store)
+        proofs = self._proofs(shares)
+        return CheckedCounting(self.task, reports, noise_of, allotment, standing, self.store, proofs)
+
+    def _proofs(self, shares: Sequence[bytes]) -> Proofs | None:
+        """Proofs of halves of these reports, if the task asks for them."""
+        if not self.task.proofs:
+            return None
+        return Proofs(Proving(self.task.hash, self.party, *self.task.encoding.proved(shares)), self.store)
 
 
 def _told(half: Half, standing: Standing) -> Answer:
     """SECRET: a half, with the set of reports and the noise that it is from."""
-    return Answer(half.numbers, str(standing.set), standing.reports, half.dropped, standing.commitments or ())
+    commitments = standing.commitments or ()
+    return Answer(half.numbers, str(standing.set), standing.reports, half.dropped, commitments, half.bound)
 
 
 COUNTS = TaskKind(Task, TaskService)

@@ -21,23 +21,29 @@ from dpcurves.session import pay_and_converse, rehearse
 from ..serving.channel import PATIENCE, Channel
 from ..serving.messages import ProtocolAborted
 from ..serving.task_document import Ticket
-from ..serving.two_servers.kept import AgreedReports
 from ..serving.two_servers.kinds import Asked, closed_standing
-from ..serving.two_servers.owner import require_task
+from ..serving.two_servers.owner import AgreedReports, require_task
 from ..serving.two_servers.sealed_answers import Inquiry
-from .function_shares import FunctionShares, Owners, added, told
+from .answer_proofs import hash_of_key, require_proved, required
+from .function_shares import FunctionShares, Owners, added, joined, told
 from .task import Task
 
 ASSUMED = (
     "Assumed: the two servers do not collude (they know every record together). Counts are right if both are honest"
 )
+ASSUMED_PROVED = "Assumed: the two servers do not collude (they know every record together)"
+PROVED = (
+    "Proved: an answer is the counts of these reports, with noise that no server changed once it was asked, but for a"
+    " chance of 2**-60, if no owner helps the server that lies. Not proved: that this noise was drawn by chance"
+)
 BELIEVED = "Not checked: owners. One dishonest owner can shift a count arbitrarily"
 CHECKED = "Checked: a report counts once, or is dropped. Not checked: whether it is true"
 
 
-def assumed(task: Task) -> tuple[str, ...]:
-    """Trust assumptions of a task."""
-    return ASSUMED, BELIEVED if task.owners is Owners.UNCHECKED else CHECKED
+def assumed(task: Task, *, proved: bool = True) -> tuple[str, ...]:
+    """Trust assumptions of a task, and of an answer that is `proved`, where the task asks for proofs."""
+    checked = BELIEVED if task.owners is Owners.UNCHECKED else CHECKED
+    return (ASSUMED_PROVED, checked, PROVED) if task.proofs and proved else (ASSUMED, checked)
 
 
 def statement(task: Task) -> tuple[str, ...]:
@@ -120,15 +126,27 @@ class Analyst:
         patience: Seconds that an answer may take.
         kept: File of the reports and the noise that servers have agreed on, which later answers have to be from; it is
             written with the first answer, where it is not there.
+        unproved: True to read answers that are not proved, too, as where an owner sent wrong words: then they are those
+            of a task without proofs.
 
     Attributes:
         dropped: Number of reports that the last answer left out, for they failed the servers' check.
+        doubts: Lines on answers that were read and are not proved.
     """
 
     def __init__(
-        self, task: Task, ticket: Ticket, party: int = 0, patience: float = PATIENCE, kept: Path | None = None
+        self,
+        task: Task,
+        ticket: Ticket,
+        party: int = 0,
+        patience: float = PATIENCE,
+        kept: Path | None = None,
+        *,
+        unproved: bool = False,
     ) -> None:
         require_task(ticket, task)
+        if task.proofs:
+            required(ticket.proof, task.proofs, hash_of_key(ticket.proof))
         self._kept = kept
         self._task, self._ticket, self._party = task, ticket, party
         self._server = Channel.to(task.servers[party].url, task.servers[party].certificate, patience)
@@ -136,6 +154,7 @@ class Analyst:
         self._commitments: tuple[str, ...] | None = None
         self._cells: tuple[int, ...] | None = None
         self.dropped = 0
+        self._unproved, self.doubts = unproved, frozenset[str]()
 
     def __enter__(self) -> Analyst:
         return self
@@ -200,7 +219,19 @@ class Analyst:
         if self._kept is not None:
             AgreedReports(self._task.hash, first.set, first.reports, first.commitments).keep(self._kept)
         self._commitments, self.dropped = first.commitments, first.dropped
-        return added(self._task.plan(at, first.reports), [first.numbers, second.numbers])
+        plan, halves = self._task.plan(at, first.reports), [first.numbers, second.numbers]
+        return self._proved(plan, halves, first.bound) if self._task.proofs else added(plan, halves)
+
+    def _proved(self, plan: Plan, halves: Sequence[tuple[int, ...]], bound: tuple[str, ...]) -> tuple[int, ...]:
+        size = len(halves[0]) // 2
+        numbers, proofs = ([half[:size] for half in halves], [half[size:] for half in halves])
+        try:
+            require_proved(self._ticket.proof, self._task.hash, joined(plan, numbers), proofs, bound)
+        except ProtocolAborted as error:
+            if not self._unproved:
+                raise
+            self.doubts |= {error.rule.partition(";")[0]}
+        return added(plan, numbers)
 
     def _adjacency(self) -> Adjacency:
         standing = closed_standing(self._task, self._server.get(f"/tasks/{self._task.hash}"))

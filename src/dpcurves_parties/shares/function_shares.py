@@ -157,13 +157,21 @@ def added(plan: Plan, halves: Sequence[Sequence[int]]) -> tuple[int, ...]:
     Raises:
         ValueError: there are not two halves of as many integers modulo 2**64 as were asked for.
     """
+    return _way(plan).opened(plan, joined(plan, halves))
+
+
+def joined(plan: Plan, halves: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Sums of both halves, without what is public and was left out of them.
+
+    Raises:
+        ValueError: there are not two halves of as many integers modulo 2**64 as were asked for.
+    """
     size = plan.law.required(CountLaw).size  # type: ignore[type-abstract]
     if len(halves) != SERVERS or any(len(half) != size for half in halves):
         raise Refused("halves", f"two are needed, each of {size} numbers")
     if any(not 0 <= number < RING for half in halves for number in half):
         raise Refused("halves", "numbers from 0 to 2**64 - 1 are needed")
-    counts = ((sum(pair) + RING // 2) % RING - RING // 2 for pair in zip(*halves, strict=True))
-    return _way(plan).opened(plan, tuple(counts))
+    return tuple((sum(pair) + RING // 2) % RING - RING // 2 for pair in zip(*halves, strict=True))
 
 
 def told(plan: Plan, counts: Sequence[int], allotment: Allotment) -> Release:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -30,6 +30,7 @@ from ..crypto import (
 from ..crypto.checked import SharedChecked
 from ..crypto.comparison import Shared
 from ..crypto.keys import checked_record_words
+from .answer_proofs import Prover, require_words
 
 Words = NDArray[np.uint64]
 SEED = 16
@@ -46,12 +47,16 @@ class Encoding:
         SHARE: Makes keys of cells.
         slots: A record is in one of these, or behind them if it is missing.
         engine: Engine that expands seeds, with the keys of the task.
+        proofs: Number of words in each report by which answers are proved, one for each analyst.
+        prover: SECRET. Maker of these words; an owner has one.
     """
 
     SHARE: ClassVar[Callable[..., Shared | SharedChecked]] = staticmethod(share_cells)
 
     slots: int
     engine: Engine
+    proofs: int = 0
+    prover: Prover | None = field(default=None, repr=False)
 
     @property
     def domain(self) -> Domain:
@@ -61,7 +66,7 @@ class Encoding:
     @property
     def public_size(self) -> int:
         """Bytes of the half of a report that both servers get."""
-        return 8 * self.domain.record_words
+        return 8 * (self.domain.record_words + self.proofs)
 
     @property
     def size(self) -> int:
@@ -80,9 +85,15 @@ class Encoding:
         if np.any((places < 0) | (places > self.slots)):
             raise Refused("places", f"slots from 0 to {self.slots} are needed")
         shares = self.SHARE(places.astype(np.uint64), self.domain, self.engine, randomness)
-        public = shares.public.records()
+        public = np.hstack([shares.public.records(), self._words(places, [each.words for each in shares.seeds])])
         first, second = (_rows(np.hstack([public, each.words])) for each in shares.seeds)
         return list(zip(first, second, strict=True))
+
+    def _words(self, places: NDArray[np.int64], seeds: Sequence[Words]) -> Words:
+        if self.prover is None:
+            return np.zeros((len(places), self.proofs), np.uint64)
+        first, second = map(_rows, seeds)
+        return self.prover.words(places, first, second)
 
     def warm(self) -> None:
         """Let the engine compile what it needs, so that the first answer does not wait for it."""
@@ -99,9 +110,21 @@ class Encoding:
         Raises:
             ValueError: a share is not of this encoding and party.
         """
-        public, seeds = _parts(shares, self.public_size)
+        public, seeds = self._parts(shares)
         keys = ComparisonKeys(PublicShare.from_records(self.domain, public), SeedShare(party, seeds))
         return ComparisonKeys.joined([keys])  # each part in one piece of memory, as engines read it fastest
+
+    def proved(self, shares: Sequence[bytes]) -> tuple[Words, list[bytes]]:
+        """SECRET: the words in the shares of some reports, ``(reports, proofs)``, and the seed of each."""
+        public, seeds = _parts(shares, self.public_size)
+        return public[:, public.shape[1] - self.proofs :], _rows(seeds)
+
+    def _parts(self, shares: Sequence[bytes]) -> tuple[Words, Words]:
+        """The public halves, without words of proofs, and the seeds. Raises `ValueError`: a word is none."""
+        public, seeds = _parts(shares, self.public_size)
+        size = public.shape[1] - self.proofs
+        require_words(public[:, size:])
+        return public[:, :size], seeds
 
 
 @dataclass(frozen=True)
@@ -112,11 +135,11 @@ class CheckedEncoding(Encoding):
 
     @property
     def public_size(self) -> int:
-        return 8 * checked_record_words(self.domain)
+        return 8 * (checked_record_words(self.domain) + self.proofs)
 
     def checked_keys(self, party: int, shares: Sequence[bytes]) -> CheckedKeys:
         """SECRET: the keys in the shares of some reports, for one server. Raises `ValueError`: as `Encoding.keys`."""
-        public, seeds = _parts(shares, self.public_size)
+        public, seeds = self._parts(shares)
         return CheckedKeys.joined(
             [CheckedKeys(CheckedShare.from_records(self.domain, public), SeedShare(party, seeds))]
         )

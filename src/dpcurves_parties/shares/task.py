@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
@@ -14,7 +14,7 @@ from dpcurves.arguments import Refused
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.curves.question import grid_from_json, grid_to_json
 from dpcurves.data import Axis, Categories, Grid, Outside
-from dpcurves.laws import CountLaw
+from dpcurves.laws import CountLaw, IntervalSums
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
 from dpcurves.queries import CountQuery, PrefixQuery, Query, Read
 
@@ -23,6 +23,7 @@ from ..serving.identity import Server
 from ..serving.messages import ProtocolAborted
 from ..serving.task_document import Role, loss_from_json, loss_to_json
 from ..serving.two_servers.kinds import SharedTask
+from .answer_proofs import ProofKeys, Prover, required
 from .function_shares import FunctionShares, Owners
 from .shared_records import CheckedEncoding, Encoding
 
@@ -30,6 +31,7 @@ CELLS_ONLY = "the task counts all cells at once: ask for whole curves, not at so
 APART_ONLY = "values outside of the grid have to be counted apart; the task clamps them into its end cells"
 CLAMPED_ONLY = "values outside of the grid have to be clamped into its end cells; the task counts them apart"
 PREFIXES_ONLY = "the task counts below edges, for its grid is too fine: ask at some of them, or for quantiles"
+UNPROVABLE = "answers are proved where all cells are counted at once; take a coarser grid, or do not check answers"
 CLASSES = 2
 MOST_AT_ONCE = 4096
 MOST_CHECKED_AT_ONCE = 64
@@ -67,6 +69,8 @@ class Task(SharedTask):
         counted: Kind of the counts paid for; left out: all cells, where they are few enough to be laid out.
         least: Share of the reports that have to pass the servers' check; else nothing is answered, and the task ends.
         beside: Further columns that are counted together with the label and the column, between both, in one table.
+        proofs: Hashes of each analyst's key for proofs of answers; none: answers are not proved.
+        enrols: True if an owner's ticket is an invitation alone, with which it enrols a token of its own.
     """
 
     KIND: ClassVar[str] = "task"
@@ -85,6 +89,8 @@ class Task(SharedTask):
     counted: Counted | None = None
     least: Fraction = LEAST
     beside: tuple[Axis | Categories, ...] = ()
+    proofs: tuple[str, ...] = ()
+    enrols: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "least", Fraction(self.least))
@@ -98,13 +104,27 @@ class Task(SharedTask):
         first, second = self.servers
         if first.sealing == second.sealing or first.certificate == second.certificate:
             raise Refused("servers", "two different servers are needed; one alone would know every record")
+        if self.proofs and self.counted is not Counted.CELLS:
+            raise Refused("check", UNPROVABLE)
         self.plan((), 1)  # refuses what can not be answered
 
     @cached_property
     def encoding(self) -> Encoding:
         """Encoding of reports: the same for owners and servers."""
         kind = Encoding if self.owners is Owners.UNCHECKED else CheckedEncoding
-        return kind(self.slots, engine_of_task(bytes.fromhex(self.hash)))
+        return kind(self.slots, engine_of_task(bytes.fromhex(self.hash)), len(self.proofs))
+
+    def sharing(self, proof: str) -> Encoding:
+        if not self.proofs:
+            return self.encoding
+        keys = ProofKeys(proof, len(self.proofs))
+        required(proof, [self.proofs[0]], keys.hashes[0] if proof else "")
+        return replace(self.encoding, prover=Prover(self.hash, self.proved_law, keys.each))
+
+    @property
+    def proved_law(self) -> IntervalSums:
+        """The law of all cells, whose answers are proved."""
+        return self.plan((), 1).law.required(IntervalSums)
 
     @property
     def axes(self) -> tuple[Axis | Categories, ...]:
@@ -148,8 +168,9 @@ class Task(SharedTask):
         return self.plan((), reports).law.required(CountLaw)  # type: ignore[type-abstract]
 
     def numbers(self, at: Sequence[int]) -> int:
-        """Number of values in the response to a message that asks for these thresholds."""
-        return self.plan(at, 1).law.required(CountLaw).size  # type: ignore[type-abstract]
+        """Number of values in a half of the response to these thresholds, those of its proof included."""
+        size = self.plan(at, 1).law.required(CountLaw).size  # type: ignore[type-abstract]
+        return 2 * size + 1 if self.proofs else size
 
     def answering(self, query: Query, reports: int) -> Plan:
         """The plan of the release from which a query is answered: other counts of what is paid for are free.
@@ -213,6 +234,7 @@ class Task(SharedTask):
             "servers": [server.to_json() for server in self.servers], "owners": self.owners.value,
             "counted": Counted(self.counted).value, "least": str(self.least),
             **({"beside": [_axis_to_json(axis) for axis in self.beside]} if self.beside else {}),
+            **({"proofs": list(self.proofs)} if self.proofs else {}), **({"enrols": True} if self.enrols else {}),
         }  # fmt: skip
 
     @classmethod
@@ -226,6 +248,7 @@ class Task(SharedTask):
             loss_from_json(stored["loss"]), int(stored["reports_per_owner"]), (first, second), tokens,
             stored["measured_in"], Owners(stored["owners"]), Counted(stored["counted"]),
             Fraction(stored["least"]), tuple(map(_axis_from_json, stored.get("beside", ()))),
+            tuple(stored.get("proofs", ())), bool(stored.get("enrols", False)),
         )  # fmt: skip
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ssl import PEM_cert_to_DER_cert
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
+from fastapi.concurrency import run_in_threadpool
 
 from dpcurves.ledger import Ledger
 
@@ -18,7 +19,7 @@ from ..messages import ProtocolAborted, opened
 from ..monitoring import UNWATCHED, Monitoring
 from ..server import PEER, USUAL, Address, Door, Limits, Line, proving, serve
 from ..task_app import Front as TaskFront
-from ..task_app import Handler, Rate, bearer_of, body_of, task_app, tell_of, told
+from ..task_app import Handler, Rate, bearer_of, body_of, shown_in, task_app, tell_of, told
 from ..task_document import Role
 from .collection import LARGEST_QUESTION, Collection, Resources
 from .kinds import SharedTask, kind_named
@@ -37,7 +38,8 @@ def create_app(services: Mapping[str, AnyService]) -> FastAPI:
     """The app of one server, with a service for each task."""
     front = ServerFront(services)
     handlers: Mapping[str, Handler] = {
-        "reports": front.reports, "close": front.close, "answers": front.answers, "peer/{what}": front.of_peer,
+        "enrol": front.enrol, "reports": front.reports, "close": front.close, "answers": front.answers,
+        "peer/{what}": front.of_peer,
     }  # fmt: skip
     return task_app(front.standing, handlers)
 
@@ -58,9 +60,19 @@ class ServerFront(TaskFront[AnyService]):
     async def reports(self, task: str, request: Request) -> Response:
         """Accept a batch from an owner."""
         service = self.service(task)
-        owner = bearer_of(service.task, request, Role.OWNER, service.party)
+        shown = shown_in(request)
+        owner = (
+            await run_in_threadpool(service.owner_shown, shown) if service.task.enrols else service.owner_shown(shown)
+        )
         message = await body_of(request, LARGEST_BATCH)
         return await told(lambda: service.receive(owner, message))
+
+    async def enrol(self, task: str, request: Request) -> Response:
+        """Enrol the token of an owner, who shows its invitation."""
+        service = self.service(task)
+        owner = bearer_of(service.task, request, Role.OWNER, service.party)
+        message = await body_of(request, LARGEST_QUESTION)
+        return await told(lambda: service.enrol(owner, message))
 
     def count(self, task: str, analyst: int) -> None:
         """Count a question. Raises `ProtocolAborted`: there were too many."""
@@ -132,14 +144,32 @@ class Aggregator:
         Raises:
             ValueError: a task names another server in this place, or the ledger can not be opened.
         """
-        for task in self.tasks:
-            if task.servers[self.party] != self.identity.public:
-                raise ProtocolAborted("identity", f"task {task.name!r} names another server as party {self.party}")
-        self.identity.require_valid()
+        identities = self._identities()
         ledger = Ledger.open(self.store)
         store = Store(self.store, f"server {self.party}")
         place = Resources(self.party, self.identity, store, ledger, self.store, self.peer, self.patience)
-        return {task.hash: kind_named(task.KIND).service(task, place) for task in self.tasks}
+        return {
+            task.hash: kind_named(task.KIND).service(task, replace(place, identity=own))
+            for task, own in zip(self.tasks, identities, strict=True)
+        }
+
+    def _identities(self) -> list[Identity]:
+        """The keys that each task names: those of the folder now, or earlier ones.
+
+        Raises:
+            ProtocolAborted: a task names another server, or they have several certificates, or one that has expired.
+        """
+        found = []
+        for task in self.tasks:
+            own = self.identity.of(task.servers[self.party])
+            if own is None:
+                raise ProtocolAborted("identity", f"task {task.name!r} names another server as party {self.party}")
+            found.append(own)
+        if len({each.public.certificate for each in found}) > 1:
+            rule = "these tasks name several certificates of it: run a server for each, with --identity FOLDER/before-1"
+            raise ProtocolAborted("identity", rule)
+        found[0].require_valid()
+        return found
 
     def serve(self, address: Address, ready: Any) -> None:
         """Serve until stopped. `ready` is called once it listens.
@@ -151,7 +181,8 @@ class Aggregator:
         for service in services.values():
             service.warm()
         others = [task.servers[1 - self.party].certificate for task in self.tasks]
-        context = proving(self.identity.certificate, self.identity.proof, others)
+        own = self._identities()[0]
+        context = proving(own.certificate, own.proof, others)
         door = Door(
             address, context, self.limits, self.monitoring, lambda: [one.standing() for one in services.values()]
         )

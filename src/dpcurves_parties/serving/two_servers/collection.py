@@ -4,6 +4,7 @@ noise."""
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -29,6 +30,7 @@ from ..identity import Identity, Server
 from ..messages import ProtocolAborted, Trouble, facts_of
 from ..messages import opened as read
 from ..server import Line
+from ..task_document import Role, bearer_shown, hash_of_shown
 from . import report_set
 from .kinds import VERSION, Askable, Asked, SharedTask, Sharing, require_set
 from .report_set import OTHER, OVERHEAD, Listing, Report, ReportSet, Told, common, opened, place_of
@@ -36,6 +38,7 @@ from .report_set import unpacked_batch as unpacked
 from .store import Decision, Frozen, Offer, Standing, Store, Stored, TaskState
 
 SIZE = 32
+DIGITS = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -347,7 +350,7 @@ class Collection(ABC, Generic[Of]):
         """Questions that may be asked."""
 
     @abstractmethod
-    def answer(self, message: bytes) -> bytes:
+    def answer(self, message: bytes, analyst: int = 0) -> bytes:
         """Respond to an analyst with both servers' answer.
 
         Raises:
@@ -371,6 +374,38 @@ class Collection(ABC, Generic[Of]):
         standing = self.store.standing(self.task.hash)
         facts = {"task": self.task.hash, "version": VERSION, "party": self.party, "state": standing.state.value}
         return json.dumps({**facts, "set": standing.set, "reports": standing.reports}).encode()
+
+    def enrol(self, owner: int, message: bytes) -> bytes:
+        """Let an owner who shows its invitation enrol a token of its own, by its hash; from then on only that is good.
+
+        Formal guarantees: whoever made the task holds invitations and no token. It can use an invitation first, which
+        the owner notices, for its own token is refused then; once an owner has enrolled at both servers, nobody else
+        can contribute in its place, or put another contribution in the place of its own: they would have to find the
+        token, of 256 random bits, of which each server is shown one half and the hash of the other (`Ticket`).
+
+        Raises:
+            ProtocolAborted: the task has no invitations, or this one was used for another token.
+        """
+        if not self.task.enrols:
+            raise ProtocolAborted("task", "it takes reports with the tickets that were made for it", 409)
+        token = str(facts_of(message, "owner", token=str)["token"])
+        if DIGITS.fullmatch(token) is None:
+            raise ProtocolAborted("token", "its hash has 64 hexadecimal digits")
+        self.store.enrol(self.task.hash, owner, token)
+        return b"{}"
+
+    def owner_shown(self, shown: str) -> int:
+        """The owner who shows this, which has to be of its own token where owners enrol.
+
+        Raises:
+            ProtocolAborted: it is none, or an invitation.
+        """
+        if not self.task.enrols:
+            return bearer_shown(self.task, shown, Role.OWNER, self.party)
+        owner = self.store.enrolled(self.task.hash, hash_of_shown(shown, self.party))
+        if owner is None:
+            raise ProtocolAborted("ticket", "that of an owner who has enrolled it is needed", 403)
+        return owner
 
     def receive(self, owner: int, message: bytes) -> bytes:
         """Keep a batch of one owner's reports, all or none.

@@ -152,7 +152,7 @@ class Answer:
     """Response to a query: a noisy count for each threshold, from one set of reports; or a server's half of it: SECRET.
 
     `dropped` of the reports were not counted: they failed the servers' check. A half names the `commitments` of both
-    servers to their noise.
+    servers to their noise, and where answers are proved hashes of the noises that they are `bound` to.
     """
 
     numbers: tuple[int, ...]
@@ -160,11 +160,13 @@ class Answer:
     reports: int
     dropped: int = 0
     commitments: tuple[str, ...] = ()
+    bound: tuple[str, ...] = ()
 
     @property
     def named(self) -> dict[str, object]:
         """Identity of the set of reports and of the noise, as plain objects."""
-        return {"set": self.set, "reports": self.reports, "commitments": list(self.commitments)}
+        bound = {"bound": list(self.bound)} if self.bound else {}
+        return {"set": self.set, "reports": self.reports, "commitments": list(self.commitments), **bound}
 
 
 # Tasks of two servers, whatever they compute from shares: the interface of a task, and the registry of their kinds.
@@ -203,12 +205,16 @@ class SharedTask(TaskDocument, ABC):
         loss: The privacy loss of all answers together, for each report.
         reports_per_owner: Most reports that one owner may send.
         servers: Party 0 and party 1.
+        proofs: Hashes of each analyst's key for proofs of answers; none: answers are not proved.
+        enrols: True if an owner's ticket is an invitation alone, with which it enrols a token of its own.
     """
 
     name: str
     loss: PrivacyLoss
     reports_per_owner: int
     servers: tuple[Server, ...]
+    proofs: tuple[str, ...] = ()
+    enrols: bool = False
 
     @property
     @abstractmethod
@@ -229,6 +235,14 @@ class SharedTask(TaskDocument, ABC):
     def account(self) -> Account:
         """Account of each server's ledger for this task: exactly one charge."""
         return Account(self.dataset, Neighbours.REPLACE_ONE, EACH_RECORD, self.loss)
+
+    def sharing(self, proof: str) -> Sharing:
+        """Encoding of an owner whose ticket holds this key for proofs of answers.
+
+        Raises:
+            ProtocolAborted: the task proves answers, and the key is not its own.
+        """
+        return self.encoding
 
     def require_few(self, records: IntArray) -> IntArray:
         """Records of one owner, once their number is checked.

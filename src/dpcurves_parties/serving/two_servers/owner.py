@@ -1,11 +1,13 @@
-"""SECRET. Clients of two servers: the owner who sends shares, and the coordinator who closes a task."""
+"""SECRET. Clients of two servers: the owner who sends shares, the coordinator who closes a task, and what is kept."""
 
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -18,9 +20,9 @@ from dpcurves.ledger.chain import make_key
 from dpcurves.noise.randomness import Randomness
 
 from ..channel import PATIENCE, Channel
+from ..identity import FileTaken, write_public
 from ..messages import ProtocolAborted, facts_of
-from ..task_document import Role, Ticket
-from .kept import AgreedReports
+from ..task_document import Role, Ticket, hash_of
 from .kinds import SharedTask
 from .report_set import ID, NAME, Batch, Earlier, Report, place_of, public_key, sealed
 from .report_set import packed_batch as packed
@@ -68,12 +70,14 @@ class Contribution:
         places: The places of the records; of people in pairs their whole numbers, a column for each value.
         secret: 32 bytes that this owner alone has; never sent.
         earlier: Policy for another contribution under the same ticket.
+        proof: Key for proofs of answers, from the ticket.
     """
 
     task: SharedTask
     places: IntArray
     secret: bytes
     earlier: Earlier = Earlier.STAYS
+    proof: str = ""
 
     @classmethod
     def of(cls, task: SharedTask, places: IntArray, ticket: Path, earlier: Earlier = Earlier.STAYS) -> Contribution:
@@ -82,7 +86,9 @@ class Contribution:
         Raises:
             ValueError: the file can not be read or made.
         """
-        return cls(task, places, make_key(ticket.with_name(ticket.name + ".secret")).of_dataset(task.hash), earlier)
+        proof = Ticket.read(ticket, Role.OWNER).proof if task.proofs else ""
+        secret = make_key(ticket.with_name(ticket.name + ".secret")).of_dataset(task.hash)
+        return cls(task, places, secret, earlier, proof)
 
     def batches(self) -> Iterator[tuple[bytes, bytes]]:
         """Batches of the contribution, each with its part for server 0 and its part for server 1."""
@@ -92,7 +98,7 @@ class Contribution:
         stream = Randomness.keyed(self.secret, f"reports of {digest}")
         # The order in which reports are sent tells nothing of the records.
         places = places[np.argsort(stream.words(len(places)))]
-        encoding = self.task.encoding
+        encoding = self.task.sharing(self.proof)
         for start in range(0, len(places), AT_ONCE):
             shares = encoding.shared(places[start : start + AT_ONCE], stream)
             ids = [stream.octets(ID) for _ in shares]
@@ -146,10 +152,85 @@ def bearer_of(task: SharedTask, ticket: Path) -> Ticket:
     return bearer
 
 
+def enrolled(task: SharedTask, ticket: Path, patience: float = PATIENCE) -> Ticket:
+    """The ticket that an owner shows with its reports: where owners enrol, one of its own, in a file beside.
+
+    It is made when it is needed first, and both servers are told its hash, with the ticket for an invitation.
+
+    Raises:
+        ValueError: a file can not be read or made.
+        ProtocolAborted: a server refuses or can not be reached. Begun again, it goes on with the same one.
+    """
+    invitation = bearer_of(task, ticket)
+    if not task.enrols:
+        return invitation
+    file = ticket.with_name(f"{ticket.name}.own")
+    with suppress(FileTaken):
+        Ticket(task.hash, Role.OWNER, secrets.token_hex(32)).write(file)
+    own = bearer_of(task, file)
+    message = json.dumps({"token": hash_of(own.token)}).encode()
+    for party, server in enumerate(task.servers):
+        with Channel.to(server.url, server.certificate, patience) as way:
+            way.post(f"/tasks/{task.hash}/enrol", message, invitation.shown_to(party))
+    return own
+
+
 def require_task(ticket: Ticket, task: SharedTask) -> None:
     """Refuse a ticket of another task. Raises `ProtocolAborted`."""
     if ticket.task != task.hash:
         raise ProtocolAborted("ticket", "it is of another task")
+
+
+# The file beside a ticket, of what servers agreed on when they closed a task: those who ask hold them to it later.
+
+
+CLOSED_TASK = "closed task"
+
+
+@dataclass(frozen=True, slots=True)
+class AgreedReports:
+    """Reports and noise of a closed task. Public.
+
+    Attributes:
+        task: The hash of the task.
+        set: The hash of the reports that count.
+        reports: Number of reports.
+        commitments: Those of server 0 and server 1 to their noise.
+    """
+
+    task: str
+    set: str
+    reports: int
+    commitments: tuple[str, ...]
+
+    def to_json(self) -> str:
+        """The text of the file; the same facts have the same text."""
+        return json.dumps({"dpcurves": CLOSED_TASK, **asdict(self)}, indent=1, sort_keys=True) + "\n"
+
+    def keep(self, file: Path) -> None:
+        """Write the file, if it is not there, and hold servers to what it says.
+
+        Formal guarantees: who has kept a file never reads counts of another set of reports, or with other noise, under
+        the same task; so servers whose stores were both lost or put back are found out by whoever asked them before.
+
+        Raises:
+            ProtocolAborted: it says something else, or can not be read or written.
+        """
+        with suppress(FileTaken):
+            write_public(file, self.to_json())
+            return
+        try:
+            kept = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise ProtocolAborted("file", f"{str(file)!r} cannot be read") from None
+        if kept != self.to_json():
+            rule = f"they name other reports or other noise than before, which {str(file)!r} holds them to"
+            raise ProtocolAborted("servers", rule, 502)
+
+
+def beside(ticket: Path) -> Path:
+    """The file beside a ticket."""
+    return ticket.with_name(ticket.name + ".closed")
 
 
 class Closed(NamedTuple):

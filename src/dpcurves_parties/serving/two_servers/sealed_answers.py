@@ -98,10 +98,11 @@ def _answer(party: int, message: bytes, numbers: Sequence[int]) -> Answer:
     try:
         facts = json.loads(message)
         fits = type(facts["reports"]) is int and facts["reports"] > 0 and type(facts["dropped"]) is int
-        half = Answer(tuple(numbers), facts["set"], facts["reports"], facts["dropped"], tuple(facts["commitments"]))
+        both = tuple(facts["commitments"]), tuple(facts.get("bound", ()))
+        half = Answer(tuple(numbers), facts["set"], facts["reports"], facts["dropped"], *both)
     except (ValueError, KeyError, TypeError):
         fits = False
-    if not fits or any(type(name) is not str for name in (half.set, *half.commitments)):
+    if not fits or any(type(name) is not str for name in (half.set, *half.commitments, *half.bound)):
         raise ProtocolAborted(f"server {party}", f"its half of the answer {UNLIKE}", 502)
     return half
 

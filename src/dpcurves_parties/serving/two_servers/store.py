@@ -55,6 +55,26 @@ CONTRIBUTIONS = Table(
 )
 
 
+# The hash of the noise that the other server is bound to, once it has told it: for tasks whose answers are proved.
+BOUND = Table(
+    "dpcurves_bound_noises",
+    METADATA,
+    Column("task", sql.Text, primary_key=True),
+    Column("bound", sql.Text, nullable=False),
+)
+
+
+# Tokens that owners made themselves: hashes, one for each invitation that was used.
+ENROLLED = Table(
+    "dpcurves_enrolled",
+    METADATA,
+    Column("task", sql.Text, primary_key=True),
+    Column("owner", sql.BigInteger, primary_key=True, autoincrement=False),
+    Column("token", sql.Text, nullable=False),
+    sql.Index("dpcurves_one_owner_of_a_token", "task", "token", unique=True),
+)
+
+
 class TaskState(Enum):
     """State of a task at a server."""
 
@@ -114,6 +134,9 @@ OTHER_CONTRIBUTION = (
     "other records were sent with it before, and one ticket is good for one file; to put these in their place,"
     " contribute with --earlier replace"
 )
+
+
+USED = "this invitation was used before, by another program or person; if that was not you, tell whoever made the task"
 
 
 class Stored(NamedTuple):
@@ -319,6 +342,42 @@ class Store:
             ProtocolAborted: they were damaged.
         """
         return self._database.read(lambda connection: _marks(connection, task, size))
+
+    def enrol(self, task: str, owner: int, token: str) -> None:
+        """Write down the hash of a token that an owner made itself, once. The operation is idempotent.
+
+        Raises:
+            ProtocolAborted: another one was enrolled before, or this one by another owner.
+        """
+
+        def work(connection: Connection) -> None:
+            lock(connection, task)
+            either = (ENROLLED.c.owner == owner) | (ENROLLED.c.token == token)
+            found = select(ENROLLED.c.owner, ENROLLED.c.token).where(ENROLLED.c.task == task, either)
+            rows = {(int(row.owner), str(row.token)) for row in connection.execute(found)}
+            if rows - {(owner, token)}:
+                raise ProtocolAborted("ticket", USED, 409)
+            if not rows:
+                connection.execute(insert(ENROLLED), {"task": task, "owner": owner, "token": token})
+
+        self._database.write(work)
+
+    def enrolled(self, task: str, token: str) -> int | None:
+        """The owner who enrolled the token of this hash; None: nobody did."""
+        found = select(ENROLLED.c.owner).where(ENROLLED.c.task == task, ENROLLED.c.token == token)
+        return self._database.read(lambda connection: connection.execute(found).scalar())
+
+    def bind(self, task: str, told: str) -> str:
+        """Write down the hash of the noise that the other server told, unless it told one before; what stands."""
+
+        def work(connection: Connection) -> str:
+            lock(connection, task)
+            before = connection.execute(select(BOUND.c.bound).where(BOUND.c.task == task)).scalar()
+            if before is None:
+                connection.execute(insert(BOUND), {"task": task, "bound": told})
+            return told if before is None else str(before)
+
+        return self._database.write(work)
 
     def shares(self, task: str) -> dict[bytes, KeptShare]:
         """SECRET: all shares, by id."""

@@ -1,0 +1,81 @@
+"""A server that lies, with its own keys and store, for `federated.py`: its halves are what a file says.
+
+``python demo/liar.py FILE COMMAND...`` runs the command of `dpcurves` that comes after the name of the file. While the
+file is empty it follows the protocol.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dpcurves.cli.app import build
+from dpcurves_parties.shares import aggregation
+from dpcurves_parties.shares.aggregation import Half, TaskService
+from dpcurves_parties.shares.answer_proofs import hash_of_noise
+
+MORE = 500
+PARTY = 1
+EARLIER: list[str] = []
+"""Sealed halves of earlier questions."""
+
+
+def changed(half: Half, lie: str) -> Half:
+    """A half that says something else."""
+    size = len(half.numbers) // 2
+    numbers = list(half.numbers)
+    if lie in {"half", "noise"}:
+        numbers[0] = (numbers[0] + MORE) % 2**64
+    if lie == "noise":
+        numbers[size] += MORE
+        half = half._replace(bound=(half.bound[0], hash_of_noise(numbers[size : 2 * size])))
+    if lie == "swap":
+        numbers[0], numbers[size - 2] = numbers[size - 2], numbers[0]
+    return half._replace(numbers=tuple(numbers), dropped=half.dropped + (lie == "dropped"))
+
+
+def lie_as(file: Path) -> None:
+    """From now on halves of this server are changed as the file says."""
+    follows = {kind: kind.follow for kind in (aggregation.PlainCounting, aggregation.CheckedCounting)}
+    answered = TaskService.half
+
+    def half(self: TaskService, message: bytes) -> bytes:
+        told: dict[str, Any] = json.loads(answered(self, message))
+        if file.read_text() == "replay":
+            told["half"] = EARLIER[0]
+        EARLIER.append(told["half"])
+        return json.dumps(told).encode()
+
+    for kind, follow in follows.items():
+
+        def followed(self: Any, message: bytes, plan: Any, analyst: int, follow: Any = follow) -> Half:
+            return changed(follow(self, message, plan, analyst), file.read_text())
+
+        setattr(kind, "follow", followed)  # noqa: B010
+    setattr(TaskService, "half", half)  # noqa: B010
+    setattr(TaskService, "OF_PEER", {**TaskService.OF_PEER, "half": (half, TaskService.OF_PEER["half"][1])})  # noqa: B010
+
+
+def lies() -> Mapping[str, str]:
+    """Names of lies that such a server tells in its half, and what they are in words."""
+    return {
+        "half": f"adds {MORE} to a number of its half",
+        "swap": "swaps two numbers of its half",
+        "noise": f"adds {MORE} to its noise, and names that noise",
+        "dropped": "says that one report more has failed its check",
+        "replay": "sends the half of an earlier question",
+    }
+
+
+def main() -> None:
+    """Run a command, lying."""
+    file, *command = sys.argv[1:]
+    lie_as(Path(file))
+    build()(command)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,337 @@
+"""Proofs that halves of an answer are of the reports that count, and of noise that was fixed before it was asked for.
+
+Integers modulo the prime 2**61 - 1. Each analyst has a secret key, which owners have too and no server: from it follow
+coefficients r, one for each number of an answer. Beside its shares each report carries a word for each analyst. Server
+p makes from its seed of a report a mask m_p, as long as an answer, and a number n_p. The word is
+
+    word = <r, v> + <r, m_0 + m_1> - n_0 - n_1,
+
+where v are the numbers that this record adds to an answer. Server 0 adds the words to its n_0. With its half ``h_p =
+shares + z_p`` each server sends the noise less all masks, ``d_p = z_p - M_p``, and the sum ``N_p`` of the n_p (and
+words). Both servers tell each other a hash of d before either sends the first half, and name both hashes in every half.
+The analyst has the answer ``a = h_0 + h_1`` and reads it only if both d have these hashes, and
+
+    N_0 + N_1 + <r, d_0 + d_1> = <r, a>.
+
+Formal guarantees. *Right answers.* Let one server behave in any way, and the other one, and all owners whose reports
+count, follow the protocol and not show their keys. Then there is one z*, that is fixed by what the lying server sent
+before it had seen any half, such that an answer which is read is ``A x + z + z*``, where x are the reports that count
+and z is the honest server's noise; but for a chance of ``2**-60`` for each answer that it tries, and for collisions
+of SHA-256. *Proof.* The honest server names one hash of the other's d, the first that it was told, so there is one d*;
+let ``z* = d* + M*``, with the masks of the lying server's shares. Let e be what is read less ``A x + z + z*``, and t
+what the lying server adds to its N. The words of all reports that count and the honest server's messages make both
+sides equal for ``e = t = 0``: the answer is read if ``<r, e> = t``. What the lying server has seen does not depend on
+r: words have an n of the honest server in them, which looks uniform, and what it is told of refused answers is counted
+as a try. Unless e is 0 modulo the prime, that equation has a chance of at most the largest of a coefficient's values,
+``2 / 2**61``. Numbers that are read are below 2**59, so e is then 0. *End of proof.*
+
+*Nothing more is shown.* One server q of any behaviour, any owners and the analysts, with all keys, learn from the other
+server's d_p and N_p nothing beside what its half shows. *Proof.* d_p is noise less masks, of which that of one honest
+owner's report looks uniform to all but the server p: so does d_p, for every z_p. And N_p is a function of h_p, of d_p
+and of what they have: of reports of dishonest owners they made the seeds and words; of honest ones, the definition of
+words gives ``<r, A x> + <r, M_0 + M_1> - N_q``, where A x is ``h_p - z_p`` added to the shares of q, and M_p is
+``z_p - d_p``: z_p cancels. Which reports are added up, and what p adds, depends on nothing that q says but which
+reports failed before the first answer, and those have noise of their own (`CheckedCounting`). *End of proof.*
+
+*Not promised*: that the lying server's z* was drawn as it should be. It can choose it, before it knows anything of the
+answer, and the same for all who ask. An owner that helps a lying server, or whoever made the task, can show it the
+coefficients, and wrong answers are read; an owner whose words are wrong ends answers, as no one can tell who lied. None
+of this tells anybody a record.
+
+After information-theoretic message authentication of linear maps (Bendlin, Damgard, Orlandi and Zakarias 2011), with
+owners for dealers, and one secret functional in place of a key for every number.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import NamedTuple, Self
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+from dpcurves.arguments import Refused
+from dpcurves.laws import IntervalSums
+
+from ..serving.messages import ProtocolAborted
+from ..serving.task_document import Role
+from ..serving.two_servers.collection import derived
+
+Words = NDArray[np.uint64]
+PRIME = 2**61 - 1
+LARGEST = 2**59
+"""Numbers of an answer are smaller: modulo the prime no two of them are the same."""
+SEED = 16
+_LOW, _HALF, _PART = np.uint64(PRIME), np.uint64(31), np.uint64(2**31 - 1)
+_AT_ONCE = 2**19
+"""Numbers of masks that an owner has in memory at once: 4 MB."""
+
+
+# Integers modulo the prime, as arrays of 64-bit words
+
+
+def stream(key: bytes, count: int) -> Words:
+    """So many numbers: 61 low bits of each word of AES-128 in counter mode from 0, little-endian."""
+    octets = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update(bytes(8 * count))
+    return _reduced(np.frombuffer(octets, "<u8").astype(np.uint64, copy=False) & _LOW)
+
+
+def _reduced(words: Words) -> Words:
+    """Below the prime, of any words."""
+    folded = (words & _LOW) + (words >> np.uint64(61))
+    return np.where(folded >= _LOW, folded - _LOW, folded)
+
+
+def _negated(words: Words) -> Words:
+    """Of words that are not above the prime, whose bits are all 1."""
+    return words ^ _LOW
+
+
+def residues(numbers: Sequence[int] | NDArray[np.int64]) -> Words:
+    """Integers of 64 bits modulo the prime."""
+    return (np.asarray(numbers, dtype=np.int64) % np.int64(PRIME)).astype(np.uint64)
+
+
+def inner(first: Words, second: Words) -> list[int]:
+    """Inner products of rows, ``(rows, size)`` each, or one of them ``(size,)``.
+
+    >>> inner(np.array([[PRIME - 1, 2]], np.uint64), np.array([PRIME - 1, 3], np.uint64))
+    [7]
+    """
+    (high, low), (other_high, other_low) = ((each >> _HALF, each & _PART) for each in (first, second))
+    middle = _reduced(high * other_low + low * other_high)
+    # 2**62 is 2, and 2**31 times 2**30 is 1.
+    whole = np.uint64(2) * (high * other_high) + low * other_low
+    whole = _reduced(whole) + (middle >> np.uint64(30)) + ((middle & np.uint64(2**30 - 1)) << _HALF)
+    rows = np.atleast_2d(_reduced(whole))
+    return [(int((row >> _HALF).sum()) * 2**31 + int((row & _PART).sum())) % PRIME for row in rows]
+
+
+def weights(law: IntervalSums, coefficients: Words) -> Words:
+    """Inner product of the coefficients with what a record in each slot adds to the numbers of an answer.
+
+    Behind all slots stands that of a missing record, which is 0: answers hold the missing less their public total.
+    """
+    found, start = np.zeros((law.rows, law.cells), np.uint64), 0
+    for level in law.levels:
+        size = law.rows * len(level.starts)
+        each = coefficients[start : start + size].reshape(law.rows, -1)
+        found = _reduced(found + each[:, np.searchsorted(level.first, np.arange(law.cells), "right") - 1])
+        start += size
+    if law.missing is not None:
+        found = _reduced(found + _negated(coefficients[start : start + 1]))
+    return np.append(found.ravel(), np.uint64(0))
+
+
+# Keys
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ProofKeys:
+    """SECRET. Keys of all analysts of a task, from one secret that owners have. It has no repr.
+
+    Attributes:
+        secret: 64 hexadecimal digits; each owner's ticket holds them.
+        analysts: Number of analysts.
+    """
+
+    secret: str
+    analysts: int
+
+    @classmethod
+    def drawn(cls, analysts: int) -> Self:
+        """New keys for so many analysts."""
+        return cls(secrets.token_hex(32), analysts)
+
+    @property
+    def each(self) -> tuple[str, ...]:
+        """The key of each analyst."""
+        secret = bytes.fromhex(self.secret)
+        return tuple(derived(secret, f"proofs for analyst {number}").hex() for number in range(self.analysts))
+
+    @property
+    def hashes(self) -> tuple[str, ...]:
+        """Hashes of the analysts' keys, which stand in the task document."""
+        return tuple(hash_of_key(key) for key in self.each)
+
+    def of_tickets(self, owners: int) -> Mapping[tuple[Role, int], str]:
+        """Secret for the ticket of each owner, key for that of each analyst."""
+        of_owners = {(Role.OWNER, number): self.secret for number in range(owners)}
+        return {**of_owners, **{(Role.ANALYST, number): key for number, key in enumerate(self.each)}}
+
+
+def hash_of_key(key: str) -> str:
+    """The public hash of an analyst's key."""
+    return sha256(f"dpcurves proof key\n{key}".encode()).hexdigest()
+
+
+def required(key: str, of: Sequence[str], kept: str) -> str:
+    """The key in a ticket, which the task document names by a hash.
+
+    Raises:
+        ProtocolAborted: the ticket has another key or none.
+    """
+    if kept not in of:
+        raise ProtocolAborted("ticket", "its key for proofs of answers is not that of the task; get another ticket")
+    return key
+
+
+def coefficients(key: str, task: str, size: int) -> Words:
+    """SECRET: an analyst's coefficients for answers of so many numbers."""
+    return stream(derived(bytes.fromhex(key), f"coefficients {task}")[:16], size)
+
+
+def _mask(task: str, seed: bytes, count: int) -> Words:
+    return stream(sha256(b"dpcurves mask\n" + bytes.fromhex(task) + seed).digest()[:16], count)
+
+
+# Owners
+
+
+@dataclass(frozen=True, repr=False)
+class Prover:
+    """SECRET. Maker of the words of reports. It has no repr.
+
+    Attributes:
+        task: The hash of the task.
+        law: The law of its answers.
+        keys: The key of each analyst.
+    """
+
+    task: str
+    law: IntervalSums
+    keys: tuple[str, ...]
+
+    def words(self, places: NDArray[np.int64], first: Sequence[bytes], second: Sequence[bytes]) -> Words:
+        """Words of some reports, ``(reports, analysts)``.
+
+        Args:
+            places: Slots of the records.
+            first: Seeds of server 0.
+            second: Those of server 1.
+        """
+        size, found = self.law.size, np.empty((len(places), len(self.keys)), np.uint64)
+        all_of = [coefficients(key, self.task, size) for key in self.keys]
+        tables = [weights(self.law, each) for each in all_of]
+        for part in _parts(len(places), size):
+            pairs = zip(first[part], second[part], strict=True)
+            sums = np.array([self._both(one, other) for one, other in pairs]).reshape(-1, size + len(self.keys))
+            for number, (each, table) in enumerate(zip(all_of, tables, strict=True)):
+                products: Words = np.array(inner(sums[:, :size], each), np.uint64)
+                known: Words = products + table[places[part]]
+                found[part, number] = _reduced(_reduced(known) + _negated(sums[:, size + number]))
+        return found
+
+    def _both(self, first: bytes, second: bytes) -> Words:
+        count = self.law.size + len(self.keys)
+        return _reduced(_mask(self.task, first, count) + _mask(self.task, second, count))
+
+
+def _parts(count: int, size: int) -> Iterator[slice]:
+    few = max(1, _AT_ONCE // size)
+    return (slice(start, min(start + few, count)) for start in range(0, count, few))
+
+
+# Servers
+
+
+class HalfProof(NamedTuple):
+    """SECRET: proof of one server's half: its noise less all masks, and the sum of numbers for each analyst."""
+
+    noise: tuple[int, ...]
+    sums: tuple[int, ...]
+
+    @property
+    def hash(self) -> str:
+        """Hash of the masked noise, to which the server is bound."""
+        return hash_of_noise(self.noise)
+
+    def of(self, analyst: int) -> tuple[int, ...]:
+        """The proof for one analyst, who gets it beside the half."""
+        return *self.noise, self.sums[analyst]
+
+
+def hash_of_noise(noise: Sequence[int]) -> str:
+    """Hash of masked noise."""
+    return sha256(b"dpcurves masked noise\n" + np.asarray(noise, "<u8").tobytes()).hexdigest()
+
+
+@dataclass(frozen=True, repr=False)
+class Proving:
+    """SECRET. Maker of the proofs of one server's halves. It has no repr.
+
+    Attributes:
+        task: The hash of the task.
+        party: 0 or 1.
+        words: Those of all reports, ``(reports, analysts)``.
+        seeds: This server's seed of each report.
+    """
+
+    task: str
+    party: int
+    words: Words
+    seeds: Sequence[bytes]
+
+    def half(self, noise: Sequence[int], counts: NDArray[np.bool_] | None = None) -> HalfProof:
+        """SECRET: proof of a half with this noise, of all reports, or of those that `counts` leaves."""
+        size, analysts = len(noise), self.words.shape[1]
+        total = np.zeros(size + analysts, np.uint64)
+        for number, seed in enumerate(self.seeds):
+            if counts is None or counts[number]:
+                total = _reduced(total + _mask(self.task, seed, size + analysts))
+        masked = _reduced(residues(noise) + _negated(total[:size]))
+        sums = total[size:]
+        if self.party == 0:
+            for row in self.words if counts is None else self.words[counts]:
+                sums = _reduced(sums + row)
+        return HalfProof(tuple(masked.tolist()), tuple(sums.tolist()))
+
+
+# Analysts
+
+
+def require_proved(
+    key: str, task: str, counts: Sequence[int], proofs: Sequence[Sequence[int]], bound: Sequence[str]
+) -> None:
+    """Refuse an answer that is not proved.
+
+    Args:
+        key: The analyst's.
+        task: The hash of the task.
+        counts: The sum of both halves.
+        proofs: What each server sent beside its half: `HalfProof.of`.
+        bound: Hashes of masked noise that both servers name.
+
+    Raises:
+        ProtocolAborted: it is not.
+    """
+    noises = [tuple(proof[:-1]) for proof in proofs]
+    if list(bound) != [hash_of_noise(noise) for noise in noises]:
+        raise ProtocolAborted("servers", OTHER_NOISE, 502)
+    if any(not -LARGEST < count < LARGEST for count in counts):
+        raise ProtocolAborted("servers", UNPROVED, 502)
+    if any(not 0 <= number < PRIME for proof in proofs for number in proof):
+        raise ProtocolAborted("servers", UNPROVED, 502)
+    each = coefficients(key, task, len(counts))
+    masked: list[Words] = [np.array(noise, np.uint64) for noise in noises]
+    first, second = masked
+    (found,) = inner(_reduced(first + second), each)
+    (expected,) = inner(residues(counts), each)
+    if (found + sum(proof[-1] for proof in proofs) - expected) % PRIME:
+        raise ProtocolAborted("servers", UNPROVED, 502)
+
+
+OTHER_NOISE = "a half has other noise than its server was bound to before the first answer; nothing is read"
+UNPROVED = (
+    "the answer is not proved: a half is not of the reports that count, or an owner sent a wrong word; nothing is read"
+)
+
+
+def require_words(words: Words) -> None:
+    """Refuse words that are none. Raises `ValueError`."""
+    if bool(np.any(words >= _LOW)):
+        raise Refused("shares", "a word of a proof is below 2**61 - 1")
