@@ -21,8 +21,8 @@ from .ledger import Account, Allotment, Currency, Grant, Member, QuestionBudget
 from .ledger.account import LARGEST_AMOUNT
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, AnyRows, Neighbours, PrivacyLoss, Unit
-from .queries import NamesQuery, Query, UnitSizesQuery
-from .strategies.choice import FIND, asked_by, names_in, note_on, unlisted_of
+from .queries import Query, UnitSizesQuery
+from .strategies.choice import FIND, asked_by, look_at, names_in, note_on, unlisted_of
 from .strategies.choice import notes_on_price as names_price
 from .strategies.row_bounds import LOOK, chosen, described, growth_of, notes_on_price
 from .trust import Central, Curator, Formerly, Planner, TrustModel, conversation
@@ -75,7 +75,7 @@ def rehearse(
     if isinstance(question, Forewarned):
         notes += question.plan_notes(Setting(loss, adjacency))
     if unlisted := unlisted_of(question):
-        notes += names_price(next(str(plan.loss) for plan in plans if plan.loss.delta), unlisted)
+        notes += names_price(next(str(plan.loss) for plan in plans if plan.query == look_at(unlisted)), unlisted)
     return Plans(plans, notes)
 
 
@@ -129,7 +129,7 @@ def found_and_converse(
     unlisted = unlisted_of(question)
     if unlisted is None:
         return pay_and_converse(question, adjacency, trust, budget, reply, share=share)
-    look = NamesQuery.of(unlisted.column)
+    look = look_at(unlisted)
     told = reply(Step(look, share * FIND), budget.pay(look, share * FIND))
     names = names_in(told)
     notes = (note_on(told, unlisted, names),) if told.allotment is not None else ()

@@ -119,6 +119,7 @@ ASKED = MappingProxyType(
         "PartitionQuery": "counts",
         "UnitSizesQuery": "units by rows",
         "NamesQuery": "groups",
+        "RankedNamesQuery": "groups",
         "TreePartitionQuery": "boxes",
         "PrefixQuery": "thresholds",
         "SumQuery": "sums",

@@ -10,6 +10,7 @@ from .query import (
     PrefixQuery,
     QuantileCutsQuery,
     Query,
+    RankedNamesQuery,
     Read,
     SquareQuery,
     SubsetQuery,
@@ -24,8 +25,8 @@ from .weighed import SquaredWeightQuery, WeighedQuery, WeighedSpreadQuery, Weigh
 
 __all__ = [
     "AucQuery", "Boxes", "CountQuery", "CoverageQuery", "Hint", "IntervalPartitionQuery", "MedianQuery",
-    "MergePartitionQuery", "NamesQuery", "PartitionQuery", "PrefixQuery", "QuantileCutsQuery", "Query", "Read",
-    "RegionQuery", "Splitting", "SquareQuery", "SquaredWeightQuery", "SubsetQuery", "SumQuery", "ThresholdComparison",
-    "ThresholdQuery", "TreePartitionQuery", "UnitSizesQuery", "WaveletQuery", "WeighedQuery", "WeighedSpreadQuery",
-    "WeighedSumQuery", "WeightQuery", "WorstBoxQuery",
+    "MergePartitionQuery", "NamesQuery", "PartitionQuery", "PrefixQuery", "QuantileCutsQuery", "Query",
+    "RankedNamesQuery", "Read", "RegionQuery", "Splitting", "SquareQuery", "SquaredWeightQuery", "SubsetQuery",
+    "SumQuery", "ThresholdComparison", "ThresholdQuery", "TreePartitionQuery", "UnitSizesQuery", "WaveletQuery",
+    "WeighedQuery", "WeighedSpreadQuery", "WeighedSumQuery", "WeightQuery", "WorstBoxQuery",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import inf, isnan, prod
 from operator import lt
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..arguments import Refused, WrongKind, chosen, make_each_whole, make_whole, number
 from ..data.axis import Axis, Categories, Unlisted
 from ..data.grid import Grid, Outside
+from ..data.universe import Universe
 
 # Base of queries: a flat table of integers over public cells.
 #
@@ -316,6 +317,26 @@ class NamesQuery(Query):
     def of(cls, column: str) -> Self:
         """The names of this column."""
         return cls((Unlisted(column),))
+
+
+@dataclass(frozen=True, slots=True)
+class RankedNamesQuery(Query):
+    """Names of a public universe that many units have, with how many these are; names that nobody has may be told, too.
+
+    Its table is that of a `NamesQuery`.
+
+    Raises:
+        ValueError: no universe is named.
+    """
+
+    def __post_init__(self) -> None:
+        if not (len(self.axes) == 1 and isinstance(self.axes[0], Unlisted) and self.axes[0].universe is not None):
+            raise Refused("universe", "one is needed, as in Unlisted(column, universe=Texts('a-z', 12))")
+
+    @property
+    def universe(self) -> Universe:
+        """The names that there may be."""
+        return cast("Universe", cast("Unlisted", self.axes[0]).universe)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from ..queries.query import (
     NamesQuery,
     PrefixQuery,
     Query,
+    RankedNamesQuery,
     SquareQuery,
     SubsetQuery,
     SumQuery,
@@ -428,8 +429,9 @@ def _(query: SubsetQuery, records: CountSource) -> NDArray[Any]:
     return np.array([records.confirmed(query), 0])
 
 
-@_table.register
-def _(query: NamesQuery, records: CountSource) -> NDArray[Any]:
+@_table.register(NamesQuery)
+@_table.register(RankedNamesQuery)
+def _(query: Query, records: CountSource) -> NDArray[Any]:
     (axis,) = query.axes
     if not isinstance(axis, Categories):
         raise WrongKind("axes", "names are listed of a column of categories")

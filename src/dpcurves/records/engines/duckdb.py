@@ -284,9 +284,10 @@ def _slots(bound: Sequence[BoundAxis]) -> list[str | None]:
 
 def _category_slot(axis: Categories, kind: Kind, number: int, slot: str) -> str:
     """SQL for the slot of a value among categories; of found ones the last is for all that has another value."""
-    keys, named = keys_of(axis, kind), (f"n{number}", f"t{number}", slot)
     if not isinstance(axis, FoundCategories):
-        return category_slot(keys, *named)
+        return category_slot(keys_of(axis, kind), f"n{number}", f"t{number}", slot)
+    text = f"'#' || left(sha256(t{number}), {axis.digits})" if axis.digits else f"t{number}"
+    keys, named = keys_of(axis, Kind.TEXT if axis.digits else kind), (f"n{number}", text, slot)
     rest = f"CASE WHEN {_has_value(kind, number)} THEN {len(keys) - 1}::{slot} END"
     return f"coalesce({category_slot(keys[:-1], *named)}, {rest})" if len(keys) > 1 else rest
 
