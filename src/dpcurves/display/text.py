@@ -118,6 +118,7 @@ ASKED = MappingProxyType(
         "CountQuery": "counts",
         "PartitionQuery": "counts",
         "UnitSizesQuery": "units by rows",
+        "SizedUnitsQuery": "units by rows and values",
         "NamesQuery": "groups",
         "RankedNamesQuery": "groups",
         "TreePartitionQuery": "boxes",

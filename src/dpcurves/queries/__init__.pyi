@@ -12,6 +12,7 @@ from .query import (
     Query,
     RankedNamesQuery,
     Read,
+    SizedUnitsQuery,
     SquareQuery,
     SubsetQuery,
     SumQuery,
@@ -26,7 +27,7 @@ from .weighed import SquaredWeightQuery, WeighedQuery, WeighedSpreadQuery, Weigh
 __all__ = [
     "AucQuery", "Boxes", "CountQuery", "CoverageQuery", "Hint", "IntervalPartitionQuery", "MedianQuery",
     "MergePartitionQuery", "NamesQuery", "PartitionQuery", "PrefixQuery", "QuantileCutsQuery", "Query",
-    "RankedNamesQuery", "Read", "RegionQuery", "Splitting", "SquareQuery", "SquaredWeightQuery", "SubsetQuery",
-    "SumQuery", "ThresholdComparison", "ThresholdQuery", "TreePartitionQuery", "UnitSizesQuery", "WaveletQuery",
-    "WeighedQuery", "WeighedSpreadQuery", "WeighedSumQuery", "WeightQuery", "WorstBoxQuery",
+    "RankedNamesQuery", "Read", "RegionQuery", "SizedUnitsQuery", "Splitting", "SquareQuery", "SquaredWeightQuery",
+    "SubsetQuery", "SumQuery", "ThresholdComparison", "ThresholdQuery", "TreePartitionQuery", "UnitSizesQuery",
+    "WaveletQuery", "WeighedQuery", "WeighedSpreadQuery", "WeighedSumQuery", "WeightQuery", "WorstBoxQuery",
 ]  # fmt: skip

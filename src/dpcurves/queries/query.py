@@ -292,13 +292,35 @@ class UnitSizesQuery(CountQuery):
     @classmethod
     def of(cls, column: str) -> Self:
         """The count of units that this column names."""
-        cells = MOST_DOUBLINGS + 2
-        return cls((Axis(f"doublings of records of {column}", Grid(0, cells, cells=cells)),), Read.CELLS)
+        return cls((_doublings(column),), Read.CELLS)
 
     @property
     def read_axes(self) -> tuple[Axis | Categories, ...]:
         """No column of values is read."""
         return ()
+
+
+@dataclass(frozen=True, slots=True)
+class SizedUnitsQuery(CountQuery):
+    """Counts of units by the number of their records, as of a `UnitSizesQuery`, and by one record's value.
+
+    Which record of a unit this is, its own rows and a secret key tell. A unit lies in one cell.
+    """
+
+    @classmethod
+    def of(cls, column: str, values: Axis) -> Self:
+        """The count of units that this column names, by values in these cells."""
+        return cls((_doublings(column), values), Read.CELLS)
+
+    @property
+    def read_axes(self) -> tuple[Axis | Categories, ...]:
+        """The column of values."""
+        return self.axes[1:]
+
+
+def _doublings(column: str) -> Axis:
+    cells = MOST_DOUBLINGS + 2
+    return Axis(f"doublings of records of {column}", Grid(0, cells, cells=cells))
 
 
 LONGEST_NAME = 200
