@@ -65,7 +65,7 @@ def test_tiny_neighbours_lose_what_was_granted(adjacency: str, loss: PrivacyLoss
     for gone, come in moves:
         for base in (0, 2, high):
             found = [
-                prod(worst(name, base + first[name], base + second[name]) for name in NAMES)
+                prod((worst(name, base + first[name], base + second[name]) for name in NAMES), start=Fraction(1))
                 for first, second in ((gone, come), (come, gone))
             ]
             assert max(found) <= limit * (1 + Fraction(1, 10**40))
