@@ -87,7 +87,8 @@ cells of one row, and readings of one answer, err together: where net benefit he
 0.88 of 120 (3,000 continuous scores), where variances of 3,000 clamped records held 0.71, 0.85 of 200 and 0.91 of
 800 others, where the mean squared error of 300 predictions held 0.83, 0.92 of 200 others, and where differences of
 shares of two survival curves of 3,000 tied times held 0.67 and 0.71 for the population, 0.95 and 0.97 of 37 others.
-`python benchmarks/interval_against_error.py --page docs/intervals.md` measures it again, and
+Where the band without a range held 0.71 for the population (300 skewed records), it held 0.92 of 96 others, and 0.90 of
+120 for these records. `python benchmarks/interval_against_error.py --page docs/intervals.md` measures it again, and
 `python benchmarks/marks_of_few_records.py --kept` prints widths with standard errors beside what they are to be.
 
 Each cell has the share that held / width over error. Why some are wide, at 90 % and epsilon 1:
@@ -105,7 +106,11 @@ Each cell has the share that held / width over error. Why some are wide, at 90 %
   note says to name a grid.
 - *Gini's statistics*: 1.2 to 4.1, and 0.7 where values are few and skewed. Values may lie at the low ends of their
   cells below the median and at the high ends above it, which moves the mean difference by half a cell; the interval is
-  no wider than that and the noise. Narrower cells, or declared values, leave less open.
+  no wider than that and the noise. Narrower cells, or declared values, leave less open, and cost nothing: of 4,000
+  weighted records on 80, 320 and 1,280 cells, intervals of the coefficient were 0.028, 0.017 and 0.017 wide where
+  values are smooth (errors of 0.003 each), and 0.083, 0.030 and 0.019 where half of them are zero (errors of 0.024,
+  0.007 and 0.004); they held 1.00, 0.96 and 0.94 of 48 releases on three kinds of data (`benchmarks/weights.py --cells
+  320`).
 - *Average precision*: 0.8 to 1.4 where a third and more are positive, 2.5 to 3.1 where many scores are clamped into one
   cell, 4.4 and 4.8 of 3,000 records with 150 positives: the outer ends of the basic and the percentile interval are
   taken there, for the basic one alone held 0.86.

@@ -1,4 +1,15 @@
-"""Quantiles of a column of which nothing is known: rank errors beside those on the best of many grids in hindsight.
+"""A table of which nothing is known: its range, rows per unit, groups and weights, each beside what else there is.
+
+Parts (``--parts``), each printed as a table of Markdown:
+
+- *ranks*: quantiles of a column without a range: rank errors beside those on the best of many grids in hindsight, and
+  beside those of other methods and libraries.
+- *rows*: distribution functions and histograms of units of whose records nobody stated a bound, beside the best bound
+  in hindsight (`unknown_units.py`).
+- *groups*: which share of groups that nobody listed is found, under a delta and in public universes, beside the best
+  mechanism under the same delta.
+- *weights*: errors and intervals, and errors for the population beside those of the exact weighted estimate.
+- *bands*: how often bands without a range held.
 
 Seven quantiles of each law, mean absolute error in rank (records), under add-remove. Columns:
 
@@ -18,24 +29,35 @@ Seven quantiles of each law, mean absolute error in rank (records), under add-re
   records around its rank alone, by the exponential mechanism over all numbers between -1e18 and 1e18, evenly by
   logarithms, with the other half (Imola et al. 2025, arXiv 2505.13662).
 - *OpenDP*: its private quantiles over the same numbers, a seventh of the loss each. *diffprivlib*: its quantiles
-  between -1e18 and 1e18. A line says which of the two is not installed.
+  between -1e18 and 1e18; it needs an older scikit-learn, so it runs in an environment of its own, whose Python
+  ``--diffprivlib PYTHON`` names. A line says which of the two is not there.
 
 The error of a value in rank is the distance of the wanted rank from the ranks that the value has: from the number of
 records below it to the number of those not above it.
 
-With ``--bands`` it prints how often bands at 0.9 held, and their mean width, on five kinds of data. Run
-``python benchmarks/unknown.py [--records 1000 100000 --epsilon 0.1 1 --releases 10 --laws years]``.
+Run ``python benchmarks/unknown.py [--parts ranks --records 1000 100000 --epsilon 0.1 1 --releases 4 --laws years]``.
+``--json FILE`` keeps what was measured, and takes up what was measured before; ``--page docs/unknown.md`` writes the
+tables there.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import warnings
+from ast import literal_eval
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+from subprocess import run
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
+import unknown_units
+import weights
 from numpy.typing import NDArray
 
 import dpcurves as dp
@@ -206,11 +228,24 @@ def opendp(values: FloatArray, epsilon: float, seed: int) -> FloatArray:
     return np.array([one(share) for share in P])
 
 
-def diffprivlib(values: FloatArray, epsilon: float, seed: int) -> FloatArray:
-    from diffprivlib.tools import quantile  # type: ignore[import-not-found]
+ASKED_THERE = """
+import sys
+import numpy as np
+from diffprivlib.tools import quantile
+values, shares, epsilon, releases = np.load(sys.argv[1]), *map(eval, sys.argv[2:])
+how = {"epsilon": epsilon / len(shares), "bounds": (-1e18, 1e18)}
+print([[float(quantile(values, share, random_state=seed, **how)) for share in shares] for seed in range(releases)])
+"""
 
-    each = epsilon / len(P)
-    return np.array([quantile(values, share, epsilon=each, bounds=(-1e18, 1e18), random_state=seed) for share in P])
+
+def diffprivlib(python: str, releases: int, values: FloatArray, epsilon: float) -> FloatArray:
+    """Ask diffprivlib in the environment of this Python: (releases, quantiles)."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "values.npy"
+        np.save(file, values)
+        asked = [python, "-W", "ignore", "-c", ASKED_THERE, str(file), repr(P), repr(epsilon), repr(releases)]
+        told = run(asked, check=True, capture_output=True, text=True).stdout
+    return np.array(literal_eval(told.strip().splitlines()[-1]))
 
 
 def peers() -> dict[str, Callable[[FloatArray, float, int], FloatArray]]:
@@ -222,34 +257,42 @@ def peers() -> dict[str, Callable[[FloatArray, float, int], FloatArray]]:
         "recursive": recursive,
         "slices": slices,
     }
-    for name, package, ask in (("OpenDP", "opendp", opendp), ("diffprivlib", "diffprivlib", diffprivlib)):
-        if find_spec(package) is None:
-            print(f"{name} is not installed: no column for it")
-        else:
-            found[name] = ask
+    if find_spec("opendp") is None:
+        print("OpenDP is not installed: no column for it")
+    else:
+        found["OpenDP"] = opendp
     return found
 
 
-def ranks(records: int, epsilon: float, releases: int, laws: Sequence[str]) -> None:
-    print(f"\n{records:,} records, epsilon {epsilon:g}: mean rank errors of {releases} releases")
-    others = peers()
-    print(f"{'':16}" + "".join(f"{each:>13}" for each in ("no range", "hindsight", "ratio", *others)))
-    for name in laws:
-        law = LAWS[name]
-        values = law(np.random.default_rng(1), records)
+Kept = dict[str, Any]
+"""Measured numbers, by part and case."""
 
-        def error(ask: Callable[[int], FloatArray], values: FloatArray = values) -> float:
+
+def ranks(kept: Kept, given: argparse.Namespace) -> None:
+    """Mean rank errors: of ours, on the best grid in hindsight, and of others."""
+    others = {name: ask for name, ask in peers().items() if name not in given.without}
+    if given.diffprivlib is None:
+        print("diffprivlib: no column for it without --diffprivlib")
+    for records, epsilon, name in product(given.records, given.epsilon, given.laws):
+        values, releases = LAWS[name](np.random.default_rng(1), records), given.releases
+
+        def error(ask: Callable[[int], FloatArray], values: FloatArray = values, releases: int = releases) -> float:
             return float(np.mean([rank_errors(values, ask(seed)).mean() for seed in range(releases)]))
 
-        own = error(lambda seed, values=values: without_range(values, epsilon, seed))  # type: ignore[misc]
+        own = error(lambda seed, values=values, epsilon=epsilon: without_range(values, epsilon, seed))  # type: ignore[misc]
         fitting = min((partial(on_grid, values, grid, epsilon) for grid in grids(name, values)), key=error)
-        best = error(lambda seed, ask=fitting: ask(seed + releases))  # type: ignore[misc]
-        rows = [
-            error(lambda seed, ask=ask, values=values: ask(values, epsilon, seed))  # type: ignore[misc]
-            for ask in others.values()
-        ]
-        told = "".join(f"{each:13.1f}" for each in rows)
-        print(f"{name:16}{own:13.1f}{best:13.1f}{own / max(best, 0.5):13.2f}{told}", flush=True)
+        best = error(lambda seed, ask=fitting: ask(seed + given.releases))  # type: ignore[misc]
+        found = {"no range": own, "best grid": best} | {
+            called: error(lambda seed, ask=ask, values=values, epsilon=epsilon: ask(values, epsilon, seed))  # type: ignore[misc]
+            for called, ask in others.items()
+        }
+        if given.diffprivlib is not None:
+            told = diffprivlib(given.diffprivlib, releases, values, epsilon)
+            found["diffprivlib"] = float(np.mean([rank_errors(values, each).mean() for each in told]))
+        kept.setdefault("ranks", {})[f"{records} {epsilon:g} {name}"] = {"releases": releases, **found}
+        line = ", ".join(f"{called} {each:.1f}" for called, each in found.items())
+        print(f"{records:,} records, epsilon {epsilon:g}, {name}: {line}", flush=True)
+        keep(kept, given)
 
 
 def bands(records: int, epsilon: float, releases: int) -> None:
@@ -268,21 +311,177 @@ def bands(records: int, epsilon: float, releases: int) -> None:
         print(f"{name:16}{held / releases:8.2f}{np.mean(widths):10.4f}")
 
 
+def rows(kept: Kept, given: argparse.Namespace) -> None:
+    """Errors over those of the best bound of rows in hindsight."""
+    for size, law, kind in product(given.units, given.logs, unknown_units.VALUES):
+        for name, found in unknown_units.measured(size, law, kind, 1.0, given.releases):
+            kept.setdefault("rows", {})[f"{size} {law}, {kind}, {name}"] = found
+            print(f"{size:,} units, {law}, {kind}, {name}: {found['ratio']:.2f}", flush=True)
+            keep(kept, given)
+
+
+def groups(kept: Kept, given: argparse.Namespace) -> None:
+    """Groups that are found, of units whose groups follow Zipf's laws."""
+    delta, universes = "1e-6", {"texts": dp.Texts("0-9", 6), "hashes": dp.Hashed(32)}
+    for size, exponent in product(given.units, (1.1, 1.5, 2.0, 3.0)):
+        names = unknown_units.zipf(exponent)(np.random.default_rng([int(exponent * 10), size]), size).astype(str)
+        sizes = np.unique(names, return_counts=True)[1]
+        paid: Any = {"epsilon": 1, "adjacency": dp.ADD_REMOVE, "label": "group"}
+
+        def told(**how: Any) -> float:
+            seeds = (dp.Randomness.from_seed(seed) for seed in range(given.releases))
+            each = (dp.found_groups(list(names), randomness=chance, **how, **paid) for chance in seeds)  # noqa: B023
+            return float(np.mean([len(found) - 1 for found in each]))
+
+        best = [float(unknown_units.optimal(part, float(delta), int(sizes.max()))[sizes].sum()) for part in (0.25, 1)]
+        found = {"groups": len(sizes), "delta": told(delta=delta), "best, part": best[0], "best, all": best[1]}
+        found |= {name: told(universe=universe) for name, universe in universes.items()}
+        kept.setdefault("groups", {})[f"{size} Zipf {exponent:g}"] = found
+        print(f"{size:,} units, Zipf {exponent:g}: " + ", ".join(f"{k} {v:.1f}" for k, v in found.items()), flush=True)
+
+
+def weighted(kept: Kept, given: argparse.Namespace) -> None:
+    """Weighted results: how often intervals held, their width over the error, and errors beside exact ones."""
+    for kind in weights.KINDS:
+        people = weights.Population.of(kind, True)
+        found: dict[str, list[Any]] = {}
+        for seed in range(5 * given.releases):
+            for name, whom, held in weights.readings(people, 4000, "1", seed):
+                found.setdefault(f"{name} {whom}", []).append(held)
+            sample = people.drawn(np.random.default_rng(seed), 4000)
+            for name, exact in (("Gini", weights.gini), ("mean", lambda x, w: float((x * w).sum() / w.sum()))):
+                off = abs(exact(sample["x"], sample["w"]) - exact(people.x, np.ones(weights.PEOPLE)))
+                found.setdefault(f"{name} exact", []).append(weights.Held(True, 0.0, off))
+        for name in ("curve, band", "median", "mean", "Gini", "survival, band"):
+            for whom in ("records", "population"):
+                held, width, error = (float(np.mean(each)) for each in zip(*found[f"{name} {whom}"], strict=True))
+                exact = found.get(f"{name} exact") if whom == "population" else None
+                beside = error / float(np.mean([each.error for each in exact])) if exact else None
+                kept.setdefault("weights", {})[f"{kind}, {name}, {whom}"] = {
+                    "held": held, "width over error": width / max(error, 1e-12), "error over exact": beside
+                }  # fmt: skip
+        print(f"weights: {kind}", flush=True)
+        keep(kept, given)
+
+
+# Tables of what was measured.
+
+
+def keep(kept: Kept, given: argparse.Namespace) -> None:
+    """Write what was measured so far."""
+    if given.json:
+        given.json.write_text(json.dumps(kept, indent=1))
+
+
+def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *lines))
+
+
+def rank_tables(kept: Kept) -> str:
+    """Ratios to the best grid of all cases, medians over laws of all methods, and two cases law by law."""
+    cases: dict[tuple[int, str], dict[str, Any]] = {}
+    for key, found in kept.items():
+        records, epsilon, name = key.split(" ", 2)
+        cases.setdefault((int(records), epsilon), {})[name] = found
+    ordered = sorted(cases)
+    methods = [name for name in next(iter(kept.values())) if name != "releases"]
+    heads = [f"{records:,}, {epsilon}" for records, epsilon in ordered]
+    laws = [name for name in LAWS if any(name in cases[case] for case in ordered)]
+
+    def ratio(found: Any) -> str:
+        return "" if found is None else f"{found['no range']:.1f} / {found['best grid']:.1f}"
+
+    def median(case: tuple[int, str], method: str) -> str:
+        each = [found[method] for found in cases[case].values() if method in found]
+        return f"{np.median(each):.1f}" if each else ""
+
+    parts = [
+        table(["law", *heads], [[name, *(ratio(cases[case].get(name)) for case in ordered)] for name in laws]),
+        "Medians over these laws of the mean rank errors of all methods:",
+        table(["method", *heads], [[method, *(median(case, method) for case in ordered)] for method in methods]),
+    ]
+    for case in ((100_000, "1"), (1000, "0.1")):
+        if case in cases:
+            lines = [[name, *(f"{found[each]:.1f}" for each in methods)] for name, found in cases[case].items()]
+            parts += [f"{case[0]:,} records, epsilon {case[1]}:", table(["law", *methods], lines)]
+    return "\n\n".join(parts)
+
+
+def row_tables(kept: Kept) -> str:
+    """Ratios by law and kind of values."""
+    cases: dict[str, dict[str, str]] = {}
+    for key, found in kept.items():
+        size, rest = key.split(" ", 1)
+        law, kind, name = rest.split(", ")
+        told = f"{found['ratio']:.2f} ({found['bound']:,}, {found['best']:,})"
+        cases.setdefault(f"{int(size):,} units, {law}", {})[f"{name}, {kind}"] = told
+    heads = [f"{name}, {kind}" for name in ("cdf", "histogram") for kind in unknown_units.VALUES]
+    ratios = {name: [f["ratio"] for key, f in kept.items() if key.endswith(name)] for name in ("cdf", "histogram")}
+    told = "; ".join(
+        f"{name}: median {np.median(each):.2f}, largest {max(each):.2f}, {np.mean(np.array(each) <= 1.5):.0%} below 1.5"
+        for name, each in ratios.items()
+    )
+    lines = [[name, *(each.get(head, "") for head in heads)] for name, each in cases.items()]
+    return f"{table(['log', *heads], lines)}\n\n{told}."
+
+
+def group_tables(kept: Kept) -> str:
+    heads = ["groups", "delta", "best, part", "best, all", "texts", "hashes"]
+    lines = [
+        [key.replace(" ", " units, ", 1), *(f"{found[each]:.1f}" for each in heads)] for key, found in kept.items()
+    ]
+    return table(["log", *heads], lines)
+
+
+def weight_tables(kept: Kept) -> str:
+    lines = []
+    for key, found in kept.items():
+        beside = found["error over exact"]
+        told = "" if beside is None else f"{beside:.2f}"
+        lines.append([key, f"{found['held']:.2f}", f"{found['width over error']:.1f}", told])
+    return table(["kind, result, for whom", "held", "width over error", "error over exact"], lines)
+
+
+TABLES = {"ranks": rank_tables, "rows": row_tables, "groups": group_tables, "weights": weight_tables}
+PARTS = {"ranks": ranks, "rows": rows, "groups": groups, "weights": weighted}
+
+
+def written(page: str, kept: Kept) -> str:
+    """The page with these tables between the lines that name them."""
+    for part, made in TABLES.items():
+        if part in kept:
+            first, last = f"<!-- {part} -->", f"<!-- end of {part} -->"
+            before, rest = page.split(first)
+            page = f"{before}{first}\n\n{made(kept[part])}\n\n{last}{rest.split(last)[1]}"
+    return page
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--records", type=int, nargs="+", default=[1000, 100_000])
+    parser.add_argument("--parts", nargs="+", choices=[*PARTS, "bands"], default=list(PARTS))
+    parser.add_argument("--records", type=int, nargs="+", default=[1000, 10_000, 100_000, 1_000_000])
+    parser.add_argument("--units", type=int, nargs="+", default=[1000])
+    parser.add_argument("--logs", nargs="+", choices=list(unknown_units.LAWS), default=list(unknown_units.LAWS))
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.1, 1.0])
-    parser.add_argument("--releases", type=int, default=10)
+    parser.add_argument("--releases", type=int, default=4)
     parser.add_argument("--laws", nargs="+", choices=list(LAWS), default=list(LAWS))
-    parser.add_argument("--bands", action="store_true")
+    parser.add_argument("--without", nargs="+", default=[], help="methods that are left out")
+    parser.add_argument("--diffprivlib", metavar="PYTHON")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--page", type=Path)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    for records in given.records:
-        for epsilon in given.epsilon:
-            if given.bands:
+    kept: Kept = json.loads(given.json.read_text()) if given.json and given.json.exists() else {}
+    for part in given.parts:
+        if part == "bands":
+            for records, epsilon in product(given.records, given.epsilon):
                 bands(records, epsilon, given.releases)
-            else:
-                ranks(records, epsilon, given.releases, given.laws)
+        else:
+            PARTS[part](kept, given)
+            print(f"\n{TABLES[part](kept[part])}\n")
+    keep(kept, given)
+    if given.page:
+        given.page.write_text(written(given.page.read_text(), kept))
 
 
 if __name__ == "__main__":

@@ -10,16 +10,11 @@ rows. Columns:
 - *ratio*: of the first to the second.
 - *bound, best*: the median bound that was found, and that of the second column.
 
-With ``--groups`` it prints which share of groups, whose sizes follow Zipf's laws, is found, and which share the best
-mechanism of the same loss finds, if it had all of epsilon and if it had the part that finds groups here.
-
-Run ``python benchmarks/unknown_units.py [--units 1000 20000 --epsilon 1 --releases 5]``.
+``python benchmarks/unknown.py --parts rows [--units 1000 20000 --releases 5]`` prints it.
 """
 
 from __future__ import annotations
 
-import argparse
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -103,58 +98,15 @@ def optimal(epsilon: float, delta: float, largest: int) -> FloatArray:
     return chances
 
 
-def groups(size: int, epsilon: float, releases: int) -> None:
-    delta = "1e-6"
-    print(f"\n{size:,} units, epsilon {epsilon:g}, delta {delta}: groups found, of {releases} releases")
-    print(f"{'':12}{'groups':>8}{'found':>8}{'best, part':>12}{'best, all':>12}")
-    for number, exponent in enumerate((1.1, 1.5, 2.0, 3.0)):
-        draw = np.random.default_rng([number, size])
-        names = zipf(exponent)(draw, size)
-        sizes = np.unique(names, return_counts=True)[1]
-        words = [f"group {name}" for name in names.tolist()]
-        found = [
-            len(dp.found_groups(words, epsilon=f"{epsilon:g}", delta=delta, adjacency=dp.ADD_REMOVE,
-                                randomness=dp.Randomness.from_seed(seed))) - 1
-            for seed in range(releases)
-        ]  # fmt: skip
-        best = [optimal(part * epsilon, float(delta), int(sizes.max()))[sizes].sum() for part in (0.25, 1)]
-        print(f"Zipf {exponent:<7g}{len(sizes):8,}{np.mean(found):8.1f}{best[0]:12.1f}{best[1]:12.1f}")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--units", type=int, nargs="+", default=[1000, 20_000])
-    parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0])
-    parser.add_argument("--releases", type=int, default=5)
-    parser.add_argument("--laws", nargs="+", default=list(LAWS))
-    parser.add_argument("--groups", action="store_true")
-    given = parser.parse_args()
-    warnings.simplefilter("ignore")
-    if given.groups:
-        for size in given.units:
-            for epsilon in given.epsilon:
-                groups(size, epsilon, given.releases)
-        return
-    ratios = []
-    for size in given.units:
-        for epsilon in given.epsilon:
-            print(f"\n{size:,} units, epsilon {epsilon:g}, of {given.releases} releases (found: twice as many)")
-            print(f"{'':34}{'records':>10}{'found':>10}{'hindsight':>10}{'ratio':>7}{'bound':>8}{'best':>8}")
-            for number, law in enumerate(given.laws):
-                rows = LAWS[law](np.random.default_rng([number, size]), size)
-                for turn, kind in enumerate(VALUES):
-                    draw = np.random.default_rng([number, size, turn])
-                    table = {"x": values(kind, draw, rows), "who": np.repeat(np.arange(size), rows)}
-                    adjacency = (dp.ADD_REMOVE, dp.REPLACE_ONE)[(number + turn) % 2]
-                    for name, mean, best, found, bound in compared(table, adjacency, epsilon, given.releases):
-                        ratios.append(mean / best)
-                        told = f"{law}, {kind}, {name}"
-                        print(
-                            f"{told:34}{len(table['x']):10,}{mean:10.4g}{best:10.4g}{ratios[-1]:7.2f}{found:8,}{bound:8,}",
-                            flush=True,
-                        )
-    print(f"\nratios: median {np.median(ratios):.2f}, largest {max(ratios):.2f}, of {len(ratios)} tables")
-
-
-if __name__ == "__main__":
-    main()
+def measured(size: int, law: str, kind: str, epsilon: float, releases: int) -> Iterator[tuple[str, dict[str, float]]]:
+    """The error of each question over that of the best bound, and both bounds."""
+    number, turn = list(LAWS).index(law), VALUES.index(kind)
+    rows = LAWS[law](np.random.default_rng([number, size]), size)
+    table = {
+        "x": values(kind, np.random.default_rng([number, size, turn]), rows),
+        "who": np.repeat(np.arange(size), rows),
+    }
+    adjacency = (dp.ADD_REMOVE, dp.REPLACE_ONE)[(number + turn) % 2]
+    for name, mean, best, bound, fitting in compared(table, adjacency, epsilon, releases):
+        found = {"found": mean, "hindsight": best, "ratio": mean / best, "bound": bound, "best": fitting}
+        yield name, {"records": len(table["x"]), **found}

@@ -8,7 +8,8 @@ that the design allows, so that none is cut off.
 For each kind a line for each result: the share of releases in which intervals at 0.9 held, for these records (their
 weighted estimate with rounded weights) and for the population, and the mean width over the mean error: a normal
 interval at 0.9 that is exact has 2 * 1.64 / 0.80 = 4.1 for a single number; a band, whose error is that at its worst
-place, less. Run ``python benchmarks/weights.py [--records 4000 --epsilon 1 --releases 40 --kinds smooth ...]``.
+place, less. Run
+``python benchmarks/weights.py [--records 4000 --epsilon 1 --releases 40 --kinds smooth ... --cells 80]``.
 """
 
 from __future__ import annotations
@@ -68,9 +69,9 @@ class Population(NamedTuple):
         return np.asarray(np.exp(-passed / (15 * (1 + self.x[None, ::10] / TOP))).mean(axis=1))
 
 
-def below(x: FloatArray, w: FloatArray) -> FloatArray:
+def below(x: FloatArray, w: FloatArray, grid: dp.Grid) -> FloatArray:
     """The share of the weight below each edge."""
-    found = np.array([w[x < edge].sum() for edge in GRID.edges]) / w.sum()
+    found = np.array([w[x < edge].sum() for edge in grid.edges]) / w.sum()
     found[-1] = 1.0
     return np.asarray(found)
 
@@ -110,19 +111,21 @@ class Held(NamedTuple):
 TIMES = dp.Values(range(1, int(TOP) + 1))
 
 
-def readings(people: Population, size: int, epsilon: str, seed: int) -> Iterator[tuple[str, str, Held]]:
+def readings(
+    people: Population, size: int, epsilon: str, seed: int, grid: dp.Grid = GRID
+) -> Iterator[tuple[str, str, Held]]:
     """Each result of one sample and one release of each question: its name, whom it speaks of, and how it held."""
     table = people.drawn(np.random.default_rng(seed), size)
     x, w = table["x"], Weights("w", people.cap).steps_of(table["w"]).astype(float)
     loss, chance = dp.PrivacyLoss.pure(epsilon), dp.Randomness.from_seed(seed)
     with dp.Session(table, budget=dp.PrivacyLoss.pure(100), adjacency=dp.REPLACE_ONE, randomness=chance) as session:
-        curve = session.ask(dp.WeightedCdfQuestion("x", GRID, "w", people.cap), loss)
+        curve = session.ask(dp.WeightedCdfQuestion("x", grid, "w", people.cap), loss)
         mean = session.ask(dp.WeightedSummaryQuestion("x", 0, TOP, "w", people.cap), loss)
         lives = session.ask(dp.WeightedSurvivalQuestion("t", "e", TIMES, "w", people.cap), loss)
     number, evenly = dp.gini_coefficient(curve), np.ones(PEOPLE)
     for whom, (xs, ws) in {"records": (x, w), "population": (people.x, evenly)}.items():
         asked = whom == "population"
-        truth = below(xs, ws)
+        truth = below(xs, ws, grid)
         yield "curve, band", whom, Held.of(*curve.band(LEVEL, population=asked), truth, curve.y)
         median = at_half(xs, ws)
         yield (
@@ -145,7 +148,9 @@ def main() -> None:
     parser.add_argument("--epsilon", default="1")
     parser.add_argument("--releases", type=int, default=40)
     parser.add_argument("--kinds", nargs="*", default=list(KINDS))
+    parser.add_argument("--cells", type=int, default=GRID.cells, help="of the grid of curves and of Gini coefficients")
     given = parser.parse_args()
+    grid = dp.Grid(0, TOP, cells=given.cells)
     warnings.simplefilter("ignore")
     print(
         f"{given.records:,} records, epsilon {given.epsilon}, replace-one, {given.releases} releases: share held at 0.9"
@@ -156,7 +161,7 @@ def main() -> None:
             people = Population.of(kind, informative)
             found: dict[str, dict[str, list[Held]]] = {}
             for seed in range(given.releases):
-                for name, whom, held in readings(people, given.records, given.epsilon, seed):
+                for name, whom, held in readings(people, given.records, given.epsilon, seed, grid):
                     found.setdefault(name, {}).setdefault(whom, []).append(held)
             for name, each in found.items():
                 words = ""

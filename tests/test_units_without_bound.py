@@ -101,6 +101,37 @@ def test_units_are_counted_once_by_their_rows_and_those_without_a_name_are_one()
         assert records.units() == 5
 
 
+def test_units_are_counted_in_one_cell_by_their_rows_and_the_value_of_one() -> None:
+    from dpcurves.data import Axis
+    from dpcurves.records import open_records
+
+    who = np.repeat(["a", "b", "c", "d", "e"], [1, 2, 4, 5, 3])
+    table = {
+        "who": who,
+        "x": np.where(who == "e", np.nan, np.select([who == "a", who == "b", who == "c"], [5, 30, 99], 60)),
+    }
+    with open_records(table, unit=Unit("who", 1), key=bytes(32)) as records:
+        found = records.sized_units(Axis("x", dp.Grid(0, 100, cells=4)), 2)
+        several = records.sized_units(Axis("x", dp.Values([5, 30, 60, 99])), 2)
+    assert found[:-1].reshape(4, 4).tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]]
+    assert several[:-1].reshape(4, 4).tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]]
+    assert found[-1] == several[-1] == 1
+
+
+def test_more_rows_are_used_where_units_of_many_have_other_values() -> None:
+    chances = np.arange(1.0, 3001) ** -1.5
+    rows = 1 + np.random.default_rng(1).choice(3000, 4000, p=chances / chances.sum())
+    noise, high = np.random.default_rng(2).uniform(0, 40, rows.sum()), 60 * np.repeat(np.log(rows) / np.log(3000), rows)
+    bounds = []
+    for values in (noise + 30, noise + high):
+        with session({"x": values, "who": np.repeat(np.arange(4000), rows)}) as opened:
+            bounds.append(opened.ask(CDF, ONE).privacy.rows_per_unit)
+            assert "by a value of one record" in opened.plan(CDF, ONE).notes[0]
+            assert "by a value" not in opened.plan(HISTOGRAM, ONE).notes[0]
+    assert bounds[0] <= 32
+    assert bounds[1] >= 256
+
+
 def test_what_stands_alone_behind_all_others_is_taken_for_noise() -> None:
     noisy = np.array([900.0, 400, 150, 60, 8, -9, 3, 0, 12, -20, 1, 0, -3, 40, 2, 0, -7, 4, 0, 0, 9, 0])
     units = likely(noisy, Noise(Family.LAPLACE, Fraction(10)))

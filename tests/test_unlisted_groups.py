@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,6 @@ def test_a_delta_is_refused_where_there_is_none_and_where_it_is_for_nothing() ->
 
 
 def test_one_step_has_all_of_the_delta() -> None:
-    from fractions import Fraction
 
     budget, half = QuestionBudget.rehearsing(LOSS), Fraction(1, 2)
     assert budget.pay("counts", Fraction(1, 4)).loss.delta == 0
@@ -114,3 +114,37 @@ def test_long_names_and_missing_ones_are_not_listed_and_an_own_group_called_othe
         found = opened.ask(dp.CountQuestion("x", by=dp.Unlisted("ward")), LOSS)
     assert list(found) == ["other", "other groups"]
     assert [curve.count for curve in found.values()] == pytest.approx([300, 300], abs=25)
+
+
+@pytest.mark.parametrize("adjacency", [dp.ADD_REMOVE, dp.REPLACE_ONE])
+@pytest.mark.parametrize("loss", [dp.PrivacyLoss.pure(4), dp.PrivacyLoss.zcdp(4)], ids=str)
+def test_groups_of_a_public_universe_need_no_delta(adjacency: Any, loss: dp.PrivacyLoss) -> None:
+    table = {"x": np.linspace(0, 99, 1701), "ward": ["ab"] * 900 + ["no letters"] * 700 + ["alone"] + [None] * 100}
+    letters, hashes = dp.Texts("a-z", 10), dp.Hashed(32)
+    with session(table=table, adjacency=adjacency, budget=loss * Fraction(2)) as opened:
+        asked = [dp.HistogramQuestion("x", GRID, by=dp.Unlisted("ward", universe=each)) for each in (letters, hashes)]
+        assert "among texts of up to 10 of 26 letters" in opened.plan(asked[0], loss).notes[-1]
+        told, by_hash = (opened.ask(each, loss) for each in asked)
+        assert opened.left == loss * Fraction(0)
+    assert list(told) == ["ab", "other"]
+    assert [curve.count.sum() for curve in told.values()] == pytest.approx([900, 701], abs=30)
+    assert set(by_hash) == {hashes.label("ab"), hashes.label("no letters"), "other"}
+    assert by_hash[hashes.label("no letters")].count.sum() == pytest.approx(700, abs=30)
+    assert (told.privacy.loss, told.privacy.delta) == (str(loss), 0)
+    with pytest.raises(ValueError, match="delta: nothing that is asked needs one"):
+        dp.rehearse(asked[0], loss.with_delta(LOSS.delta), adjacency.among(EACH_RECORD, 1701))
+
+
+def test_a_universe_is_written_and_read_and_numbers_are_hashed_by_their_text() -> None:
+    from dpcurves.curves.question_json import question_from_json, question_to_json
+
+    for universe in (dp.Texts("a-z-", 10), dp.Hashed(64), None):
+        question = dp.CdfQuestion("x", GRID, by=dp.Unlisted("ward", universe=universe))
+        assert question_from_json(json.loads(json.dumps(question_to_json(question)))) == question
+    table = {"x": np.arange(800), "code": np.arange(800) % 2 + 7}
+    with session(table=table) as opened:
+        found = opened.ask(
+            dp.CountQuestion("x", by=dp.Unlisted("code", universe=dp.Hashed(16))), dp.PrivacyLoss.pure(4)
+        )
+    assert len(found) == 3
+    assert [curve.count for curve in found.values()] == pytest.approx([400, 400, 0], abs=20)

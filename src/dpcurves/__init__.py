@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from .data import Categories as Categories
     from .data import CsvFile as CsvFile
     from .data import Grid as Grid
+    from .data import Hashed as Hashed
     from .data import Outside as Outside
+    from .data import Texts as Texts
     from .data import Unlisted as Unlisted
     from .data import Values as Values
     from .forecasts import Forecast as Forecast
@@ -61,7 +63,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "conversation": ("UnsupportedQuery",),
-    "data": ("Categories", "CsvFile", "Grid", "Outside", "Unlisted", "Values"),
+    "data": ("Categories", "CsvFile", "Grid", "Hashed", "Outside", "Texts", "Unlisted", "Values"),
     "models": ("Ranged", "Residual", "Scorecard", "Trees", "predictor_from_json"),
     "forecasts": ("Forecast", "forecast"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),

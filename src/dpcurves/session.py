@@ -21,10 +21,10 @@ from .ledger import Account, Allotment, Currency, Grant, Member, QuestionBudget
 from .ledger.account import LARGEST_AMOUNT
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, AnyRows, Neighbours, PrivacyLoss, Unit
-from .queries import NamesQuery, Query, UnitSizesQuery
-from .strategies.choice import FIND, asked_by, names_in, note_on, unlisted_of
+from .queries import Query
+from .strategies.choice import FIND, asked_by, look_at, names_in, note_on, unlisted_of
 from .strategies.choice import notes_on_price as names_price
-from .strategies.row_bounds import LOOK, chosen, described, growth_of, notes_on_price
+from .strategies.row_bounds import LOOK, chosen, described, growth_of, look_at_units, notes_on_price
 from .trust import Central, Curator, Formerly, Planner, TrustModel, conversation
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def rehearse(
     if isinstance(question, Forewarned):
         notes += question.plan_notes(Setting(loss, adjacency))
     if unlisted := unlisted_of(question):
-        notes += names_price(next(str(plan.loss) for plan in plans if plan.loss.delta), unlisted)
+        notes += names_price(next(str(plan.loss) for plan in plans if plan.query == look_at(unlisted)), unlisted)
     return Plans(plans, notes)
 
 
@@ -96,11 +96,11 @@ def bound_and_converse(
     if not isinstance(adjacency, AnyRows):
         stated = adjacency
         return found_and_converse(question, stated, trust, budget, lambda step, paid: reply(step, paid, stated))
-    look = UnitSizesQuery.of(adjacency.column)
-    counted = reply(Step(look, LOOK), budget.pay(look, LOOK), adjacency.of_units)
     left = 1 - LOOK
     loss, two = budget.grant.loss * left, adjacency.bounded(2)
     growth = growth_of(rehearse(question, loss, two, trust), sqrt(Setting(loss, two).noise().variance))
+    look = look_at_units(adjacency.column, None if isinstance(trust, Formerly) else question, growth)
+    counted = reply(Step(look, LOOK), budget.pay(look, LOOK), adjacency.of_units)
     rows = 1 if counted.allotment is None else kept(chosen(counted, growth))
     known = adjacency.bounded(rows)
     notes = () if counted.allotment is None else (described(counted, rows).note(adjacency.column),)
@@ -129,7 +129,7 @@ def found_and_converse(
     unlisted = unlisted_of(question)
     if unlisted is None:
         return pay_and_converse(question, adjacency, trust, budget, reply, share=share)
-    look = NamesQuery.of(unlisted.column)
+    look = look_at(unlisted)
     told = reply(Step(look, share * FIND), budget.pay(look, share * FIND))
     names = names_in(told)
     notes = (note_on(told, unlisted, names),) if told.allotment is not None else ()

@@ -17,7 +17,7 @@ from . import curves
 from .arguments import Exact, Refused, WrongKind, exact, require_kind, several, shown
 from .conversation import Cuts
 from .curves import Question
-from .data import Categories, Grid, Unlisted
+from .data import Categories, Grid, Hashed, Texts, Unlisted
 from .data.axis import Category
 from .data.grid import HUNDREDTHS, SCORES, UNIT_INTERVAL
 from .data.values import CAP_ALONE
@@ -661,13 +661,21 @@ def count(values: Values, *, label: str = "value", **paid: Unpack[Paid]) -> Summ
 
 
 @in_one_call
-def found_groups(names: Values, *, delta: Exact, label: str = "group", **paid: Unpack[Paid]) -> ByCategory[Summary]:
+def found_groups(
+    names: Values,
+    *,
+    delta: Exact = 0,
+    universe: Texts | Hashed | None = None,
+    label: str = "group",
+    **paid: Unpack[Paid],
+) -> ByCategory[Summary]:
     """Counts of groups that nobody listed: those of many records are found, the rest is ``other``.
 
     Args:
         names: Names, of shape ``(n,)``. None is missing.
         delta: The chance with which more than the loss may be lost, above all that a group of one record is told: far
-            below one over the number of records.
+            below one over the number of records. None is needed where there is a universe.
+        universe: The names that there may be, `Texts` or `Hashed`, where no delta is granted.
         adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public.
         epsilon: The loss, if it is pure but for `delta`.
         rho: The loss, if it is zero-concentrated but for `delta`; give one of the two.
@@ -685,7 +693,7 @@ def found_groups(names: Values, *, delta: Exact, label: str = "group", **paid: U
     """
     loss = loss_of(paid.get("epsilon"), paid.get("rho")).with_delta(exact("delta", delta))
     table = named(label, names) | {f"{label} is given": [1] * len(names)}
-    question = curves.CountQuestion(f"{label} is given", by=Unlisted(label))
+    question = curves.CountQuestion(f"{label} is given", by=Unlisted(label, universe=universe))
     adjacency, chance = paid["adjacency"], paid.get("randomness")
     with Session(table, budget=Currency.of(loss).budget(loss), adjacency=adjacency, randomness=chance) as session:
         found: ByCategory[Summary] = session.ask(question, loss)

@@ -430,8 +430,8 @@ def _labelled() -> tuple[Any, Any]:
 def _mechanisms() -> Iterator[Audited]:
     from dpcurves import mechanisms as own
     from dpcurves import queries as asking
-    from dpcurves.data import Axis, Grid
-    from dpcurves.mechanisms.found_names import FoundNames
+    from dpcurves.data import Axis, Grid, Unlisted
+    from dpcurves.mechanisms.found_names import FoundNames, RankedNames
 
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
@@ -455,6 +455,9 @@ def _mechanisms() -> Iterator[Audited]:
         found = MechanismDoor("found names", asking.NamesQuery.of("name"), FoundNames(), WITH_DELTA, neighbours)
         listed = named(EDGES, adjacency=neighbours)
         yield Audited(f"found names: {neighbours.value}", found, listed, WITH_DELTA, "mechanism")
+        letters = asking.RankedNamesQuery((Unlisted("name", universe=dp.Texts("a-z", 5)),))
+        ranked = MechanismDoor("names of a universe", letters, RankedNames(), ONE, neighbours)
+        yield Audited(f"names of a universe: {neighbours.value}", ranked, listed, ONE, "mechanism")
 
 
 def _sites() -> Iterator[Audited]:

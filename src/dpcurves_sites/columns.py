@@ -135,6 +135,10 @@ class Renamed:
     def unit_sizes(self, doublings: int) -> NDArray[np.int64]:
         return self._records.unit_sizes(doublings)
 
+    def sized_units(self, axis: Axis | Categories, doublings: int) -> NDArray[np.int64]:
+        (own,) = self._own([axis])
+        return self._records.sized_units(own, doublings)
+
     def names(self, axis: Categories) -> dict[str, int]:
         (own,) = self._own([axis])
         return self._records.names(cast("Categories", own))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -16,48 +18,82 @@ from dpcurves.data import Grid
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import Adjacency, AnyRows, Neighbours, PrivacyLoss
-from dpcurves.queries import UnitSizesQuery
+from dpcurves.queries import CountQuery, SizedUnitsQuery, UnitSizesQuery
 from dpcurves.session import bound_and_converse
 from dpcurves.strategies.row_bounds import LOOK
 from dpcurves.trust import Central
 
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 IntArray = NDArray[np.int64]
-SLOTS, CELLS = 3, 22
-"""Cells of a grid of two with that of missing records, and of units by their records."""
-UNITS = [unit for rows in (1, 2, 3, 4) for unit in combinations_with_replacement(range(SLOTS), rows)]
-"""The records of a unit, by their cells: whichever are used, they are the first ones here."""
-TABLES = [table for units in range(4) for table in combinations_with_replacement(range(0, len(UNITS), 4), units)]
+SIZES = 22
+"""Cells of units by their records."""
 
 
-def pairs(neighbours: Neighbours) -> IntArray:
-    """Tables of up to three units that differ in one."""
-    number, found = {table: place for place, table in enumerate(TABLES)}, set()
-    for table in TABLES:
-        for rest in {table[:place] + table[place + 1 :] for place in range(len(table))}:
-            if neighbours is ADD_REMOVE:
-                found.add((number[table], number[rest]))
-            else:
-                found |= {(number[table], number[tuple(sorted((*rest, each)))]) for each in range(0, len(UNITS), 4)}
-    return np.array(sorted(found | {(other, one) for one, other in found}))
+@dataclass(frozen=True)
+class Tiny:
+    """Tables of up to three units of up to four records, along a grid.
+
+    Attributes:
+        cells: Cells of the grid; behind them is one of missing records.
+        step: Each so-manieth unit is in the tables.
+    """
+
+    cells: int
+    step: int
+
+    @cached_property
+    def units(self) -> list[tuple[int, ...]]:
+        """The records of units, by their cells: whichever are used, they are the first ones here."""
+        every = [unit for rows in (1, 2, 3, 4) for unit in combinations_with_replacement(range(self.cells + 1), rows)]
+        return every[:: self.step]
+
+    @cached_property
+    def tables(self) -> list[tuple[int, ...]]:
+        return [table for units in range(4) for table in combinations_with_replacement(range(len(self.units)), units)]
+
+    def pairs(self, neighbours: Neighbours) -> IntArray:
+        """Tables that differ in one unit."""
+        number, found = {table: place for place, table in enumerate(self.tables)}, set()
+        for table in self.tables:
+            for rest in {table[:place] + table[place + 1 :] for place in range(len(table))}:
+                if neighbours is ADD_REMOVE:
+                    found.add((number[table], number[rest]))
+                else:
+                    every = range(len(self.units))
+                    found |= {(number[table], number[tuple(sorted((*rest, each)))]) for each in every}
+        return np.array(sorted(found | {(other, one) for one, other in found}))
+
+    def looked(self, query: CountQuery) -> IntArray:
+        """Units by their records, and by the value of the first one where the query has cells of values."""
+        values = query.cells if isinstance(query, SizedUnitsQuery) else 1
+        counted = np.zeros((len(self.tables), SIZES * values + 1), dtype=np.int64)
+        for place, table in enumerate(self.tables):
+            for unit in table:
+                size, first = (len(self.units[unit]) - 1).bit_length(), self.units[unit][0]
+                counted[place, -1 if first == self.cells and values > 1 else size * values + first % values] += 1
+        return counted
+
+    def counted(self, rows: int) -> IntArray:
+        """Records under a bound."""
+        counted = np.zeros((len(self.tables), self.cells + 1), dtype=np.int64)
+        for place, table in enumerate(self.tables):
+            for unit in table:
+                np.add.at(counted[place], list(self.units[unit][:rows]), 1)
+        return counted
 
 
-def tables(rows: int | None) -> IntArray:
-    """Units by their records of each table, or records under a bound."""
-    counted = np.zeros((len(TABLES), CELLS + 1 if rows is None else SLOTS), dtype=np.int64)
-    for place, table in enumerate(TABLES):
-        for unit in table:
-            cells = [(len(UNITS[unit]) - 1).bit_length()] if rows is None else UNITS[unit][:rows]
-            np.add.at(counted[place], list(cells), 1)
-    return counted
+TINY = Tiny(2, 4), Tiny(4, 16)
 
 
 @pytest.mark.parametrize("loss", (LOSSES | LARGE).values(), ids=list(LOSSES | LARGE))
 @pytest.mark.parametrize("neighbours", [ADD_REMOVE, REPLACE_ONE], ids=str)
-def test_the_bound_and_what_is_asked_under_it_lose_what_was_granted(neighbours: Neighbours, loss: PrivacyLoss) -> None:
+@pytest.mark.parametrize("tiny", TINY, ids=["by records", "by records and values"])
+def test_the_bound_and_what_is_asked_under_it_lose_what_was_granted(
+    tiny: Tiny, neighbours: Neighbours, loss: PrivacyLoss
+) -> None:
     granted = loss.epsilon if loss.epsilon is not None else loss.rho
     any_rows = AnyRows(neighbours, "patient", 3 if neighbours.knows_units else None)
-    near, bounds, tight = pairs(neighbours), set(), []
+    near, bounds, tight = tiny.pairs(neighbours), set(), []
     for way in range(8):
         plans, spent = [], []
 
@@ -68,16 +104,19 @@ def test_the_bound_and_what_is_asked_under_it_lose_what_was_granted(neighbours: 
             return Release(plans[-1], tuple(values.tolist()), paid, seeded=True)  # noqa: B023
 
         budget = QuestionBudget.rehearsing(loss)
-        question = CdfQuestion("score", Grid(0, 1, cells=2))
+        question = CdfQuestion("score", Grid(0, 1, cells=tiny.cells))
         curve = bound_and_converse(question, any_rows, Central(), budget, reply)
         rows = curve.privacy.rows_per_unit
-        assert isinstance(plans[0].query, UnitSizesQuery)
+        assert isinstance(plans[0].query, UnitSizesQuery if tiny is TINY[0] else SizedUnitsQuery)
         assert [plan.adjacency for plan in plans] == [any_rows.of_units, *[any_rows.bounded(rows)] * (len(plans) - 1)]
         assert spent[0] == loss * LOOK
         assert budget.left == 0
         assert sum((each.rho for each in spent), start=Fraction(0)) == loss.rho
         assert (curve.privacy.epsilon, curve.privacy.rho) == (loss.epsilon and float(loss.epsilon), float(loss.rho))
-        losses = _losses([plans[0].law], tables(None), near), _losses([p.law for p in plans[1:]], tables(rows), near)
+        losses = (
+            _losses([plans[0].law], tiny.looked(plans[0].query), near),
+            _losses([plan.law for plan in plans[1:]], tiny.counted(rows), near),
+        )
         worst = max(map(sum, zip(*losses, strict=True)))
         assert worst <= granted
         tight.append(worst == granted)

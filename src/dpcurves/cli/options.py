@@ -508,9 +508,14 @@ class Split(Asked):
     by: list[str] | None = perhaps(  # noqa: RUF009
         "NAME",
         "A column of categories: one curve for each. Or NAME=A,B,C; given several times, one curve for each "
-        "combination. Without categories, --delta finds those of many units.",
+        "combination. Without categories, --delta or --universe finds those of many units.",
     )
     categories: str | None = perhaps("A,B,C", "The categories, declared in public; other values count as missing.")
+    universe: str | None = perhaps(
+        "LETTERS:LENGTH",
+        "Groups that nobody listed are named by so many of these letters at most, as in a-z:12 (no delta is needed "
+        "then); or told by hashes of their names, as in hashed:32.",
+    )
 
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
         """The columns to split by."""
@@ -519,6 +524,8 @@ class Split(Asked):
     def declared(self) -> By:
         """The columns and their categories; None: no split."""
         given = self.by or []
+        if self.universe is not None and all("=" in each for each in given if self.categories is None):
+            raise Misuse("universe", "say with --by which column it is of, without categories")
         if self.categories is None:
             return self._told_apart(tuple(self._with_categories(each) for each in given))
         if not given:
@@ -536,9 +543,9 @@ class Split(Asked):
     def _with_categories(self, given: str) -> Categories:
         column, sign, names = given.partition("=")
         if not sign:
-            from ..data import Unlisted
+            from ..data import Unlisted, universe_of
 
-            return Unlisted(column)
+            return Unlisted(column, universe=None if self.universe is None else universe_of(self.universe))
         return _made(column, categories("by", names))
 
 
@@ -546,11 +553,12 @@ def require_listed(question: object, loss: PrivacyLoss) -> None:
     """Refuse groups that nobody listed where there is no delta that finds them."""
     from ..strategies.choice import unlisted_of
 
-    if not loss.delta and unlisted_of(question) is not None:
+    unlisted = unlisted_of(question)
+    if not loss.delta and unlisted is not None and unlisted.universe is None:
         raise Misuse(
             "categories",
-            "declare them with --categories A,B,C or as --by NAME=A,B,C, or find those of many units with --delta; "
-            "they are never read off data",
+            "declare them with --categories A,B,C or as --by NAME=A,B,C, or find those of many units with --delta or "
+            "--universe; they are never read off data",
         )
 
 

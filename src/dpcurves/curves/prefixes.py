@@ -237,7 +237,7 @@ class PrefixShares:
 
     @cached_property
     def _joint(self) -> JointEstimate | ConvolvedEstimate:
-        return together(self.turns, self.looks)
+        return together(self.turns, self.looks, self.boundaries)
 
     @property
     def _best(self) -> FloatArray:

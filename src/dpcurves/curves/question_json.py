@@ -15,7 +15,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from ..arguments import Refused, chosen, require_known, shown
 from ..conversation import Way
-from ..data import Categories, Grid, Unlisted, Values
+from ..data import Categories, Grid, Hashed, Texts, Unlisted, Values, universe_of
 from ..data.axis import Predictor
 from ..fields import packages
 from ..models import Ranged, predictor_of
@@ -116,10 +116,20 @@ def _written(value: Any) -> Any:
     return _written_fields(value) if is_dataclass(value) else value
 
 
+def _universe_of(unlisted: Unlisted) -> dict[str, str]:
+    match unlisted.universe:
+        case Texts() as texts:
+            return {"universe": f"{texts.alphabet}:{texts.longest}"}
+        case Hashed() as hashes:
+            return {"universe": f"hashed:{hashes.bits}"}
+        case _:
+            return {}
+
+
 FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (Grid, grid_to_json),
     (Predictor, lambda value: value.to_object()),
-    (Unlisted, lambda value: {"column": value.column, "unlisted": True}),
+    (Unlisted, lambda value: {"column": value.column, "unlisted": True, **_universe_of(value)}),
     (Categories, lambda value: {"column": value.column, "categories": list(value.values)}),
     (tuple(METHODS.values()), lambda value: {METHOD_WORDS[type(value)]: _written_fields(value)}),
     (Enum, lambda value: value.name.lower()),
@@ -168,7 +178,8 @@ def _categories(name: str, value: Any) -> Categories | tuple[Categories, ...]:
 def _one_column(name: str, value: Any) -> Categories:
     found = _object(name, value)
     if found.get("unlisted") is True:
-        return Unlisted(found.get("column"))  # type: ignore[arg-type]
+        universe = found.get("universe")
+        return Unlisted(found.get("column"), universe=None if universe is None else universe_of(universe))  # type: ignore[arg-type]
     return Categories(found.get("column"), found.get("categories"))  # type: ignore[arg-type]
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from ..arguments import Refused, WrongKind, require_kind, several, shown
 from ..arrays import FloatArray
 from .grid import Grid
+from .universe import Hashed, Universe, require_universe
 
 # Predictors stand where a column of numbers stands: functions of one record's columns, and of nothing else.
 
@@ -225,25 +226,41 @@ UNKNOWN, OTHER, OTHERS = "not found yet", "other", "other groups"
 class Unlisted(Categories):
     """A column of groups that nobody listed: those of many units are found by noisy counts, the rest is ``other``.
 
-    It needs a delta beside the loss: see `mechanisms.found_names`.
+    It needs a delta beside the loss, or a public universe of names: see `mechanisms.found_names`.
 
     Attributes:
         values: Stand for the groups before they are found.
+        universe: The names that there may be: all texts of some letters (`Texts`), or hashes (`Hashed`). None: any.
+
+    Raises:
+        TypeError: `universe` is none.
 
     >>> Unlisted("ward").among(("b", "a")).values
     ('b', 'a', 'other')
     """
 
     values: tuple[Category, ...] = (UNKNOWN,)
+    universe: Universe | None = None
+
+    def __post_init__(self) -> None:
+        super(Unlisted, self).__post_init__()
+        require_universe(self.universe)
 
     def among(self, names: tuple[str, ...]) -> FoundCategories:
         """The groups that were found, and the rest."""
-        return FoundCategories(self.column, (*names, OTHERS if OTHER in names else OTHER))
+        digits = self.universe.digits if isinstance(self.universe, Hashed) else 0
+        return FoundCategories(self.column, (*names, OTHERS if OTHER in names else OTHER), digits=digits)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundCategories(Categories):
-    """Groups that noisy counts found; the last category holds all other values that are not missing."""
+    """Groups that noisy counts found; the last category holds all other values that are not missing.
+
+    Attributes:
+        digits: Groups are told by so many digits of the SHA-256 of their names; 0: by their names.
+    """
+
+    digits: int = 0
 
 
 def category(name: str, given: Any) -> Category:

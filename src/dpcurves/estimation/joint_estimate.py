@@ -127,10 +127,12 @@ class JointEstimate:
     Attributes:
         turns: Evidence of nested partitions of the same cells, at least one; noises are independent.
         halved: How the cells are halved; None: as intervals along one axis are.
+        edges: The ends of the cells along an axis, (cells + 1,), if they are uneven, and it is of interest.
     """
 
     turns: tuple[Evidence, ...]
     halved: Layout | None = None
+    edges: FloatArray | None = None
 
     @classmethod
     def of(cls, releases: Sequence[Release], halved: Layout | None = None) -> JointEstimate:
@@ -161,8 +163,8 @@ class JointEstimate:
     @cached_property
     def cells(self) -> FloatArray:
         """The best count of each cell, (cells,): by empirical Bayes once more, along an axis by a density too."""
-        if self.halved is None:
-            return best_cells(self.known, self.total, again=True)
+        if self.halved is None or self.edges is not None:
+            return best_cells(self.known, self.total, again=True, edges=self.edges)
         return reestimate(self.known, self.total, self.splits).cells
 
     @property
@@ -241,17 +243,20 @@ class ConvolvedEstimate:
                 yield 0, law.cells, turn.total - turn.values[-1], law.missing.variance
 
 
-def together(turns: tuple[Evidence, ...], looks: int = 0) -> JointEstimate | ConvolvedEstimate:
+def together(
+    turns: tuple[Evidence, ...], looks: int = 0, edges: FloatArray | None = None
+) -> JointEstimate | ConvolvedEstimate:
     """The joint estimate of all turns, of the kind that the last one needs.
 
     Args:
         turns: Counts of the same cells.
         looks: So many of the first ones chose the cells: their intervals say how these are halved. 0: as intervals
             along one axis are.
+        edges: The ends of all cells, where looks chose them.
     """
     if turns[-1].sums.is_convolved:
         return ConvolvedEstimate(turns[:-1], turns[-1])
-    return JointEstimate(turns, nested_in(turns[:looks]) if looks else None)
+    return JointEstimate(turns, nested_in(turns[:looks]), edges) if looks else JointEstimate(turns)
 
 
 def nested_in(looks: Sequence[Evidence]) -> Layout:

@@ -52,6 +52,8 @@ LEAST_NOISE = 1e-6
 LITTLE = 0.1
 """Variance by chance, in that of noise, below which counts of narrow nodes tell nothing."""
 LAPLACE_EXCESS = 3.0
+BEYOND = 0.001
+"""The part of the records on either side that uneven cells at the ends may have."""
 HOPELESS = 6.0
 """Squared residuals of a first fit, in those that are expected: from here on no density is worth more rounds."""
 FULL = 0.08
@@ -177,13 +179,16 @@ class _Counts(NamedTuple):
         return slope, slope.T @ slope + np.diag(precision)
 
 
-def smooth_records(told: Told, cells: int, total: float) -> SmoothRecords | None:
+def smooth_records(told: Told, cells: int, total: float, places: FloatArray | None = None) -> SmoothRecords | None:
     """Fit a smooth density; None if cells or counts are few or exact, no density is near them, or it is too steep.
 
     Generalised least squares, where records scatter about the density as multinomial ones do, or more than that by a
     factor that is fitted. Laplace noise is a mixture of Gaussian laws: large residuals are given larger variances by
     expectation and maximisation, which tells nearly twice as much of the density as least squares do. What is returned
     of the records is their conditional mean, given the density and what was counted.
+
+    Where cells are uneven, `places` says where their edges lie on a scale along which the density is smooth: from 0 to
+    a number of stretches as wide as each other, the first and the last of which may have more or less than it.
 
     Formal guarantees: all arguments are released or public, and nothing else is read.
 
@@ -192,10 +197,12 @@ def smooth_records(told: Told, cells: int, total: float) -> SmoothRecords | None
     >>> smooth_records(told, 64, 400.0).below[::16].round().tolist()
     [0.0, 180.0, 315.0, 385.0, 400.0]
     """
-    if cells < FEWEST_CELLS or len(told.value) < FEWEST_COUNTS or total <= 1 or told.variance.min() < EXACT:
+    at = np.arange(cells + 1.0) if places is None else places
+    begin, end, stretches = at[told.begin], at[told.end], round(float(at[-1]))
+    if stretches < FEWEST_CELLS or len(told.value) < FEWEST_COUNTS or total <= 1 or told.variance.min() < EXACT:
         return None
-    basis = _basis(cells)
-    shared = np.minimum(told.end[:, None], basis.edges[1:]) - np.maximum(told.begin[:, None], basis.edges[:-1])
+    basis = _basis(stretches)
+    shared = np.minimum(end[:, None], basis.edges[1:]) - np.maximum(begin[:, None], basis.edges[:-1])
     inside = np.clip(shared / np.diff(basis.edges), 0, 1)  # the part of each bin in each interval
     told = told._replace(variance=np.maximum(told.variance, LEAST_NOISE * total))
     chance, variance, excess = basis.width, told.variance, 1.0
@@ -231,7 +238,7 @@ def smooth_records(told: Told, cells: int, total: float) -> SmoothRecords | None
     chance = np.sum([own * fit.chance for own, fit in zip(weight, fits, strict=True)], axis=0)
     pull = inside.T @ (white.T @ (counts.values - counts.design @ chance))
     drawn = np.maximum(total * chance * (1 + excess * (pull - chance @ pull)), 0.0)
-    at, occam = np.arange(cells + 1), float(weight @ [fit.occam for fit in fits])
+    occam = float(weight @ [fit.occam for fit in fits])
     shares, below = (np.interp(at, basis.edges, np.append(0.0, np.cumsum(each))) for each in (chance, drawn))
     return SmoothRecords(shares, below * (total / max(below[-1], 1e-9)), excess, occam)
 
@@ -298,7 +305,7 @@ def told_by(known: Measurements, below: SplitAscent) -> Told:
     return Told(begin, end, value, variance, np.clip(fourth / variance**2 / LAPLACE_EXCESS, 0, 1))
 
 
-def best_cells(known: Measurements, total: float, again: bool) -> FloatArray:
+def best_cells(known: Measurements, total: float, again: bool, edges: FloatArray | None = None) -> FloatArray:
     """The best count of each cell, (cells,): by splits alone, and by a smooth density as far as splits are like it.
 
     The density is judged by how likely it makes each split, beside the kinds of splits with the weights that other
@@ -309,9 +316,16 @@ def best_cells(known: Measurements, total: float, again: bool) -> FloatArray:
         known: What was measured, of intervals along an axis.
         total: See `estimate`.
         again: Whether what splits alone tell is estimated once more.
+        edges: The ends of uneven cells, (cells + 1,), between which the density is smooth along logarithms of values.
+            None: it is smooth along the cells.
     """
     ascent = ascend(known)
-    smooth = smooth_records(told_by(known, ascent), known.layout.cells, total)
+    told = told_by(known, ascent)
+    places = None if edges is None else _places(edges, estimate(known, total).cells)
+    try:
+        smooth = smooth_records(told, known.layout.cells, total, places)
+    except np.linalg.LinAlgError:  # counts that nearly repeat each other, as where most lies in a cell of one number
+        smooth = None
     if smooth is None:
         splits, chance, by_density = estimate(known, total), 0.0, np.zeros(known.layout.cells)
     else:
@@ -322,6 +336,31 @@ def best_cells(known: Measurements, total: float, again: bool) -> FloatArray:
             return by_density
     cells = (reestimate(known, total, splits) if again else splits).cells
     return cells + chance * (by_density - cells)
+
+
+def _places(edges: FloatArray, counts: FloatArray) -> FloatArray:
+    """The places of the edges of uneven cells: those between which nearly all records seem to lie, by logarithms.
+
+    What lies below or above them is in the first and in the last stretch.
+
+    >>> edges, counts = np.array([-np.inf, 0.0, 1.0, 10.0, 100.0, np.inf]), np.array([0.0, 0.0, 5.0, 5.0, 0.0])
+    >>> _places(edges, counts).round(1).tolist()
+    [0.0, 0.5, 1.0, 64.0, 127.0, 128.0]
+    """
+    below = np.append(0.0, np.cumsum(counts)) / max(float(counts.sum()), LITTLE)
+    first = max(int(np.searchsorted(below, BEYOND, side="right")) - 1, 1)
+    last = min(int(np.searchsorted(below, 1 - BEYOND)), len(edges) - 2)
+    places = np.empty(len(edges))
+    places[: first + 1] = np.linspace(0.0, 1.0, first + 1)
+    places[last:] = np.linspace(BINS - 1.0, BINS, len(edges) - last)
+    if last > first:
+        within = edges[first : last + 1]
+        if within[0] > 0 or within[-1] < 0:
+            within = np.sign(within[0]) * np.log(np.abs(within))
+        if not within[0] < within[-1]:  # all that seems to be there is one number
+            within = np.arange(float(len(within)))
+        places[first : last + 1] = 1.0 + (BINS - 2.0) * (within - within[0]) / (within[-1] - within[0])
+    return places
 
 
 def _chance(splits: Splits, smooth: SmoothRecords) -> float:

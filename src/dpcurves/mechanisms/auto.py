@@ -103,6 +103,7 @@ ANSWERED_BY: Mapping[str, str] = {
     "IntervalPartitionQuery": "exponential:ExponentialPartition",
     "QuantileCutsQuery": "exponential:ExponentialQuantiles",
     "NamesQuery": "found_names:FoundNames",
+    "RankedNamesQuery": "found_names:RankedNames",
     "MedianQuery": "smooth_sensitivity:NoisyMedians",
     "MergePartitionQuery": "thresholds:MergedCells",
     "WorstBoxQuery": "exponential:ExponentialWorstBox",

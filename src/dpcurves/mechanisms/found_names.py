@@ -1,4 +1,4 @@
-"""Names that nobody listed: found under a delta by counts with bounded noise, which hide what few units have."""
+"""Names that nobody listed: found under a delta by bounded noise, or without one in a public universe of names."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ import numpy as np
 
 from ..arrays import IntArray
 from ..conversation import Plan, UnsupportedQuery
+from ..data.universe import FAKES
 from ..laws.law import PartitionDecisions
 from ..noise import discrete_laplace
+from ..noise.exponential import Bracket, decay, draw, limit, one
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
-from ..queries import NamesQuery
+from ..queries import NamesQuery, RankedNamesQuery
 from .base import Answering, ExactTable
 from .exponential import pure_epsilon
 
@@ -148,6 +150,132 @@ class FoundNames(Answering):
         told = np.flatnonzero(noisy > noise.threshold)
         told = np.sort(told[np.argsort(-noisy[told], kind="stable")[:MOST_NAMES]])
         return tuple(each for place in told for each in (number_of(table[place, 0]), int(noisy[place])))
+
+
+@dataclass(frozen=True, slots=True)
+class RankedNoise:
+    """Two-sided geometric noise on the units of each name of a universe, and what is hidden of each rank.
+
+    Attributes:
+        rate: Epsilon of a unit more or less of a name.
+        thresholds: The largest noisy count that is hidden, rank by rank.
+    """
+
+    rate: Fraction
+    thresholds: tuple[int, ...]
+
+    @classmethod
+    def hiding(cls, rate: Fraction, sizes: tuple[int, ...]) -> RankedNoise:
+        """The thresholds above which `FAKES` names that nobody has are told on average, as many of each rank.
+
+        Raises:
+            UnsupportedQuery: one would be above ten million.
+        """
+        each, decay_ = float(FAKES) / len(sizes), exp(-float(rate))
+        wanted = [(log(size) - log(each) - log1p(decay_)) / float(rate) - 1 for size in sizes]
+        if max(wanted) > LARGEST_THRESHOLD:
+            raise UnsupportedQuery("epsilon, rho", "names need so much noise here that none would be told")
+        return cls(rate, tuple(max(ceil(each), 0) for each in wanted))
+
+    def told_chance(self, units: int, rank: int) -> float:
+        """The chance that a name of so many units and this rank is told, about."""
+        q, above = exp(-float(self.rate)), self.thresholds[rank] - units  # noise above this tells it
+        return q ** (above + 1) / (1 + q) if above >= 0 else 1 - q**-above / (1 + q)
+
+
+@dataclass(frozen=True, slots=True)
+class ToldOfNobody:
+    """The number of names that are told among so many that nobody has, each with the chance that noise exceeds.
+
+    It is binomial: k names weigh ``C(names, k) odds**k``. With q = exp(-rate) a name has the chance
+    ``q**(threshold + 1) / (1 + q)``.
+    """
+
+    names: int
+    rate: Fraction
+    threshold: int
+
+    def weights(self, bits: int) -> tuple[list[Bracket], int]:
+        """The weights of none, one, and so on, down to about ``2**-bits``."""
+        fine = bits + self.names.bit_length()  # odds are about as small as names are many
+        above, q, whole = decay(self.rate * (self.threshold + 1), fine), decay(self.rate, fine), 1 << fine
+        # odds are above / (1 + q - above), between these two numbers
+        least = (above[0] << fine) // (whole + q[1] - above[0])
+        most = (above[1] << fine) // (whole + q[0] - above[1]) + 1
+        found = [one(bits)]
+        while found[-1][1] > 1 and len(found) <= self.names:
+            left, told = self.names - len(found) + 1, len(found)
+            low, high = found[-1]
+            found.append(((low * left * least >> fine) // told, (high * left * most >> fine) // told + 1))
+        ratio = ((self.names * most >> fine - bits) + 1) // len(found) + 1
+        rest = 0 if len(found) > self.names else limit(found[-1], (ratio, ratio), bits)
+        return found, rest
+
+
+@lru_cache(maxsize=256)
+def noise_in_universe(loss: PrivacyLoss, adjacency: Adjacency, sizes: tuple[int, ...]) -> RankedNoise:
+    """The noise of names of which one unit changes as many counts as records of it come and go."""
+    return RankedNoise.hiding(pure_epsilon(loss) / adjacency.l1_sensitivity, sizes)
+
+
+class RankedNames(Answering):
+    """Counts of units with two-sided geometric noise of all names of a universe; what is not above a threshold is
+    hidden (Cormode, Procopiuc, Srivastava and Tran 2012).
+
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``, without a delta. Let each name of the
+    universe, also those that nobody has, have a noisy count of its units: independent noise x with chances in
+    proportion to ``exp(-rate * |x|)``. A unit changes the counts together by at most as much as records of it come or
+    go, whichever names these have, and also where names share a hash; so all noisy counts together lose ``rate`` times
+    that (Ghosh, Roughgarden and Sundararajan 2009), which is the epsilon of the loss, or in zero-concentrated terms
+    half its square. Which counts are above a threshold that depends on the rank alone is read from these, and so are
+    the largest of them. *Counts are not drawn for each name that nobody has, but the outcome has the same law*: among
+    the names of one rank these counts are independent and alike, so the number of those above the threshold is
+    binomial, and given it they are an even choice of names, each above the threshold by independent geometric numbers.
+    Here names are chosen among all of a rank, and those that somebody has are left out again, for they have noise of
+    their own: what is left are choices that are independent, name by name, with the same chances.
+
+    All draws are exact, see `noise.exponential`. The time that an answer takes depends on how many names there are.
+    """
+
+    answers = (RankedNamesQuery,)
+    called = "noise in a universe"
+
+    def _plan(self, query: RankedNamesQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        if pure_epsilon(loss) == 0:
+            raise UnsupportedQuery("epsilon, rho", "names need a loss above zero")
+        noise = noise_in_universe(loss, adjacency, query.universe.sizes)
+        said = f"noise on units of each name, told above {min(noise.thresholds)} to {max(noise.thresholds)}"
+        return Plan(query, loss, adjacency, said, PartitionDecisions(()), error=0.0)
+
+    def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
+        """Each name as a whole number, and behind it its noisy count."""
+        universe = self.asked(plan).universe
+        noise = noise_in_universe(plan.loss, plan.adjacency, universe.sizes)
+        units: dict[str, int] = {}
+        for name, own in table:
+            if universe.place(name.decode()) is not None:
+                label = universe.label(name.decode())
+                units[label] = units.get(label, 0) + int(own)
+        drawn = discrete_laplace.sample(1 / noise.rate, len(units), randomness).tolist()
+        noisy = {name: own + x for (name, own), x in zip(units.items(), drawn, strict=True)}
+        ranks = {name: universe.place(name) or 0 for name in noisy}
+        told = {name: count for name, count in noisy.items() if count > noise.thresholds[ranks[name]]}
+        for rank, (size, threshold) in enumerate(zip(universe.sizes, noise.thresholds, strict=True)):
+            for number in _distinct(draw(ToldOfNobody(size, noise.rate, threshold), randomness), size, randomness):
+                name = universe.text(rank, number)
+                (more,) = discrete_laplace.sample(1 / noise.rate, 1, randomness).tolist()
+                if name not in units:
+                    told[name] = threshold + 1 + (more if more >= 0 else -1 - more)
+        largest = sorted(sorted(told), key=lambda name: -told[name])[:MOST_NAMES]
+        return tuple(each for name in sorted(largest) for each in (number_of(name.encode()), told[name]))
+
+
+def _distinct(count: int, below: int, randomness: Randomness) -> list[int]:
+    """So many different whole numbers below another, in even choice."""
+    found: dict[int, None] = {}
+    while len(found) < count:
+        found[randomness.below(below)] = None
+    return list(found)
 
 
 def number_of(name: bytes) -> int:

@@ -10,7 +10,9 @@ from .query import (
     PrefixQuery,
     QuantileCutsQuery,
     Query,
+    RankedNamesQuery,
     Read,
+    SizedUnitsQuery,
     SquareQuery,
     SubsetQuery,
     SumQuery,
@@ -24,8 +26,8 @@ from .weighed import SquaredWeightQuery, WeighedQuery, WeighedSpreadQuery, Weigh
 
 __all__ = [
     "AucQuery", "Boxes", "CountQuery", "CoverageQuery", "Hint", "IntervalPartitionQuery", "MedianQuery",
-    "MergePartitionQuery", "NamesQuery", "PartitionQuery", "PrefixQuery", "QuantileCutsQuery", "Query", "Read",
-    "RegionQuery", "Splitting", "SquareQuery", "SquaredWeightQuery", "SubsetQuery", "SumQuery", "ThresholdComparison",
-    "ThresholdQuery", "TreePartitionQuery", "UnitSizesQuery", "WaveletQuery", "WeighedQuery", "WeighedSpreadQuery",
-    "WeighedSumQuery", "WeightQuery", "WorstBoxQuery",
+    "MergePartitionQuery", "NamesQuery", "PartitionQuery", "PrefixQuery", "QuantileCutsQuery", "Query",
+    "RankedNamesQuery", "Read", "RegionQuery", "SizedUnitsQuery", "Splitting", "SquareQuery", "SquaredWeightQuery",
+    "SubsetQuery", "SumQuery", "ThresholdComparison", "ThresholdQuery", "TreePartitionQuery", "UnitSizesQuery",
+    "WaveletQuery", "WeighedQuery", "WeighedSpreadQuery", "WeighedSumQuery", "WeightQuery", "WorstBoxQuery",
 ]  # fmt: skip

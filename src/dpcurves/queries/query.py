@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import inf, isnan, prod
 from operator import lt
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..arguments import Refused, WrongKind, chosen, make_each_whole, make_whole, number
 from ..data.axis import Axis, Categories, Unlisted
 from ..data.grid import Grid, Outside
+from ..data.universe import Universe
 
 # Base of queries: a flat table of integers over public cells.
 #
@@ -291,13 +292,35 @@ class UnitSizesQuery(CountQuery):
     @classmethod
     def of(cls, column: str) -> Self:
         """The count of units that this column names."""
-        cells = MOST_DOUBLINGS + 2
-        return cls((Axis(f"doublings of records of {column}", Grid(0, cells, cells=cells)),), Read.CELLS)
+        return cls((_doublings(column),), Read.CELLS)
 
     @property
     def read_axes(self) -> tuple[Axis | Categories, ...]:
         """No column of values is read."""
         return ()
+
+
+@dataclass(frozen=True, slots=True)
+class SizedUnitsQuery(CountQuery):
+    """Counts of units by the number of their records, as of a `UnitSizesQuery`, and by one record's value.
+
+    Which record of a unit this is, its own rows and a secret key tell. A unit lies in one cell.
+    """
+
+    @classmethod
+    def of(cls, column: str, values: Axis) -> Self:
+        """The count of units that this column names, by values in these cells."""
+        return cls((_doublings(column), values), Read.CELLS)
+
+    @property
+    def read_axes(self) -> tuple[Axis | Categories, ...]:
+        """The column of values."""
+        return self.axes[1:]
+
+
+def _doublings(column: str) -> Axis:
+    cells = MOST_DOUBLINGS + 2
+    return Axis(f"doublings of records of {column}", Grid(0, cells, cells=cells))
 
 
 LONGEST_NAME = 200
@@ -316,6 +339,26 @@ class NamesQuery(Query):
     def of(cls, column: str) -> Self:
         """The names of this column."""
         return cls((Unlisted(column),))
+
+
+@dataclass(frozen=True, slots=True)
+class RankedNamesQuery(Query):
+    """Names of a public universe that many units have, with how many these are; names that nobody has may be told, too.
+
+    Its table is that of a `NamesQuery`.
+
+    Raises:
+        ValueError: no universe is named.
+    """
+
+    def __post_init__(self) -> None:
+        if not (len(self.axes) == 1 and isinstance(self.axes[0], Unlisted) and self.axes[0].universe is not None):
+            raise Refused("universe", "one is needed, as in Unlisted(column, universe=Texts('a-z', 12))")
+
+    @property
+    def universe(self) -> Universe:
+        """The names that there may be."""
+        return cast("Universe", cast("Unlisted", self.axes[0]).universe)
 
 
 @dataclass(frozen=True, slots=True)

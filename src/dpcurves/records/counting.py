@@ -21,6 +21,8 @@ from ..queries.query import (
     NamesQuery,
     PrefixQuery,
     Query,
+    RankedNamesQuery,
+    SizedUnitsQuery,
     SquareQuery,
     SubsetQuery,
     SumQuery,
@@ -238,6 +240,9 @@ class CountSource(Protocol):
     def unit_sizes(self, doublings: int) -> IntArray:
         """Units by their number of records, in cells that end at powers of two, and one beyond them."""
 
+    def sized_units(self, axis: Axis | Categories, doublings: int) -> IntArray:
+        """Units in the same cells, each by the cell of one of its records; behind them those without a value there."""
+
     def names(self, axis: Categories) -> dict[str, int]:
         """Number of units with each value of a column, by its text."""
 
@@ -248,6 +253,9 @@ class CountsUnits(Protocol):
 
     def unit_sizes(self) -> Mapping[int, int]:
         """Number of units by their number of rows; rows without a unit are one unit together."""
+
+    def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
+        """Units in cells of their number of rows, and in the cell of the one record of each that is used first."""
 
 
 @runtime_checkable
@@ -391,6 +399,20 @@ class Records:
             found[min((rows - 1).bit_length(), doublings + 1)] += units
         return found
 
+    def sized_units(self, axis: Axis | Categories, doublings: int) -> IntArray:
+        """Units in the cells of `unit_sizes`, each by the cell of one of its records.
+
+        Formal guarantees: a unit lies in one cell, and in which one is told by its own rows and a secret key.
+
+        Raises:
+            ValueError: the engine does not tell how many rows units have.
+        """
+        self.check([axis])
+        engine = self._engine
+        if not isinstance(engine, CountsUnits):
+            raise Refused("rows_per_unit", "this engine does not count rows of units: state a bound")
+        return self._hidden(lambda: engine.sized_units(self._bound([axis])[0], doublings))
+
     def _hidden(self, action: Callable[[], Result]) -> Result:
         with self._one_at_a_time:
             return hidden(action, self._engine.failure)
@@ -428,8 +450,9 @@ def _(query: SubsetQuery, records: CountSource) -> NDArray[Any]:
     return np.array([records.confirmed(query), 0])
 
 
-@_table.register
-def _(query: NamesQuery, records: CountSource) -> NDArray[Any]:
+@_table.register(NamesQuery)
+@_table.register(RankedNamesQuery)
+def _(query: Query, records: CountSource) -> NDArray[Any]:
     (axis,) = query.axes
     if not isinstance(axis, Categories):
         raise WrongKind("axes", "names are listed of a column of categories")
@@ -440,6 +463,12 @@ def _(query: NamesQuery, records: CountSource) -> NDArray[Any]:
 @_table.register
 def _(query: UnitSizesQuery, records: CountSource) -> NDArray[Any]:
     return np.append(records.unit_sizes(MOST_DOUBLINGS), 0)
+
+
+@_table.register
+def _(query: SizedUnitsQuery, records: CountSource) -> NDArray[Any]:
+    (axis,) = query.read_axes
+    return records.sized_units(axis, MOST_DOUBLINGS)
 
 
 @_table.register
@@ -583,6 +612,9 @@ class Scored:
 
     def unit_sizes(self, doublings: int) -> IntArray:
         return self._records.unit_sizes(doublings)
+
+    def sized_units(self, axis: Axis | Categories, doublings: int) -> IntArray:
+        return self._records.sized_units(axis, doublings)
 
     def names(self, axis: Categories) -> dict[str, int]:
         return self._records.names(axis)

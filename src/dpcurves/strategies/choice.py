@@ -36,10 +36,11 @@ from ..conversation import (
     Workload,
 )
 from ..data import Unlisted
+from ..data.universe import FAKES
 from ..histograms import RefinedGridEstimator
 from ..histograms.table_estimator import Extent
 from ..laws.law import printed
-from ..queries import CountQuery, CoverageQuery, Read
+from ..queries import CountQuery, CoverageQuery, NamesQuery, Query, RankedNamesQuery, Read
 from . import found_range, prefixes, ranks
 
 # The first interval around the middle of a grid that covers a share: compared in private, or read off counts.
@@ -111,6 +112,11 @@ FIND = Fraction(1, 4)
 """The share of the loss that finds the names; it has all of the delta."""
 
 
+def look_at(unlisted: Unlisted) -> Query:
+    """The query that finds the names: under a delta, or in a universe."""
+    return NamesQuery.of(unlisted.column) if unlisted.universe is None else RankedNamesQuery((unlisted,))
+
+
 def unlisted_of(question: object) -> Unlisted | None:
     """The column of groups of a question that nobody listed, if there is one.
 
@@ -155,6 +161,11 @@ def note_on(release: Release, unlisted: Unlisted, names: tuple[str, ...]) -> str
 
 def notes_on_price(loss: str, unlisted: Unlisted) -> tuple[str, ...]:
     """The price of the names, before anything is charged."""
+    if unlisted.universe is not None:
+        return (
+            f"no groups of {unlisted.column} are listed: {loss} finds those of many units among {unlisted.universe}, "
+            f"and the rest of the loss asks by them; on average {FAKES} of a name that nobody has is told",
+        )
     return (
         f"no groups of {unlisted.column} are listed: {loss} finds those of many units, and the rest of the loss asks "
         "by them; a group that nobody listed is told with at most the chance of that delta where one unit alone has it",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from math import inf, isfinite, log, sqrt
+from math import exp, inf, isfinite, log, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -14,19 +14,23 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..conversation import Plan, Release
+from ..data import Axis, Grid
 from ..laws import Family, IntervalSums, Noise
 from ..privacy import AnyRows
-from ..queries import CountQuery, PartitionQuery, Read, SumQuery
+from ..queries import CountQuery, PartitionQuery, Read, SizedUnitsQuery, SumQuery, UnitSizesQuery
 from ..queries.query import MOST_DOUBLINGS
 
 # A bound on the records of a unit costs records, and every record more costs noise. Units are counted by the number of
-# their records, in cells that end at powers of two: there a unit counts once, whatever it has. From noisy counts follow
-# about how many records each power of two leaves out, and the question's own plan says how its noise grows; the least
-# expected error of both is chosen, and the question is asked with what is left of the loss.
+# their records, in cells that end at powers of two: there a unit counts once, whatever it has. Where shares along a
+# grid are asked for, it counts in one of four cells of values as well, by one of its records, so that noisy counts
+# tell, too, whether units of many records have other values. From noisy counts follow about how many records each power
+# of two leaves out, and how far shares of the others are off; the question's own plan says how its noise grows. The
+# least expected error of all is chosen, and the question is asked with what is left of the loss.
 #
 # Formal guarantees. Let two tables differ in one unit, with all its records, whatever their number. Units by their
 # number of records differ in one cell, by one, if it came or went, and in two if it was replaced: their noise is
-# planned for one record a unit, so this turn loses its share. The bound is a function of the noisy counts and of public
+# planned for one record a unit, so this turn loses its share. (By which of its records a unit is counted, its own rows
+# and a secret key tell, so it lies in one cell here, too.) The bound is a function of the noisy counts and of public
 # facts. Given the bound, the records that are used differ in at most so many that come, and so many that go (a unit's
 # records are drawn by its own rows and a secret key), so the question loses its share. Both add up to what was granted,
 # whatever the first answer was (basic composition; in rho as in epsilon). A bound that was released is public: later
@@ -55,6 +59,7 @@ LEVELLED = 0.2
 STEP, FALL, ANEW, ENDS, BEGINS = 1.0, 0.3, 0.1, 0.1, 0.5
 """The mean step of the logarithm, its fall, and the chances of any number, of the end, and of no beginning yet."""
 PATHS = 200
+TINY, MOST_ODDS = 1e-12, 500.0
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79)
 """Multiples of their roots fill the unit cube evenly: draws that are the same everywhere."""
 
@@ -67,6 +72,22 @@ def middles() -> FloatArray:
 def bounds() -> list[int]:
     """The bounds that may be chosen: powers of two, the last numbers of all cells but the last."""
     return [2**power for power in range(MOST_DOUBLINGS + 1)]
+
+
+VALUES = 4
+"""Cells of values in which units are counted by one record each, where shares are read."""
+UNRELATED, STEEP, APART = 0.8, 0.05, 0.001
+"""The chance that values of units do not depend on the number of their records; by how much a share changes when this
+number doubles, if they do; and how far shares may be apart in any case."""
+
+
+def look_at_units(column: str, question: object, growth: NoiseGrowth) -> CountQuery:
+    """The count of units by their records, and for shares along a grid by one record's value, too."""
+    values, grid = getattr(question, "column", None), getattr(question, "grid", None)
+    if growth.readings or not isinstance(values, str) or not isinstance(grid, Grid) or grid.cells < VALUES:
+        return UnitSizesQuery.of(column)
+    cuts = [round(grid.cells * part / VALUES) for part in range(1, VALUES)]
+    return SizedUnitsQuery.of(column, Axis(values, grid.cut(cuts)))
 
 
 class NoiseGrowth(NamedTuple):
@@ -137,41 +158,64 @@ def chosen(release: Release, growth: NoiseGrowth) -> int:
         release: Noisy counts of units by the number of their records.
         growth: How the noise of the question grows.
     """
-    units = likely(*_noisy(release))
-    logarithms = [np.log(error / error.min(axis=1, keepdims=True)).mean(axis=0) for error in _errors(units, growth)]
-    return bounds()[int(np.argmin(sum(logarithms)))]
+    counts = _noisy(release)
+    units = likely(counts.sums, counts.noise, counts.cells)
+    errors = (
+        _errors_seen(units, growth, counts) if counts.cells > 1 else [(1.0, each) for each in _errors(units, growth)]
+    )
+    total = sum(chance * np.log(error / error.min(axis=1, keepdims=True)).mean(axis=0) for chance, error in errors)
+    return bounds()[int(np.argmin(total))]
 
 
 def described(release: Release, rows: int) -> RowBound:
     """A bound, with the share that it leaves out."""
-    noisy, noise = _noisy(release)
-    units = likely(noisy, noise)
+    counts = _noisy(release)
+    units = likely(counts.sums, counts.noise, counts.cells)
     found = np.flatnonzero((units > 0).mean(axis=0) > 1 / 2)
     most = bounds()[min(int(found[-1]), MOST_DOUBLINGS)] if len(found) else 1
-    low, high = _interval(noisy, noise, rows, most)
+    low, high = _interval(counts, rows, most)
     sizes = middles()
     left = 1 - float((units @ np.minimum(sizes, rows) / np.maximum(units @ sizes, 1)).mean())
     return RowBound(rows, LOOK, min(max(left, low), high), (low, high), most)
 
 
-def _noisy(release: Release) -> tuple[FloatArray, Noise]:
+class _Counts(NamedTuple):
+    """Noisy counts of units by their records, (sizes, cells of values), and the noise of each."""
+
+    table: FloatArray
+    noise: Noise
+
+    @property
+    def sums(self) -> FloatArray:
+        """Units of each size."""
+        return np.asarray(self.table.sum(axis=1))
+
+    @property
+    def cells(self) -> int:
+        """The number of cells that are added up."""
+        return int(self.table.shape[1])
+
+
+def _noisy(release: Release) -> _Counts:
     law = release.plan.law.required(IntervalSums)
-    return np.asarray(release.values[: MOST_DOUBLINGS + 2], dtype=np.float64), law.levels[0].noise
+    query, sizes = release.plan.query, MOST_DOUBLINGS + 2
+    table = np.asarray(release.values[: query.cells * query.rows], dtype=np.float64).reshape(sizes, -1)
+    return _Counts(table, law.levels[0].noise)
 
 
-def likely(noisy: FloatArray, noise: Noise) -> FloatArray:
-    """Numbers of units in each cell as they may have been, (paths, cells), given noisy ones.
+def likely(noisy: FloatArray, noise: Noise, added: int = 1) -> FloatArray:
+    """Numbers of units in each cell as they may have been, (paths, cells), given noisy ones, sums of so many each.
 
     Numbers of units in neighbouring cells are of one size more often than not, so what stands alone far behind the
     others is noise. Drawn forwards and backwards along cells, in the same way for the same noisy counts.
     """
-    deviation = max(sqrt(noise.variance), 1e-3)
+    deviation = max(sqrt(added * noise.variance), 1e-3)
     forward = np.zeros((len(noisy), len(COUNTS)))
     moves, state = _moves(), np.array([BEGINS, 0.0, *np.full(len(COUNTS) - 2, (1 - BEGINS) / (len(COUNTS) - 2))])
     for cell, found in enumerate(noisy):
         scale = np.hypot(deviation, LEVELLED * COUNTS)
         off = np.abs(found - COUNTS) / scale
-        fit = -np.log(scale) - (sqrt(2) * off if noise.family is Family.LAPLACE else off**2 / 2)
+        fit = -np.log(scale) - (sqrt(2) * off if noise.family is Family.LAPLACE and added == 1 else off**2 / 2)
         state = (state if cell == 0 else state @ moves) * np.exp(fit - fit.max()) + 1e-300
         state /= state.sum()
         forward[cell] = state
@@ -208,20 +252,73 @@ def _errors(units: FloatArray, growth: NoiseGrowth) -> list[FloatArray]:
     whole = np.maximum((units @ sizes)[:, None], 1)
     if growth.readings:
         return [np.hypot(growth.error * rows, (whole - used) / growth.readings)]
-    drawn = SPREAD**2 * np.maximum(1 / used - 1 / whole, 0)
-    alike = (growth.error * rows / used) ** 2 + drawn
-    weights = np.minimum(sizes[:, None], rows)[None] / used[:, None, :] - (sizes / whole)[:, :, None]
-    own = alike + OWN**2 * (units[:, :, None] * weights**2).sum(axis=1)
+    alike, own = _of_shares(units, growth)
     return [np.sqrt(each) for each in (alike, own, alike + (UNLIKE * (1 - used / whole)) ** 2)]
 
 
-def _interval(noisy: FloatArray, noise: Noise, rows: int, most: int) -> tuple[float, float]:
+def _of_shares(units: FloatArray, growth: NoiseGrowth) -> tuple[FloatArray, FloatArray]:
+    """Squared errors of shares, if records of all units are alike, and if each unit has a law of its own."""
+    sizes, rows = middles(), np.array(bounds(), dtype=np.float64)
+    used = np.maximum(units @ np.minimum(sizes[:, None], rows), 1)
+    whole = np.maximum((units @ sizes)[:, None], 1)
+    drawn = SPREAD**2 * np.maximum(1 / used - 1 / whole, 0)
+    alike = (growth.error * rows / used) ** 2 + drawn
+    return alike, alike + OWN**2 * (units[:, :, None] * _moved(units) ** 2).sum(axis=1)
+
+
+def _moved(units: FloatArray) -> FloatArray:
+    """By how much a bound changes the weight of one unit of each size among all records: (paths, sizes, bounds)."""
+    sizes, rows = middles(), np.array(bounds(), dtype=np.float64)
+    used = np.maximum(units @ np.minimum(sizes[:, None], rows), 1)
+    whole = np.maximum(units @ sizes, 1)
+    return np.asarray(np.minimum(sizes[:, None], rows)[None] / used[:, None, :] - (sizes / whole[:, None])[:, :, None])
+
+
+def _errors_seen(units: FloatArray, growth: NoiseGrowth, counts: _Counts) -> list[tuple[float, FloatArray]]:
+    """Errors of shares in four ways, with their chances: values depend on the number of records, or do not; units have
+    laws of their own, or do not.
+
+    Of each share below a cell of values a line is fitted along the logarithms of the numbers of records, by the noisy
+    counts: a bound moves weights from units of many records to those of few, and with these the share.
+    """
+    sizes, rows = middles(), np.array(bounds(), dtype=np.float64)
+    along, mean = np.log2(sizes), units.mean(axis=0)
+    lever = ((units[:, :, None] * _moved(units)) * along[:, None]).sum(axis=1)  # (paths, bounds)
+    bent, odds = np.zeros_like(lever), []
+    for number, below in enumerate(np.cumsum(counts.table, axis=1).T[:-1], start=1):
+        variance = number * counts.noise.variance + np.maximum(mean, 1.0) / 4
+        weights = np.where(mean > 1 / 2, mean**2 / variance, 0.0)
+        share = below / np.maximum(mean, 1.0)
+        apart = along - weights @ along / max(float(weights.sum()), TINY)
+        known = max(float(weights @ apart**2), TINY)
+        slope, kept = float((weights * apart) @ share) / known, STEEP**2 / (1 / known + STEEP**2)
+        bent += ((slope * kept) ** 2 + STEEP**2 * (1 - kept)) / counts.cells * lever**2
+        odds.append((log(1 - kept) + slope**2 * known * kept) / 2)
+    related = 1 / (1 + exp(min(-float(np.mean(odds)), MOST_ODDS)) * UNRELATED / (1 - UNRELATED))
+    used = units @ np.minimum(sizes[:, None], rows) / np.maximum((units @ sizes)[:, None], 1)
+    far = (APART * (1 - used)) ** 2
+    ways = (1 - related, far), (related, far + bent)
+    return [(chance, np.sqrt(each + more)) for each in _of_shares(units, growth) for chance, more in ways]
+
+
+def _reach(noise: Noise, added: int, error: float) -> float:
+    """A number that the sum of so many noises is above with at most this chance.
+
+    Of several two-sided geometric noises, which are nowhere further than a step beyond Laplace noise, by the bound of
+    Chernoff: the least of ``(ln(1 / error) - added * ln(1 - t**2)) / t`` scales, for t between 0 and 1.
+    """
+    if noise.family is not Family.LAPLACE:
+        return 1 + sqrt(added * noise.variance) * NormalDist().inv_cdf(1 - error)
+    if added == 1:
+        return 1 + float(noise.parameter) * log(1 / error)
+    steep = np.linspace(0.01, 0.99, 99)
+    return added + float(noise.parameter) * float(((log(1 / error) - added * np.log(1 - steep**2)) / steep).min())
+
+
+def _interval(counts: _Counts, rows: int, most: int) -> tuple[float, float]:
     """Ends of the share that is left out, if each cell is within what noise leaves open for all of them at once."""
-    error = (1 - LEVEL) / 2 / len(noisy)
-    if noise.family is Family.LAPLACE:
-        wide = 1 + float(noise.parameter) * log(1 / error)
-    else:
-        wide = 1 + sqrt(noise.variance) * NormalDist().inv_cdf(1 - error)
+    noisy = counts.sums
+    wide = _reach(counts.noise, counts.cells, (1 - LEVEL) / 2 / len(noisy))
     low, high = np.maximum(noisy - wide, 0.0), np.maximum(noisy + wide, 0.0)
     ends = np.array(bounds(), dtype=np.float64)
     least, largest = np.append(0.0, ends) + 1, np.append(ends, inf)
@@ -235,8 +332,9 @@ def _interval(noisy: FloatArray, noise: Noise, rows: int, most: int) -> tuple[fl
 
 def notes_on_price(adjacency: AnyRows, look: Plan) -> tuple[str, ...]:
     """The price of the bound, and what it is for, before anything is charged."""
+    values = ", by a value of one record," if isinstance(look.query, SizedUnitsQuery) else ""
     return (
         f"no bound of records per {adjacency.column} is stated: {look.loss}, {LOOK} of the loss, counts "
-        f"{adjacency.column} by the number of their records and chooses a power of two up to {2**MOST_DOUBLINGS:,}; "
-        "errors below are those of one record each, and grow with the bound",
+        f"{adjacency.column} by the number of their records{values} and chooses a power of two up to "
+        f"{2**MOST_DOUBLINGS:,}; errors below are those of one record each, and grow with the bound",
     )

@@ -162,7 +162,9 @@ def _text_literal(text: str) -> str:
 BLOCK = 64
 
 
-def used_rows(rows: str, unit: Column, unit_place: int, places: Sequence[int], records: int) -> str:
+def used_rows(
+    rows: str, unit: Column, unit_place: int, places: Sequence[int], records: int, *more: tuple[str, str]
+) -> str:
     """SQL for the columns at `places` of the rows that are used, with the parameters that `pads` gives.
 
     The rows of a unit are ranked by HMAC-SHA256, under the secret key of the data set, of all that stands in a row,
@@ -171,12 +173,16 @@ def used_rows(rows: str, unit: Column, unit_place: int, places: Sequence[int], r
     Formal guarantees: which rows of a unit are used is a function of the key and of that unit's rows. So when one unit
     comes, goes or changes, at most `records` used rows go and at most `records` come, all of this unit. Neither the
     order of rows nor other units matter. (Of equal rows, any one may be used.)
+
+    `more` are names of numbers of all rows of a unit, which stand beside each row, and their SQL.
     """
     kept = "".join(f"{called(place)}, " for place in places)
     rank = "sha256($outer::BLOB || unhex(sha256($inner::BLOB || whole)))"
     named = f"SELECT {kept}{unit.unit.format(called(unit_place))} AS unit, {rank} AS rank FROM {rows}"
-    ranked = f"SELECT {kept}row_number() OVER (PARTITION BY unit ORDER BY rank) AS place FROM ({named})"
-    return f"SELECT {kept.removesuffix(', ')} FROM ({ranked}) WHERE place <= {records}"
+    beside = "".join(f"{each} OVER (PARTITION BY unit) AS {name}, " for name, each in more)
+    ranked = f"SELECT {kept}{beside}row_number() OVER (PARTITION BY unit ORDER BY rank) AS place FROM ({named})"
+    shown = kept + "".join(f"{name}, " for name, _ in more)
+    return f"SELECT {shown.removesuffix(', ')} FROM ({ranked}) WHERE place <= {records}"
 
 
 def pads(key: bytes) -> dict[str, bytes]:
@@ -284,9 +290,10 @@ def _slots(bound: Sequence[BoundAxis]) -> list[str | None]:
 
 def _category_slot(axis: Categories, kind: Kind, number: int, slot: str) -> str:
     """SQL for the slot of a value among categories; of found ones the last is for all that has another value."""
-    keys, named = keys_of(axis, kind), (f"n{number}", f"t{number}", slot)
     if not isinstance(axis, FoundCategories):
-        return category_slot(keys, *named)
+        return category_slot(keys_of(axis, kind), f"n{number}", f"t{number}", slot)
+    text = f"'#' || left(sha256(t{number}), {axis.digits})" if axis.digits else f"t{number}"
+    keys, named = keys_of(axis, Kind.TEXT if axis.digits else kind), (f"n{number}", text, slot)
     rest = f"CASE WHEN {_has_value(kind, number)} THEN {len(keys) - 1}::{slot} END"
     return f"coalesce({category_slot(keys[:-1], *named)}, {rest})" if len(keys) > 1 else rest
 
@@ -370,7 +377,9 @@ def _batches(
 # SENSITIVE. DuckDB as an engine: files, frames and arrays on this machine.
 
 
-USED, PARTED = "used", "parted"
+USED, PARTED, SIZED = "used", "parted", "sized"
+SIZE_COLUMN = Column("size", Kind.NUMBERS, "size", "NULL")
+"""SQL that reads the number of rows of a unit."""
 
 
 class DuckEngine:
@@ -395,11 +404,16 @@ class DuckEngine:
         self._wanted |= {each.place for each in bound}
 
     def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
+        return self._counts_in(self._rows(bound), bound)
+
+    def _counts_in(self, rows: str, bound: Sequence[BoundAxis]) -> IntArray:
         slots = _slots(bound)
         if None not in slots:
-            rows = self._rows(bound)
             return _counts_by_sql(self._engine.connection, rows, bound, [slot for slot in slots if slot])
-        return self._tallied(CellCounts(_cells(bound, slots)), bound, slots).found
+        tally = CellCounts(_cells(bound, slots))
+        for columns in _batches(self._engine.connection, rows, bound, slots):
+            tally.add(columns)
+        return tally.found
 
     def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
         return self._sums(bound, offsets(half))
@@ -459,6 +473,17 @@ class DuckEngine:
         rows = self._source.scan(self._engine.connection, [unit])
         query = sizes_of_units(rows, self._source.columns[unit], unit)
         return {int(rows): int(units) for rows, units in self._engine.connection.execute(query).fetchall()}
+
+    def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
+        engine, source = self._engine.connection, self._source
+        unit = place_of(self._unit.column, source.columns)
+        rows = source.scan_whole(engine, sorted({bound.place, unit}))
+        used = used_rows(rows, source.columns[unit], unit, [bound.place], 1, ("size", "count(*)"))
+        engine.execute(f"CREATE OR REPLACE TEMP TABLE {SIZED} AS {used}", pads(self._key))
+        ends = [0.0, *(2.0**power + 0.5 for power in range(doublings + 1)), 2.0 ** (doublings + 1)]
+        found = self._counts_in(SIZED, [BoundAxis(Axis("size", Grid.from_edges(ends)), SIZE_COLUMN, 0), bound])
+        engine.execute(f"DROP TABLE {SIZED}")
+        return found
 
     def names(self, bound: BoundAxis) -> dict[str, int]:
         engine = self._engine.connection
