@@ -30,7 +30,7 @@ from .trust import Central, Curator, Formerly, Planner, TrustModel, conversation
 if TYPE_CHECKING:
     from .ledger import Balance, Ledger, Statement
     from .ledger.verification import Condition
-    from .records import Scored
+    from .records import Records, Scored
 
 
 # Planning a question without data, and asking it: what each turn costs, and under which request it is charged.
@@ -317,8 +317,6 @@ class Session:
             raise WrongKind("adjacency", "give ADD_REMOVE or REPLACE_ONE")
         self._neighbours = adjacency
         self._unit = _unit(unit, rows_per_unit)
-        if not self._unit.is_bounded and isinstance(getattr(table, "engine", None), str):
-            raise Refused("rows_per_unit", "a table that stays in its engine needs a stated bound")
         self._units = units
         self._trust = _trust(trust, getattr(table, "engine", None))
         self._randomness = randomness if randomness is not None else Randomness.system()
@@ -327,6 +325,7 @@ class Session:
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         self._dataset = _of_version(dataset, self._table)
         self._records: dict[Unit, Scored] = {}
+        self._rows: Records | None = None
         self._ledger.create(Account(dataset, self._neighbours, self._unit, budget))
 
     def __repr__(self) -> str:
@@ -343,6 +342,7 @@ class Session:
         for records in self._records.values():
             records.close()
         self._records.clear()
+        self._rows = None
 
     @property
     def statement(self) -> Statement:
@@ -557,8 +557,11 @@ class Session:
         if unit not in self._records:
             from .records import Scored, open_records
 
-            key = self._ledger.dataset_key(self._dataset)
-            opened = open_records(self._table, unit=unit, key=key, delimiter=self._delimiter)
+            opened = None if self._rows is None else self._rows.using(unit)  # all turns see one state of the rows
+            if opened is None:
+                key = self._ledger.dataset_key(self._dataset)
+                opened = open_records(self._table, unit=unit, key=key, delimiter=self._delimiter)
+                self._rows = self._rows or opened
             self._records[unit] = Scored(opened)
         return self._records[unit]
 
@@ -566,6 +569,8 @@ class Session:
         """Refuse what the records do not have, and another number of units."""
         for plan in plans:
             records = self._opened(plan.adjacency.unit)
+            if isinstance(plan.query, UnitSizesQuery) and self._rows is not None:
+                self._rows.check_unit_sizes()
             if plan.query.read_axes:  # units are counted without any
                 records.check(plan.query.read_axes)
         records = self._opened()

@@ -218,7 +218,7 @@ class Categories:
         return self.arguments or ("categories",) * len(self.values)
 
 
-UNKNOWN, OTHER, OTHERS = "not found yet", "other", "other groups"
+UNKNOWN, OTHER, GROUPS = "not found yet", "other", "groups"
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +237,11 @@ class Unlisted(Categories):
     values: tuple[Category, ...] = (UNKNOWN,)
 
     def among(self, names: tuple[str, ...]) -> FoundCategories:
-        """The groups that were found, and the rest."""
-        return FoundCategories(self.column, (*names, OTHERS if OTHER in names else OTHER))
+        """The groups that were found, and the rest, under a name that none of them has."""
+        rest = OTHER
+        while rest in names:
+            rest = f"{rest} {GROUPS}"
+        return FoundCategories(self.column, (*names, rest))
 
 
 @dataclass(frozen=True, slots=True)
