@@ -71,6 +71,7 @@ VALID: dict[str, dict[str, Any]] = {
     "SummaryQuestion": {"column": "x", "lower": 0, "upper": 1},
     "UnboundedCdfQuestion": {"column": "x"},
     "UnboundedQuantilesQuestion": {"column": "x", "at": (0.5,)},
+    **{f"Unbounded{word}Question": {"column": "x"} for word in ("Histogram", "Sum", "Mean", "Variance", "Summary")},
     "UnboundedScoresQuestion": {"label": "y", "score": "x"},
     "UnboundedSurvivalQuestion": {"time": "x", "event": "y"},
     "VerifyQuestion": {
@@ -134,6 +135,7 @@ def test_every_question_of_the_package_is_tried() -> None:
 
 THINNED = {
     "UnboundedSurvivalQuestion": 8, "UnboundedScoresQuestion": 6, "WeightedSurvivalQuestion": 6, "SurvivalQuestion": 3,
+    **{f"Unbounded{word}Question": 4 for word in ("Histogram", "Sum", "Mean", "Variance", "Summary")},
     "UnboundedCdfQuestion": 4, "UnboundedQuantilesQuestion": 4,
 }  # fmt: skip
 """Each argument is given one of so many odd values, two unless it is said, and the next argument those in between: most
