@@ -72,9 +72,11 @@ def rehearse(
     notes: tuple[str, ...] = ()
     if isinstance(adjacency, AnyRows):
         notes, loss, adjacency = notes_on_price(adjacency, plans[0]), loss * (1 - LOOK), adjacency.bounded(1)
+    unlisted = unlisted_of(question)
     if isinstance(question, Forewarned):
-        notes += question.plan_notes(Setting(loss, adjacency))
-    if unlisted := unlisted_of(question):
+        own = loss if unlisted is None else (loss * (1 - FIND)).with_delta(Fraction(0))
+        notes += question.plan_notes(Setting(own, adjacency))
+    if unlisted is not None:
         notes += names_price(next(str(plan.loss) for plan in plans if plan.loss.delta), unlisted)
     return Plans(plans, notes)
 
