@@ -11,7 +11,7 @@ from hashlib import sha256
 from math import sqrt
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .arguments import Refused, WrongKind, require_kind, shown
+from .arguments import Named, Refused, WrongKind, require_kind, shown
 from .conversation import ALL, AnsweredOtherwise, Plan, Plans, Release, Setting, Step, UnsupportedQuery
 from .conversation.release import fingerprint, former
 from .curves import Question
@@ -28,6 +28,7 @@ from .strategies.row_bounds import LOOK, chosen, described, growth_of, notes_on_
 from .trust import Central, Curator, Formerly, Planner, TrustModel, conversation
 
 if TYPE_CHECKING:
+    from .data import Unlisted
     from .ledger import Balance, Ledger, Statement
     from .ledger.verification import Condition
     from .records import Records, Scored
@@ -133,7 +134,8 @@ def found_and_converse(
         return pay_and_converse(question, adjacency, trust, budget, reply, share=share)
     look = NamesQuery.of(unlisted.column)
     told = reply(Step(look, share * FIND), budget.pay(look, share * FIND))
-    names = names_in(told)
+    left = (budget.grant.loss * (share * (1 - FIND))).with_delta(Fraction(0))
+    names = _that_fit(question, unlisted, told, lambda asked: rehearse(asked, left, adjacency, trust))
     notes = (note_on(told, unlisted, names),) if told.allotment is not None else ()
 
     def noted(step: Step, paid: Allotment) -> Release:
@@ -143,6 +145,42 @@ def found_and_converse(
     return pay_and_converse(
         asked_by(question, unlisted, names), adjacency, trust, budget, noted, share=share * (1 - FIND)
     )
+
+
+def _that_fit(
+    question: Question[Curve], unlisted: Unlisted, told: Release, planned: Callable[[Question[Curve]], object]
+) -> tuple[str, ...]:
+    """The names by which the question can be asked: all, or as many of the largest groups as its table has room for.
+
+    Nothing that was paid for is refused because many groups were found: those that do not fit are with the others. So
+    are names that, beside the categories of another column, could print like another combination.
+
+    Formal guarantees: a function of the told names and their noisy counts, and of public facts.
+    """
+    known = names_in(told)
+    if isinstance(getattr(question, "by", None), tuple):
+        known = tuple(name for name in known if ", " not in name)
+    counts = dict(zip(names_in(told), told.values[1::2], strict=True))
+    ranked = sorted(known, key=lambda name: -counts[name])
+
+    def largest(number: int) -> tuple[str, ...]:
+        kept = {*ranked[:number]}
+        return tuple(name for name in known if name in kept)
+
+    def fit(number: int) -> bool:
+        try:
+            planned(asked_by(question, unlisted, largest(number)))
+        except Named:
+            return False
+        return True
+
+    if not known or fit(len(known)):
+        return known
+    low, high = 0, len(known)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fit(middle) else (low, middle)
+    return largest(low)
 
 
 def pay_and_converse(
