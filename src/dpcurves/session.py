@@ -104,7 +104,11 @@ def bound_and_converse(
     left = 1 - LOOK
     loss, two = budget.grant.loss * left, adjacency.bounded(2)
     growth = growth_of(rehearse(question, loss, two, trust), sqrt(Setting(loss, two).noise().variance))
-    rows = 1 if counted.allotment is None else kept(chosen(counted, growth))
+    rows = 1
+    if counted.allotment is not None:
+        rows = kept(
+            _that_is_planned(chosen(counted, growth), lambda at: rehearse(question, loss, adjacency.bounded(at), trust))
+        )
     known = adjacency.bounded(rows)
     notes = () if counted.allotment is None else (described(counted, rows).note(adjacency.column),)
 
@@ -113,6 +117,22 @@ def bound_and_converse(
         return replace(release, notes=(*release.notes, *notes), before=(*release.before, counted.plan))
 
     return found_and_converse(question, known, trust, budget, bounded, share=left)
+
+
+def _that_is_planned(rows: int, planned: Callable[[int], object]) -> int:
+    """The bound, or the largest half, quarter, ... of it under which the question can be asked at all.
+
+    Nothing that was paid for is refused because noisy counts chose more noise than can be drawn: one row of each unit
+    was planned before the charge.
+    """
+    while rows > 1:
+        try:
+            planned(rows)
+        except Named:
+            rows //= 2
+        else:
+            break
+    return rows
 
 
 def found_and_converse(
