@@ -137,3 +137,13 @@ def test_what_stands_alone_behind_all_others_is_taken_for_noise() -> None:
     units = likely(noisy, Noise(Family.LAPLACE, Fraction(10)))
     assert (units[:, :3] > 0).all()
     assert (units[:, 13] > 0).mean() < 0.1
+
+
+def test_what_was_paid_is_answered_though_the_bound_that_fits_best_needs_more_noise_than_can_be_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dpcurves.session.chosen", lambda release, growth: 2**20)
+    loss = dp.PrivacyLoss.zcdp("0.000001")
+    with session(log(units=40), budget=loss) as opened:
+        found = opened.ask(dp.SummaryQuestion("x", 0, 100), loss)
+    assert 1 <= found.privacy.rows_per_unit < 2**20

@@ -148,3 +148,23 @@ def test_a_universe_is_written_and_read_and_numbers_are_hashed_by_their_text() -
         )
     assert len(found) == 3
     assert [curve.count for curve in found.values()] == pytest.approx([400, 400, 0], abs=20)
+
+
+def test_what_was_paid_is_answered_whatever_groups_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of as many groups as a table has no room for the largest are told; names that could be mistaken are others."""
+    monkeypatch.setattr("dpcurves.trust.central.MOST_COUNTED", 1024)
+    number = np.arange(3000)
+    table = {
+        "x": number % 97, "one": ["g00" if each % 2 else f"g{each % 30:02d}" for each in number],
+        "two": [("b, c", "c")[each % 2] for each in number],
+        "side": [("a", "a, b")[min(each % 3, 1)] for each in number],
+    }  # fmt: skip
+    loss = dp.PrivacyLoss.pure(20, "1e-3")
+    with session(table=table, budget=dp.PrivacyLoss.pure(40, "2e-3")) as opened:
+        found = opened.ask(dp.HistogramQuestion("x", dp.Grid(0, 100, cells=128), by=dp.Unlisted("one")), loss)
+        sides = dp.Categories("side", ("a", "a, b"))
+        both = opened.ask(dp.HistogramQuestion("x", GRID, by=(sides, dp.Unlisted("two"))), loss)
+        assert opened.left.epsilon == 0
+    assert (len(found), "g00" in list(found)) == (8, True)
+    assert sum(curve.count.sum() for curve in found.values()) == pytest.approx(3000, abs=60)
+    assert [names[1] for names in both] == ["c", "other"] * 2

@@ -11,7 +11,7 @@ from hashlib import sha256
 from math import sqrt
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .arguments import Refused, WrongKind, require_kind, shown
+from .arguments import Named, Refused, WrongKind, require_kind, shown
 from .conversation import ALL, AnsweredOtherwise, Plan, Plans, Release, Setting, Step, UnsupportedQuery
 from .conversation.release import fingerprint, former
 from .curves import Question
@@ -28,9 +28,10 @@ from .strategies.row_bounds import LOOK, chosen, described, growth_of, look_at_u
 from .trust import Central, Curator, Formerly, Planner, TrustModel, conversation
 
 if TYPE_CHECKING:
+    from .data import Unlisted
     from .ledger import Balance, Ledger, Statement
     from .ledger.verification import Condition
-    from .records import Scored
+    from .records import Records, Scored
 
 
 # Planning a question without data, and asking it: what each turn costs, and under which request it is charged.
@@ -72,9 +73,11 @@ def rehearse(
     notes: tuple[str, ...] = ()
     if isinstance(adjacency, AnyRows):
         notes, loss, adjacency = notes_on_price(adjacency, plans[0]), loss * (1 - LOOK), adjacency.bounded(1)
+    unlisted = unlisted_of(question)
     if isinstance(question, Forewarned):
-        notes += question.plan_notes(Setting(loss, adjacency))
-    if unlisted := unlisted_of(question):
+        own = loss if unlisted is None else (loss * (1 - FIND)).with_delta(Fraction(0))
+        notes += question.plan_notes(Setting(own, adjacency))
+    if unlisted is not None:
         notes += names_price(next(str(plan.loss) for plan in plans if plan.query == look_at(unlisted)), unlisted)
     return Plans(plans, notes)
 
@@ -101,7 +104,11 @@ def bound_and_converse(
     growth = growth_of(rehearse(question, loss, two, trust), sqrt(Setting(loss, two).noise().variance))
     look = look_at_units(adjacency.column, None if isinstance(trust, Formerly) else question, growth)
     counted = reply(Step(look, LOOK), budget.pay(look, LOOK), adjacency.of_units)
-    rows = 1 if counted.allotment is None else kept(chosen(counted, growth))
+    rows = 1
+    if counted.allotment is not None:
+        rows = kept(
+            _that_is_planned(chosen(counted, growth), lambda at: rehearse(question, loss, adjacency.bounded(at), trust))
+        )
     known = adjacency.bounded(rows)
     notes = () if counted.allotment is None else (described(counted, rows).note(adjacency.column),)
 
@@ -110,6 +117,22 @@ def bound_and_converse(
         return replace(release, notes=(*release.notes, *notes), before=(*release.before, counted.plan))
 
     return found_and_converse(question, known, trust, budget, bounded, share=left)
+
+
+def _that_is_planned(rows: int, planned: Callable[[int], object]) -> int:
+    """The bound, or the largest half, quarter, ... of it under which the question can be asked at all.
+
+    Nothing that was paid for is refused because noisy counts chose more noise than can be drawn: one row of each unit
+    was planned before the charge.
+    """
+    while rows > 1:
+        try:
+            planned(rows)
+        except Named:
+            rows //= 2
+        else:
+            break
+    return rows
 
 
 def found_and_converse(
@@ -131,7 +154,8 @@ def found_and_converse(
         return pay_and_converse(question, adjacency, trust, budget, reply, share=share)
     look = look_at(unlisted)
     told = reply(Step(look, share * FIND), budget.pay(look, share * FIND))
-    names = names_in(told)
+    left = (budget.grant.loss * (share * (1 - FIND))).with_delta(Fraction(0))
+    names = _that_fit(question, unlisted, told, lambda asked: rehearse(asked, left, adjacency, trust))
     notes = (note_on(told, unlisted, names),) if told.allotment is not None else ()
 
     def noted(step: Step, paid: Allotment) -> Release:
@@ -141,6 +165,42 @@ def found_and_converse(
     return pay_and_converse(
         asked_by(question, unlisted, names), adjacency, trust, budget, noted, share=share * (1 - FIND)
     )
+
+
+def _that_fit(
+    question: Question[Curve], unlisted: Unlisted, told: Release, planned: Callable[[Question[Curve]], object]
+) -> tuple[str, ...]:
+    """The names by which the question can be asked: all, or as many of the largest groups as its table has room for.
+
+    Nothing that was paid for is refused because many groups were found: those that do not fit are with the others. So
+    are names that, beside the categories of another column, could print like another combination.
+
+    Formal guarantees: a function of the told names and their noisy counts, and of public facts.
+    """
+    known = names_in(told)
+    if isinstance(getattr(question, "by", None), tuple):
+        known = tuple(name for name in known if ", " not in name)
+    counts = dict(zip(names_in(told), told.values[1::2], strict=True))
+    ranked = sorted(known, key=lambda name: -counts[name])
+
+    def largest(number: int) -> tuple[str, ...]:
+        kept = {*ranked[:number]}
+        return tuple(name for name in known if name in kept)
+
+    def fit(number: int) -> bool:
+        try:
+            planned(asked_by(question, unlisted, largest(number)))
+        except Named:
+            return False
+        return True
+
+    if not known or fit(len(known)):
+        return known
+    low, high = 0, len(known)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fit(middle) else (low, middle)
+    return largest(low)
 
 
 def pay_and_converse(
@@ -317,8 +377,6 @@ class Session:
             raise WrongKind("adjacency", "give ADD_REMOVE or REPLACE_ONE")
         self._neighbours = adjacency
         self._unit = _unit(unit, rows_per_unit)
-        if not self._unit.is_bounded and isinstance(getattr(table, "engine", None), str):
-            raise Refused("rows_per_unit", "a table that stays in its engine needs a stated bound")
         self._units = units
         self._trust = _trust(trust, getattr(table, "engine", None))
         self._randomness = randomness if randomness is not None else Randomness.system()
@@ -327,6 +385,7 @@ class Session:
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         self._dataset = _of_version(dataset, self._table)
         self._records: dict[Unit, Scored] = {}
+        self._rows: Records | None = None
         self._ledger.create(Account(dataset, self._neighbours, self._unit, budget))
 
     def __repr__(self) -> str:
@@ -343,6 +402,7 @@ class Session:
         for records in self._records.values():
             records.close()
         self._records.clear()
+        self._rows = None
 
     @property
     def statement(self) -> Statement:
@@ -557,8 +617,11 @@ class Session:
         if unit not in self._records:
             from .records import Scored, open_records
 
-            key = self._ledger.dataset_key(self._dataset)
-            opened = open_records(self._table, unit=unit, key=key, delimiter=self._delimiter)
+            opened = None if self._rows is None else self._rows.using(unit)  # all turns see one state of the rows
+            if opened is None:
+                key = self._ledger.dataset_key(self._dataset)
+                opened = open_records(self._table, unit=unit, key=key, delimiter=self._delimiter)
+                self._rows = self._rows or opened
             self._records[unit] = Scored(opened)
         return self._records[unit]
 
@@ -566,6 +629,8 @@ class Session:
         """Refuse what the records do not have, and another number of units."""
         for plan in plans:
             records = self._opened(plan.adjacency.unit)
+            if not self._unit.is_bounded and self._rows is not None:
+                self._rows.check_unit_sizes()
             if plan.query.read_axes:  # units are counted without any
                 records.check(plan.query.read_axes)
         records = self._opened()

@@ -187,7 +187,20 @@ def _two(labels: Sequence[str]) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def _ends(bounds: Sequence[float]) -> tuple[float, float]:
+def between(kind: str, label: str, bounds: Sequence[float] | Auto, **weights: Any) -> Any:
+    """The question of this kind for values between these bounds, or between such as a part of the loss looks for."""
+    if bounds == "auto":
+        if weights:
+            raise Refused("bounds", "two numbers are needed: sums of survey weights look for none")
+        return getattr(curves, f"Unbounded{kind}Question")(label)
+    if weights:
+        return curves.WeightedSummaryQuestion(label, *_ends(bounds), **weights, statistic=kind.lower())
+    return getattr(curves, f"{kind}Question")(label, *_ends(bounds))
+
+
+def _ends(bounds: Sequence[float] | str) -> tuple[float, float]:
+    if isinstance(bounds, str):
+        raise WrongKind("bounds", f"two numbers, or 'auto', are needed, got {shown(bounds)}")
     ends = several("bounds", bounds, "a pair of numbers, the lower one first,")
     if len(ends) != 2:
         raise Refused("bounds", f"two numbers are needed, the lower one first, got {len(ends)}")
@@ -309,17 +322,21 @@ def quantiles(
 
 
 @in_one_call
-def histogram(values: Values, *, grid: Grid, label: str = "value", **paid: Unpack[Paid]) -> Histogram:
+def histogram(values: Values, *, grid: Grid | Auto, label: str = "value", **paid: Unpack[Paid]) -> Histogram:
     """Counts of `values` in the cells of `grid`.
 
-    Arguments and guarantees as for `cdf`; the ledger is in memory and does not add up with other calls.
+    Arguments and guarantees as for `cdf`; with ``grid="auto"`` a part of the loss chooses even cells: see
+    `UnboundedHistogramQuestion`. The ledger is in memory and does not add up with other calls.
 
     >>> import dpcurves as dp
     >>> bars = dp.histogram([1, 1, 2] * 100, grid=dp.Grid(0, 4, cells=4), epsilon=1, adjacency=dp.REPLACE_ONE)
     >>> bool(abs(bars.count[1] - 200) < 40)
     True
     """
-    bars: Histogram = asked(curves.HistogramQuestion(label, grid), named(label, values), **paid)
+    question: Question[Any] = curves.UnboundedHistogramQuestion(label)
+    if (cells := known_grid(grid)) is not None:
+        question = curves.HistogramQuestion(label, cells)
+    bars: Histogram = asked(question, named(label, values), **paid)
     return bars
 
 
@@ -597,18 +614,21 @@ def histogram2d(
 
 
 @in_one_call
-def summary(values: Values, *, bounds: tuple[float, float], label: str = "value", **paid: Unpack[Paid]) -> Summary:
+def summary(
+    values: Values, *, bounds: tuple[float, float] | Auto, label: str = "value", **paid: Unpack[Paid]
+) -> Summary:
     """Count, sum, mean and variance of `values`, all from one release.
 
     Arguments and guarantees as for `cdf`, but with `bounds` instead of a grid: the lower and the upper one are public,
-    and values outside are clamped to the nearer bound. The ledger is in memory and does not add up with other calls.
+    and values outside are clamped to the nearer bound. With ``bounds="auto"`` a part of the loss looks for them: see
+    `UnboundedMeanQuestion`. The ledger is in memory and does not add up with other calls.
 
     >>> import dpcurves as dp
     >>> ages = dp.summary([20, 40, 90] * 1000, bounds=(0, 100), epsilon=1, adjacency=dp.REPLACE_ONE)
     >>> bool(abs(ages.mean - 50) < 2 and abs(ages.variance - 866.7) < 100)
     True
     """
-    found: Summary = asked(curves.SummaryQuestion(label, *_ends(bounds)), named(label, values), **paid)
+    found: Summary = asked(between("Summary", label, bounds), named(label, values), **paid)
     return found
 
 
@@ -616,7 +636,7 @@ def summary(values: Values, *, bounds: tuple[float, float], label: str = "value"
 def mean(
     values: Values,
     *,
-    bounds: tuple[float, float],
+    bounds: tuple[float, float] | Auto,
     label: str = "value",
     weight: Values | None = None,
     weight_cap: float | None = None,
@@ -637,10 +657,7 @@ def mean(
     True
     """
     table, weights = weighed(named(label, values), weight, weight_cap)
-    question: Question[Summary] = curves.MeanQuestion(label, *_ends(bounds))
-    if weights:
-        question = curves.WeightedSummaryQuestion(label, *_ends(bounds), **weights)
-    found: Summary = asked(question, table, **paid)
+    found: Summary = asked(between("Mean", label, bounds, **weights), table, **paid)
     return found
 
 
@@ -704,7 +721,7 @@ def found_groups(
 def sum(
     values: Values,
     *,
-    bounds: tuple[float, float],
+    bounds: tuple[float, float] | Auto,
     label: str = "value",
     weight: Values | None = None,
     weight_cap: float | None = None,
@@ -722,15 +739,14 @@ def sum(
     True
     """
     table, weights = weighed(named(label, values), weight, weight_cap)
-    question: Question[Summary] = curves.SumQuestion(label, *_ends(bounds))
-    if weights:
-        question = curves.WeightedSummaryQuestion(label, *_ends(bounds), **weights, statistic="sum")
-    found: Summary = asked(question, table, **paid)
+    found: Summary = asked(between("Sum", label, bounds, **weights), table, **paid)
     return found
 
 
 @in_one_call
-def variance(values: Values, *, bounds: tuple[float, float], label: str = "value", **paid: Unpack[Paid]) -> Summary:
+def variance(
+    values: Values, *, bounds: tuple[float, float] | Auto, label: str = "value", **paid: Unpack[Paid]
+) -> Summary:
     """Variance of `values`, with count, sum and mean, as in `summary`; pictures show the variance.
 
     Arguments and guarantees as for `summary`. The ledger is in memory and does not add up with other calls.
@@ -740,5 +756,5 @@ def variance(values: Values, *, bounds: tuple[float, float], label: str = "value
     >>> bool(abs(ages.variance - 866.7) < 100)
     True
     """
-    found: Summary = asked(curves.VarianceQuestion(label, *_ends(bounds)), named(label, values), **paid)
+    found: Summary = asked(between("Variance", label, bounds), named(label, values), **paid)
     return found

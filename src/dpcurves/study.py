@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
+from math import ceil, floor
 from typing import Any
 
 from .arguments import Refused, chance, exact, require_known, shown
@@ -17,11 +18,13 @@ from .curves.question_json import question_from_json, question_to_json
 from .privacy import Adjacency, PrivacyLoss
 from .session import Session, rehearse
 from .shortcuts import loss_of
+from .strategies.choice import unlisted_of
 from .trust import TrustModel
 
-ALL, ALARMS = Fraction(1), 0.05
+ALL, ALARMS, BILLION = Fraction(1), 0.05, 10**9
 OWN = ("name", "share", "since", "alarms")
-KNOWN = ("epsilon", "rho", "question")
+NUMBERS = ("epsilon", "rho", "delta")
+KNOWN = (*NUMBERS, "question")
 NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
@@ -79,10 +82,10 @@ class Study:
     def read(cls, text: str) -> Study:
         """The study that a TOML or JSON text describes.
 
-        It gives ``epsilon`` or ``rho``, and a list ``question``: each has ``ask``, the fields of that question, and, if
-        wanted, a ``name`` and a ``share`` of the loss. Questions without a share share what is left evenly. A
-        distribution function or a histogram may name the file of an earlier one in ``since``, and the chance of false
-        ``alarms``.
+        It gives ``epsilon`` or ``rho``, a ``delta`` if groups are asked that nobody listed, and a list ``question``:
+        each has ``ask``, the fields of that question, and, if wanted, a ``name`` and a ``share`` of the loss. Questions
+        without a share share what is left evenly. A distribution function or a histogram may name the file of an
+        earlier one in ``since``, and the chance of false ``alarms``.
 
         Raises:
             ValueError: the text describes none; one line names what is wrong.
@@ -112,19 +115,31 @@ class Study:
         listed = stored.get("question")
         if not isinstance(listed, list) or not all(isinstance(each, Mapping) for each in listed) or not listed:
             raise Refused("question", "a list of at least one is needed: [[question]] in TOML")
-        for name in ("epsilon", "rho"):
+        for name in NUMBERS:
             given = stored.get(name)
             if given is not None and (isinstance(given, bool) or not isinstance(given, int | float | str)):
                 raise Refused(name, f"a number is needed, got {shown(given)}")
-        return cls(tuple(_asked(listed)), loss_of(stored.get("epsilon"), stored.get("rho")))
+        loss = loss_of(stored.get("epsilon"), stored.get("rho"))
+        delta = exact("delta", stored["delta"]) if "delta" in stored else Fraction(0)
+        return cls(tuple(_asked(listed)), loss.with_delta(delta))
 
     def price(self, asked: StudyQuestion) -> PrivacyLoss:
-        """The loss of one question."""
-        return (self.loss * asked.share).of_one_release()
+        """The loss of one question. Those by groups that nobody listed share the delta evenly.
+
+        A ledger rounds up to billionths: where shares would not fit into the whole by that, they are rounded down.
+        """
+        alone = (self.loss * asked.share).of_one_release()
+        if sum(ceil(_amount(self.loss * each.share)) for each in self.asked) > _amount(self.loss):
+            amount = Fraction(floor(_amount(alone)), BILLION)
+            alone = PrivacyLoss.zcdp(amount) if alone.epsilon is None else PrivacyLoss.pure(amount)
+        finding = sum(unlisted_of(each.question) is not None for each in self.asked)
+        return alone.with_delta(self.loss.delta / finding if unlisted_of(asked.question) else Fraction(0))
 
     def request(self, asked: StudyQuestion) -> str:
         """The request under which it is charged: the same for the same question, share and loss."""
-        facts = json.dumps([question_to_json(asked.question), str(asked.share), repr(self.loss)], sort_keys=True)
+        delta = self.price(asked).delta
+        told = [question_to_json(asked.question), str(asked.share), repr(self.loss), *([str(delta)] if delta else [])]
+        facts = json.dumps(told, sort_keys=True)
         return f"study-{asked.name}-{sha256(facts.encode()).hexdigest()[:16]}"
 
     def plan(
@@ -148,6 +163,11 @@ class Study:
             session.plan(each.question, self.price(each))
         for each in self.asked:
             yield each, session.ask(each.question, self.price(each), self.request(each))
+
+
+def _amount(loss: PrivacyLoss) -> Fraction:
+    """Billionths of epsilon, or of rho."""
+    return (loss.rho if loss.epsilon is None else loss.epsilon) * BILLION
 
 
 def _asked(listed: list[Mapping[str, Any]]) -> Iterator[StudyQuestion]:

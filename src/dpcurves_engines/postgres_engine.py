@@ -13,8 +13,9 @@ from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.data.axis import Axis
 from dpcurves.data.grid import Grid
 from dpcurves.privacy import EACH_RECORD, Unit
+from dpcurves.queries.query import LONGEST_NAME
 from dpcurves.records.engines.conformance import DECIMALS, Checked, findings, require_proof
-from dpcurves.records.engines.duckdb import subsets_of
+from dpcurves.records.engines.duckdb import name_in_bytes, subsets_of
 from dpcurves.records.engines.engine import BoundAxis, Pieces, grid_of, size_of
 from dpcurves.records.source import LONGEST_TEXT, Column, Kind, place_of
 
@@ -210,8 +211,8 @@ class PostgresEngine(PostgresProver):
 
     def __init__(self, link: Link, table: Table, unit: Unit, key: bytes) -> None:
         super().__init__(link)
-        self._table, self._unit = table, unit
-        # The engine never learns the key of the data set.
+        self._table, self._unit, self._data_key = table, unit, key
+        # The server never learns the key of the data set.
         self._key = hmac.digest(key, b"rows ranked by PostgreSQL", "sha256")
         self._proven: set[Grid] = set()
         self.moment: int | None = moment_of(link, table)
@@ -331,6 +332,34 @@ class PostgresEngine(PostgresProver):
         counted = "count(DISTINCT unit) + (count(*) > count(unit))::int"
         ((number,),) = self._link.rows(f"SELECT {counted} FROM ({named}) AS named")
         return int(number)
+
+    def unit_sizes(self) -> dict[int, int]:
+        at = place_of(self._unit.column, self.columns)
+        named = f"SELECT {self.columns[at].unit.format(f'c{at}')} AS unit FROM {self._table.scan([at])}"
+        sizes = f"SELECT count(*) AS n FROM ({named}) AS named GROUP BY unit"
+        found = self._link.rows(f"SELECT n, count(*) FROM ({sizes}) AS sized GROUP BY n")
+        return {int(rows): int(units) for rows, units in found}
+
+    def names(self, bound: BoundAxis) -> dict[str, int]:
+        statement = Statement()
+        name, there = sql.name(bound.column, self._table.types[bound.place], f"c{bound.place}")
+        if self._unit == EACH_RECORD:
+            rows, unit, units = self._table.scan([bound.place]), "", "count(*)"
+        else:
+            at = place_of(self._unit.column, self.columns)
+            rows = self._used(sorted({bound.place, at}), statement)
+            unit = f", {self.columns[at].unit.format(f'c{at}')} AS unit"
+            units = "count(DISTINCT unit) + (count(*) > count(unit))::int"
+        named = f"SELECT {name} AS name{unit} FROM {rows} WHERE {there}"
+        short = f"octet_length(name) <= {LONGEST_NAME}"
+        counted = f"SELECT name, {units} FROM ({named}) AS named WHERE {short} GROUP BY name"
+        listed = self._link.rows(counted, statement.parameters)
+        found = ((name_in_bytes(bytes(name)), int(each)) for name, each in listed)
+        read = sql.written_as if self._table.types[bound.place] in sql.READ_AS_DOUBLES else str
+        return {read(name): each for name, each in found if name is not None}
+
+    def using(self, unit: Unit) -> PostgresEngine:
+        return PostgresEngine(self._link, self._table, unit, self._data_key)
 
     def close(self) -> None:
         self._link.close()

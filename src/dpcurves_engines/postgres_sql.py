@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dpcurves.arguments import Refused
-from dpcurves.data.axis import Axis
+from dpcurves.data.axis import Axis, Category, FoundCategories
 from dpcurves.data.grid import Grid, Outside
 from dpcurves.records.engines.duckdb import pads
 from dpcurves.records.engines.engine import (
@@ -33,6 +33,15 @@ UUID = 2950
 INTERVAL = 1186
 TIMES = {1082, 1083, 1114, 1184, INTERVAL, 1266}
 ENUM = "e"
+DATE, TIME, MOMENT, MOMENT_IN_ZONE = 1082, 1083, 1114, 1184
+_SECONDS = "date_part('epoch', {0})"
+_SIGNED = "CASE WHEN {0} > '2000-01-01' THEN 'Infinity' ELSE '-Infinity' END::float8"
+ELAPSED = {
+    DATE: f"CASE WHEN isfinite({{0}}) THEN ({{0}} - '1970-01-01'::date)::float8 WHEN {{0}} IS NOT NULL "
+    f"THEN ({_SIGNED}) END",
+    TIME: _SECONDS, MOMENT: _SECONDS, MOMENT_IN_ZONE: _SECONDS,
+}  # fmt: skip
+"""SQL for days or seconds since the beginning of 1970, or of the day; infinite where a date or moment is."""
 
 _HUGE = f"'{2**1024 - 2**970}'::numeric"
 """From here on a number is nearer to 2**1024 than to the largest double."""
@@ -69,8 +78,8 @@ def column_of(typed: Typed) -> Column:
     if oid in TEXTS or oid == UUID or sort == ENUM:
         unit = f"CASE WHEN octet_length({_TEXT}) <= {LONGEST_TEXT} THEN {_TEXT} END"
         return Column(name, Kind.TEXT, _NO_NUMBER, _TEXT, unit=unit)
-    unit = "{0}" if oid in TIMES and oid != INTERVAL else NO_UNIT
-    return Column(name, Kind.TIMES if oid in TIMES else Kind.OTHER, _NO_NUMBER, _TEXT, unit=unit)
+    unit, kind = "{0}" if oid in TIMES and oid != INTERVAL else NO_UNIT, Kind.TIMES if oid in TIMES else Kind.OTHER
+    return Column(name, kind, _NO_NUMBER, _TEXT, unit=unit, elapsed=ELAPSED.get(oid))
 
 
 def require_unit(column: Column) -> None:
@@ -201,7 +210,45 @@ def slot(bound: BoundAxis, number: int, statement: Statement) -> str:
     """SQL for the slot on one axis; NULL where it is missing."""
     if isinstance(bound.axis, Axis):
         return grid_slot(bound.axis.grid, f"n{number}", statement)
-    texts, numbers = texts_and_numbers(keys_of(bound.axis, bound.column.kind))
+    keys = keys_of(bound.axis, bound.column.kind)
+    if isinstance(bound.axis, FoundCategories):  # the last is for all that has another value
+        rest = f"CASE WHEN {_has_value(bound.column.kind, number)} THEN {len(keys) - 1}::int8 END"
+        return f"coalesce({_among_keys(keys[:-1], number, statement)}, {rest})"
+    return _among_keys(keys, number, statement)
+
+
+def _has_value(kind: Kind, number: int) -> str:
+    """SQL that tells whether a value is not missing, where text of any kind is a value."""
+    return f"coalesce(n{number} <> 'NaN'::float8, false)" if kind is Kind.NUMBERS else f"t{number} IS NOT NULL"
+
+
+def name(column: Column, oid: int, value: str) -> tuple[str, str]:
+    """SQL for the bytes that name a value of a column, and for whether it has one.
+
+    Numbers of a type with several texts for one number are named by the double that they are read as.
+    """
+    if column.kind is not Kind.NUMBERS:
+        text = column.text.format(value)
+        return f"convert_to({text}, 'UTF8')", f"{value} IS NOT NULL"
+    number = column.number.format(value)
+    there = f"coalesce({number} <> 'NaN'::float8, false)"
+    return f"convert_to(({number if oid in READ_AS_DOUBLES else value})::text, 'UTF8')", there
+
+
+READ_AS_DOUBLES = FLOATING | {NUMERIC}
+
+
+def written_as(double: str) -> str:
+    """A double as Python and DuckDB write it.
+
+    >>> written_as("1")
+    '1.0'
+    """
+    return repr(float(double))
+
+
+def _among_keys(keys: Sequence[Category | None], number: int, statement: Statement) -> str:
+    texts, numbers = texts_and_numbers(keys)
     found = []
     known = [(place, text) for place, text in enumerate(texts) if text is not None]
     if known:

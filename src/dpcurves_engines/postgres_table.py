@@ -31,8 +31,11 @@ class StreamedEngine(DuckEngine):
     def __init__(self, link: Link, table: Table, unit: Unit, key: bytes) -> None:
         require_unit(table.columns[place_of(unit.column, table.columns, "unit")])
         super().__init__(_source(link, table), unit, key)
-        self._link = link
+        self._link, self._table, self._data_key = link, table, key
         self.moment = moment_of(link, table)
+
+    def using(self, unit: Unit) -> StreamedEngine:
+        return StreamedEngine(self._link, self._table, unit, self._data_key)
 
     def close(self) -> None:
         super().close()

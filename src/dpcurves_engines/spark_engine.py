@@ -19,8 +19,9 @@ from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.data.axis import Axis
 from dpcurves.data.grid import Grid
 from dpcurves.privacy import EACH_RECORD, Unit
+from dpcurves.queries.query import LONGEST_NAME
 from dpcurves.records.engines.conformance import Checked, findings, require_proof
-from dpcurves.records.engines.duckdb import pads, subsets_of
+from dpcurves.records.engines.duckdb import name_in_bytes, pads, subsets_of
 from dpcurves.records.engines.engine import BoundAxis, Offsets, Pieces, grid_of, size_of, thresholds_of
 from dpcurves.records.source import Column, Kind, hidden, place_of
 
@@ -250,7 +251,7 @@ class SparkEngine(SparkProver):
 
     def __init__(self, frame: Any, unit: Unit, key: bytes, version: int | None = None) -> None:
         super().__init__(frame.sparkSession)
-        self._frame, self._unit = frame, unit
+        self._frame, self._unit, self._data_key = frame, unit, key
         self._key = hmac.digest(key, b"rows ranked by Spark", "sha256")
         fields = hidden(lambda: list(frame.schema.fields), FAILED)
         self.columns: tuple[Column, ...] = tuple(
@@ -377,6 +378,29 @@ class SparkEngine(SparkProver):
         counted = named.selectExpr("count(DISTINCT unit) AS n", "count(*) AS a", "count(unit) AS b")
         found = fetched(counted)
         return int(found["n"][0]) + int(found["a"][0] > found["b"][0])
+
+    def unit_sizes(self) -> dict[int, int]:
+        at = place_of(self._unit.column, self.columns)
+        rows = self._frame.selectExpr(f"{self._unit_of(at)} AS unit").groupBy("unit").count()
+        found = fetched(rows.selectExpr("`count` AS n").groupBy("n").count())
+        return dict(zip(found["n"].tolist(), found["count"].tolist(), strict=True))
+
+    def names(self, bound: BoundAxis) -> dict[str, int]:
+        named, there = f"{spark_sql.name(bound)} AS name", spark_sql.has_value(bound)
+        if self._unit == EACH_RECORD:
+            listed = self._rows([bound]).where(there).selectExpr(named)
+        else:  # rows without a unit are one unit, and have one name more in common
+            at = place_of(self._unit.column, self.columns)
+            unit = f"{self.columns[at].unit.format(f'c{at}')} AS unit"
+            listed = self._kept.rows(sorted({bound.place, at})).where(there).selectExpr(named, unit).distinct()
+        counted = listed.where(f"octet_length(name) <= {LONGEST_NAME}").groupBy("name").count()
+        found = fetched(counted.selectExpr("CAST(name AS BINARY) AS name", "`count` AS n"))
+        pairs = zip(map(name_in_bytes, found["name"]), found["n"].tolist(), strict=True)
+        read = (lambda name: repr(float(name))) if spark_sql.is_double(bound.column) else str
+        return {read(name): units for name, units in pairs if name is not None}
+
+    def using(self, unit: Unit) -> SparkEngine:
+        return type(self)(self._frame, unit, self._data_key, self._version)
 
     def close(self) -> None:
         """Let Spark forget what it keeps; the session is its owner's."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpcurves.arrays import FloatArray
-from dpcurves.data.axis import Axis
+from dpcurves.data.axis import Axis, FoundCategories
 from dpcurves.data.grid import Grid, Outside
 from dpcurves.records.engines.engine import (
     BoundAxis,
@@ -24,6 +24,11 @@ from dpcurves.records.source import LONGEST_TEXT, Column, Kind
 NUMBERS = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
 TIMES = {"date", "timestamp", "timestamp_ntz"}
 NO_UNIT = ""
+ELAPSED = {
+    "date": "CAST(datediff({0}, DATE'1970-01-01') AS DOUBLE)",
+    "timestamp": "CAST(unix_micros({0}) AS DOUBLE) / CAST(1000000 AS DOUBLE)",
+}
+"""SQL for days or seconds since the beginning of 1970. (Moments without a zone are not converted by all engines.)"""
 _UNIT_OF_DOUBLES = "CASE WHEN isnan({0}) THEN NULL WHEN {0} = 0 THEN CAST(0 AS DOUBLE) ELSE CAST({0} AS DOUBLE) END"
 _UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END"
 
@@ -49,8 +54,8 @@ def column_of(name: str, declared: str) -> Column:
         return Column(name, Kind.NUMBERS, "CAST(CAST({0} AS STRING) AS DOUBLE)", "CAST({0} AS STRING)")
     if declared == "string" or declared.startswith(("varchar", "char")):
         return Column(name, Kind.TEXT, "CAST(NULL AS DOUBLE)", "{0}", unit=_UNIT_OF_TEXT)
-    unit = "{0}" if declared in TIMES else NO_UNIT
-    return Column(name, Kind.TIMES if declared in TIMES else Kind.OTHER, "CAST(NULL AS DOUBLE)", "{0}", unit=unit)
+    unit, kind = "{0}" if declared in TIMES else NO_UNIT, Kind.TIMES if declared in TIMES else Kind.OTHER
+    return Column(name, kind, "CAST(NULL AS DOUBLE)", "{0}", unit=unit, elapsed=ELAPSED.get(declared))
 
 
 def quoted(name: str) -> str:
@@ -95,10 +100,32 @@ def slot(bound: BoundAxis, place: int) -> str | None:
             return _among(thresholds_of(grid), _number(bound))
         return _by_formula(grid, _number(bound), f"g{place}") if clipped_formula_of(grid) else None
     number, text = _number(bound), bound.column.text.format(f"c{bound.place}")
-    texts, numbers = texts_and_numbers(keys_of(bound.axis, bound.column.kind))
+    keys, there = keys_of(bound.axis, bound.column.kind), ""
+    if isinstance(bound.axis, FoundCategories):  # the last is for all that has another value
+        there, keys = f"WHEN {has_value(bound)} THEN {len(keys) - 1}", keys[:-1]
+    texts, numbers = texts_and_numbers(keys)
     alike = [f"WHEN {text} = {_text(key)} THEN {place}" for place, key in enumerate(texts) if key is not None]
     alike += [f"WHEN {number} = {double(key)} THEN {place}" for place, key in enumerate(numbers) if key is not None]
+    alike += [there] if there else []
     return f"CASE {' '.join(alike)} ELSE NULL END" if alike else "CAST(NULL AS INT)"
+
+
+def has_value(bound: BoundAxis) -> str:
+    """SQL that tells whether a value is not missing, where text of any kind is a value."""
+    if bound.column.kind is Kind.NUMBERS:
+        return f"NOT coalesce(isnan({_number(bound)}), true)"
+    return f"{bound.column.text.format(f'c{bound.place}')} IS NOT NULL"
+
+
+def is_double(column: Column) -> bool:
+    """Tell whether the type of a column is one of doubles or floats."""
+    return column.unit == _UNIT_OF_DOUBLES
+
+
+def name(bound: BoundAxis) -> str:
+    """SQL for the text that names a value; a float has that of its double."""
+    text = bound.column.text.format(f"c{bound.place}")
+    return f"CAST({_number(bound)} AS STRING)" if is_double(bound.column) else text
 
 
 def _is_short(grid: Grid) -> bool:

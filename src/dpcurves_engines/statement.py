@@ -72,8 +72,9 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType({
     "dp_hosmer_lemeshow": Function("hosmer-lemeshow", _SCORE, (GRID,)),
 })  # fmt: skip
 BY = "by"
-FOUND = frozenset({"cdf", "quantiles", "survival"})
+FOUND = frozenset({"cdf", "quantiles", "histogram", "survival"})
 """Words of questions that find cells by a part of the loss, where none are given."""
+ENDS = ("lower", "upper")
 
 
 @dataclass(frozen=True)
@@ -286,6 +287,9 @@ class _Reader:
             if form == GRID and not rest:
                 told |= {"grid": "auto"} if function.word in FOUND and "grid" not in options else {}
                 continue
+            if form == BOUNDS and not rest:
+                told |= {} if options.keys() & {*ENDS} else dict.fromkeys(ENDS, "auto")
+                continue
             taken = [rest.pop(0) for _ in form.split(", ") if rest]
             if len(taken) < len(form.split(", ")) or any(isinstance(each, tuple) for each in taken) != (form == AT):
                 _refuse(wrong)
@@ -294,7 +298,7 @@ class _Reader:
             if form == GRID:
                 told["grid"] = ":".join(map(str, taken))
             elif form == BOUNDS:
-                told |= dict(zip(("lower", "upper"), taken, strict=True))
+                told |= dict(zip(ENDS, taken, strict=True))
             else:
                 told["at"] = list(taken[0]) if form == AT else taken
         if rest or told.keys() & options.keys():

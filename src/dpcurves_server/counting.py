@@ -121,7 +121,7 @@ class Counting:
             unit = account.unit
             self._sessions[key] = Session(
                 source.records(), budget=account.cap, adjacency=account.neighbours, ledger=self._archive.ledger,
-                unit=unit.column or None, rows_per_unit=unit.records if unit.column else None,
+                unit=unit.column or None, rows_per_unit=unit.records if unit.column and unit.is_bounded else None,
                 dataset=account.dataset, units=dataset.units, delimiter=source.delimiter,
             )  # fmt: skip
         return self._sessions[key]

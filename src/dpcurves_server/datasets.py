@@ -14,7 +14,7 @@ from dpcurves.arguments import Named, Refused
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.ledger import Account, Balance, Event, Statement
 from dpcurves.ledger.account import require_name
-from dpcurves.privacy import Adjacency, Unit
+from dpcurves.privacy import Adjacency, AnyRows, Unit
 from dpcurves_parties.serving.messages import ProtocolAborted
 
 from .declared_columns import Declared, columns_from_json, columns_to_json
@@ -33,8 +33,9 @@ PLACES = ("data", "table", "delimiter")
 def _opened(data: object, delimiter: str, unit: Unit) -> Records:
     from dpcurves.records import open_records
 
+    schema_of = unit if unit.is_bounded else Unit(unit.column, 1)
     try:
-        return open_records(data, unit=unit, key=bytes(32), delimiter=delimiter)
+        return open_records(data, unit=schema_of, key=bytes(32), delimiter=delimiter)
     except Named as error:
         if error.argument in PLACES:
             raise
@@ -86,9 +87,9 @@ class Dataset:
     made_at: str
 
     @property
-    def adjacency(self) -> Adjacency:
-        """Under which neighbours all is released."""
-        return self.account.neighbours.among(self.account.unit, self.units)
+    def adjacency(self) -> Adjacency | AnyRows:
+        """Under which neighbours all is released; where no bound of rows is stated, each question finds one."""
+        return self.account.neighbours.promised(self.account.unit, self.units)
 
 
 @dataclass(frozen=True, slots=True)

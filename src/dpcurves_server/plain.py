@@ -33,7 +33,7 @@ def of_dataset(dataset: Dataset) -> dict[str, Any]:
         "name": dataset.name, "version": dataset.version, "relation": dataset.relation.value,
         "description": dataset.description, "columns": columns_to_json(dataset.columns), "units": dataset.units,
         "adjacency": account.neighbours.value, "unit": account.unit.column or None,
-        "rows_per_unit": account.unit.records, "account": account.dataset, "cap": of_amount(account.limit),
+        "rows_per_unit": account.unit.records or None, "account": account.dataset, "cap": of_amount(account.limit),
         "made_at": dataset.made_at,
     }  # fmt: skip
 

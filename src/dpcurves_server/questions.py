@@ -21,6 +21,7 @@ from dpcurves.ledger.account import LONGEST_NAME
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.session import rehearse, request_of
 from dpcurves.shortcuts import loss_of
+from dpcurves.strategies.choice import by_categories, unlisted_of
 
 from .datasets import Dataset, Datasets
 from .declared_columns import Declared
@@ -184,7 +185,7 @@ class Questions:
         """
         found = project_for(self._archive, who, project, Right.ASK)
         dataset = self._datasets.get(who, found.dataset)
-        question, loss = question_from_json(stored), loss.of_one_release()
+        question, loss = _by_declared(question_from_json(stored), dataset), loss.of_one_release()
         Currency.require_countable(loss, loss)
         plans = rehearse(question, loss, dataset.adjacency)
         _require_declared(plans, dataset)
@@ -292,6 +293,22 @@ def _is_paid(connection: Connection, request: str) -> bool:
     """Tell whether a request was charged, as of the last publication time."""
     paid = QUESTIONS.c.shown.in_([State.PAID.value, State.ANSWERED.value])
     return connection.execute(select(QUESTIONS.c.id).where(QUESTIONS.c.request == request, paid)).first() is not None
+
+
+def _by_declared(question: Any, dataset: Dataset) -> Any:
+    """The question by the categories that the public schema declares, where it lists none of a column.
+
+    Raises:
+        ValueError: the column is declared to hold numbers, or not at all.
+    """
+    unlisted = unlisted_of(question)
+    if unlisted is None:
+        return question
+    for each in dataset.columns:
+        if isinstance(each, Categories) and each.column == unlisted.column:
+            return by_categories(question, unlisted, each)
+    rule = f"{dataset.name!r} declares no categories of {unlisted.column!r}: list those that you ask for"
+    raise Refused("by", rule[:LONGEST_NAME], unlisted.column)
 
 
 def _require_declared(plans: Sequence[Plan], dataset: Dataset) -> None:

@@ -18,7 +18,7 @@ from dpcurves.curves.question_json import question_to_json
 from dpcurves.curves.result import curve_from_json
 from dpcurves.data.axis import Predictor
 from dpcurves.ledger import BudgetExceeded, Currency
-from dpcurves.privacy import Adjacency, Neighbours, PrivacyLoss, Unit
+from dpcurves.privacy import Adjacency, AnyRows, Neighbours, PrivacyLoss, Unit
 from dpcurves.session import rehearse, require_askable
 from dpcurves_parties.serving.channel import Channel, trusting
 from dpcurves_parties.serving.identity import host_of
@@ -86,10 +86,11 @@ class Remote:
         return found
 
     @property
-    def adjacency(self) -> Adjacency:
+    def adjacency(self) -> Adjacency | AnyRows:
         """The neighbouring relation under which the project's dataset is released."""
-        unit = Unit(self._dataset["unit"] or "", self._dataset["rows_per_unit"])
-        return Neighbours(self._dataset["adjacency"]).among(unit, self._dataset["units"])
+        column, rows = self._dataset["unit"] or "", self._dataset["rows_per_unit"]
+        unit = Unit.of_any_rows(column) if rows is None else Unit(column, rows)
+        return Neighbours(self._dataset["adjacency"]).promised(unit, self._dataset["units"])
 
     @property
     def statement(self) -> Mapping[str, Any]:

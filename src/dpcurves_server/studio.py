@@ -80,7 +80,8 @@ def of_sketch(planned: Planned) -> Facts:
         "columns": columns_to_json(dataset.columns), "wanted": list(dict.fromkeys(wanted)),
         "cells": max(prod(plan.query.shape) for plan in planned.plans),
         "rows": rows_of(dataset), "is_counted": dataset.units is not None, "currency": account.currency.value,
-        "adjacency": account.neighbours.value, "unit": account.unit.column, "rows_per_unit": account.unit.records,
+        "adjacency": account.neighbours.value, "unit": account.unit.column,
+        "rows_per_unit": account.unit.records or None,
     }  # fmt: skip
 
 

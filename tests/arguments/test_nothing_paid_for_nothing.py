@@ -71,6 +71,7 @@ VALID: dict[str, dict[str, Any]] = {
     "SummaryQuestion": {"column": "x", "lower": 0, "upper": 1},
     "UnboundedCdfQuestion": {"column": "x"},
     "UnboundedQuantilesQuestion": {"column": "x", "at": (0.5,)},
+    **{f"Unbounded{word}Question": {"column": "x"} for word in ("Histogram", "Sum", "Mean", "Variance", "Summary")},
     "UnboundedScoresQuestion": {"label": "y", "score": "x"},
     "UnboundedSurvivalQuestion": {"time": "x", "event": "y"},
     "VerifyQuestion": {

@@ -77,6 +77,50 @@ def test_auto_is_a_grid_that_is_looked_for_and_its_price_is_told_first(
     assert "epsilon 1 pays for" in planned.output
 
 
+@pytest.mark.parametrize("asked", [("quantiles", "--at", "0.5"), ("cdf",), ("histogram", "--grid", "auto")])
+def test_dates_of_a_file_without_types_are_days(run: Run, tmp_path: Path, asked: tuple[str, ...]) -> None:
+    """Those from a Friday on, one a day; lines that are no dates are missing, and no line reaches another."""
+    file, kept = tmp_path / "dates.csv", tmp_path / "kept.json"
+    days = [f"{day}{end}" for day in np.arange("2021-01-01", "2023-01-01", dtype="M8[D]") for end in ("", " 12:00")]
+    lines = "".join(f"{number},{day}\n" for number, day in enumerate([*days, "2021-02-30", "soon", "2021-1-1"] * 3))
+    file.write_text(f"id,day\n{lines}", encoding="utf-8")
+    word, *options = asked
+    done = run(word, file, "--column", "day", *options, *ONE, "--json", kept)
+    assert done.exit_code == 0, done.output
+    found = dp.read(kept)
+    first, last = (int(np.datetime64(day).astype(int)) for day in ("2021-01-01", "2023-01-01"))
+    if word == "histogram":
+        assert first - 100 < found.x[0] < found.x[-1] < last + 100
+        assert found.total == pytest.approx(3 * len(days), rel=0.05)
+    else:
+        middle = found.x[0] if word == "quantiles" else found.quantile(0.5)
+        assert middle == pytest.approx((first + last) / 2, abs=40)
+
+
+def test_bounds_of_sums_and_cells_of_histograms_are_found_and_their_price_is_told_first(
+    run: Run, strange: Path, amounts: np.ndarray, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept.json"
+    for word in ("mean", "sum", "variance", "summary"):
+        done = run(word, strange, "--column", "amount", "--bounds", "auto", *ONE, "--json", kept)
+        assert done.exit_code == 0, done.output
+        assert "no bounds are given: epsilon 1 pays for all turns" in done.output
+        assert "values beyond are clamped to them" in done.output
+    found = dp.read(kept)
+    assert found.privacy.epsilon == pytest.approx(1)
+    assert found.lower < np.median(amounts) < found.upper
+    assert found.mean == pytest.approx(amounts.mean(), rel=0.25)
+    done = run("histogram", strange, "--column", "amount", "--grid", "auto", *ONE, "--by", "ended=0,1")
+    assert done.exit_code == 0, done.output
+    assert "no grid is given: epsilon 1 pays for 4 turns" in done.output
+    assert "counted apart" in done.output
+    weighed = run(
+        "mean", strange, "--column", "amount", "--bounds", "auto", "--weight", "days", "--weight-cap", "9", *ONE
+    )
+    assert (weighed.exit_code, "bounds: write lower:upper" in weighed.output) == (2, True)
+    assert "or say --grid auto" in run("histogram", strange, "--column", "amount", *ONE).output
+
+
 def test_bounds_of_values_of_any_size_need_no_unit(run: Run, strange: Path) -> None:
     done = run("bounds", strange, "--column", "amount", "--coverage", "0.9", *ONE)
     assert done.exit_code == 0, done.output
@@ -92,8 +136,17 @@ def test_a_study_and_the_forms_of_a_server_take_auto() -> None:
     assert found.unit == 2.0**-30
     typed = {"time": ["t"], "event": ["e"], "grid": ["auto"]}
     assert forms_of(QUESTIONS)["survival"].question(typed, {}) == dp.UnboundedSurvivalQuestion("t", "e")
-    with pytest.raises(ValueError, match=r"^grid: this question needs one: 'auto' is known by cdf, quantiles, "):
-        question_from_json({"ask": "histogram", "column": "x", "grid": "auto"})
+    either = {"ask": "mean", "column": "x"}
+    assert question_from_json({**either, "lower": "auto", "upper": "auto"}) == dp.UnboundedMeanQuestion("x")
+    by = {"column": "ward", "categories": "auto"}
+    found = question_from_json({"ask": "histogram", "column": "x", "grid": "auto", "by": by})
+    assert found == dp.UnboundedHistogramQuestion("x", by=dp.Unlisted("ward"))
+    typed = {"column": ["x"], "bounds": ["auto"]}
+    assert forms_of(QUESTIONS)["sum"].question(typed, {}) == dp.UnboundedSumQuestion("x")
+    with pytest.raises(ValueError, match=r"^lower: give lower and upper, or neither"):
+        question_from_json({**either, "lower": "auto", "upper": 3})
+    with pytest.raises(ValueError, match=r"^grid: this question needs one: 'auto' is known by cdf, histogram, "):
+        question_from_json({"ask": "roc", "label": "y", "score": "x", "grid": "auto"})
 
 
 @pytest.mark.parametrize(
@@ -126,6 +179,6 @@ def test_a_grid_for_a_task_is_proposed_from_a_public_sample(run: Run, tmp_path: 
 
 
 def test_who_needs_public_cells_says_what_to_do_instead(run: Run, strange: Path) -> None:
-    done = run("histogram", strange, "--column", "amount", "--grid", "auto", *ONE)
+    done = run("calibration", strange, "--label", "ended", "--score", "points", "--grid", "auto", *ONE)
     assert done.exit_code != 0
     assert "dpcurves task suggest proposes some from a public sample" in " ".join(done.output.split())

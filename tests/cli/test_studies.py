@@ -115,3 +115,42 @@ def test_what_is_no_study_is_refused_before_anything_is_opened(
     assert done.stderr.startswith(f"dpcurves: {line}")
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "none").exists()
+
+
+NOTHING_KNOWN = """
+epsilon = 2
+delta = "1e-6"
+[[question]]
+ask = "quantiles"
+column = "delay"
+grid = "auto"
+[[question]]
+ask = "mean"
+column = "delay"
+lower = "auto"
+upper = "auto"
+[[question]]
+ask = "histogram"
+column = "delay"
+grid = "auto"
+by = { column = "carrier", categories = "auto" }
+"""
+
+
+def test_a_study_may_know_nothing_of_its_table_and_thirds_of_a_loss_fit_into_it(
+    run: Run, table: Path, tmp_path: Path
+) -> None:
+    file, out = tmp_path / "nothing.toml", tmp_path / "answers"
+    file.write_text(NOTHING_KNOWN)
+    planned = run("study", file, table, "--adjacency", "add-remove", "--dry-run")
+    assert planned.exit_code == 0, planned.output
+    said = " ".join(planned.output.split())
+    assert "no groups of carrier are listed: epsilon 0.166667, delta 1e-06 finds" in said
+    assert "no grid is given: epsilon 0.5 pays for 4 turns" in said
+    assert "together: epsilon 2, delta 1e-06" in said
+    done = run("study", file, table, "--adjacency", "add-remove", "--out", out)
+    assert done.exit_code == 0, done.output
+    losses = [json.loads((out / f"{name}.json").read_text())["privacy"] for name in ("quantiles", "mean-2")]
+    assert [each["epsilon"] for each in losses] == pytest.approx([2 / 3, 2 / 3], abs=1e-8)
+    groups = json.loads((out / "histogram-3.json").read_text())
+    assert (groups["privacy"]["delta"], str(groups).count("'UA'") > 0) == (1e-6, True)

@@ -25,7 +25,10 @@ DEBIAN = Path("/usr/lib/postgresql/15/bin")
 NOBODY = 65534
 SITTING = 7200
 """Seconds after which Sail ends a session that nobody uses: other tests may run for longer than its five minutes."""
-TYPES = {pa.float64(): "float8", pa.float32(): "float4", pa.int64(): "int8", pa.string(): "text", pa.bool_(): "bool"}
+TYPES = {
+    pa.float64(): "float8", pa.float32(): "float4", pa.int64(): "int8", pa.string(): "text", pa.bool_(): "bool",
+    pa.date32(): "date", pa.timestamp("us", "UTC"): "timestamptz",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="session")

@@ -46,6 +46,9 @@ SAME: dict[str, Any] = {
         "wage", GRID, measured_in="EUR", hint=dp.Hint.ATOMS
     ),
     "SELECT dp_cdf(wage) FROM people": dp.UnboundedCdfQuestion("wage"),
+    "SELECT dp_histogram(wage) FROM people": dp.UnboundedHistogramQuestion("wage"),
+    "SELECT dp_mean(wage) FROM people": dp.UnboundedMeanQuestion("wage"),
+    "SELECT dp_sum(wage, lower => 0, upper => 9) FROM people": dp.SumQuestion("wage", 0, 9),
     "SELECT dp_quantiles(wage, (0.1, 0.9), 0, 500000, 64) FROM people": dp.QuantilesQuestion("wage", GRID, (0.1, 0.9)),
     "SELECT dp_quantile(wage, 0.9, 0, 500000, 64) FROM people": dp.QuantilesQuestion("wage", GRID, (0.9,)),
     "SELECT dp_median(wage, 0, 500000, 64) FROM people": dp.QuantilesQuestion("wage", GRID, (0.5,)),
@@ -133,7 +136,7 @@ REFUSED = {
     "SELECT dp_cdf(x, column => 'y') FROM t": "column is not given by name",
     "SELECT dp_median(x, at => (0.1, 0.2)) FROM t": "at is not given by name",
     "SELECT dp_quantiles(x, 0.5) FROM t": "the form is dp_quantiles",
-    "SELECT dp_mean(x) FROM t": "the form is dp_mean",
+    "SELECT dp_mean(x, 0) FROM t": "the form is dp_mean",
     "SELECT dp_cdf(x) FROM (SELECT * FROM t)": TABLE,
     "SELECT dp_cdf(x) FROM (t)": TABLE,
     "SELECT dp_cdf(x) FROM range(3)": TABLE,

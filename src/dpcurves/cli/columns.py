@@ -82,15 +82,29 @@ def weighted(kind: str, said: Mapping[str, Any], **more: Any) -> Any:
 
 
 def summary_of(kind: str, statistic: str) -> Callable[..., Any]:
-    """Make the function that gives the question of this kind, or that of survey weights where they are named."""
+    """Make the function that gives the question of this kind, or that of survey weights where they are named.
+
+    Where no bounds are said, it is the question that looks for them.
+    """
 
     def question(**said: Any) -> Any:
         from .. import curves
 
-        found = weighted("WeightedSummaryQuestion", said, statistic=statistic)
-        return found or getattr(curves, kind)(**said)
+        if "lower" in said:
+            found = weighted("WeightedSummaryQuestion", said, statistic=statistic)
+            return found or getattr(curves, kind)(**said)
+        if "weight" in said:
+            raise Misuse("bounds", "write lower:upper, as in 0:100: sums of survey weights look for none")
+        return getattr(curves, f"Unbounded{kind}")(**said)
 
     return question
+
+
+def histogram_question(**said: Any) -> Any:
+    """The question for counts of the cells that are given, or where none are, of such as are looked for."""
+    from ..curves import HistogramQuestion, UnboundedHistogramQuestion
+
+    return (HistogramQuestion if "grid" in said else UnboundedHistogramQuestion)(**said)
 
 
 def distribution(**said: Any) -> Any:
@@ -352,9 +366,13 @@ class ContingencyView(ResultView):
 class Bounded(ColumnOptions):
     """Options for a column of numbers and its public bounds."""
 
-    bounds: str = option("L:U", "Public bounds; values outside are clamped to them.")
+    bounds: str = option(
+        "L:U", "Public bounds; values outside are clamped to them. Or auto: a part of the loss looks for them."
+    )
 
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        if self.bounds == AUTO:
+            return {name: value for name, value in super().told(usual).items() if name != "bounds"}
         ends = numbers("bounds", self.bounds.replace(":", ","))
         if len(ends) != 2:
             raise Misuse("bounds", f"write lower:upper, as in 0:100, not {self.bounds!r}")

@@ -55,10 +55,11 @@ COMMANDS = (
         last=lambda question, view: getattr(question, "searched_at", lambda _: question)(view.sure.level),
     ),
     asks(
-        "histogram", "HistogramQuestion", [of.ColumnOptions, of.CellOptions, of.Split],
+        "histogram", columns.histogram_question, [of.ColumnOptions, of.AutoCells, of.Split],
         [columns.HistogramView, columns.HistogramsView],
         title="Counts of records in cells.",
         example="flights.csv --column arr_delay --grid -60:180:16",
+        more="With --grid auto a part of the loss chooses cells.",
     ),
     asks(
         "summary", columns.summary_of("SummaryQuestion", "mean"),
@@ -82,7 +83,7 @@ COMMANDS = (
         example="flights.csv --column arr_delay --bounds -60:180",
     ),
     asks(
-        "variance", "VarianceQuestion", [columns.Bounded, of.Split], STATISTICS,
+        "variance", columns.summary_of("VarianceQuestion", "variance"), [columns.Bounded, of.Split], STATISTICS,
         title="The variance of a column, with its count, sum and mean.",
         example="flights.csv --column arr_delay --bounds -60:180",
     ),

@@ -315,7 +315,7 @@ NEEDS_GRID = "give --grid lower:upper:cells (or --edges, or --values): --{} need
 AUTO = "auto"
 STANDARD_INPUT = "-"
 NO_AUTO = (
-    "auto is for cdf, quantiles, survival and scores of one table; here cells are public, as 0:100:256: "
+    "auto is for cdf, quantiles, histogram, survival and scores of one table; here cells are public, as 0:100:256: "
     "dpcurves task suggest proposes some from a public sample"
 )
 NO_GRID = "give --grid lower:upper:cells (or --edges, or --values); bounds are declared, never read off data"
@@ -790,6 +790,8 @@ class AutoCells(CellOptions):
 
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
         if not self.is_auto:
+            if "grid" not in usual and is_found(self):
+                raise Misuse("grid", f"{NO_GRID}; or say --grid auto: a part of the loss looks for one")
             return CellOptions.told(self, usual)
         _without_grid(self)
         return {}

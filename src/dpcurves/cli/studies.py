@@ -268,8 +268,11 @@ def study(
             rehearsed(each.question, asked.price(each), promise, units)
         say(terminal(), f"together: {asked.loss}")
         return
-    pure = asked.loss.epsilon is not None
-    price = PriceAndDelta(epsilon=str(asked.loss.epsilon)) if pure else PriceAndDelta(rho=str(asked.loss.rho))
+    delta = str(asked.loss.delta) if asked.loss.delta else None
+    if asked.loss.epsilon is None:
+        price = PriceAndDelta(rho=str(asked.loss.rho), delta=delta)
+    else:
+        price = PriceAndDelta(epsilon=str(asked.loss.epsilon), delta=delta)
     terms = Terms(source, price, promise, units, Payer(ledger, dataset, None))
     folder = Path(out)
     try:

@@ -16,6 +16,13 @@ from .comparison import (
 )
 from .contingency import Contingency, ContingencyQuestion, kendall_tau_a, kendall_tau_b
 from .counts_elsewhere import from_counts
+from .found_cells import (
+    UnboundedHistogramQuestion,
+    UnboundedMeanQuestion,
+    UnboundedSummaryQuestion,
+    UnboundedSumQuestion,
+    UnboundedVarianceQuestion,
+)
 from .histogram import Histogram, Histogram2D, Histogram2DQuestion, HistogramQuestion
 from .pair_mean import UStatistic
 from .quantile_quantile import QuantileQuantile
@@ -65,7 +72,9 @@ __all__ = [
     "RocQuestion", "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion",
     "Shift", "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary", "SummaryByCategory",
     "SummaryQuestion",
-    "TwoSampleTest", "UStatistic", "UnboundedCdfQuestion", "UnboundedQuantilesQuestion", "UnboundedScoresQuestion",
+    "TwoSampleTest", "UStatistic", "UnboundedCdfQuestion", "UnboundedHistogramQuestion", "UnboundedMeanQuestion",
+    "UnboundedQuantilesQuestion", "UnboundedScoresQuestion", "UnboundedSumQuestion",
+    "UnboundedSummaryQuestion", "UnboundedVarianceQuestion",
     "VarianceQuestion", "Verification", "VerifyQuestion",
     "WeightedCDF", "WeightedCdfQuestion", "WeightedQuantiles", "WeightedQuantilesQuestion", "WeightedSummary",
     "WeightedSummaryQuestion", "area_between", "collision_probability",

@@ -27,6 +27,7 @@ ASK = "ask"
 VALUES = "values:"
 AUTO, GRID, UNBOUNDED = "auto", "grid", "unbounded-"
 """Word for a grid, or a unit, of which nothing is known; and the beginning of the names of questions without a grid."""
+BOUNDS = ("lower", "upper")
 UNITS = ("unit", "unit_predicted", "unit_residual")
 METHODS = {"grown-partition": GrownPartition, "quantile-cuts": QuantileCuts, "bisection": Bisection}
 METHOD_WORDS: dict[type[Any], str] = {kind: word for word, kind in METHODS.items()}
@@ -62,7 +63,9 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
     """The question that was written by `question_to_json`, or by hand.
 
     A grid may also be a text, as ``"0:90:90"`` or ``"values:0:90"``; an exact number a text, as ``"0.95"``. The grid
-    ``"auto"`` asks the same without one, where that can be asked, and a unit ``"auto"`` is as small as bounds start at.
+    ``"auto"`` asks the same without one, where that can be asked, and so do bounds `lower` and `upper` of a sum or mean
+    that are both ``"auto"``; a unit ``"auto"`` is as small as bounds start at, and categories ``"auto"`` are those of
+    many units, which a delta finds (`Unlisted`).
 
     Raises:
         ValueError: there is no such question, or a field is missing, unknown or of the wrong form; one line names it.
@@ -79,6 +82,10 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
             raise Refused(GRID, f"this question needs one: {AUTO!r} is known by {', '.join(_without_grid())}")
         word = f"{UNBOUNDED}{word}"
         del said[GRID]
+    if AUTO in (said.get(end) for end in BOUNDS) and f"{UNBOUNDED}{word}" in kinds():
+        if {said.pop(end, AUTO) for end in BOUNDS} != {AUTO}:
+            raise Refused(BOUNDS[0], f"give {' and '.join(BOUNDS)}, or neither: both are {AUTO!r}, or none is")
+        word = f"{UNBOUNDED}{word}"
     return _read_fields(kinds()[word], {name: _unit(name, value) for name, value in said.items()})
 
 
@@ -87,7 +94,8 @@ def _unit(name: str, value: Any) -> Any:
 
 
 def _without_grid() -> list[str]:
-    return sorted(word.removeprefix(UNBOUNDED) for word in kinds() if word.startswith(UNBOUNDED))
+    known = [word.removeprefix(UNBOUNDED) for word in kinds() if word.startswith(UNBOUNDED)]
+    return sorted(word for word in known if GRID in {field.name for field in fields(kinds()[word])})
 
 
 def columns_written(columns: Sequence[Ranged | Categories]) -> list[dict[str, Any]]:
@@ -177,7 +185,7 @@ def _categories(name: str, value: Any) -> Categories | tuple[Categories, ...]:
 
 def _one_column(name: str, value: Any) -> Categories:
     found = _object(name, value)
-    if found.get("unlisted") is True:
+    if found.get("unlisted") is True or found.get("categories") == AUTO:
         universe = found.get("universe")
         return Unlisted(found.get("column"), universe=None if universe is None else universe_of(universe))  # type: ignore[arg-type]
     return Categories(found.get("column"), found.get("categories"))  # type: ignore[arg-type]

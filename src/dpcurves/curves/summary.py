@@ -348,7 +348,7 @@ class _Bounded:
     def _axis(self) -> Axis:
         return Axis(self.column, Grid(self.lower, self.upper, cells=1))
 
-    def _shares(self, setting: Setting) -> tuple[Fraction, ...]:
+    def shares(self, setting: Setting) -> tuple[Fraction, ...]:
         """Shares of the loss for counts, sums, and maybe sums of squares."""
         return TWO_MOMENTS
 
@@ -358,7 +358,13 @@ class _Bounded:
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Counts, sums, and maybe sums of squares, each of one cell for each category."""
-        counted, *others = self._shares(setting)
+        return self.along(self._axis, setting)
+
+    def along(
+        self, axis: Axis, setting: Setting, before: Sequence[Release] = (), notes: Sequence[str] = ()
+    ) -> Needs[Any]:
+        """The steps along this axis, after releases that chose its bounds, with these notes on the result."""
+        counted, *others = self.shares(setting)
 
         def after(found: Release) -> tuple[Fraction, ...]:
             rows = Evidence.of(found).unbiased
@@ -367,7 +373,7 @@ class _Bounded:
             return self._after(tuple(others), each, setting)
 
         label = axis_label(self.column, self.measured_in)
-        return _summed(self.by, self._axis, counted, after, label=label, statistic=self.STATISTIC)
+        return _summed(self.by, axis, counted, after, label=label, statistic=self.STATISTIC, before=before, notes=notes)
 
     def __str__(self) -> str:
         return in_words(self.STATISTIC, self.column, self.by)
@@ -393,7 +399,7 @@ class SumQuestion(_Bounded):
 
     STATISTIC: ClassVar[str] = SUM
 
-    def _shares(self, setting: Setting) -> tuple[Fraction, ...]:
+    def shares(self, setting: Setting) -> tuple[Fraction, ...]:
         # Of half * distances + middle * count the variance is least. Noises of the two have standard deviations over
         # their shares under a pure loss, and variances over them under a concentrated one.
         middle, half = abs(self.lower + self.upper), self.upper - self.lower
@@ -422,7 +428,7 @@ class MeanQuestion(_Bounded):
 
     STATISTIC: ClassVar[str] = MEAN
 
-    def _shares(self, setting: Setting) -> tuple[Fraction, ...]:
+    def shares(self, setting: Setting) -> tuple[Fraction, ...]:
         return MOSTLY_MEAN
 
 
@@ -490,7 +496,7 @@ class SummaryQuestion(_Bounded):
             raise Refused("moments", f"1, for the mean, or 2, for the variance too, is needed, got {moments}")
         object.__setattr__(self, "moments", moments)
 
-    def _shares(self, setting: Setting) -> tuple[Fraction, ...]:
+    def shares(self, setting: Setting) -> tuple[Fraction, ...]:
         return MOMENTS[self.moments]
 
     def __str__(self) -> str:
@@ -505,6 +511,8 @@ def _summed(
     *,
     label: str,
     statistic: str,
+    before: Sequence[Release] = (),
+    notes: Sequence[str] = (),
 ) -> Needs[Any]:
     """Counts, for a share of the loss; and then sums, squares and cells, for those that the counts decide.
 
@@ -519,6 +527,7 @@ def _summed(
     if len(others) == len(MOSTLY_VARIANCE):
         cells = replace(axis, grid=Grid(axis.grid.lower, axis.grid.upper, cells=SPREAD_CELLS))
         releases.extend((yield from needed(Cells(axes_of(by, cells)), others[-1])).releases)
-    turns, privacy = tuple(Evidence.of(release) for release in releases), statement_of(releases)
+    turns = tuple(Evidence.of(release) for release in releases)
+    privacy = statement_of((*before, *releases)).noted(*notes)
     rows = [turns] if by is None else zip(*map(rows_of, turns), strict=True)
     return parted(by, [Summary.read(row, axis.grid, label, privacy, statistic) for row in rows], SummaryByCategory)

@@ -219,7 +219,7 @@ class Categories:
         return self.arguments or ("categories",) * len(self.values)
 
 
-UNKNOWN, OTHER, OTHERS = "not found yet", "other", "other groups"
+UNKNOWN, OTHER, GROUPS = "not found yet", "other", "groups"
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,9 +247,12 @@ class Unlisted(Categories):
         require_universe(self.universe)
 
     def among(self, names: tuple[str, ...]) -> FoundCategories:
-        """The groups that were found, and the rest."""
+        """The groups that were found, and the rest, under a name that none of them has."""
+        rest = OTHER
+        while rest in names:
+            rest = f"{rest} {GROUPS}"
         digits = self.universe.digits if isinstance(self.universe, Hashed) else 0
-        return FoundCategories(self.column, (*names, OTHERS if OTHER in names else OTHER), digits=digits)
+        return FoundCategories(self.column, (*names, rest), digits=digits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,8 +146,8 @@ def numerals(values: ArrayLike) -> list[str]:
     (['0.25', '1.00', '1.50'], ['0.0000', '0.3333', '1.0000'])
     >>> numerals([-34179.6875, -34057.6171875]), numerals([2010.1, 2010.2])
     (['-34,180', '-34,058'], ['2,010.1', '2,010.2'])
-    >>> numerals(["a", "b"]), numerals([10000, 2])
-    (['a', 'b'], ['10,000', '2'])
+    >>> numerals(["a", "b"]), numerals([10000, 2]), numerals([-1e300, 1.5, 20001.0])
+    (['a', 'b'], ['10,000', '2'], ['-1e+300', '1.5', '20,001'])
     >>> numerals([[0.68881, 0.77552], [0.5, float("inf")]])
     ['0.688 to 0.776', '0.5 or more']
     """
@@ -159,10 +159,13 @@ def numerals(values: ArrayLike) -> list[str]:
     if array.dtype.kind != "f":
         return [lettering(value) for value in array.tolist()]
     finite = array[np.isfinite(array)].astype(np.float64)
-    largest = float(np.abs(finite).max(initial=0.0))
-    if largest >= LARGEST_PLAIN or 0 < largest < SMALLEST_PLAIN:
+    plain = finite[np.abs(finite) < LARGEST_PLAIN]
+    largest = float(np.abs(plain).max(initial=0.0))
+    if (len(plain) < len(finite) and not largest) or 0 < largest < SMALLEST_PLAIN:
         return [f"{value:.{FIGURES}g}" if isfinite(value) else numeral(value) for value in array.tolist()]
-    place = -_decimals(finite, largest)
+    if len(plain) < len(finite):  # of all magnitudes: those that are far off take no digits from the others
+        return [numeral(value) for value in array.tolist()]
+    place = -_decimals(plain, largest)
     return [_placed(value, place) if isfinite(value) else numeral(value) for value in array.tolist()]
 
 

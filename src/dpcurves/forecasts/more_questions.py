@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -13,7 +13,17 @@ from ..arrays import FloatArray
 from ..data import Grid, Weights
 from ..data.grid import HUNDREDTHS
 from . import true_readings as read
-from .expected_errors import AREA, MORE_WIDTHS, OF_ONE_NUMBER, OF_SLOW, ForecastKind, Table, classes_and_scores, quarter
+from .expected_errors import (
+    AREA,
+    MORE_WIDTHS,
+    OF_ONE_AREA,
+    OF_ONE_NUMBER,
+    OF_SLOW,
+    ForecastKind,
+    Table,
+    classes_and_scores,
+    quarter,
+)
 from .reference_laws import CLASSES, PLACES, along
 
 LEAST, MOST = 0.1, 0.5
@@ -131,6 +141,33 @@ UNBOUNDED = ForecastKind(
 )
 
 
+# Cells and bounds that are looked for.
+
+
+def _histogram_error(question: Any, found: curves.Histogram, records: read.Columns) -> float:
+    return read.of_histogram(question.along(found.grid), found, records)
+
+
+UNBOUNDED_HISTOGRAM = ForecastKind(
+    PLACES, _spread_columns, _histogram_error, "records in a cell, root mean square", read.half_of_each,
+    "a cell, all at once", lambda question, size: size / 4,
+)  # fmt: skip
+NUMBERS: Mapping[type[Any], Callable[[int], float]] = {
+    curves.UnboundedSumQuestion: lambda size: size * SPREAD / 4,
+    curves.UnboundedMeanQuestion: lambda size: SPREAD / 4,
+    curves.UnboundedVarianceQuestion: lambda size: (SPREAD / 4) ** 2,
+    curves.UnboundedSummaryQuestion: lambda size: SPREAD / 4,
+}
+
+
+def _number(kind: type[Any], nothing: Callable[[int], float]) -> ForecastKind:
+    name = kind.BOUNDED.STATISTIC
+    return ForecastKind(
+        PLACES, _spread_columns, read.of_number, f"{name}, mean error", read.half_of_number, f"the {name}",
+        lambda question, size: nothing(size), OF_ONE_AREA, MORE_WIDTHS,
+    )  # fmt: skip
+
+
 # Scores without a range: they lie in [0, 1], which the question does not know.
 
 
@@ -151,5 +188,7 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         curves.UnboundedCdfQuestion: UNBOUNDED,
         curves.UnboundedQuantilesQuestion: UNBOUNDED,
         curves.UnboundedScoresQuestion: UNBOUNDED_SCORES,
+        curves.UnboundedHistogramQuestion: UNBOUNDED_HISTOGRAM,
+        **{kind: _number(kind, nothing) for kind, nothing in NUMBERS.items()},
     }
 )

@@ -16,6 +16,7 @@ from ..arguments import Refused, WrongKind, shown
 from ..arrays import BoolArray, FloatArray, IntArray, compiled
 from ..data.axis import Axis, Categories, FoundCategories, Predictor, TypedAxis, Unlisted
 from ..data.grid import Grid
+from ..privacy import Unit
 from ..queries.query import (
     MOST_DOUBLINGS,
     NamesQuery,
@@ -263,7 +264,15 @@ class ListsNames(Protocol):
     """An engine that can list the values of a column."""
 
     def names(self, bound: BoundAxis) -> Mapping[str, int]:
-        """Number of units with each text of a column."""
+        """Number of units with each text of a column: of at most `LONGEST_NAME` bytes, of Unicode characters."""
+
+
+@runtime_checkable
+class SharesRows(Protocol):
+    """An engine that can count the same state of its rows with another number of rows of each unit."""
+
+    def using(self, unit: Unit) -> CountingEngine:
+        """An engine on the same rows."""
 
 
 class Records:
@@ -277,9 +286,9 @@ class Records:
 
     __slots__ = ("_counted_units", "_engine", "_one_at_a_time")
 
-    def __init__(self, engine: CountingEngine) -> None:
+    def __init__(self, engine: CountingEngine, one_at_a_time: Lock | None = None) -> None:
         self._engine = engine
-        self._one_at_a_time = Lock()  # threads share one connection, and the names in it
+        self._one_at_a_time = one_at_a_time or Lock()  # threads share one connection, and the names in it
         self._counted_units: int | None = None
 
     def __repr__(self) -> str:
@@ -307,6 +316,23 @@ class Records:
     def moment(self) -> int | None:
         return self._engine.moment
 
+    def using(self, unit: Unit) -> Records | None:
+        """The same state of the same rows, of which another number of each unit is used; None: open them anew."""
+        engine = self._engine
+        if not isinstance(engine, SharesRows):
+            return None
+        with self._one_at_a_time:
+            return Records(engine.using(unit), self._one_at_a_time)
+
+    def check_unit_sizes(self) -> None:
+        """Refuse an engine that does not tell how many rows units have.
+
+        Raises:
+            ValueError: it does not.
+        """
+        if not isinstance(self._engine, CountsUnits):
+            raise Refused("rows_per_unit", "this engine does not count rows of units: state a bound")
+
     def check(self, axes: Axes) -> None:
         if not axes:
             raise Refused("axes", "at least one is needed")
@@ -315,6 +341,8 @@ class Records:
             if column.kind not in taken:
                 rule = f"{axis.column!r} holds {column.kind.value}, {_needed(axis, column.kind)}"
                 raise Refused("column", rule, str(axis.column))
+            if isinstance(axis, Unlisted) and not isinstance(self._engine, ListsNames):
+                raise Refused("by", "this engine does not list names that nobody declared: give Categories")
             if isinstance(axis, Categories) and not isinstance(axis, Unlisted | FoundCategories):
                 _require_alike(axis, column)
         with self._one_at_a_time:
@@ -378,9 +406,7 @@ class Records:
             ValueError: the engine does not list names.
         """
         self.check([axis])
-        engine = self._engine
-        if not isinstance(engine, ListsNames):
-            raise Refused("by", "this engine does not list names that nobody declared: give Categories")
+        engine: Any = self._engine
         return dict(self._hidden(lambda: engine.names(self._bound([axis])[0])))
 
     def unit_sizes(self, doublings: int) -> IntArray:
@@ -391,9 +417,8 @@ class Records:
         Raises:
             ValueError: the engine does not tell how many rows units have.
         """
-        engine = self._engine
-        if not isinstance(engine, CountsUnits):
-            raise Refused("rows_per_unit", "this engine does not count rows of units: state a bound")
+        self.check_unit_sizes()
+        engine: Any = self._engine
         found = np.zeros(doublings + 2, dtype=np.int64)
         for rows, units in self._hidden(engine.unit_sizes).items():
             found[min((rows - 1).bit_length(), doublings + 1)] += units

@@ -39,6 +39,7 @@ from .source import (
     batches_from,
     called,
     column_of,
+    days_in_text,
     has_pyarrow,
     hidden,
     is_number,
@@ -153,8 +154,8 @@ def source_of_csv(file: CsvFile) -> CsvSource:
     if not names or len(header) == LONGEST_TEXT:
         said = file.codec.upper()
         raise Refused("data", f"the first line of {file.name} must be a header, the names of the columns in {said}")
-    number = number_in_text(file)
-    return CsvSource(file, tuple(Column(name, Kind.UNTYPED, number) for name in names))
+    number, days = number_in_text(file), days_in_text(file)
+    return CsvSource(file, tuple(Column(name, Kind.UNTYPED, number, elapsed=days) for name in names))
 
 
 def _read_through(file: gzip.GzipFile) -> None:

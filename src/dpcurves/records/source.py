@@ -255,6 +255,22 @@ def number_in_text(file: CsvFile) -> str:
     return f"CASE WHEN regexp_full_match({TRIMMED}, '{form}') THEN {days} ELSE {number} END"
 
 
+ISO = "[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}([ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]{{1,6}})?)?Z?)?"
+US_PER_DAY = 86_400_000_000
+
+
+def days_in_text(file: CsvFile) -> str | None:
+    """SQL of the number in a text, or of the days since the beginning of 1970 to a date or moment as ISO 8601 has it.
+
+    None where a form of dates is declared: then that alone is read.
+    """
+    if file.origin is not None:
+        return None
+    moment = f"TRY_CAST(replace(replace({TRIMMED}, 'T', ' '), 'Z', '') AS TIMESTAMP)"
+    days = f"CASE WHEN regexp_full_match({TRIMMED}, '{ISO}') THEN epoch_us({moment})::DOUBLE / {US_PER_DAY} END"
+    return f"coalesce({number_in_text(file)}, {days})"
+
+
 class Kind(Enum):
     """The kind of values that a schema declares for a column."""
 

@@ -35,7 +35,7 @@ from ..conversation import (
     Table,
     Workload,
 )
-from ..data import Unlisted
+from ..data import Categories, Unlisted
 from ..data.universe import FAKES
 from ..histograms import RefinedGridEstimator
 from ..histograms.table_estimator import Extent
@@ -131,7 +131,12 @@ def unlisted_of(question: object) -> Unlisted | None:
 
 def asked_by(question: Question, unlisted: Unlisted, names: tuple[str, ...]) -> Question:
     """Return a question by the groups that were found."""
-    by = tuple(unlisted.among(names) if each is unlisted else each for each in _columns(question))
+    return by_categories(question, unlisted, unlisted.among(names))
+
+
+def by_categories(question: Question, unlisted: Unlisted, listed: Categories) -> Question:
+    """Return a question by these groups of a column, in the place of groups that nobody listed."""
+    by = tuple(listed if each is unlisted else each for each in _columns(question))
     asked: Any = question
     found: Question = replace(asked, by=by if isinstance(asked.by, tuple) else by[0])
     return found

@@ -416,7 +416,8 @@ def _account(gate: Gate, relation: Relation, name: str, protected: Protected) ->
     if earlier is not None and relation.name == "SAME_PEOPLE":
         return earlier.account
     called = name if earlier is None else f"{name} {earlier.version + 1}"
-    return Account(called, protected.promise.neighbours(), protected.promise.protected(), protected.cap.loss())
+    unit = protected.promise.protected(stated=False)
+    return Account(called, protected.promise.neighbours(), unit, protected.cap.loss())
 
 
 def _units(account: Account, place: Place, units: Units) -> int | None:

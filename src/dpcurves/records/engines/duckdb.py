@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hmac
+import re
 import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from math import prod
 from typing import TypeVar
@@ -304,9 +306,35 @@ def _has_value(kind: Kind, number: int) -> str:
 
 
 def names_in(read: str, kind: Kind, *, each_record: bool) -> str:
-    """SQL for each text of the first axis, of at most `LONGEST_NAME` bytes, and how many units have it."""
+    """SQL for each text of the first axis as columns show it, if it is not too long, and how many units have it."""
     units = "count(*)" if each_record else "count(DISTINCT unit) + CAST(count(*) > count(unit) AS BIGINT)"
-    return f"SELECT t0, {units} FROM ({read}) WHERE {_has_value(kind, 0)} AND strlen(t0) <= {LONGEST_NAME} GROUP BY t0"
+    most = LONGEST_SHOWN * LONGEST_NAME
+    return f"SELECT t0, {units} FROM ({read}) WHERE {_has_value(kind, 0)} AND strlen(t0) <= {most} GROUP BY t0"
+
+
+LONGEST_SHOWN = len(r"\xFF")
+"""Characters of a byte that is no plain character, where text is shown."""
+
+
+def name_of(shown: str) -> str | None:
+    """The name that a column shows as this text, of which all but plain characters are codes of bytes; None: it is no
+    Unicode, or has more than `LONGEST_NAME` bytes.
+
+    >>> name_of(r"n\xc3\xa9"), name_of(r"\xff")
+    ('né', None)
+    """
+    codes = r"\\x([0-9A-F]{2})"
+    name = re.sub(codes, lambda code: chr(int(code[1], 16)), shown).encode("latin-1")
+    return name_in_bytes(name)
+
+
+def name_in_bytes(name: bytes) -> str | None:
+    """The name that bytes are in UTF-8; None: they are none, or more than `LONGEST_NAME`."""
+    if len(name) > LONGEST_NAME:
+        return None
+    with suppress(UnicodeDecodeError):
+        return name.decode()
+    return None
 
 
 def _read(rows: str, bound: Sequence[BoundAxis], *more: str) -> str:
@@ -494,7 +522,8 @@ class DuckEngine:
             unit = f"{self._source.columns[place].unit.format(called(place))} AS unit"
             rows = self._rows([bound], place)
             query = names_in(_read(rows, [bound], unit), bound.column.kind, each_record=False)
-        return {str(name): int(units) for name, units in engine.execute(query).fetchall()}
+        found = ((name_of(shown), int(units)) for shown, units in engine.execute(query).fetchall())
+        return {name: units for name, units in found if name is not None}
 
     def close(self) -> None:
         self._engine.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...arguments import NotInstalled, Refused, WrongKind
 from ...arrays import FloatArray, IntArray
-from ...data.axis import Axis, Categories, Category
+from ...data.axis import Axis, Categories, Category, FoundCategories
 from ...data.grid import Grid, Spacing
 from ...privacy import Unit
 from ...queries.weighed import WeighedQuery
@@ -505,9 +505,16 @@ class Offsets(NamedTuple):
         return cls(edges[:-1] + width / 2, width, np.where(width > 1e-250, width, 0.0) * 1e-40)
 
 
+TRUTHS: Mapping[Category, int] = {"true": 1, "false": 0}
+"""Names that values of truth have where nobody declared categories."""
+
+
 def keys_of(axis: Categories, kind: Kind) -> tuple[Category | None, ...]:
     """The comparison value of each category in a column of this kind; None equals nothing."""
-    return tuple(in_numbers(value) if kind is Kind.NUMBERS else value for value in axis.values)
+    if kind is not Kind.NUMBERS:
+        return axis.values
+    told = TRUTHS if isinstance(axis, FoundCategories) else {}
+    return tuple(told.get(value, in_numbers(value)) for value in axis.values)
 
 
 def texts_and_numbers(

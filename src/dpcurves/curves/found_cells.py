@@ -1,0 +1,428 @@
+"""Histograms and summaries of a column of which no range is known: cells, or bounds, are chosen by three looks.
+
+Formal guarantees of all questions here: the loss that was granted. A fifth of it looks for the range (see
+`strategies.found_range`), the rest counts, or adds up, on cells that are a function of the noisy answers and of public
+facts; given these it loses what is left, whatever they are, so both add up (basic composition; in rho as in epsilon).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil, floor, hypot, log10, prod, sqrt
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..arguments import Refused, make_whole, require_kind
+from ..arrays import BoolArray, FloatArray, IntArray
+from ..conversation import ALL, Cells, Counted, Needs, Range, Setting, needed
+from ..data import Grid, Outside
+from ..data.axis import TypedAxis
+from ..display import numeral
+from ..laws.law import LEAST_VARIANCE
+from ..strategies.found_range import CLOSE, DECADES, TENTHS, Looks
+from .by_category import axis_label, in_rows, in_words
+from .histogram import Histogram, HistogramQuestion
+from .question import By, axes_of, keys_of, statement_of
+from .summary import LARGEST_BOUND, MeanQuestion, SummaryQuestion, SumQuestion, VarianceQuestion
+from .unbounded import LOOKED, note_on_looks
+
+SEEN_CELLS = 64
+"""About how many cells the looks are asked to propose; they are not counted here."""
+STANDS_OUT, BESIDE, UNPLACED = 7.0, 2.0, 2.0
+"""Deviations of its noise that the count of a decade is above, or its records are taken for noise; so many are enough
+beside a decade whose records reach that far; and so many for records of a decade that are in none of its intervals."""
+TAIL = 0.01
+"""The share of the records on each side that the cells of a histogram need not hold."""
+MOST_BARS, FEWEST_BARS, MOST_IN_ALL = 40, 2, 10_000
+LARGEST_WHOLE = 2**53
+LEAST_BOUND = 1e-290
+"""The least bound but 0: a cell of less width holds nothing but zeros."""
+LEVEL_DEVIATIONS = 1.645
+"""Deviations that noise exceeds with a chance of about 5 %."""
+
+
+class Seen(NamedTuple):
+    """What looks tell of where records lie.
+
+    Attributes:
+        edges: Ends of intervals, rising.
+        records: About how many records each interval holds; 0 where none stand out.
+        counts: The noisy counts that this was read from, without bias.
+        noise: The standard deviation of the noise of one of them.
+        stands_out: Whether any interval stands out; else the one that has most is taken.
+    """
+
+    edges: FloatArray
+    records: FloatArray
+    counts: FloatArray
+    noise: float
+    stands_out: bool
+
+    @classmethod
+    def by(cls, found: Counted, setting: Setting) -> Seen:
+        """Read looks: a decade holds records where its count stands out, and in it each interval as it seems to."""
+        grid = found.releases[-1].plan.query.axes[0].grid  # type: ignore[union-attr]
+        looks = Looks(tuple(grid.edges.tolist()), found.read)
+        totals, noises, decade = _by_decade(looks)
+        stands_out = totals > STANDS_OUT * noises
+        any_stands_out = bool(stands_out.any())
+        if not any_stands_out:
+            most = int(np.argmax(totals)) if totals.any() else DECADES.index(1.0)
+            stands_out = np.arange(len(totals)) == most
+        placed, counts, records = looks.believed(setting.adjacency.total) > 0, looks.counts, np.zeros(len(decade))
+
+        def place(each: int) -> None:
+            own = decade == each
+            here, rest = own & placed, own & ~placed
+            records[here] = np.maximum(counts[here], 1.0)
+            left = float(totals[each]) - float(counts[here].sum())
+            if rest.any() and left > UNPLACED * hypot(noises[each], looks.noise * sqrt(here.sum())):
+                records[rest] = left / rest.sum()  # nobody knows where in the decade these lie
+            elif not here.any():
+                records[own] = 1.0 / own.sum()
+
+        known, perhaps = np.flatnonzero(stands_out).tolist(), (totals > BESIDE * noises) & ~stands_out
+        for each in known:
+            place(each)
+        for each in known:
+            reached = records[decade == each] > 0
+            for end, beside in ((0, each - 1), (-1, each + 1)):
+                if reached[end] and 0 <= beside < len(totals) and perhaps[beside]:
+                    place(beside)
+        return cls(np.array(looks.edges), records, counts, looks.noise, any_stands_out)
+
+    @property
+    def middles(self) -> FloatArray:
+        """The mean of the values in each interval, if as many lie in any part of it: by ratio where it is wide."""
+        low, high = self.edges[:-1], self.edges[1:]
+        near, far = np.minimum(np.abs(low), np.abs(high)), np.maximum(np.abs(low), np.abs(high))
+        wide = (near > 0) & (far > CLOSE * near)
+        ratio = np.log(np.where(wide, far, np.e) / np.where(wide, near, 1.0))
+        even = low / 2 + high / 2
+        return np.where(wide, np.sign(even) * (far - near) / ratio, even)
+
+    def quantile(self, share: float) -> float:
+        """The number below which about this share of the records lies: a straight line in each interval."""
+        below = np.append(0.0, np.cumsum(self.records))
+        place = min(int(np.searchsorted(below, share * below[-1], side="right")) - 1, len(self.records) - 1)
+        part = (share * below[-1] - below[place]) / max(self.records[place], 1e-300)
+        low, high = self.edges[place : place + 2].tolist()
+        return float(low + min(max(part, 0.0), 1.0) * (high - low))
+
+    def beyond(self, low: float, high: float) -> tuple[str, str]:
+        """About how many records lie below and above, in words: at most so many, but for a chance of 5 %."""
+        sides = self.edges[1:] <= low, self.edges[:-1] >= high
+        return _at_most(self.counts[sides[0]], self.noise), _at_most(self.counts[sides[1]], self.noise)
+
+
+def _at_most(counts: FloatArray, noise: float) -> str:
+    most = float(counts.sum()) + LEVEL_DEVIATIONS * noise * sqrt(len(counts))
+    return numeral(max(round(most), 0))
+
+
+def _by_decade(looks: Looks) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Counts of the intervals of the first look from all looks, deviations of their noise, and where cells lie."""
+    decade = np.searchsorted(DECADES, looks.edges[:-1], side="right") - 1
+    of_slots = np.concatenate([[-1], decade, [-1]])
+    totals, weights = np.zeros((2, len(DECADES) - 1))
+    for turn in looks.turns:
+        (tier,) = turn.measured.levels
+        own = of_slots[tier.first]
+        inside = own >= 0
+        values = np.array(turn.values[: len(own)], dtype=np.float64)[inside]
+        pieces = np.bincount(own[inside], minlength=len(totals))
+        weight = 1 / (max(tier.noise.variance, LEAST_VARIANCE) * pieces)
+        totals += weight * np.bincount(own[inside], values, minlength=len(totals))
+        weights += weight
+    return totals / weights, 1 / np.sqrt(weights), decade
+
+
+def even_cells(seen: Seen, most: int) -> Grid:
+    """At most so many even cells that hold nearly all records, of a round width, with values beyond counted apart.
+
+    >>> edges = np.array([0.0, 10.0, 20.0, 100.0])
+    >>> seen = Seen(edges, np.array([0.0, 900.0, 5.0]), np.array([3.0, 901.0, 4.0]), 2.0, True)
+    >>> grid = even_cells(seen, 40)
+    >>> grid.lower, grid.upper, grid.cells
+    (10.0, 20.0, 20)
+    """
+    ends = np.clip([seen.quantile(TAIL), seen.quantile(1 - TAIL)], -LARGEST_BOUND, LARGEST_BOUND)
+    low, high = ends.tolist()
+    if not high - low > 1e-9 * max(abs(low), abs(high), 1e-9):  # one number, or nearly
+        reach = abs(low) / 2 if abs(low) > 1e-9 else 1.0
+        low, high = low - reach, high + reach
+    rough = (high - low) / max(most - 2, 1)
+    power = floor(log10(rough))
+    digit, power = next(((digit, power) for digit in TENTHS if digit * 10.0**power >= rough), (1, power + 1))
+    first, last = floor(low / (digit * 10.0**power)), ceil(high / (digit * 10.0**power))
+    if max(abs(first), abs(last)) * digit >= LARGEST_WHOLE:
+        return Grid(low, high, cells=most, outside=Outside.APART)
+    lower, upper = (float(f"{each * digit}e{power}") for each in (first, last))
+    return Grid(lower, upper, cells=last - first, outside=Outside.APART)
+
+
+def best_bounds(seen: Seen, noise: float, *, power: int, of_sum: bool, rows: int) -> tuple[float, float]:
+    """The bounds under which noise and what is clamped are expected to err least together.
+
+    Args:
+        seen: What the looks tell.
+        noise: The standard deviation of the noise of a sum, over half the distance between the bounds.
+        power: Of which power of the values a mean is wanted.
+        of_sum: Whether the middle of the bounds is multiplied by a noisy count.
+        rows: Into how many groups the records are parted, each with a noise of its own.
+
+    >>> edges = np.array([0.0, 1.0, 10.0, 100.0, 1000.0])
+    >>> seen = Seen(edges, np.array([0.0, 500.0, 900.0, 3.0]), np.zeros(4), 2.0, True)
+    >>> best_bounds(seen, 2.0, power=1, of_sum=False, rows=1), best_bounds(seen, 90.0, power=1, of_sum=False, rows=1)
+    ((1.0, 1000.0), (1.0, 100.0))
+    """
+    held = np.flatnonzero(seen.records)
+    first, last = int(held[0]), int(held[-1]) + 1
+    ends = np.clip(seen.edges[first : last + 1], -LARGEST_BOUND, LARGEST_BOUND)
+    ends = np.unique(np.where(np.abs(ends) < LEAST_BOUND, 0.0, ends))
+    if len(ends) == 1:
+        one = float(ends[0]) or 1.0
+        return min(one, 0.0), max(one, 0.0)
+    values, records = np.clip(seen.middles, -LARGEST_BOUND, LARGEST_BOUND)[first:last], seen.records[first:last] / rows
+    middle = float(values[np.searchsorted(np.cumsum(records), records.sum() / 2)])
+
+    def lost(beyond: BoolArray) -> FloatArray:
+        moved, far = np.abs(values - ends[:, None]), np.abs(values - middle) + np.abs(ends[:, None] - middle)
+        return np.asarray((np.where(beyond, moved * far ** (power - 1), 0.0) * records).sum(axis=1))
+
+    below, above = lost(values < ends[:, None]), lost(values > ends[:, None])
+    half, centre = (ends - ends[:, None]) / 2, np.abs(ends + ends[:, None]) / 2
+    error = noise * np.hypot(half**power, centre if of_sum else 0.0) + below[:, None] + above
+    error[np.tril_indices(len(ends))] = np.inf
+    low, high = np.unravel_index(int(np.argmin(error)), error.shape)
+    return float(ends[low]), float(ends[high])
+
+
+def _looked(column: str) -> Needs[Counted]:
+    return (yield from needed(Range(column, SEEN_CELLS), LOOKED))
+
+
+@dataclass(frozen=True, slots=True)
+class UnboundedHistogramQuestion:
+    """A histogram of a column of which no range is known: even cells of a round width, which three looks choose.
+
+    A fifth of the loss looks for where nearly all records lie; the rest counts as a `HistogramQuestion` does. Values
+    beyond the cells are counted apart, and a note says about how many they are.
+
+    Formal guarantees: the loss that was granted, pure or zero-concentrated, under either adjacency: see the module.
+
+    Attributes:
+        column: A column of numbers, or of dates (counted in days since the beginning of 1970), times or durations
+            (in seconds).
+        by: See `HistogramQuestion`: all have the same cells.
+        measured_in: The measuring unit of the column, for the axis.
+        cells: The most cells.
+
+    Raises:
+        ValueError: `cells` is below 2 or above 10,000.
+        TypeError: a field is of another kind.
+
+    >>> import numpy as np
+    >>> import dpcurves as dp
+    >>> table = {"wage": np.exp(np.linspace(9, 11, 20_000))}
+    >>> session = dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
+    >>> bars = session.ask(dp.UnboundedHistogramQuestion("wage"), dp.PrivacyLoss.pure(1))
+    >>> bool(abs(bars.count.sum() - 20_000) < 1000)
+    True
+    """
+
+    is_told_before: ClassVar[bool] = True
+
+    column: str
+    by: By = None
+    measured_in: str = ""
+    cells: int = MOST_BARS
+
+    def __post_init__(self) -> None:
+        require_kind("column", self.column, str, "the name of a column")
+        keys_of(self.by)
+        axis_label(self.column, self.measured_in)
+        make_whole(self, cells="cells")
+        if not FEWEST_BARS <= self.cells <= MOST_IN_ALL:
+            raise Refused("cells", f"{FEWEST_BARS} to {MOST_IN_ALL} are needed, got {self.cells}")
+
+    def steps(self, setting: Setting) -> Needs[Any]:
+        """Looks, and counts on cells that they chose."""
+        looked = yield from _looked(self.column)
+        seen = Seen.by(looked, setting)
+        grid, label = even_cells(seen, self.cells), axis_label(self.column, self.measured_in)
+        counted = yield from needed(Cells(axes_of(self.by, TypedAxis(self.column, grid))), ALL - LOOKED)
+        privacy = statement_of((*looked.releases, *counted.releases))
+        if looked.is_paid:
+            privacy = privacy.noted(_note_on_cells(seen, grid, counted.counts.unbiased))
+        return in_rows(self.by, counted.counts, lambda row: Histogram.read(row, grid, label, privacy))
+
+    def along(self, grid: Grid) -> HistogramQuestion:
+        """The question on a grid that is known."""
+        return HistogramQuestion(self.column, grid, self.by, self.measured_in)
+
+    def plan_notes(self, setting: Setting) -> tuple[str, ...]:
+        """The price, and what it is spent on."""
+        return (note_on_looks(setting),)
+
+    def __str__(self) -> str:
+        return in_words("histogram", self.column, self.by) + ", no range given"
+
+
+NOTHING = "no range stood out of the noise: the {}, {} to {}, may lie beside all records"
+
+
+def _note_on_cells(seen: Seen, grid: Grid, counts: FloatArray) -> str:
+    """The cells that were chosen, and about how many records lie beyond: from released numbers."""
+    ends = numeral(grid.lower), numeral(grid.upper)
+    if not seen.stands_out:
+        return NOTHING.format("cells", *ends)
+    below, above = (numeral(max(round(float(counts[:, end].sum())), 0)) for end in (0, -1))
+    return (
+        f"the cells, {ends[0]} to {ends[1]}, were chosen by noisy counts; about {below} records lie below and {above} "
+        "above, counted apart"
+    )
+
+
+def _note_on_bounds(seen: Seen, low: float, high: float) -> str:
+    """The bounds that were chosen, and how many records are clamped: from released numbers."""
+    if not seen.stands_out:
+        return NOTHING.format("bounds", numeral(low), numeral(high))
+    below, above = seen.beyond(low, high)
+    return (
+        f"the bounds, {numeral(low)} to {numeral(high)}, were chosen by noisy counts; values beyond are clamped to "
+        f"them: at most about {below} records below and {above} above (at 95% each)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _UnboundedSummary:
+    is_told_before: ClassVar[bool] = True
+    POWER: ClassVar[int] = 1
+    OF_SUM: ClassVar[bool] = False
+    BOUNDED: ClassVar[type[Any]]
+
+    column: str
+    by: By = None
+    measured_in: str = ""
+
+    def __post_init__(self) -> None:
+        require_kind("column", self.column, str, "the name of a column")
+        self.between(0.0, 1.0)
+
+    def between(self, lower: float, upper: float) -> Any:
+        """The question between bounds that are known."""
+        return self.BOUNDED(self.column, lower, upper, self.by, self.measured_in)
+
+    def steps(self, setting: Setting) -> Needs[Any]:
+        """Looks, and sums between bounds that they chose."""
+        looked = yield from _looked(self.column)
+        seen, rest = Seen.by(looked, setting), replace(setting, loss=setting.loss * (ALL - LOOKED))
+        share = self.between(0.0, 1.0).shares(rest)[self.POWER]
+        noise, rows = sqrt(rest.noise(share).variance), prod(each.slots for each in keys_of(self.by))
+        lower, upper = best_bounds(seen, noise, power=self.POWER, of_sum=self.OF_SUM, rows=rows)
+        notes = (_note_on_bounds(seen, lower, upper),) if looked.is_paid else ()
+        axis = TypedAxis(self.column, Grid(lower, upper, cells=1))
+        asked = self.between(lower, upper).along(axis, rest, looked.releases, notes)
+        return (yield from _shared(asked, ALL - LOOKED))
+
+    def plan_notes(self, setting: Setting) -> tuple[str, ...]:
+        """The price, and what it is spent on."""
+        looked = setting.loss * LOOKED
+        return (
+            f"no bounds are given: {setting.loss} pays for all turns together; three look for bounds, with {looked} "
+            "together, and the rest adds up values that are clamped to them",
+        )
+
+    def __str__(self) -> str:
+        return f"{self.between(0.0, 1.0)}, no bounds given"
+
+
+def _shared(steps: Needs[Any], share: Fraction) -> Generator[Any, Any, Any]:
+    """The same conversation for a share of the loss."""
+    try:
+        need = next(steps)
+        while True:
+            need = steps.send((yield need._replace(share=need.share * share)))
+    except StopIteration as end:
+        return end.value
+
+
+@dataclass(frozen=True, slots=True)
+class UnboundedSumQuestion(_UnboundedSummary):
+    """The sum of the values of a column of which no bounds are known: see `UnboundedMeanQuestion`.
+
+    Attributes:
+        column, by, measured_in: Those of an `UnboundedMeanQuestion`.
+    """
+
+    OF_SUM: ClassVar[bool] = True
+    BOUNDED: ClassVar[type[Any]] = SumQuestion
+
+
+@dataclass(frozen=True, slots=True)
+class UnboundedMeanQuestion(_UnboundedSummary):
+    """The mean of the values of a column of which no bounds are known.
+
+    A fifth of the loss looks for bounds in three turns: those under which what is clamped and the noise are expected to
+    err least together. The rest asks as a `MeanQuestion` does. The answer is that of clamped values, as are its
+    intervals; a note says how many are clamped at most.
+
+    Formal guarantees: the loss that was granted, pure or zero-concentrated, under either adjacency: see the module.
+
+    Attributes:
+        column: A column of numbers, or of dates (counted in days since the beginning of 1970), times or durations
+            (in seconds).
+        by: See `CountQuestion`: all have the same bounds.
+        measured_in: The measuring unit of the column.
+
+    Raises:
+        TypeError: a field is of another kind.
+
+    >>> import numpy as np
+    >>> import dpcurves as dp
+    >>> table = {"wage": np.exp(np.linspace(9, 11, 20_000))}
+    >>> session = dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
+    >>> found = session.ask(dp.UnboundedMeanQuestion("wage"), dp.PrivacyLoss.pure(1))
+    >>> bool(abs(found.mean - 25_885) < 500)
+    True
+    """
+
+    BOUNDED: ClassVar[type[Any]] = MeanQuestion
+
+
+@dataclass(frozen=True, slots=True)
+class UnboundedVarianceQuestion(_UnboundedSummary):
+    """The variance of the values of a column of which no bounds are known: see `UnboundedMeanQuestion`.
+
+    Attributes:
+        column, by, measured_in: Those of an `UnboundedMeanQuestion`.
+    """
+
+    POWER: ClassVar[int] = 2
+    BOUNDED: ClassVar[type[Any]] = VarianceQuestion
+
+
+@dataclass(frozen=True, slots=True)
+class UnboundedSummaryQuestion(_UnboundedSummary):
+    """Count, sum, mean and variance of a column of which no bounds are known: see `UnboundedMeanQuestion`.
+
+    Attributes:
+        column, by, measured_in: Those of an `UnboundedMeanQuestion`.
+        moments: See `SummaryQuestion`.
+
+    Raises:
+        ValueError: moments are neither 1 nor 2.
+        TypeError: a field is of another kind.
+    """
+
+    BOUNDED: ClassVar[type[Any]] = SummaryQuestion
+
+    moments: int = 2
+
+    def between(self, lower: float, upper: float) -> SummaryQuestion:
+        """The question between bounds that are known."""
+        return SummaryQuestion(self.column, lower, upper, self.by, self.measured_in, self.moments)
