@@ -94,6 +94,10 @@ def of_comparison(release: Answer) -> Facts:
     return {"draw": BESIDE, "question": dict(release.asked.question), "curve": release.json}
 
 
+def _named(release: Answer) -> str:
+    return f"{release.asked.purpose}, {release.asked.loss}"
+
+
 def of_file(releases: Sequence[Answer], form: str) -> Facts:
     """Inputs of a file of releases: released numbers alone.
 
@@ -101,7 +105,7 @@ def of_file(releases: Sequence[Answer], form: str) -> Facts:
         releases: One, or several of a kind that are drawn on one picture, each by its question.
         form: ``svg``, ``png`` or ``xlsx``.
     """
-    return {"draw": FILE, "form": form, "curves": [[each.asked.purpose, each.json] for each in releases]}
+    return {"draw": FILE, "form": form, "curves": [[_named(each), each.json] for each in releases]}
 
 
 def is_compared(release: Answer) -> bool:
@@ -123,8 +127,8 @@ def drawn(facts: Facts, table: Any | None) -> Drawn:
 
 def _file(facts: Facts) -> Drawn:
     """A picture or a workbook of releases; several are drawn on one picture, each by its name."""
-    names = [name for name, _ in facts["curves"]]
     curves = [curve_from_json(text) for _, text in facts["curves"]]
+    names = [name for name, _ in facts["curves"]]
     with DRAWING:
         if len(curves) == 1:
             (curve,) = curves
