@@ -105,7 +105,7 @@ r-check: $(READY)
 	cd build/r && R CMD build --no-manual ../../r && \
 		PATH="$$(pwd)/../../$(BIN):$$PATH" R CMD check --no-manual dpcurves_*.tar.gz
 
-# The home page, both galleries and the page on choosing as people see them: light and dark, wide and narrow.
+# The home page, the gallery and the page on choosing as people see them: light and dark, wide and narrow.
 screenshots: docs
 	$(BIN)/python docs/screenshots.py
 
@@ -141,6 +141,7 @@ pictures: $(READY)
 	$(BIN)/python docs/card.py
 	$(BIN)/python docs/choices.py
 	$(BIN)/python docs/dial.py
+	$(BIN)/python docs/home.py
 	$(BIN)/python docs/promise_pictures.py
 	$(BIN)/python demo/who_sees_what.py
 	$(BIN)/python papers/gallery.py

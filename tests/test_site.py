@@ -42,8 +42,8 @@ SOURCES = "docs", "src", "examples", "mkdocs.yml"
 MODES_ASKED = os.environ.get("DPCURVES_SITE_MODES", "")
 """`all` or `one`: axe reads every page in all modes, as in `make site-check`, or in the one that its name falls to."""
 KINDS = (
-    "", "404.html", "choose/", "dial/", "tutorial/", "promise/", "gallery/", "trust_models/", "examples/",
-    "examples/roc_curve/", "api/", "api/roc-curves-and-auc/", "commands/", "commands/ledger/",
+    "", "404.html", "choose/", "dial/", "tutorial/", "promise/", "judging/", "one_number/", "trust_models/",
+    "examples/", "examples/roc_curve/", "api/", "api/roc-curves-and-auc/", "commands/", "commands/ledger/",
 )  # fmt: skip
 """Pages that are read by axe each time: one of each kind. All others differ from them in words."""
 FLAGS = (

@@ -155,7 +155,9 @@ def test_a_short_logarithmic_axis_has_numbers() -> None:
 def test_a_legend_of_a_narrow_picture_stands_above_it() -> None:
     found = dp.cdf(INCOMES, grid=GEOMETRIC, epsilon=1, adjacency=dp.REPLACE_ONE)
     ax = found.plot(ax=headless_axes((3.6, 3.2)))
-    (legend,) = boxes(ax, [ax.get_legend().get_texts()[-1]])
+    named = ax.get_legend()
+    assert named is not None
+    (legend,) = boxes(ax, [named.get_texts()[-1]])
     assert legend.y0 > ax.get_window_extent().y1
     ticks = boxes(ax, [each for each in ax.get_xticklabels() if each.get_text()])
     assert not any(one.overlaps(other) for one, other in combinations(ticks, 2))
