@@ -67,17 +67,24 @@ def _text(page: Path) -> bytes:
     elif notation.exists():
         text = symbols.linked(text, place, symbols.symbols(notation.read_text(encoding="utf-8")))
     if place == HOME:
-        text = text.replace("VERSION", version_line())
+        text = VERSION.sub(lambda _: version_line(), text)
     return (("" if page.name not in NOT_SEARCHED else HIDDEN) + text).encode()
 
 
-HOME = "index.md"
+HOME, PROJECT, VERSION = "index.md", ROOT / "pyproject.toml", re.compile(r"\bVERSION\b")
+
+
+def published() -> str:
+    """Where the repository is published; empty: nowhere, or these are pages of no project."""
+    if not PROJECT.exists():
+        return ""
+    return str(tomllib.loads(PROJECT.read_text(encoding="utf-8"))["tool"]["dpcurves"]["repository"])
 
 
 def version_line() -> str:
     """The version of this code, its licence, its Pythons, and a link to the repository if it is published."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    project, repository = settings["project"], settings["tool"]["dpcurves"]["repository"]
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    repository = published()
     first, last = re.findall(r"3[.](\d+)", project["requires-python"])
     source = f'<a href="{repository}">repository</a>' if repository else "repository not published yet"
     return f"Version {project['version']} · {source} · {project['license']} · Python 3.{first} to 3.{int(last) - 1}"
@@ -106,8 +113,7 @@ def adapted(read: Mapping[str, Any], folder: Path, address: str) -> dict[str, An
             python = plugin["mkdocstrings"]["handlers"]["python"]
             python["paths"] = [str(away / path) for path in python["paths"]]
             python["options"]["extensions"] = [str(away / path) for path in python["options"]["extensions"]]
-    repository = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["dpcurves"]["repository"]
-    if repository:
+    if repository := published():
         settings["repo_url"] = repository
     if address:
         settings |= {"site_url": address, "extra": {"version": VERSIONS}}

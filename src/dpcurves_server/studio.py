@@ -54,6 +54,8 @@ SKETCH, BESIDE, FILE = "sketch", "beside", "file"
 """Kinds of pictures."""
 Facts = Mapping[str, Any]
 """Facts that a picture is made from, but for the table: plain objects, public or released."""
+MADE = {"png": "image/png", "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}
+"""Media types of files of answers that are made when somebody wants them."""
 MOST_SHADED = 5000
 """Cells of the finest grid whose sketch has a band: that of a finer one takes seconds."""
 _COMPARED = Recent[bool](1000)

@@ -24,7 +24,7 @@ from ..inputs import MOST_CELLS, completed, inputs_of
 from ..projects import Project
 from ..questions import Asked, Planned, State, as_seen_by
 from ..releases import DRAWN, Answer
-from ..studio import DUMMY, SYNTHETIC, Drawn, is_compared, of_comparison, of_file, of_sketch, standing_alone
+from ..studio import DUMMY, MADE, SYNTHETIC, Drawn, is_compared, of_comparison, of_file, of_sketch, standing_alone
 from ..synthetic import Synthetic
 from ..visitors import Right, Subject, Visitor, may, require
 from .visits import CSRF, NOT_DRAWN, Later, Visit, download, price_of, to
@@ -202,11 +202,8 @@ def _too_much(planned: Planned) -> str:
 # Questions that were asked, and their answers.
 
 
-ARTIST = {
-    "svg": "image/svg+xml", "png": "image/png",
-    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-}  # fmt: skip
-"""Media types of files that are made when somebody wants them. Kept pictures are as workers drew them."""
+ARTIST = {"svg": "image/svg+xml", **MADE}
+"""Media types of what the process draws. Kept pictures are as workers drew them."""
 MOST_ON_ONE = 6
 """Releases that one picture shows."""
 NO_SYNTHETIC = "No synthetic table was put beside this dataset yet."
