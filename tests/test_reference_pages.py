@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,12 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
 GROUPS = api_pages.groups((ROOT / "docs" / "api.md").read_text(encoding="utf-8"))
 SHOWN = [name for pages in GROUPS.values() for page in pages for name in page.objects]
-ERRORS = error_pages.page(SOURCE)
+
+
+@cache
+def errors_page() -> str:
+    """The page of errors, which takes seconds to make."""
+    return error_pages.page(SOURCE)
 
 
 def found(name: str) -> Any:
@@ -94,7 +100,7 @@ def test_every_command_has_a_page_with_all_of_its_options() -> None:
 def test_an_error_stands_on_the_page_with_its_rule(wrong: Any, told: None) -> None:
     with pytest.raises(arguments.Refused) as refused:
         wrong()
-    rows = [row for row in ERRORS.splitlines() if row.startswith("| ")]
+    rows = [row for row in errors_page().splitlines() if row.startswith("| ")]
     assert any(re.fullmatch(pattern(row), f"| {refused.value.argument} | {refused.value.rule} |") for row in rows)
 
 

@@ -8,15 +8,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
 trust_models: Any = import_module("trust_models")
 
 
-ALIKE = ("CalibrationQuestion", "HosmerLemeshowQuestion")
-"""Questions whose plan for people at home, which takes long, is that of binned residuals with other shares."""
+SLOW = ("BinnedResidualsQuestion", "CalibrationQuestion", "HosmerLemeshowQuestion")
+"""Questions whose plan for people at home, in the last column, takes many seconds."""
 
 
-def test_what_the_page_of_trust_models_says_is_so() -> None:
+@pytest.mark.parametrize("slow", [False, pytest.param(True, marks=pytest.mark.reproduction)])
+def test_what_the_page_of_trust_models_says_is_so(slow: bool) -> None:
     text = trust_models.PAGE.read_text("utf-8")
     assert text.startswith(trust_models.HEAD), "python docs/trust_models.py"
     rules = {letter: f"no: {rule}" for letter, rule in re.findall(r"^- (no \(\w\)): (.*)$", text, re.MULTILINE)}
@@ -25,10 +28,9 @@ def test_what_the_page_of_trust_models_says_is_so() -> None:
     ]
     said = {name.strip("` "): [rules.get(each, each) for each in cells] for name, *cells in rows}
     questions = trust_models.questions()
-    assert said.keys() == questions.keys()
+    assert said.keys() == questions.keys() > set(SLOW)
     for name, question in questions.items():
-        models = list(trust_models.MODELS.values())[: -1 if name in ALIKE else None]
+        models = list(trust_models.MODELS.values())[: None if slow or name not in SLOW else -1]
         today = [trust_models.answered(question, model) for model in models]
         assert said[name][: len(models)] == today, "python docs/trust_models.py"
-    assert all(said[name][-1] == said["BinnedResidualsQuestion"][-1] for name in ALIKE)
-    assert said["CdfQuestion"][0].endswith("turn")
+    assert said["CdfQuestion"][0] == "1 turn"

@@ -28,6 +28,7 @@ def rows_of(page: Path, *options: str) -> dict[tuple[str, str], list[str]]:
     return {(test, data): rest for test, data, *rest in lines}
 
 
+@pytest.mark.reproduction
 def test_every_test_has_a_line_with_shares_of_its_releases(tmp_path: Path) -> None:
     found = rows_of(tmp_path / "levels.md", "--data", "tied")
     assert set(found) == {(test, "tied") for test in TESTS}

@@ -43,6 +43,7 @@ def found(written: dict[str, Any]) -> dict[str, Any]:
     return {part: lines for part, lines in written.items() if part != "beside"}
 
 
+@pytest.mark.reproduction
 def test_other_ways_stand_beside_ours_under_each_setting(written: dict[str, Any], printed: str) -> None:
     settings = {each["setting"]: set[str]() for each in written["beside"]}
     for each in written["beside"]:

@@ -60,7 +60,16 @@ def made(name: str) -> Any:
     return kind(**given | SPECIAL.get(name, {}))
 
 
-@pytest.mark.parametrize("name", [name for name in dp.__all__ if name.endswith("Question") and name != "Question"])
+SLOW = "UnboundedSurvivalQuestion", "UnboundedScoresQuestion", "HosmerLemeshowQuestion", "CalibrationQuestion"
+"""Questions that take long and stand on others that are checked; `make bench` checks these, too."""
+NAMES = [
+    pytest.param(name, marks=pytest.mark.reproduction) if name in SLOW else name
+    for name in dp.__all__
+    if name.endswith("Question") and name != "Question"
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_question_keeps_what_questions_promise(name: str) -> None:
     central, *_ = check_question(made(name), COLUMNS)
     assert central.refusal is None

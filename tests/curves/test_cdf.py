@@ -74,6 +74,7 @@ def test_whatever_the_noise_the_curve_rises_from_zero_to_one(
         assert ((lower >= 0) & (lower <= upper) & (upper <= 1)).all()
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize(
     ("adjacency", "loss"), list(zip(both(len(X)), (PrivacyLoss.pure(0.5), PrivacyLoss.zcdp(0.02)), strict=True))
 )

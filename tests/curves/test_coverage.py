@@ -16,9 +16,12 @@ from families import FAMILIES
 from tally import Share, tally
 
 LEVEL, HALF = 0.9, 0.5
+QUICK = "distributions", "scores", "survivals"
+"""Kinds that each run of the tests tries; `make bench` tries all."""
+KINDS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.reproduction) for name in FAMILIES]
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", KINDS)
 def test_of_continuous_data_intervals_hold_as_often_as_they_say_and_no_oftener(name: str) -> None:
     family = FAMILIES[name]
     found = tally(family.covered, family.smooth, HALF, family.releases)
@@ -27,7 +30,7 @@ def test_of_continuous_data_intervals_hold_as_often_as_they_say_and_no_oftener(n
     assert found.too_many(family.cautious) == {}
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", KINDS)
 def test_of_atoms_intervals_hold_at_least_as_often_as_they_say(name: str) -> None:
     family = FAMILIES[name]
     found = tally(family.covered, family.few, LEVEL, family.repeats)

@@ -80,12 +80,14 @@ def test_areas_are_those_of_ranks() -> None:
     assert area(score, label) == pytest.approx(won / (label.sum() * (1 - label).sum()))
 
 
+@pytest.mark.reproduction
 def test_of_spread_scores_intervals_hold_the_area_as_often_as_they_say() -> None:
     """In fine cells, where ties hide a tenth of what noise does. `test_widths_of_intervals` holds how wide they are."""
     found = np.array(list(held(Asked(FINE, CONTINUOUS, 1000, "0.5"), 30)))
     assert found.mean(axis=0).min() >= LEVEL - allowed(len(found))
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize("shift", [SIXTH, RARE])
 def test_whatever_the_scores_intervals_hold_the_area_at_least_as_often(shift: float) -> None:
     """Each kind of scores at each size and loss; of 1,000 records twice."""

@@ -70,6 +70,7 @@ def test_an_end_is_infinite_only_where_records_beyond_are_counted_apart_and_are_
     assert dp.cdf(values, grid=dp.Values(range(4)), **SURE).quantile_interval(0.1, 0.9) == (0, 0)
 
 
+@pytest.mark.reproduction
 def test_intervals_of_quantiles_hold_for_whole_numbers() -> None:
     """At 0.9 each: of 40 releases fewer than 29 hold, 4 sigma below 36, with a chance below 1 in 5,000."""
     held = []

@@ -51,6 +51,7 @@ def test_of_right_models_all_p_values_are_equally_likely() -> None:
     assert abs(np.mean(np.array(found) <= 0.05) - 0.05) <= 4 * sqrt(0.05 * 0.95 / RUNS)
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize(("records", "releases"), [(1000, 30), (100_000, 8)])
 def test_no_kind_of_scores_makes_right_models_look_wrong(records: int, releases: int) -> None:
     """Where scores of a group differ much, or are 0 or 1, labels vary less than is drawn: values may be too large."""

@@ -230,6 +230,7 @@ def test_forecasts_lose_what_scikit_learn_says() -> None:
     assert binned.value("mean at 0") == pytest.approx(given["z"][given["x"] == 0].mean(), abs=1e-9)
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_hold_the_numbers_of_records_and_of_the_population(name: str) -> None:
     """16 releases at 0.9: within 4 sigma, and not all of them, so they are not too wide by far."""

@@ -61,6 +61,7 @@ def test_at_a_huge_epsilon_it_is_the_test_of_the_textbook() -> None:
                 assert np.abs(found[group].at_risk_intervals(0.9)[1:].T - risk[group]).max() < 1e-3
 
 
+@pytest.mark.reproduction
 def test_groups_that_survive_alike_are_told_apart_as_rarely_as_it_says_and_others_are_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -161,6 +161,7 @@ def test_one_quantile_asked_alone_is_held_as_often_as_is_said_where_counts_close
     assert kind != "smooth" or 0.5 * releases - 12 <= halves <= 0.8 * releases + 9
 
 
+@pytest.mark.reproduction
 def test_one_quantile_asked_alone_has_half_the_interval_of_a_curve_and_no_larger_error() -> None:
     widths, errors = np.zeros((2, 12)), np.zeros((2, 12))
     for seed in range(12):

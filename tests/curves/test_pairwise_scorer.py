@@ -92,6 +92,7 @@ def test_what_a_site_is_asked_is_read_again_and_scores_are_those_of_each_record_
     assert np.array_equal(whole, np.array(alone), equal_nan=True)
 
 
+@pytest.mark.reproduction
 def test_intervals_hold_held_out_areas_of_these_records_and_of_all_others_as_often_as_they_say() -> None:
     """Too few or too many of 60 releases hold once in 30,000 times, at each of two levels and for each of two wholes.
 

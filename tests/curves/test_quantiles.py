@@ -52,6 +52,7 @@ TIED = [
 ]
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize(("values", "grid"), TIED, ids=[f"{grid.cells}-{grid.upper:g}" for _, grid in TIED])
 def test_intervals_hold_quantiles_of_heaps_wherever_they_lie_inside_cells(
     values: NDArray[np.float64], grid: Grid

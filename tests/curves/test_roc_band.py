@@ -44,6 +44,7 @@ def boxed(band: RocBand, points: Floats) -> bool:
     return bool(np.all((np.stack(band[0::2]) <= points + 1e-9) & (points <= np.stack(band[1::2]) + 1e-9)))
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize("epsilon", [1, 0.1])
 @pytest.mark.parametrize("adjacency", both(UNITS))
 @pytest.mark.parametrize("table", TABLES)

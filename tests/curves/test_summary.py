@@ -220,6 +220,7 @@ def test_a_count_of_which_noise_leaves_all_open_is_not_known() -> None:
     assert found.plot().has_data()
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize("kind", POPULATIONS)
 def test_the_variance_of_a_population_is_held_where_cells_tell_how_squares_scatter(kind: str) -> None:
     """90% of 40 releases of 8,000 records, less 4 sigma; and narrower than what the worst law asks for."""

@@ -60,6 +60,7 @@ def passed(share: Any) -> tuple[float, float]:
     return float(edge - 1), float(edge)
 
 
+@pytest.mark.reproduction
 def test_medians_of_whole_numbers_are_those_of_the_textbook_and_lie_in_their_intervals() -> None:
     """At a large epsilon to the unit; at 1 the interval holds it, but for one of ten releases at most by chance."""
     held = 0

@@ -68,6 +68,7 @@ def test_at_a_huge_epsilon_numbers_are_those_of_the_textbook(adjacency: Any) -> 
     assert SurvivalModel.from_json(found.to_json()).to_json() == found.to_json()
 
 
+@pytest.mark.reproduction
 def test_intervals_hold_numbers_of_records_and_of_the_population() -> None:
     """16 releases at 0.9: within 4 sigma, and together in 2 of 90 %."""
     releases, level, held = 16, 0.9, dict[str, int]()

@@ -66,6 +66,7 @@ def test_events_that_come_last_are_those_of_the_bound() -> None:
     assert found == pytest.approx([4 / 7 - 0.4, 6 / 10 * 2 / 3 - 3 / 7 * 1 / 2])
 
 
+@pytest.mark.reproduction
 def test_notes_are_given_where_times_are_finer_than_cells_and_not_where_nobody_is_censored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from dpcurves.data import Grid, Outside, Spacing
-from dpcurves.data.grid import MOST_LAID_OUT, MOST_LOG_ODDS
+from dpcurves.data.grid import FEW_CELLS, MOST_LAID_OUT, MOST_LOG_ODDS
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 anything = st.floats(width=64)
@@ -292,3 +292,14 @@ def test_cells_that_do_not_fit_are_refused_with_what_would(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         Grid(lower, upper, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("spaced", [Spacing.LINEAR, Spacing.GEOMETRIC])
+def test_few_values_lie_in_the_cells_in_which_they_lie_among_many(spaced: Spacing) -> None:
+    """Few are looked up by bisection, many among all edges."""
+    grid = Grid.spaced(spaced, 1, 1.7, cells=9000)
+    edges = grid.edge(np.arange(0, 9001, 900))
+    values = np.concatenate([edges, np.nextafter(edges, 0), np.nextafter(edges, 2), [np.nan, np.inf, -np.inf, 0, 3]])
+    together = grid.cell_of(values)
+    assert len(values) * FEW_CELLS > grid.cells
+    assert [int(grid.cell_of(np.array([each]))[0]) for each in values] == together.tolist()

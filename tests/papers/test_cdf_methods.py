@@ -74,6 +74,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Slice:
     return Slice(done.stdout, found[1], found[0], {file.name for file in out.glob("*.png")})
 
 
+@pytest.mark.reproduction
 def test_every_claim_is_measured_and_has_a_line(ran: Slice) -> None:
     assert set(ran.verdicts) == {claim.id for claim in load(PAPER).claims}
     assert all(f"│ {claim.place[:20]}" in ran.said for claim in load(PAPER).claims)

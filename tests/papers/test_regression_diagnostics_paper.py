@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from reproduction import record
 
 PAPER = Path(__file__).resolve().parents[2] / "papers" / "regression_diagnostics"
@@ -71,6 +72,7 @@ assert not earnings.is_there(data)
 """
 
 
+@pytest.mark.reproduction
 def test_without_data_a_slice_says_what_is_skipped_and_measures_the_rest(tmp_path: Path) -> None:
     command = [sys.executable, str(PAPER / "run.py"), "--tiny", "--parts", *RESIDUAL_PLOTS]
     command += ["--data", str(tmp_path / "no"), "--out", str(tmp_path)]

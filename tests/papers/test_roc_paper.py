@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from reproduction import record
 
 PAPER = Path(__file__).resolve().parents[2] / "papers" / "regression_diagnostics"
@@ -145,6 +146,7 @@ def write_texts(data: Path) -> None:
         file.write("positive,text\n" + "".join(rows))
 
 
+@pytest.mark.reproduction
 def test_the_parts_of_roc_curves_and_binned_residuals_hold_what_is_said_of_them(tmp_path: Path) -> None:
     write_texts(tmp_path)
     command = [sys.executable, "-c", START + CURVES + BINNED, str(PAPER), str(tmp_path)]
@@ -152,6 +154,7 @@ def test_the_parts_of_roc_curves_and_binned_residuals_hold_what_is_said_of_them(
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.reproduction
 def test_without_data_a_slice_measures_what_needs_none(tmp_path: Path) -> None:
     options = ["--tiny", "--parts", "roc", "binned", "--data", str(tmp_path / "no"), "--out", str(tmp_path)]
     command = [sys.executable, str(PAPER / "run.py"), *options]

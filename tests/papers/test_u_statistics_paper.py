@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from reproduction import record
 from reproduction.claims import load
 from reproduction.measured import Findings
@@ -32,6 +33,7 @@ def run(out: Path, data: Path) -> tuple[str, dict[str, str], Findings]:
     return done.stdout, record.verdicts(out / record.FILE), record.findings(out / record.FILE)
 
 
+@pytest.mark.reproduction
 def test_each_claim_has_a_line_and_what_is_wrong_is_put_right(tmp_path: Path) -> None:
     import pyarrow as arrow
     from pyarrow import parquet

@@ -59,6 +59,7 @@ def held(kernel: Kernel, kind: str, noise: dp.pairs.Noise, each: int, epsilon: i
     return float(found[0] / RELEASES), float(found[1] / RELEASES)
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize(
     ("kernel", "kind", "each", "epsilon"),
     [

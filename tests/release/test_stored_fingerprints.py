@@ -34,16 +34,16 @@ def test_plans_have_the_fingerprints_that_ledgers_hold(question: Any, before: li
 
 
 def plans() -> list[Any]:
-    """The plans of all questions, at three losses and under three adjacencies."""
+    """The plans of all questions, at three losses, each under an adjacency of its own."""
+    losses = ONE, dp.PrivacyLoss.pure(2), dp.PrivacyLoss.zcdp(1)
     who = WHO, ReplaceOne(EACH_RECORD, 1000), AddRemove(Unit("patient", 2))
     made: list[Any] = []
     for question in QUESTIONS:
-        for loss in (ONE, dp.PrivacyLoss.pure(2), dp.PrivacyLoss.zcdp(1)):
-            for adjacency in who:
-                try:
-                    made.extend(dp.rehearse(question, loss, adjacency))
-                except dp.UnsupportedQuery:
-                    continue
+        for loss, adjacency in zip(losses, who, strict=True):
+            try:
+                made.extend(dp.rehearse(question, loss, adjacency))
+            except dp.UnsupportedQuery:
+                continue
     return made
 
 

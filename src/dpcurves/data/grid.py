@@ -105,6 +105,8 @@ MOST_LAID_OUT = 2**20
 """The most edges of a grid with a formula that are kept in memory at a time."""
 
 EDGES_TRIED = 1000
+FEW_CELLS = 1000
+"""Cells for each value below which all edges are laid out, which takes less time than bisection then."""
 WIDTH = "width="
 FORMS = "lower:upper:cells, as in 0:100:1024, or lower:upper:width=W, as in 0:120:width=5"
 
@@ -394,13 +396,16 @@ class Grid:
         return np.where(np.isnan(values), self.slots, slot)
 
     def _inner_cell_of(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The number of inner edges at or below each value."""
-        if self._is_laid_out:
+        """The number of inner edges at or below each value.
+
+        By bisection where all edges would be too many for memory, or for so few values.
+        """
+        if self.spacing is Spacing.EXPLICIT or (self._is_laid_out and self.cells < FEW_CELLS * max(values.size, 1)):
             return np.searchsorted(self.edges[1:-1], values, side="right").astype(np.int64)
         lowest, highest = np.zeros(values.shape, dtype=np.int64), np.full(values.shape, self.cells - 1)
         for _ in range(self.cells.bit_length()):
             middle = (lowest + highest + 1) // 2
-            above = self.edge(middle) <= values
+            above = ~(self.edge(middle) > values)  # NaN lies above all edges, in NumPy's order
             lowest, highest = np.where(above, middle, lowest), np.where(above, highest, np.maximum(middle - 1, lowest))
         return lowest
 
