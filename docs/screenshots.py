@@ -42,18 +42,18 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
 
 
 class Way(NamedTuple):
-    """How something is looked at: the scheme of pages, the window, and style and size of pictures."""
+    """How something is looked at: the scheme of pages, the window, and style and inches of pictures."""
 
     name: str
     scheme: str
     width: int
     style: str
-    inches: tuple[float, float] | None = None
+    inches: float | None = None
 
 
 WAYS = (
     Way("light", "light", 1280, "paper"), Way("dark", "dark", 1280, "dark"),
-    Way("narrow", "light", 390, "paper", (3.6, 3.2)),
+    Way("narrow", "light", 390, "paper", 4.2),
 )  # fmt: skip
 HIGHEST = 2600
 """Pixels of a page that are kept, from its top."""
@@ -126,7 +126,9 @@ def draw() -> None:
         warnings.simplefilter("ignore", dp.CurveWarning)
         for name, result in results().items():
             for way in WAYS:
-                ax = None if way.inches is None else display.headless_axes(way.inches)
+                wide, high = getattr(result, "SIZE", display.LANDSCAPE)
+                size = None if way.inches is None else (way.inches, 1 + way.inches * high / wide)
+                ax = None if size is None else display.headless_axes(size)
                 axes = result.plot(ax=ax, style=way.style)
                 made = BytesIO()
                 axes.figure.savefig(made, format="png", dpi=110)

@@ -17,8 +17,8 @@ for (const table of document.querySelectorAll(".sortable table")) {
   table.querySelectorAll("th").forEach((head, place) => {
     const button = document.createElement("button");
     button.type = "button";
-    button.append(...head.childNodes);
-    head.append(button);
+    button.textContent = head.textContent.trim();
+    head.replaceChildren(button);
     button.addEventListener("click", () => {
       const down = head.getAttribute("aria-sort") === "ascending";
       for (const each of table.querySelectorAll("th")) each.removeAttribute("aria-sort");

@@ -125,6 +125,7 @@ def explain(ax: Axes, place: Place, size: float = 9) -> None:
         legend = ax.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=small)
     elif place == "above" and ax.figure.get_layout_engine() is not None:
         legend = ax.legend(handles, labels, loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=size)
+        _lift_title(ax)
     else:
         inside = "best" if place == "above" else place
         legend = ax.legend(
@@ -132,6 +133,14 @@ def explain(ax: Axes, place: Place, size: float = 9) -> None:
         )
     for text in legend.get_texts():
         text.set_parse_math(False)
+
+
+def _lift_title(ax: Axes) -> None:
+    """Move the title of a single picture above its legend."""
+    figure, title = ax.figure.get_figure(root=True), ax.get_title()
+    if title and figure is not None and len(figure.axes) == 1 and not figure.get_suptitle():
+        ax.set_title("")
+        figure.suptitle(title, fontsize=points(10), parse_math=False)
 
 
 def _is_narrow(ax: Axes) -> bool:
