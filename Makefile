@@ -68,6 +68,7 @@ examples: $(READY)
 docs: $(READY)
 	$(BIN)/python docs/site_pages.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file build/pages/mkdocs.yml --site-dir ../../site
+	$(BIN)/python docs/words.py
 
 # The whole site, with what examples drew just now, in site/.
 site: $(READY)
@@ -105,7 +106,7 @@ r-check: $(READY)
 	cd build/r && R CMD build --no-manual ../../r && \
 		PATH="$$(pwd)/../../$(BIN):$$PATH" R CMD check --no-manual dpcurves_*.tar.gz
 
-# The home page, both galleries and the page on choosing as people see them: light and dark, wide and narrow.
+# Ten pages of the site, twelve pictures and six pages of a server as people see them, in docs/images/shots.
 screenshots: docs
 	$(BIN)/python docs/screenshots.py
 
@@ -141,9 +142,11 @@ pictures: $(READY)
 	$(BIN)/python docs/card.py
 	$(BIN)/python docs/choices.py
 	$(BIN)/python docs/dial.py
+	$(BIN)/python docs/home.py
 	$(BIN)/python docs/promise_pictures.py
 	$(BIN)/python demo/who_sees_what.py
 	$(BIN)/python papers/gallery.py
+	$(MAKE) screenshots
 
 # Kills a stream at every statement, commit and write of its first steps; with STORE=, a URL, on that server. And
 # a verification server and its workers KILLS= times, at times that are drawn; devices of people in pairs, at every

@@ -1,6 +1,6 @@
-"""Standard deviations that `plan` foretells in common settings: picture and tables of the page on choosing.
+"""Standard deviations that `plan` foretells in common settings: the picture of the page on choosing, and a table.
 
-`choices.json` has all numbers, for the test; the picture has some of them, and the tables all, as text. Half widths of
+`choices.json` has all numbers, for the test; the picture has some of them, and the table all, as text. Half widths of
 bands are those of `dial.py`. `make pictures` runs both.
 """
 
@@ -18,7 +18,7 @@ import dpcurves as dp
 from dpcurves_parties.shares.function_shares import FunctionShares
 
 HERE = Path(__file__).parent
-PAGE, NUMBERS, PICTURE = HERE / "choose.md", HERE / "choices.json", HERE / "images" / "choices.png"
+PAGE, NUMBERS, PICTURE = HERE / "one_number.md", HERE / "choices.json", HERE / "images" / "choices.png"
 EPSILONS = ("0.1", "0.3", "1", "3", "10")
 UNITS = (1_000, 3_000, 10_000, 30_000, 100_000, 1_000_000)
 SHOWN = 10_000
@@ -77,15 +77,16 @@ def numbers() -> dict[str, Any]:
     return {"epsilons": EPSILONS, "units": UNITS, "settings": found}
 
 
-def tables(found: dict[str, Any]) -> str:
-    """All numbers as text: a table for each epsilon."""
-    head = "| standard deviation at ε = {} | " + " | ".join(f"{units:,}" for units in found["units"]) + " |"
-    rule = "|---|" + "---:|" * len(found["units"])
-    parts = []
-    for place, epsilon in enumerate(found["epsilons"]):
-        rows = [f"| {each['name']} | {' | '.join(map(told, each['errors'][place]))} |" for each in found["settings"]]
-        parts.append("\n".join([head.format(epsilon), rule, *rows]))
-    return "\n\n".join(parts)
+def table(found: dict[str, Any]) -> str:
+    """All numbers as text: a row for each setting and epsilon."""
+    head = "| setting | ε | " + " | ".join(f"{units:,}" for units in found["units"]) + " |"
+    rule = "|---|---:|" + "---:|" * len(found["units"])
+    rows = [
+        f"| {each['name']} | {epsilon} | {' | '.join(map(told, errors))} |"
+        for each in found["settings"]
+        for epsilon, errors in zip(found["epsilons"], each["errors"], strict=True)
+    ]
+    return "\n".join([head, rule, *rows])
 
 
 def told(percent: float) -> str:
@@ -116,11 +117,11 @@ def draw(found: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Work all of them out, and write numbers, picture and tables."""
+    """Work all of them out, and write numbers, picture and table."""
     found = json.loads(json.dumps(numbers()))
     NUMBERS.write_text(json.dumps(found, separators=(",", ":")) + "\n", encoding="utf-8")
     page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(MARKED.sub(lambda match: f"{match[1]}\n{tables(found)}\n\n{match[2]}", page), encoding="utf-8")
+    PAGE.write_text(MARKED.sub(lambda match: f"{match[1]}\n{table(found)}\n\n{match[2]}", page), encoding="utf-8")
     draw(found)
 
 

@@ -19,17 +19,35 @@ from examples import OUT, PNG, Example
 GALLERY = "examples/index.md"
 INTRODUCTION = """# Examples
 
-Each of these is one file of plain Python that runs as it stands, and a notebook with what came out. Data is made up by
-the file, or comes with a package; nothing is downloaded. The noise of these pictures is seeded, as each of them says,
-so that a test can hold them against the pictures that are kept.
+Each is one file of plain Python that runs as it stands, and a notebook with its outputs. Data is made up by the file,
+or comes with a package. The noise of these pictures is seeded, as each of them says, so that a test can hold them
+against the pictures that are kept.
 """
-SECTIONS = {"Five notebooks, to be read": True, "One thing each": False}
-"""Headings, and whether long notebooks stand below."""
-FIRST = (
-    "distribution_function", "quantiles", "histogram", "by_category", "mean", "survival", "survival_numbers",
-    "roc_curve", "calibration_curve", "residual_plot", "two_curves", "contingency", "heat_map",
-)  # fmt: skip
-"""What newcomers look for; the others follow by name."""
+TASKS: dict[str, tuple[str, ...]] = {
+    "How a number is distributed": (
+        "distribution_function", "quantiles", "histogram", "by_category", "two_curves", "drift", "gini", "methods",
+        "hints",
+    ),
+    "Counts, means and tables": (
+        "mean", "contingency", "heat_map", "survey_weights", "bounds", "bounded_units", "estimators",
+    ),
+    "Time until an event": (
+        "survival", "survival_numbers", "cumulative_hazard", "competing_risks", "delayed_entry", "interval_censoring",
+        "survival_model",
+    ),
+    "Judge a model": (
+        "roc_curve", "precision_recall", "calibration_curve", "hosmer_lemeshow", "binned_residuals", "residual_plot",
+        "two_models", "groups_of_a_model", "several_classes", "ordered_classes", "uplift", "quantile_forecasts",
+        "pairwise_scorer", "area_alone", "model_as_numbers", "scikit_learn", "verification",
+    ),
+    "Budgets, files and reports": (
+        "budget_runs_out", "zcdp", "resuming", "sources", "postgres_ledger", "json_elsewhere", "report_page",
+        "synthetic_beside_private", "mistakes",
+    ),
+    "Streams, and nobody to trust": ("stream", "sites", "two_servers", "people_at_home", "pairs"),
+}  # fmt: skip
+"""Names of examples by task, in the order in which they are shown."""
+NOTEBOOKS = "Notebooks to be read"
 
 
 def pages(examples: list[Example]) -> dict[str, str]:
@@ -50,11 +68,16 @@ def written(example: Example) -> list[Path]:
 
 
 def gallery(examples: list[Example]) -> str:
-    """All examples with their thumbnails: the long ones first."""
+    """All examples with their thumbnails, by task; those of no task stand among the last."""
+    short = {each.name: each for each in examples if not each.is_long}
+    other = tuple(name for name in sorted(short) if name not in {each for names in TASKS.values() for each in names})
+    groups = {task: [short[name] for name in names if name in short] for task, names in TASKS.items()}
+    groups[list(TASKS)[-1]] += [short[name] for name in other]
+    groups[NOTEBOOKS] = [each for each in examples if each.is_long]
     parts = [INTRODUCTION]
-    for heading, long in SECTIONS.items():
-        cards = "\n\n".join(_card(each) for each in sorted(examples, key=_place) if each.is_long is long)
-        parts.append(f'## {heading}\n\n<div class="grid cards" markdown>\n\n{cards}\n\n</div>\n')
+    for task, own in groups.items():
+        cards = "\n\n".join(map(_card, own))
+        parts.append(f'## {task}\n\n<div class="grid cards examples" markdown>\n\n{cards}\n\n</div>\n')
     return "\n".join(parts)
 
 
@@ -72,13 +95,10 @@ def page(example: Example) -> str:
     return "\n\n".join([*parts, "Download: " + ", ".join(downloads)]) + "\n"
 
 
-def _place(example: Example) -> tuple[int, str]:
-    return FIRST.index(example.name) if example.name in FIRST else len(FIRST), example.name
-
-
 def _card(example: Example) -> str:
-    """A thumbnail, a title that leads to the page, and what is learnt."""
-    parts = [_picture(example, f"{example.name}.small"), f"[{example.title}]({example.name}.md)", example.learnt]
+    """A thumbnail, and a title that leads to the page; of a notebook what is learnt, too."""
+    learnt = example.learnt if example.is_long else ""
+    parts = [_picture(example, f"{example.name}.small"), f"[{example.title}]({example.name}.md)", learnt]
     return "- " + "\n\n    ".join(filter(None, parts))
 
 

@@ -8,5 +8,26 @@ const named = () => {
   });
   for (const each of document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset pre > code")) each.tabIndex = 0;
 };
+// Tables that can be sorted: a heading is a button, and sorts by its column, the other way round when it is pressed again.
+for (const table of document.querySelectorAll(".sortable table")) {
+  const value = (row, place) => {
+    const text = row.cells[place].textContent.replace(/[\u00a0,%]/g, "").trim();
+    return text === "-" ? Infinity : text.startsWith("<") ? 0 : Number.isNaN(Number(text)) ? text : Number(text);
+  };
+  table.querySelectorAll("th").forEach((head, place) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = head.textContent.trim();
+    head.replaceChildren(button);
+    button.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") === "ascending";
+      for (const each of table.querySelectorAll("th")) each.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const compare = (a, b) => (typeof a === "string" ? a.localeCompare(b) : a < b ? -1 : a > b ? 1 : 0);
+      const rows = [...table.tBodies[0].rows].sort((a, b) => compare(value(a, place), value(b, place)));
+      table.tBodies[0].append(...(down ? rows.reverse() : rows));
+    });
+  });
+}
 named();
 new MutationObserver(named).observe(document.body, { childList: true, subtree: true });

@@ -8,8 +8,10 @@ address that the site will have, its pages know of other versions of themselves 
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from os.path import relpath
 from pathlib import Path
@@ -28,6 +30,8 @@ DOCS = ROOT / "docs"
 PAGES = ROOT / "build" / "pages"
 SETTINGS = "mkdocs.yml"
 THEME = "theme"
+NOT_SHOWN = DOCS / "images" / "shots"
+"""Pictures of the site are no part of it."""
 VERSIONS = {"provider": "mike", "default": "latest", "alias": True}
 
 
@@ -47,7 +51,7 @@ def write(folder: Path, address: str = "") -> Path:
 def copied() -> Iterator[tuple[str, Path]]:
     """Files as they lie in `docs`, but programs, and what examples drew; each with its place."""
     for path in sorted(DOCS.rglob("*")):
-        if path.is_file() and path.suffix not in (".py", ".pyc"):
+        if path.is_file() and path.suffix not in (".py", ".pyc") and NOT_SHOWN not in path.parents:
             place = path.relative_to(DOCS if path.parent == DOCS / THEME else ROOT)
             yield place.as_posix(), path
     for name, drawn in example_pages.beside(found([])).items():
@@ -62,10 +66,33 @@ def _text(page: Path) -> bytes:
         text = symbols.named(text)
     elif notation.exists():
         text = symbols.linked(text, place, symbols.symbols(notation.read_text(encoding="utf-8")))
+    if place == HOME:
+        text = VERSION.sub(lambda _: version_line(), text)
     return (("" if page.name not in NOT_SEARCHED else HIDDEN) + text).encode()
 
 
-NOT_SEARCHED = frozenset({"errata.md", "intervals.md", "notation.md", "papers.md", "wire.md"})
+HOME, PROJECT, VERSION = "index.md", ROOT / "pyproject.toml", re.compile(r"\bVERSION\b")
+
+
+def published() -> str:
+    """Where the repository is published; empty: nowhere, or these are pages of no project."""
+    if not PROJECT.exists():
+        return ""
+    return str(tomllib.loads(PROJECT.read_text(encoding="utf-8"))["tool"]["dpcurves"]["repository"])
+
+
+def version_line() -> str:
+    """The version of this code, its licence, its Pythons, and a link to the repository if it is published."""
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    repository = published()
+    first, last = re.findall(r"3[.](\d+)", project["requires-python"])
+    source = f'<a href="{repository}">repository</a>' if repository else "repository not published yet"
+    return f"Version {project['version']} · {source} · {project['license']} · Python 3.{first} to 3.{int(last) - 1}"
+
+
+NOT_SEARCHED = frozenset(
+    {"errata.md", "intervals.md", "notation.md", "one_number.md", "papers.md", "trust_questions.md", "wire.md"}
+)
 """Pages for reference by experts: a search would find them before what people look for, and loads twice as long."""
 HIDDEN = "---\nsearch:\n  exclude: true\n---\n\n"
 
@@ -86,6 +113,8 @@ def adapted(read: Mapping[str, Any], folder: Path, address: str) -> dict[str, An
             python = plugin["mkdocstrings"]["handlers"]["python"]
             python["paths"] = [str(away / path) for path in python["paths"]]
             python["options"]["extensions"] = [str(away / path) for path in python["options"]["extensions"]]
+    if repository := published():
+        settings["repo_url"] = repository
     if address:
         settings |= {"site_url": address, "extra": {"version": VERSIONS}}
     return settings

@@ -1,4 +1,4 @@
-"""Write ``docs/trust_models.md``: all questions, rehearsed with their defaults under all trust models.
+"""Write ``docs/trust_questions.md``: all questions, rehearsed with their defaults under all trust models.
 
 Usage: python docs/trust_models.py
 """
@@ -23,7 +23,7 @@ OWN: dict[str, dict[str, Any]] = {
     "SeveralClassesQuestion": {"label": dp.Categories("y", (0, 1, 2))},
 }
 """Arguments of some kinds that differ from those of the others."""
-PAGE = Path(__file__).parent / "trust_models.md"
+PAGE = Path(__file__).parent / "trust_questions.md"
 MODELS = {
     "one curator": Central(), "two servers": FunctionShares(), "two servers that check": FunctionShares(Owners.CHECKED),
     "secure sums of sites": SecureSum(), "each person at home": Local(),
@@ -42,23 +42,7 @@ GIVEN: dict[str, Any] = {
     "rows": dp.Categories("y", (0, 1)), "columns": dp.Categories("x", (1, 2)),
     "x_grid": dp.Grid(0, 1, cells=8), "y_grid": dp.Grid(0, 1, cells=8),
 }  # fmt: skip
-HEAD = """# Trust models
-
-## Which one for me
-
-| whose records, and where | who has to be trusted | size of the errors | choose |
-|---|---|---|---|
-| all lie in one place, whose keeper may see them | the keeper | as small as they can be | one curator: `dp.Session`, `dpcurves cdf` and its like |
-| the same, and outsiders are to ask by themselves | the keeper | the same | [a verification server](server.md) |
-| some sites hold them (hospitals, airlines, banks; 3 to 100), and stay online | that at most c of m sites collude with the coordinator, and that sites tell the truth | root of m / (m - c) times a curator's: 1.2 for 3 of 10 | [secure sums](secure_sums.md) |
-| many owners hold them, who send something once and go | that two servers do not collude, and for right counts that both follow the protocol, or prove their answers | 1.4 times a curator's | [two servers](two_servers.md) |
-| each person holds one, and trusts nobody | nobody | the root of the number of people times a curator's, roughly | [people at home](local.md) |
-| the same, and two people at a time may compute together | that both follow the protocol | between the two before | [pairs of people](pairs.md), for means over pairs |
-
-A secure sum asks again and looks closer where an answer says so, as a curator can; two servers and people at home answer
-once. Errors are those of the noise: a curator's fall as one over the number of records.
-
-## Which questions are answered under which
+HEAD = """# Questions by trust model
 
 Made by `python docs/trust_models.py`, which rehearses each question with its defaults, on a grid of 64 cells where it
 has no other, under replace-one for 10,000 records at epsilon 1. The table says in how many turns (queries, of which
@@ -69,7 +53,7 @@ a task counts those; both add noise, which makes errors larger by a factor of th
 [sites](secure_sums.md) one may collude with the coordinator. People who trust nobody send one randomised report each,
 from which counts of all cells are estimated.
 
-"""  # noqa: E501
+"""
 
 
 def questions() -> dict[str, Any]:
@@ -96,17 +80,23 @@ def answered(question: Any, model: Any) -> str:
         plans = dp.rehearse(question, dp.PrivacyLoss.pure(1), adjacency, model)
     except UnsupportedQuery as refusal:
         return f"no: {refusal.rule}"
-    return "yes, in one turn" if len(plans) == 1 else f"yes, in {len(plans)} turns"
+    return "1 turn" if len(plans) == 1 else f"{len(plans)} turns"
 
 
-def page() -> str:
-    """The page with the table of today's code."""
+def page(found: dict[str, list[str]]) -> str:
+    """The page with a table of these answers: numbers of turns, and letters of the rules that refuse."""
+    rules = list(dict.fromkeys(each for row in found.values() for each in row if each.startswith("no")))
+    letters = {rule: f"no ({chr(ord('a') + place)})" for place, rule in enumerate(rules)}
     rows = [
-        f"| `{name}` | " + " | ".join(answered(question, model) for model in MODELS.values()) + " |"
-        for name, question in questions().items()
+        f"| `{name}` | " + " | ".join(letters.get(each, each) for each in row) + " |" for name, row in found.items()
     ]
-    return HEAD + f"| question | {' | '.join(MODELS)} |\n|{'---|' * (len(MODELS) + 1)}\n" + "\n".join(rows) + "\n"
+    told = "\n".join(f"- {letters[rule]}: {rule.removeprefix('no: ')}" for rule in rules)
+    table = f"| question | {' | '.join(MODELS)} |\n|{'---|' * (len(MODELS) + 1)}\n" + "\n".join(rows)
+    return f"{HEAD}{table}\n\n{told}\n"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    everything = {
+        name: [answered(question, model) for model in MODELS.values()] for name, question in questions().items()
+    }
+    PAGE.write_text(page(everything), encoding="utf-8")

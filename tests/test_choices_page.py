@@ -19,7 +19,7 @@ def test_a_setting_has_the_error_that_its_plan_foretells(place: int) -> None:
 
 
 def test_the_same_numbers_stand_on_the_page_as_text() -> None:
-    assert choices.tables(FOUND) in choices.PAGE.read_text(encoding="utf-8")
+    assert choices.table(FOUND) in choices.PAGE.read_text(encoding="utf-8")
 
 
 def test_the_file_has_all_settings_and_is_small() -> None:

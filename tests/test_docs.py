@@ -15,6 +15,9 @@ from pathlib import Path
 import api_pages
 import command_pages
 import pytest
+import screenshots
+import site_pages
+import words
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -118,6 +121,17 @@ def test_the_page_of_errors_is_made_of_the_numbers_that_were_measured() -> None:
     assert made["PICTURE"].exists()
     assert len(made["draw"](measured).axes) == len(measured["kinds"]) == 8
     assert {row["hint"] for row in measured["hints"]} == set(made["HINTS"])
+
+
+def test_what_a_newcomer_may_read_is_no_more_than_is_said(tmp_path: Path) -> None:
+    """Words are counted on the pages as they are made; pictures of pages are kept, and those alone."""
+    site_pages.write(tmp_path)
+    found = words.counted(tmp_path / "docs")
+    assert sum(number for place, number in found.items() if not words.group(place)) <= words.MOST
+    assert words.words("```python\nage = dp.cdf(ages)  # 1\n```\n[one](two.md) 3") == 4
+    kept = sorted(path.stem for path in screenshots.SHOTS.iterdir())
+    assert kept == sorted(screenshots.names())
+    assert len(kept) == 3 * (10 + 12 + 6)
 
 
 def test_no_page_names_a_download_host() -> None:

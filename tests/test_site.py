@@ -42,8 +42,9 @@ SOURCES = "docs", "src", "examples", "mkdocs.yml"
 MODES_ASKED = os.environ.get("DPCURVES_SITE_MODES", "")
 """`all` or `one`: axe reads every page in all modes, as in `make site-check`, or in the one that its name falls to."""
 KINDS = (
-    "", "404.html", "choose/", "dial/", "tutorial/", "promise/", "gallery/", "trust_models/", "examples/",
-    "examples/roc_curve/", "api/", "api/roc-curves-and-auc/", "commands/", "commands/ledger/",
+    "", "404.html", "first_curve/", "budgets/", "experts/", "choose/", "dial/", "tutorial/", "promise/", "judging/",
+    "one_number/", "trust_models/",
+    "examples/", "examples/roc_curve/", "api/", "api/roc-curves-and-auc/", "commands/", "commands/ledger/",
 )  # fmt: skip
 """Pages that are read by axe each time: one of each kind. All others differ from them in words."""
 FLAGS = (
@@ -242,6 +243,16 @@ def _points(visit: Visit) -> float:
     said = re.fullmatch(r".*, the whole curve is known to within ± ([\d.]+) points?[.]", visit.page.evaluate(SAID))
     assert said is not None
     return float(said[1])
+
+
+def test_a_table_is_sorted_by_its_headings(visit: Visit) -> None:
+    visit.see("one_number/")
+    button, first = visit.page.locator(".sortable th button"), visit.page.locator(".sortable tbody tr:first-child td")
+    for place, text in ((7, "< 0.001 %"), (7, "4.15 %"), (0, "Calibration curve, ten groups")):
+        button.nth(place).press("Enter")
+        assert first.nth(place).inner_text().replace("\xa0", " ") == text
+    assert visit.page.get_attribute(".sortable th >> nth=0", "aria-sort") == "ascending"
+    assert visit.wrong == []
 
 
 def test_the_picture_of_shared_links_has_the_size_that_is_said(site: Path) -> None:

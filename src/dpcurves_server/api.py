@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple
 
@@ -20,7 +21,7 @@ from .front import OF_PICTURES
 from .gate import Gate
 from .releases import DRAWN, Answer
 from .store import MOST_AT_ONCE, line_of
-from .studio import until_drawn
+from .studio import MADE, of_file, until_drawn, until_made
 from .visitors import Visitor
 
 DEEPEST = 32
@@ -227,10 +228,14 @@ def releases(project: str, who: Who, gate: Open) -> list[dict[str, Any]]:
 
 
 async def release(name: str, who: Who, gate: Open) -> Response:
-    """An answer: ID.json (the curve), ID.svg, ID.csv or ID.html."""
+    """An answer: ID.json (the curve), ID.svg, ID.png, ID.xlsx, ID.csv or ID.html."""
     id, _, ending = name.partition(".")
+    if ending in MADE:
+        answer = await run_in_threadpool(gate.releases.get, who, id)
+        drawn = await until_made(gate.studio.order(of_file([answer], ending), None))
+        return Response(b64decode(drawn.file), media_type=MADE[ending])
     if ending not in ENDINGS:
-        raise ProtocolAborted("release", f"ID.{', ID.'.join(ENDINGS)} is needed", 404)
+        raise ProtocolAborted("release", f"ID.{', ID.'.join((*ENDINGS, *MADE))} is needed", 404)
     media, form = ENDINGS[ending]
     headers = {"Content-Security-Policy": OF_PICTURES} if ending in ("svg", "html") else {}
     found = await run_in_threadpool(gate.releases.get, who, id)

@@ -51,7 +51,7 @@ def answer(facts: Facts, table: Any | None) -> Facts:
         last = extract_tb(error.__traceback__)[-1]
         print(f"dpcurves artist: {type(error).__name__} in {last.name}", file=sys.stderr, flush=True)
         return {"wrong": ""}
-    return {"svg": found.svg, "verdict": found.verdict, "differs": found.differs}
+    return {"svg": found.svg, "verdict": found.verdict, "differs": found.differs, "file": found.file}
 
 
 if __name__ == "__main__":

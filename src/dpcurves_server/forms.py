@@ -78,16 +78,6 @@ class Form:
     fields: tuple[Field, ...]
     read: Callable[[Mapping[str, Any]], Any]
 
-    @property
-    def first(self) -> tuple[Field, ...]:
-        """Required fields."""
-        return tuple(field for field in self.fields if field.needed or field.name in ("grid", "above", "below"))
-
-    @property
-    def others(self) -> tuple[Field, ...]:
-        """Optional fields."""
-        return tuple(field for field in self.fields if field not in self.first)
-
     def question(self, given: Given, models: Mapping[str, Predictor]) -> Any:
         """The question that was typed; empty fields are as if they were not there.
 

@@ -138,7 +138,7 @@ class Remote:
         return curve_from_json(self.export(release, "json").decode())
 
     def export(self, release: str, ending: str) -> bytes:
-        """A release as ``json``, ``svg``, ``csv`` or ``html``."""
+        """A release as ``json``, ``svg``, ``png``, ``csv``, ``xlsx`` or ``html``."""
         return self._channel.get(_path("releases", f"{release}.{ending}"), self._token)
 
     def hand_in(self, model: Predictor) -> str:

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,11 +25,13 @@ from fastapi.concurrency import run_in_threadpool
 from dpcurves.curves.comparison import MEASURES
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.curves.result import Covered, CurveWarning, curve_from_json
-from dpcurves.display import headless_axes, numeral, svg_text
+from dpcurves.display import LANDSCAPE, headless_axes, numeral, svg_text
+from dpcurves.display.office import png
 from dpcurves.forecasts.expected_errors import KINDS
 from dpcurves.ledger import Currency
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Neighbours
+from dpcurves.publication import together
 from dpcurves.session import Session
 from dpcurves.shortcuts import compare
 from dpcurves_parties.serving.messages import ProtocolAborted
@@ -47,10 +50,12 @@ from .synthetic import Recent, Synthetic, rows_of
 
 SEED = 1
 DUMMY, SYNTHETIC = "the dummy table", "the synthetic table"
-SKETCH, BESIDE = "sketch", "beside"
+SKETCH, BESIDE, FILE = "sketch", "beside", "file"
 """Kinds of pictures."""
 Facts = Mapping[str, Any]
 """Facts that a picture is made from, but for the table: plain objects, public or released."""
+MADE = {"png": "image/png", "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}
+"""Media types of files of answers that are made when somebody wants them."""
 MOST_SHADED = 5000
 """Cells of the finest grid whose sketch has a band: that of a finer one takes seconds."""
 _COMPARED = Recent[bool](1000)
@@ -58,17 +63,19 @@ _COMPARED = Recent[bool](1000)
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A picture, and of a curve beside that of a synthetic table what was found.
+    """A picture, and of a curve beside that of a synthetic table what was found; or a file.
 
     Attributes:
         svg: The picture.
         verdict: Whether the tables are told apart, in words; empty: they were not compared.
         differs: Whether they are; None: there is no verdict.
+        file: A file in base64, where one was wanted that is no SVG.
     """
 
     svg: str
     verdict: str = ""
     differs: bool | None = None
+    file: str = ""
 
 
 def of_sketch(planned: Planned) -> Facts:
@@ -90,6 +97,20 @@ def of_comparison(release: Answer) -> Facts:
     return {"draw": BESIDE, "question": dict(release.asked.question), "curve": release.json}
 
 
+def _named(release: Answer) -> str:
+    return f"{release.asked.purpose}, {release.asked.loss}"
+
+
+def of_file(releases: Sequence[Answer], form: str) -> Facts:
+    """Inputs of a file of releases: released numbers alone.
+
+    Arguments:
+        releases: One, or several of a kind that are drawn on one picture, each by its question.
+        form: ``svg``, ``png`` or ``xlsx``.
+    """
+    return {"draw": FILE, "form": form, "curves": [[_named(each), each.json] for each in releases]}
+
+
 def is_compared(release: Answer) -> bool:
     """Tell whether curves of this kind are compared with those of synthetic tables."""
     return _COMPARED.get(release.id, lambda: isinstance(curve_from_json(release.json), tuple(MEASURES)))
@@ -102,7 +123,27 @@ def drawn(facts: Facts, table: Any | None) -> Drawn:
         facts: From `of_sketch` or `of_comparison`.
         table: The synthetic table; None: there is none, and a sketch is made from the dummy table.
     """
+    if facts["draw"] == FILE:
+        return _file(facts)
     return _beside(facts, table) if facts["draw"] == BESIDE else _sketch(facts, table)
+
+
+def _file(facts: Facts) -> Drawn:
+    """A picture or a workbook of releases; several are drawn on one picture, each by its name."""
+    curves = [curve_from_json(text) for _, text in facts["curves"]]
+    names = [name for name, _ in facts["curves"]]
+    with DRAWING:
+        if len(curves) == 1:
+            (curve,) = curves
+            axes = curve.plot(ax=headless_axes(getattr(curve, "SIZE", LANDSCAPE)))
+        else:
+            # Two releases of one question are told apart by their order.
+            named = [f"{name} ({place})" if names.count(name) > 1 else name for place, name in enumerate(names, 1)]
+            axes = together(dict(zip(named, curves, strict=True)), LEVEL, population=False)
+        if facts["form"] == "svg":
+            return Drawn(standing_alone(svg_text(axes)))
+        made = curves[0].workbook(axes, LEVEL) if facts["form"] == "xlsx" else png(axes)
+    return Drawn("", file=b64encode(made).decode())
 
 
 def _sketch(facts: Facts, table: Any | None) -> Drawn:
@@ -134,7 +175,8 @@ def _half_width(question: Any, curve: Any) -> str:
     kind = KINDS.get(type(question))
     if kind is None or kind.half is None or getattr(question, "by", None) is not None:
         return ""
-    return f"95% for these records: ± {numeral(kind.half(curve, False))}, {kind.width}"
+    half = kind.half(curve, False)
+    return f"95% for these records: ± {numeral(half, half)}, {kind.width}"
 
 
 def _beside(facts: Facts, table: Any) -> Drawn:
@@ -195,7 +237,7 @@ class Studio:
     """
 
     def __init__(self) -> None:
-        self._hands = {kind: ThreadPoolExecutor(1, kind) for kind in (SKETCH, BESIDE)}
+        self._hands = {kind: ThreadPoolExecutor(1, kind) for kind in (SKETCH, BESIDE, FILE)}
         self._turn = threading.Lock()
         self._kept = Recent[Drawn](MOST_KEPT)
         self._last: dict[str, Future[Drawn]] = {}

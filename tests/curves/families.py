@@ -26,7 +26,7 @@ class Family(NamedTuple):
 
     Attributes:
         covered: Draws a release, and tells which intervals held.
-        cautious: Kinds that hold more often than they say even of continuous data: `docs/numbers.md` says why, and
+        cautious: Kinds that hold more often than they say even of continuous data: `docs/coverage.md` says why, and
             `test_widths_of_intervals` holds them as narrow as they are.
         releases: Of each case of continuous data that a quick test draws: 16 in all at least, for of fewer no number
             of those that hold is too small or too large.

@@ -118,3 +118,10 @@ def test_no_group_and_very_many_groups_are_no_error() -> None:
         ax = draw_hosmer_lemeshow(groups, 0.0, 1.0, PRIVACY, ax=headless_axes())
         ax.figure.canvas.figure.draw_without_rendering()
         assert len(ax.get_xticks()) <= 12
+
+
+def test_a_picture_of_rare_events_is_as_large_as_they_are() -> None:
+    ax = draw_calibration(PREDICTED / 20, OBSERVED / 20, COUNT, PRIVACY, ax=headless_axes())
+    assert ax.get_xlim()[1] < 0.06
+    draw_calibration(PREDICTED, OBSERVED, COUNT, PRIVACY, ax=ax, name="other")
+    assert ax.get_xlim()[1] >= 1

@@ -134,3 +134,37 @@ def test_styles_change_letters_and_grounds_of_one_picture_and_settings_of_none(t
     with pytest.raises(ValueError, match="^style: one of paper, slides, dark is needed"):
         curve.plot(style="poster")
     assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.parametrize("style", ["paper", "slides", "dark"])
+def test_quantiles_whose_interval_has_no_end_are_drawn_in_all_styles(style: str) -> None:
+    with pytest.warns(dp.CurveWarning):
+        found = dp.quantiles(
+            INCOMES, [0.5, 0.9], grid=dp.Grid(0, 30_000, cells=60), epsilon=1, adjacency=dp.REPLACE_ONE
+        )
+    assert found.plot(style=style) is not None
+
+
+def test_a_short_logarithmic_axis_has_numbers() -> None:
+    found = dp.quantiles(INCOMES, [0.25, 0.5, 0.75], grid=GEOMETRIC, epsilon=10, adjacency=dp.REPLACE_ONE)
+    ax = found.plot()
+    low, high = ax.get_xlim()
+    assert sum(low <= tick <= high for tick in ax.get_xticks()) >= 2
+
+
+def test_a_legend_of_a_narrow_picture_stands_above_it() -> None:
+    found = dp.cdf(INCOMES, grid=GEOMETRIC, epsilon=1, adjacency=dp.REPLACE_ONE)
+    ax = found.plot(ax=headless_axes((3.6, 3.2)))
+    named = ax.get_legend()
+    assert named is not None
+    (legend,) = boxes(ax, [named.get_texts()[-1]])
+    assert legend.y0 > ax.get_window_extent().y1
+    ticks = boxes(ax, [each for each in ax.get_xticklabels() if each.get_text()])
+    assert not any(one.overlaps(other) for one, other in combinations(ticks, 2))
+
+
+def test_shares_that_are_alike_are_told_apart() -> None:
+    counts = np.array([[100.0, 120.0], [110.0, 90.0]])
+    ax = draw_contingency(counts, counts / 220, (["a", "b"], ["c", "d"]), ("x", "y"), PRIVACY, title="")
+    low, high = ax.images[0].get_clim()
+    assert (low, high) == pytest.approx((90 / 220, 120 / 220))

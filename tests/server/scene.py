@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from dpcurves.models import Ranged
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves_server import MACHINE, Gate, Role, Visitor
 from dpcurves_server.datasets import Relation, Source
+from dpcurves_server.declared_columns import Declared
 
 PASSWORD = "correct horse battery"
 ROWS = 1000
@@ -53,12 +55,14 @@ def written(folder: Path, times: int = 1, name: str = "flights.parquet") -> Path
     draws = np.random.default_rng(7)
     delay = draws.gamma(1.5, 20, ROWS) - 20
     path = folder / name
-    table = pa.table({"delay": delay, "late": (delay > 15).astype(int)})
+    table = pa.table({"delay": delay, "late": (delay > 15).astype(int), "carrier": ["UA", "DL"] * (ROWS // 2)})
     pq.write_table(pa.concat_tables([table] * times), path)
     return path
 
 
-def made(folder: Path, url: str | None = None, cap: str = "3", times: int = 1) -> Scene:
+def made(
+    folder: Path, url: str | None = None, cap: str = "3", times: int = 1, columns: Sequence[Declared] = COLUMNS
+) -> Scene:
     """The scene, in an empty folder. All have one password; ann and bob are in the project delays, eve in none."""
     url = url or f"sqlite:///{folder / 'server.db'}"
     gate = Gate(url)
@@ -66,7 +70,7 @@ def made(folder: Path, url: str | None = None, cap: str = "3", times: int = 1) -
         gate.people.add(MACHINE, name, PASSWORD)
     account = Account("flights", Neighbours.REPLACE_ONE, EACH_RECORD, PrivacyLoss.pure(cap))
     source, units = Source(str(written(folder, times))), ROWS * times
-    gate.datasets.add(MACHINE, account, source, COLUMNS, name="flights", relation=Relation.FIRST, units=units)
+    gate.datasets.add(MACHINE, account, source, tuple(columns), name="flights", relation=Relation.FIRST, units=units)
     gate.people.give_role(MACHINE, "stu", Role.STEWARD, "flights")
     gate.people.give_role(MACHINE, "oda", Role.OPERATOR)
     gate.people.give_role(MACHINE, "aud", Role.AUDITOR)

@@ -40,7 +40,7 @@ SECONDS = 60_000
 PAGES = {
     "ann": (
         "/datasets", "/datasets/flights", "/projects/delays", "/projects/delays/ask", "/projects/delays/ask/cdf",
-        "/projects/delays/ask/roc", "/projects/delays/ask/verify", "/account",
+        "/projects/delays/ask/roc", "/projects/delays/ask/verify", "/projects/delays/together", "/account",
     ),
     "stu": ("/manage/flights", "/projects/delays"),
     "aud": ("/audit", "/manage/flights"),
@@ -143,14 +143,18 @@ def test_an_analyst_signs_in_plans_as_they_type_asks_and_sees_the_answer(served:
         page.click("button.main")
         page.wait_for_url("**/datasets")
         page.goto("/projects/delays/ask/histogram")
-        page.fill("#f-column", "delay")
-        page.fill("#f-grid", "-60:600:66")
+        page.select_option("#f-column", "delay")
+        ends = [page.input_value(f"#f-grid-{part}") for part in ("lower", "upper")]
+        assert list(map(float, ends)) == [-60, 600]
+        page.fill("#f-grid-cells", "66")
         page.fill("#f-amount", "0.25")
+        assert page.input_value("[data-slides=f-amount]") == "0.25"
         page.wait_for_selector("#plan img")
         assert "histogram of delay: epsilon 0.25" in page.inner_text("#plan")
         assert all(pictures(page))
         looked_at(page, "plan")
-        page.fill("#f-amount", "0.5")
+        page.fill("[data-slides=f-amount]", "0.5")
+        assert page.input_value("#f-amount") == "0.5"
         page.wait_for_selector("#plan >> text=epsilon 0.5")
         page.click("button[value=ask]")
         looked_at(page, "waiting")
@@ -173,14 +177,13 @@ def test_every_page_of_every_role_is_read_by_axe_and_fits_its_window(served: Ser
 def test_without_scripts_a_question_is_planned_asked_and_answered(served: Served) -> None:
     with served.page("bob", java_script_enabled=False, viewport={"width": WIDTH, "height": 850}) as page:
         page.goto("/projects/delays/ask/cdf")
-        page.fill("#f-column", "delay")
-        page.fill("#f-grid", "-60:600:66")
+        page.select_option("#f-column", "delay")
         page.fill("#f-amount", "0.25")
         page.click("button[value=plan]")
         assert "distribution function of delay: epsilon 0.25" in page.inner_text("#plan")
         page.click("button[value=ask]")
         page.wait_for_url("**/releases/*")
-        assert page.inner_text("h2 >> text=What was found") == "What was found"
+        assert page.inner_text("h2 >> text=Result") == "Result"
 
 
 def test_by_keyboard_alone_one_signs_in_and_opens_a_dataset(served: Served) -> None:
@@ -243,7 +246,7 @@ def test_a_steward_sends_a_synthetic_table_and_analysts_find_it(served: Served, 
     with served.page("stu", java_script_enabled=False, viewport={"width": WIDTH, "height": 850}) as page:
         for table, said in (
             ("delay,late\nsoon,1\n", "does not hold numbers"),
-            ("delay,late\n3.5,1\n", "stands beside"),
+            ("delay,late\n3.5,1\n", "is available now"),
         ):
             file.write_text(table)
             if page.url == "about:blank":

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from scene import Scene, made
+from scene import COLUMNS, Scene, made
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -18,6 +18,7 @@ from dpcurves.ledger import Member
 from dpcurves.models import Level, Link, Power, Ranged, Scorecard, Term
 from dpcurves_server.cli.commands import forms_of
 from dpcurves_server.counting import Counting
+from dpcurves_server.declared_columns import Declared
 from dpcurves_server.front import COOKIE, Front
 from dpcurves_server.pages.site import PAGES, routes
 from dpcurves_server.pages.visits import STATIC, Site, static
@@ -72,6 +73,9 @@ class Browser:
         answer = self._client.get(path)
         return answer.status_code, answer.text
 
+    def content(self, path: str) -> bytes:
+        return self._client.get(path).content
+
     def post(self, path: str, **typed: str) -> tuple[int, str, str]:
         answer = self._client.post(path, data={"csrf": self.token, **typed})
         return answer.status_code, answer.text, answer.headers.get("location", "")
@@ -80,8 +84,8 @@ class Browser:
 class Pages:
     """The scene with its pages."""
 
-    def __init__(self, folder: Path) -> None:
-        self.scene = made(folder)
+    def __init__(self, folder: Path, columns: Sequence[Declared] = COLUMNS) -> None:
+        self.scene = made(folder, columns=columns)
         self.app = Starlette(routes=routes(Site(Front(self.scene.gate), forms_of(QUESTIONS))))
 
     def browser(self, name: str) -> Browser:
@@ -220,6 +224,49 @@ def test_no_page_of_a_question_names_an_option_of_the_command_line(site: Pages) 
             assert not re.search(r"--[a-z]", re.sub(r"<[^>]*>", " ", text)), word
 
 
+def test_columns_and_values_are_chosen_from_those_that_are_declared(tmp_path: Path) -> None:
+    site = Pages(tmp_path, (*COLUMNS, Categories("carrier", ("UA", "DL"))))
+    ann = site.browser("ann")
+
+    def offered(word: str, name: str) -> list[str]:
+        text = ann.get(f"/projects/delays/ask/{word}")[1]
+        (list_,) = re.findall(rf'<select id="f-{name}".*?</select>', text, re.DOTALL)
+        return re.findall(r'<option value="([^"]+)"', list_)
+
+    assert offered("cdf", "column") == ["delay", "late"]
+    assert offered("contingency", "rows") == ["late", "carrier"]
+    assert offered("calibration", "pos_label") == ["0", "1", "UA", "DL"]
+    typed = {"column": "delay", "grid.cells": "66", "by": "carrier", "amount": "0.25"}
+    assert "histogram of delay by carrier" in ann.post(HERE, do="plan", **typed)[1]
+    table = {"rows": "late", "columns": "carrier", "amount": "0.25", "do": "plan"}
+    assert ": epsilon 0.25" in ann.post("/projects/delays/ask/contingency", **table)[1]
+    mean = {"column": "delay", "amount": "0.25", "do": "plan"}
+    assert "mean of delay" in ann.post("/projects/delays/ask/mean", **mean)[1]
+
+
+def test_releases_are_files_and_several_lie_on_one_picture(tmp_path: Path) -> None:
+    site = Pages(tmp_path)
+    ann, gate = site.browser("ann"), site.scene.gate
+    counting, queue, ids = Counting(site.scene.url, "one"), Queue(gate.archive), []
+    for amount, cells in (("0.01", "7"), ("0.02", "7"), ("0.03", "")):
+        typed = {"grid.cells": cells} if cells else {"bounds.lower": "-60"}
+        place = HERE if cells else "/projects/delays/ask/mean"
+        ids.append(ann.post(place, do="ask", column="delay", amount=amount, **typed)[2].removeprefix("/questions/"))
+        while counting.step():
+            pass
+    queue.strike()
+    heads = {"png": b"\x89PNG", "xlsx": b"PK", "svg": b"<svg", "csv": b"left,right,count", "json": b"{"}
+    for ending, head in heads.items():
+        assert ann.content(f"/releases/{ids[0]}/export.{ending}").startswith(head), ending
+    both = "&".join(f"of={each}" for each in ids[:2])
+    assert f"together.svg?{both}".replace("&", "&amp;") in ann.get(f"/projects/delays/together?{both}")[1]
+    assert ann.content(f"/projects/delays/together.png?{both}&keep=1").startswith(b"\x89PNG")
+    assert ann.get(f"/projects/delays/together.svg?{both}")[1].startswith("<svg")
+    assert "these are not" in ann.get(f"/projects/delays/together?of={ids[0]}&of={ids[2]}")[1]
+    assert site.browser("eve").get(f"/projects/delays/together.svg?{both}")[0] == 404
+    gate.studio.stop()
+
+
 def test_asking_leads_to_a_page_that_waits(site: Pages) -> None:
     ann = site.browser("ann")
     status, _, place = ann.post(HERE, do="ask", **{**PLAN, "amount": "0.125"})
@@ -307,7 +354,7 @@ def test_files_of_pages_are_those_of_the_package_alone(site: Pages) -> None:
         r"https?://(?!www\.w3\.org)", "".join(static(name).decode() for name in ("style.css", "icon.svg"))
     )
     assert len(text) < 40_000
-    assert STATIC.keys() == {"style.css", "htmx.min.js", "icon.svg", "htmx.LICENSE.txt"}
+    assert STATIC.keys() == {"style.css", "htmx.min.js", "form.js", "icon.svg", "htmx.LICENSE.txt"}
 
 
 def test_the_scripts_of_pages_are_what_their_licence_says() -> None:

@@ -49,7 +49,7 @@ def test_a_remote_asks_as_a_session_does_and_pays_once(running: Running) -> None
             ann.ask(HISTOGRAM, dp.PrivacyLoss.pure("0.8"))
         with pytest.raises(ValueError, match="declares no column 'name'"):
             ann.ask(dp.CdfQuestion("name", dp.Grid(0, 1, cells=4)), LOSS)
-        for ending in ("json", "svg", "csv", "html"):
+        for ending in ("json", "svg", "png", "csv", "xlsx", "html"):
             assert ann.export(ann.releases[0]["id"], ending)
 
 

@@ -7,6 +7,7 @@ from textwrap import wrap
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.text import Annotation
 from matplotlib.ticker import (
     AutoLocator,
@@ -25,6 +26,10 @@ from .styles import is_dark, points
 from .text import footer
 
 MOST_TICKS = 6
+SHORT, PARTS = 60.0, (1.0, 2.0, 5.0)
+"""A logarithmic axis of fewer than so many times has ticks between powers of ten, too."""
+EACH_TICK = 0.6
+"""Inches that the number of a tick needs."""
 
 
 class PlainPowers(Formatter):
@@ -45,13 +50,23 @@ class Plain(Formatter):
         return numerals(np.asarray(values, dtype=np.float64))
 
 
+def _powers(ax: Axes, axis: Axis) -> LogLocator:
+    """Ticks of a logarithmic axis: as many as have room, and between powers of ten where there are few of these."""
+    low, high = sorted(axis.get_view_interval())
+    if low > 0 and high / low < SHORT:
+        return LogLocator(subs=PARTS, numticks=3 * MOST_TICKS)
+    inches = ax.get_position().width * float(ax.figure.bbox.width) / ax.figure.dpi
+    room = int(inches / EACH_TICK) if axis is ax.xaxis else MOST_TICKS + 1
+    return LogLocator(numticks=max(2, min(MOST_TICKS + 1, room)))
+
+
 def write_plainly(ax: Axes) -> None:
     """Both axes of `ax`, where nobody chose other words for their ticks."""
     for axis in (ax.xaxis, ax.yaxis):
         if isinstance(axis.get_major_formatter(), ScalarFormatter):
             axis.set_major_formatter(Plain())
         elif isinstance(axis.get_major_formatter(), LogFormatter):
-            axis.set_major_locator(LogLocator(numticks=MOST_TICKS + 1))
+            axis.set_major_locator(_powers(ax, axis))
             axis.set_major_formatter(PlainPowers())
             axis.set_minor_formatter(NullFormatter())
     if isinstance(ax.xaxis.get_major_locator(), AutoLocator):

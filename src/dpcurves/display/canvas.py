@@ -106,23 +106,26 @@ def style_of(ax: Axes, number: int) -> LineStyle:
 
 LARGE = 13
 """Size of letters from which on a legend stands above a picture."""
+NARROW = 4.5
+"""Inches below which it does, too."""
 
 
 def explain(ax: Axes, place: Place, size: float = 9) -> None:
     """A legend of all that has a label, at `place`; beside the picture where there are too many.
 
     Above the picture it hides nothing, if the figure has a layout that makes room for it; else it is set at best. Where
-    letters are large it stands there, too, for inside it would lie on curves.
+    letters are large, or the picture is narrow, it stands there, too, for inside it would lie on curves.
     """
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
-    place, size = "above" if points(10) >= LARGE else place, points(size)
+    place, size = "above" if points(10) >= LARGE or _is_narrow(ax) else place, points(size)
     if len(handles) > CROWD:
         small = points(8)
         legend = ax.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=small)
     elif place == "above" and ax.figure.get_layout_engine() is not None:
         legend = ax.legend(handles, labels, loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=size)
+        _lift_title(ax)
     else:
         inside = "best" if place == "above" else place
         legend = ax.legend(
@@ -130,6 +133,20 @@ def explain(ax: Axes, place: Place, size: float = 9) -> None:
         )
     for text in legend.get_texts():
         text.set_parse_math(False)
+
+
+def _lift_title(ax: Axes) -> None:
+    """Move the title of a single picture above its legend."""
+    figure, title = ax.figure.get_figure(root=True), ax.get_title()
+    if title and figure is not None and len(figure.axes) == 1 and not figure.get_suptitle():
+        ax.set_title("")
+        figure.suptitle(title, fontsize=points(10), parse_math=False)
+
+
+def _is_narrow(ax: Axes) -> bool:
+    """Tell whether the figure of a single picture has no room for a legend beside curves."""
+    figure = ax.figure
+    return len(figure.axes) == 1 and float(figure.bbox.width) / figure.dpi < NARROW
 
 
 # Long arrays, thinned to what a picture can show.

@@ -164,7 +164,7 @@ def _draw_bars_across(picture: Picture, shares: FloatArray, points: FloatArray, 
     picture.bars(shares, drawn, shade.words, width=width, alpha=alpha)
     for end, tip, arrow in zip((low, high), drawn, "<>", strict=True):
         endless = ~np.isfinite(end)
-        picture.plot(tip[endless], shares[endless], arrow, alpha=2 * alpha, markersize=7)
+        picture.plot(tip[endless], shares[endless], arrow, alpha=min(2 * alpha, 1.0), markersize=7)
 
 
 def _mark_shares(ax: Axes, shares: FloatArray) -> None:
@@ -453,7 +453,9 @@ def draw_contingency(
         grow(ax, size)
     picture, shares, counts = Picture(size, privacy, ax=ax), np.asarray(share, dtype=float), np.asarray(count, float)
     ax, darkest = picture.ax, float(np.nanmax(np.append(shares, 1e-9)))
-    drawn = ax.imshow(shares, cmap=shades_of(picture.ax), vmin=0, vmax=darkest, aspect="auto")
+    least = float(np.nanmin(np.append(shares, darkest)))
+    lightest = least if 0.25 * darkest < least < 0.95 * darkest else 0.0  # shares that are alike are told apart
+    drawn = ax.imshow(shares, cmap=shades_of(picture.ax), vmin=lightest, vmax=darkest, aspect="auto")
     bar = ax.figure.colorbar(drawn, ax=ax, label="share of the row")
     bar.ax.tick_params(labelsize=points(8))
     if max(counts.shape) <= MOST_LABELLED:
@@ -464,7 +466,9 @@ def draw_contingency(
         }
         letters = min(points(LETTER), _fitting(ax, counts.shape, list(told.values())))
         for (row, column), words in told.items() if letters >= LEAST_LETTER else ():
-            shown = "white" if (shares[row, column] > DARK * darkest) != is_dark(ax) else "black"
+            shown = (
+                "white" if (shares[row, column] > lightest + DARK * (darkest - lightest)) != is_dark(ax) else "black"
+            )
             ax.text(column, row, words, ha="center", va="center", fontsize=letters, color=shown)
     ax.set_yticks(range(len(rows)), rows, parse_math=False)
     room = WITHIN * ax.get_position().width * ax.figure.bbox.width / ax.figure.dpi / len(columns)

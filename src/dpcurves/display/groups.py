@@ -116,6 +116,8 @@ MOST_TOGETHER = 4
 EACH = (2.1, 1.6)
 LEAST_SIZE = (5.6, 4.0)
 TITLE, TICK = 8, 7
+WIDTH = 0.56
+"""Width of a letter of a legend, in heights."""
 
 
 def draw_small(
@@ -215,5 +217,7 @@ def _explain_once(small: Sequence[Axes]) -> None:
             legend.remove()
     handles, words = small[0].get_legend_handles_labels()
     if handles:
-        figure = small[0].figure
-        figure.legend(handles, words, loc="outside upper center", ncols=2, fontsize=points(TITLE), frameon=False)
+        figure, letters = small[0].figure, points(TITLE)
+        inches = letters / 72 * (WIDTH * sum(sorted(map(len, words))[-2:]) + 8)
+        ncols = 2 if inches < figure.bbox.width / figure.dpi else 1
+        figure.legend(handles, words, loc="outside upper center", ncols=ncols, fontsize=letters, frameon=False)

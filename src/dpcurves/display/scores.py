@@ -292,6 +292,8 @@ def draw_confusion(
 UNKNOWN = "anything from 0 to 1"
 FLOOR = -0.16
 TALLEST = 0.12
+SMALL_TOPS = 0.02, 0.05, 0.1, 0.2, 0.4
+"""Ends of both axes of a calibration picture whose shares are small."""
 MOST_TICKS = 12
 TICK = 8.5
 CALIBRATION_ROOM = 0.6
@@ -314,23 +316,35 @@ def draw_calibration(
     if picture.is_first:
         _draw_diagonal(ax)
         ax.axhline(0, color=GREY, linewidth=0.6)
-        ax.set_yticks(np.linspace(0, 1, 6))
-        ax.set(xlabel="mean predicted probability", ylabel="share of positives")
-        ax.set(xlim=UNIT, ylim=(FLOOR, 1.02), aspect="equal")
+        ax.set(xlabel="mean predicted probability", ylabel="share of positives", aspect="equal")
     predicted, observed, sizes = (np.asarray(each, dtype=float) for each in (prob_pred, prob_true, count))
     known = np.ones(len(observed), dtype=bool)
     for shade in picture.shades:
         known &= (np.asarray(shade.lower) > 0) | (np.asarray(shade.upper) < 1)
+    top = _top_of(predicted[known], observed[known], *(np.asarray(each.upper)[known] for each in picture.shades))
+    if picture.is_first or top > ax.get_xlim()[1]:
+        ax.set_yticks(top * np.linspace(0, 1, 6))
+        ax.set(xlim=(top * UNIT[0], top * UNIT[1]), ylim=(top * FLOOR, top * 1.02))
     picture.plot(predicted[known], observed[known], picture.style.dash, linewidth=1.4)
     _draw_observed(picture, predicted, observed)
     if not known.all():
         hollow: Any = {"markerfacecolor": ax.get_facecolor(), "label": once(ax, UNKNOWN)}
         picture.plot(predicted[~known], observed[~known], markersize=4.5, zorder=4, **hollow)
     largest = np.fmax.reduce(sizes, initial=1.0)
-    tops = FLOOR + TALLEST * np.clip(sizes, 0, None) / largest
+    heights = TALLEST * np.clip(sizes, 0, None) / largest
     words = f"records per group, up to {largest:,.0f}"
-    ax.vlines(predicted, FLOOR, tops, color=color, alpha=0.35, linewidth=5, label=words)
+    how: Any = {"color": color, "alpha": 0.35, "linewidth": 5}
+    if top == 1.0:
+        ax.vlines(predicted, FLOOR, FLOOR + heights, label=words, **how)
+    else:  # as high whatever the scale, of which a later curve may need more
+        ax.vlines(predicted, 0, heights / (1.02 - FLOOR), transform=ax.get_xaxis_transform(), label=words, **how)
     return picture.explain(place="above", plainly=False).signed()
+
+
+def _top_of(*parts: FloatArray) -> float:
+    """The end of both axes of a calibration picture: 1, or less where all of it is small, as for rare events."""
+    most = max((float(np.max(each)) for each in parts if len(each) and np.isfinite(each).all()), default=1.0)
+    return next((each for each in SMALL_TOPS if most <= 0.95 * each), 1.0)
 
 
 def _draw_observed(picture: Picture, x: FloatArray, y: FloatArray) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..remote import Remote
 
-ENDINGS = ("json", "svg", "csv", "html")
+ENDINGS = ("json", "svg", "png", "csv", "xlsx", "html")
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class OneRelease:
     """Arguments for a release's id and the file that it is written to."""
 
     release: Annotated[str, Argument(metavar="ID", help="Its id, as `dpcurves remote releases` prints it.")]
-    out: Annotated[str, Option(help="The new file: its ending says json, svg, csv or html.", metavar="FILE")]
+    out: Annotated[str, Option(help="The new file: its ending says json, svg, png, csv, xlsx or html.", metavar="FILE")]
 
 
 @dataclass(frozen=True)

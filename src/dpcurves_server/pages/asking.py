@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,16 +16,15 @@ from fastapi import Response
 from dpcurves.arguments import Refused
 from dpcurves.curves.question_json import question_to_json
 from dpcurves.display.text import plan_lines
-from dpcurves.models import Ranged
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolAborted
 
-from ..declared_columns import Declared
 from ..forms import Form, Given
+from ..inputs import MOST_CELLS, completed, inputs_of
 from ..projects import Project
-from ..questions import Asked, Planned, State, as_seen_by, has_numbers
+from ..questions import Asked, Planned, State, as_seen_by
 from ..releases import DRAWN, Answer
-from ..studio import DUMMY, SYNTHETIC, Drawn, is_compared, of_comparison, of_sketch, standing_alone
+from ..studio import DUMMY, MADE, SYNTHETIC, Drawn, is_compared, of_comparison, of_file, of_sketch, standing_alone
 from ..synthetic import Synthetic
 from ..visitors import Right, Subject, Visitor, may, require
 from .visits import CSRF, NOT_DRAWN, Later, Visit, download, price_of, to
@@ -88,9 +88,18 @@ def plan(visit: Visit) -> Response:
     except ProtocolAborted:
         raise
     except ValueError as error:
-        needed = (*(each.name for each in form.fields if each.needed), AMOUNT)
-        wrong = _wrong(error) if all("".join(visit.form.get(name, ())).strip() for name in needed) else None
+        wrong = _wrong(error) if _is_filled(visit, project, form) else None
     return visit.page("plan.html", **_plan_facts(visit, project, form, planned, wrong))
+
+
+def _is_filled(visit: Visit, project: Project, form: Form) -> bool:
+    """Tell whether all that a question needs was typed, be it wrong."""
+    columns = visit.gate.datasets.get(visit.who, project.dataset).columns
+    with suppress(Refused):
+        typed = completed(form, visit.form, columns)
+        needed = (*(each.name for each in form.fields if each.needed), AMOUNT)
+        return all("".join(typed.get(name, ())).strip() for name in needed)
+    return True
 
 
 def sketched(visit: Visit) -> Response:
@@ -120,27 +129,9 @@ def _asked_for(visit: Visit) -> tuple[Project, Form]:
 def _read(visit: Visit, project: Project, form: Form, given: Given) -> tuple[Mapping[str, Any], PrivacyLoss]:
     """The question that was typed, and its price."""
     dataset = visit.gate.datasets.get(visit.who, project.dataset)
-    typed = _with_grid(given, dataset.columns)
+    typed = completed(form, given, dataset.columns)
     stored = question_to_json(form.question(typed, visit.gate.models.named(visit.who, project.name)))
     return stored, price_of(AMOUNT, dataset.account.currency, "".join(given.get(AMOUNT, ())).strip())
-
-
-def _with_grid(given: Given, columns: Sequence[Declared]) -> Given:
-    """A grid that was typed in three fields as one text; a range that is left out is the declared one of its column.
-
-    Raises:
-        ValueError: one of the three is missing.
-    """
-    parts = ["".join(given.get(f"grid.{part}", ())).strip() for part in ("lower", "upper", "cells")]
-    if not any(parts) or "".join(given.get("grid", ())).strip():
-        return given
-    named = {"".join(given.get(name, ())).strip() for name in ("column", "time", "score")}
-    for each in columns:
-        if isinstance(each, Ranged) and str(each.column) in named:
-            parts = [parts[0] or f"{each.lower!r}", parts[1] or f"{each.upper!r}", parts[2]]
-    if not all(parts):
-        raise Refused("grid", "a lower end, an upper end and a number of cells are needed")
-    return {**given, "grid": [":".join(parts)]}
 
 
 def _wrong(error: ValueError) -> Wrong:
@@ -150,9 +141,14 @@ def _wrong(error: ValueError) -> Wrong:
 def _page(visit: Visit, given: Given, planned: Planned | None, wrong: Wrong | None, status: int = 200) -> Response:
     project, form = _asked_for(visit)
     facts = _plan_facts(visit, project, form, planned, wrong)
-    others = [each.name for each in form.others]
-    opened = any("".join(given.get(name, ())).strip() for name in others) or (wrong and wrong.argument in others)
-    return visit.page("question.html", status, given=given, opened=opened, **facts)
+    names = visit.gate.models.named(visit.who, project.name).names
+    first, others = inputs_of(form, facts["dataset"].columns, names)
+    aside = [each.field.name for each in others]
+    parts = [f"{name}{part}" for name in aside for part in ("", ".lower", ".upper", ".cells")]
+    opened = any("".join(given.get(name, ())).strip() for name in parts) or (wrong and wrong.argument in aside)
+    return visit.page(
+        "question.html", status, given=given, opened=opened, first=first, others=others, most_cells=MOST_CELLS, **facts
+    )
 
 
 def _plan_facts(
@@ -164,10 +160,8 @@ def _plan_facts(
         "project": project, "form": form, "wrong": wrong, "dataset": dataset, "remaining": remaining,
         "plan": None if planned is None else _shown(visit, planned, form),
         "left": None if remaining is None else remaining.left,
-        "columns": [str(each.column) for each in dataset.columns],
-        "numbers": [str(each.column) for each in dataset.columns if has_numbers(each)],
+        "slides": None if remaining is None else remaining.left.digits,
         "currency": dataset.account.currency.value,
-        "models": visit.gate.models.named(visit.who, project.name).names,
     }  # fmt: skip
 
 
@@ -208,6 +202,10 @@ def _too_much(planned: Planned) -> str:
 # Questions that were asked, and their answers.
 
 
+ARTIST = {"svg": "image/svg+xml", **MADE}
+"""Media types of what the process draws. Kept pictures are as workers drew them."""
+MOST_ON_ONE = 6
+"""Releases that one picture shows."""
 NO_SYNTHETIC = "No synthetic table was put beside this dataset yet."
 
 
@@ -295,9 +293,61 @@ def _found_or_ordered(visit: Visit, found: Answer, synthetic: Synthetic) -> Draw
 def export(visit: Visit) -> Response:
     """An answer as a file."""
     ending = visit.parts["ending"]
+    if ending in ARTIST and ending not in DRAWN:
+        found = visit.gate.releases.get(visit.who, visit.parts["release"])
+        return _made(visit, [found], ending, f"release-{found.id[:12]}.{ending}")
     if ending in DRAWN:
         return _drawn(visit, lambda found: _exported(found, ending))
     return _exported(visit.gate.releases.get(visit.who, visit.parts["release"]), ending)
+
+
+def _made(visit: Visit, releases: Sequence[Answer], form: str, name: str = "") -> Response:
+    """A file that the process makes which draws; nobody else draws while pages are served."""
+
+    def sent(drawn: Drawn) -> Response:
+        content = drawn.svg.encode() if form == "svg" else b64decode(drawn.file)
+        return download(content, ARTIST[form], name)
+
+    return Later(visit, visit.gate.studio.order(of_file(releases, form), None), sent)
+
+
+def together(visit: Visit) -> Response:
+    """Several releases of a project on one picture: which, and the picture once two are chosen."""
+    project = visit.gate.projects.get(visit.who, visit.parts["project"])
+    answered = [as_seen_by(visit.who, each) for each in visit.gate.releases.all(visit.who, project.name)]
+    chosen, wrong = _chosen(visit), ""
+    if len(chosen) == 1 or len(chosen) > MOST_ON_ONE:
+        wrong = f"Choose two to {MOST_ON_ONE} releases."
+    elif len({_drawn_along(each.asked.question) for each in chosen}) > 1:
+        wrong = "Releases on one picture are of one kind and one column; these are not."
+    ids = [each.id for each in chosen]
+    return visit.page(
+        "together.html", project=project, answered=answered, chosen=ids, wrong=wrong,
+        address=urlencode([("of", each) for each in ids]),
+    )  # fmt: skip
+
+
+def _drawn_along(question: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The kind of a question, and the column along which its answer is drawn."""
+    return question["ask"], question.get("column"), question.get("time")
+
+
+def together_picture(visit: Visit) -> Response:
+    """The picture of several releases, to be shown or kept."""
+    form, chosen = visit.parts["ending"], _chosen(visit)
+    if form not in ("svg", "png") or not 2 <= len(chosen) <= MOST_ON_ONE:
+        raise ProtocolAborted("picture", f"svg or png of two to {MOST_ON_ONE} releases is there", 404)
+    return _made(visit, chosen, form, f"releases.{form}" if visit.query.get("keep") else "")
+
+
+def _chosen(visit: Visit) -> list[Answer]:
+    """The releases that an address names, each of which the visitor may see."""
+    project = visit.gate.projects.get(visit.who, visit.parts["project"])
+    ids = list(dict.fromkeys(visit.query.get("of", ())))[: MOST_ON_ONE + 1]
+    found = [visit.gate.releases.get(visit.who, each) for each in ids]
+    if any(each.asked.project != project.name for each in found):
+        raise ProtocolAborted("release", "there is none of this name", 404)
+    return found
 
 
 def _drawn(visit: Visit, made: Callable[[Answer], Response]) -> Response:
@@ -319,7 +369,7 @@ def _exported(found: Answer, ending: str) -> Response:
         "json": (found.json, "application/json"),
     }
     if ending not in kept:
-        raise ProtocolAborted("export", "svg, csv, json or html is there", 404)
+        raise ProtocolAborted("export", "svg, png, csv, xlsx, json or html is there", 404)
     return download(*kept[ending], f"{name}.{ending}")
 
 

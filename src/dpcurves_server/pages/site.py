@@ -68,6 +68,8 @@ PAGES = (
     Page("POST", "/projects/{project}/ask/{word}", asking.plan_or_ask),
     Page("POST", "/projects/{project}/ask/{word}/plan", asking.plan),
     Page("GET", "/projects/{project}/ask/{word}/sketch.svg", asking.sketched),
+    Page("GET", "/projects/{project}/together", asking.together),
+    Page("GET", "/projects/{project}/together.{ending}", asking.together_picture),
     Page("GET", "/questions/{question}", asking.asked_question),
     Page("GET", "/questions/{question}/progress", asking.progress),
     Page("GET", "/releases/{release}", asking.release),

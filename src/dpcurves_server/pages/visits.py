@@ -44,8 +44,8 @@ from ..visitors import Right, Visitor, may
 OF_REQUESTS = re.compile(r" under the same --request-id| at --level")
 OPTION = re.compile(r"--([a-z][a-z-]*)")
 STATIC: Mapping[str, str] = {
-    "style.css": "text/css", "htmx.min.js": "text/javascript", "icon.svg": "image/svg+xml",
-    "htmx.LICENSE.txt": "text/plain",
+    "style.css": "text/css", "htmx.min.js": "text/javascript", "form.js": "text/javascript",
+    "icon.svg": "image/svg+xml", "htmx.LICENSE.txt": "text/plain",
 }  # fmt: skip
 
 
@@ -114,9 +114,9 @@ def price_of(field: str, currency: Currency, text: str) -> PrivacyLoss:
 SAID = {
     "made": "It is made.", "changed": "It is changed.", "admitted": "Admitted.", "dismissed": "Dismissed.",
     "wanted": "It is done if it still could be. What became of it is seen when the public clock strikes.",
-    "put": "The table stands beside the dataset.",
+    "put": "The synthetic table is available now.",
     "set": "The share is set.", "published": "Published: everybody who may see datasets here sees it now.",
-    "kept": "The model is kept. It stands wherever a column of scores could.", "back": "The token has ended.",
+    "kept": "The model is kept. It can be chosen wherever a column of scores can.", "back": "The token has ended.",
     "out": "You are signed out.", "again": "Sign in with the new password.",
 }  # fmt: skip
 """Messages on a page after an action, by the word in its address."""

@@ -1,0 +1,298 @@
+"""Inputs of question forms, from the public schema: columns to choose from, ranges filled in, lists of declared values.
+
+What is typed in them is completed from the schema and then read as fields of the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from dpcurves.arguments import Refused
+from dpcurves.data import Categories
+from dpcurves.models import Ranged
+
+from .declared_columns import Declared
+from .forms import MODEL, Field, Form, Given
+from .questions import has_numbers
+
+
+class Kind(Enum):
+    """How an input is filled in."""
+
+    COLUMN = "column"
+    COLUMNS = "columns"
+    RANGE = "range"
+    LABEL = "label"
+    CHOICE = "choice"
+    NUMBER = "number"
+    TEXT = "text"
+
+
+RANGES: Mapping[str, tuple[str, ...]] = {
+    "grid": ("column", "time", "score", "predicted", "first"), "bounds": ("column",), "x_grid": ("x",),
+    "y_grid": ("y",), "second_grid": ("second",), "observed_grid": ("observed",), "groups": ("confidence",),
+}  # fmt: skip
+"""Fields that hold a range, each with the fields that name its column."""
+OF_COLUMNS = frozenset(
+    {"weight", "entry", "first", "last", "second", "treatment", "observed", "confidence", "split_by"}
+)
+"""Fields that name a column, besides those that say so."""
+LABELS = frozenset(
+    {"came", "censored", "pos_label", "neg_label", "good", "bad", "treated", "untreated", "positive", "negative"}
+)
+"""Fields that hold one declared value of a column."""
+DECLARED: Mapping[str, tuple[str, str]] = {
+    "row_categories": ("rows", ""), "column_categories": ("columns", ""), "classes": ("label", ""),
+    "causes": ("event", "censored"),
+}  # fmt: skip
+"""Fields that are the declared values of another field's column, without that of a third field."""
+CHOICES: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "outside": (("clamped", "counted in the end cells"), ("apart", "counted in cells of their own")),
+    "hint": (("peaked", "in a small part of the range"), ("atoms", "in single cells")),
+    "smooth": (("1", "least absolute change"), ("2", "least squares")),
+    "moments": (("2", "count, sum, mean and variance"), ("1", "no variance, less noise")),
+    "estimator": tuple(
+        (each, each)
+        for each in (
+            "refined-grid", "privtree", "dawa", "ahp", "mwem", "hierarchy", "privelet", "uniform-grid",
+            "adaptive-grid", "cells",
+        )
+    ),
+}  # fmt: skip
+TOLD: Mapping[str, str] = {
+    "by": "One curve for each declared value; of several columns, for each combination.",
+    "grid": "The range declared for the column stands until you change it. More cells show more detail.",
+    "x_grid": "Range and cells of the first column.",
+    "y_grid": "Range and cells of the second column.",
+    "second_grid": "Range and cells of the second model's scores.",
+    "observed_grid": "Range and cells of outcomes.",
+    "groups": "Range and cells.",
+    "bounds": "Values outside are counted as the nearer end.",
+    "values": "Each value is a cell of its own: 0:120 for whole numbers, or A,B,C; no range is needed then.",
+    "edges": "Rising ends of cells, with commas between them; no range is needed then.",
+    "outcome": "The column that is explained.",
+    "explained_by": "Columns that explain it.",
+    "coefficient": "The column whose coefficient is judged; of a column of categories, the value that is meant.",
+    "features": "Columns of numbers.",
+    "score": "The column of scores, high ones positive; or a model of the project.",
+}
+"""Help on pages, where that of the command line speaks of what is typed there."""
+CELLS = {"cdf": "512", "quantiles": "512"}
+USUAL_CELLS, MOST_CELLS = "60", 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of a list.
+
+    Attributes:
+        value: What is sent.
+        words: How it is shown.
+        group: The column that it belongs to; empty: none.
+        lower, upper: The declared range of a column of numbers; empty: it has none.
+    """
+
+    value: str
+    words: str
+    group: str = ""
+    lower: str = ""
+    upper: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An input of a form.
+
+    Attributes:
+        field: The field that it fills.
+        kind: How.
+        options: The list it is chosen from.
+        of: The field that names the column of a range.
+        cells: Number of cells that stand at first; empty: none do.
+        has_cells: Whether a range has cells.
+    """
+
+    field: Field
+    kind: Kind
+    options: tuple[Option, ...] = ()
+    of: str = ""
+    cells: str = ""
+    has_cells: bool = False
+
+    @property
+    def told(self) -> str:
+        """The help beside it."""
+        return self.field.told if self._is_own else TOLD[self.field.name]
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of its options, in their order."""
+        return tuple(dict.fromkeys(each.group for each in self.options))
+
+    @property
+    def _is_own(self) -> bool:
+        if self.field.name == "groups":
+            return self.kind is not Kind.RANGE
+        return self.field.name not in TOLD or (self.field.name == "score" and not self.field.of_models)
+
+
+def inputs_of(form: Form, columns: Sequence[Declared], models: Collection[str]) -> tuple[list[Input], list[Input]]:
+    """Inputs of a form: those that a question needs, and the others.
+
+    Arguments:
+        form: The form.
+        columns: The public schema.
+        models: Names of models of the project.
+    """
+    first: list[Input] = []
+    others: list[Input] = []
+    for field in form.fields:
+        if field.name == "categories" or field.name in DECLARED:
+            continue  # declared in the schema
+        found = _input(form, field, columns, models)
+        (first if _is_first(form, field) else others).append(found)
+    return first, others
+
+
+def _is_first(form: Form, field: Field) -> bool:
+    if field.name == "grid":
+        return field.needed or _has_range(form)
+    return field.needed or field.name in ("above", "below")
+
+
+def _has_range(form: Form) -> bool:
+    """Tell whether the range of the question is that of a column, and not of scores."""
+    names = {field.name for field in form.fields}
+    return bool(names & {"column", "time"}) and "score" not in names
+
+
+def _input(form: Form, field: Field, columns: Sequence[Declared], models: Collection[str]) -> Input:
+    name = field.name
+    if name in RANGES and field.takes in ("L:U:N", "L:U"):
+        has_cells = field.takes == "L:U:N"
+        cells = CELLS.get(form.word, USUAL_CELLS) if has_cells and _is_first(form, field) else ""
+        return Input(field, Kind.RANGE, of=_source(form, field), cells=cells, has_cells=has_cells)
+    if field.choices or name in CHOICES:
+        known = CHOICES.get(name, ()) if field.takes != "apart" else CHOICES["outside"][1:]
+        plain = tuple(Option(each, each) for each in field.choices)
+        return Input(field, Kind.CHOICE, tuple(Option(*each) for each in known) or plain)
+    if name in LABELS:
+        return Input(field, Kind.LABEL, _values(columns))
+    if name == "coefficient":
+        return Input(field, Kind.COLUMN, tuple(_coefficients(columns)))
+    if (field.of_columns or name in OF_COLUMNS or field.takes == "NAME=L:U") and field.takes.startswith("NAME"):
+        fitting = [each for each in columns if _fits(field, each)]
+        options = tuple(map(_of_column, fitting))
+        if field.of_models:
+            options = (*(Option(f"{MODEL}{each}", f"model {each}") for each in models), *options)
+        return Input(field, Kind.COLUMNS if field.several else Kind.COLUMN, options)
+    return Input(field, Kind.NUMBER if field.takes in ("N", "X", "W", "T", "P") else Kind.TEXT)
+
+
+def _source(form: Form, field: Field) -> str:
+    names = {each.name for each in form.fields}
+    return next((each for each in RANGES[field.name] if each in names), "")
+
+
+def _fits(field: Field, column: Declared) -> bool:
+    """Tell whether a column may stand in a field."""
+    if field.name in ("by", "rows", "columns"):
+        return isinstance(column, Categories)
+    if field.name == "features":
+        return isinstance(column, Ranged)
+    is_number = field.of_numbers or field.name in ("x", "y", "second", "confidence", "split_by")
+    return has_numbers(column) or not is_number
+
+
+def _of_column(column: Declared) -> Option:
+    if isinstance(column, Ranged):
+        lower, upper = f"{column.lower:.12g}", f"{column.upper:.12g}"
+        return Option(str(column.column), f"{column.column} ({lower} to {upper})", "", lower, upper)
+    lower, upper = _ends(column)
+    return Option(str(column.column), str(column.column), "", lower, upper)
+
+
+def _ends(column: Declared) -> tuple[str, str]:
+    """Declared ends of a column of numbers, as text; empty: it has none."""
+    if isinstance(column, Ranged):
+        return f"{column.lower!r}", f"{column.upper!r}"
+    if not has_numbers(column):
+        return "", ""
+    numbers = sorted(float(each) for each in column.values)
+    return f"{numbers[0]:.12g}", f"{numbers[-1]:.12g}"
+
+
+def _values(columns: Sequence[Declared]) -> tuple[Option, ...]:
+    return tuple(
+        Option(str(value), str(value), str(each.column))
+        for each in columns
+        if isinstance(each, Categories)
+        for value in each.values
+    )
+
+
+def _coefficients(columns: Sequence[Declared]) -> list[Option]:
+    found = []
+    for each in columns:
+        if isinstance(each, Ranged):
+            found.append(Option(str(each.column), str(each.column)))
+        else:
+            found += [Option(f"{each.column}={value}", f"{each.column} is {value}") for value in each.values]
+    return found
+
+
+def completed(form: Form, given: Given, columns: Sequence[Declared]) -> Given:
+    """What was typed, with ranges, categories and bounds that the schema declares; as fields of the question read it.
+
+    Raises:
+        ValueError: a part of a range is missing.
+    """
+    declared = {str(each.column): each for each in columns}
+    typed = dict(given)
+    for field in form.fields:
+        if field.name in RANGES and field.takes in ("L:U:N", "L:U"):
+            typed.update(_range(form, field, typed, declared))
+        elif field.name in DECLARED and not _text(typed, field.name):
+            source, without = DECLARED[field.name]
+            column, left_out = declared.get(_text(typed, source)), _text(typed, without) if without else ""
+            if isinstance(column, Categories):
+                typed[field.name] = [",".join(str(each) for each in column.values if str(each) != left_out)]
+        elif "=" in field.takes or field.name == "by":
+            typed[field.name] = [_with_values(field, each, declared, typed) for each in typed.get(field.name, ())]
+    return typed
+
+
+def _text(given: Given, name: str) -> str:
+    return "".join(given.get(name, ())).strip()
+
+
+def _range(form: Form, field: Field, given: Given, declared: Mapping[str, Declared]) -> dict[str, list[str]]:
+    """A range that was typed in its parts, as one text; ends that are left out are declared ones of its column."""
+    names = ("lower", "upper", "cells")[: 3 if field.takes == "L:U:N" else 2]
+    parts = [_text(given, f"{field.name}.{part}") for part in names]
+    whole = _text(given, field.name) or _text(given, "values") or _text(given, "edges")
+    source = _source(form, field)
+    if whole or not (any(parts) or (field.needed and len(names) == 2)):
+        return {}
+    if source and not _text(given, source):
+        return {}  # no column yet: that is what is missing
+    column = declared.get(_text(given, source))
+    if column is not None:
+        parts[:2] = (part or end for part, end in zip(parts, _ends(column), strict=False))
+    if not all(parts):
+        cells = " and a number of cells" if len(names) == 3 else ""
+        raise Refused(field.name, f"a lower end, an upper end{cells} are needed")
+    return {field.name: [":".join(parts)]}
+
+
+def _with_values(field: Field, text: str, declared: Mapping[str, Declared], given: Given) -> str:
+    """A column with its declared categories, or its range."""
+    column = declared.get(text.strip())
+    if column is None or _text(given, "categories"):
+        return text
+    if isinstance(column, Categories):
+        values = list(map(str, column.values))
+        return text if any("," in each for each in values) else f"{column.column}={','.join(values)}"
+    return text if field.name == "by" else f"{column.column}={column.lower!r}:{column.upper!r}"
