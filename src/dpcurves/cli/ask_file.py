@@ -9,7 +9,18 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from .accounts import account_of, files_of, ledger_at, require_kept
-from .options import Asked, Command, FormedSource, Group, Payer, PriceAndDelta, Promise, Units, require_listed
+from .options import (
+    Asked,
+    CellOptions,
+    Command,
+    FormedSource,
+    Group,
+    Payer,
+    PriceAndDelta,
+    Promise,
+    Units,
+    require_listed,
+)
 from .output import Covering, InputFile, Output, View
 from .terminal import Kept, Misuse, PerhapsKept, say, tell, waiting
 
@@ -61,7 +72,8 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
             _show(question, curve, view, output)
     with part(), waiting("drawing"):
         written += output.write_plot(lambda: view.draw(curve))
-    covering = {"level": output.certainty(), "population": output.population}
+    suppress = getattr(getattr(view, "sure", None), "suppress", None)
+    covering = {"level": output.certainty(), "population": output.population, "suppress": suppress}
     with part():
         written += output.write_csv(lambda: _told(view, curve).csv_text(**covering))
     with part():
@@ -267,6 +279,7 @@ def asks(
 
     told = f"Example: dpcurves {word} {example} --epsilon {epsilon} --adjacency {adjacency}"
     command.__name__, command.__doc__ = word, "\n\n    ".join(filter(None, (title, more, told)))
+    command.needs_grid = CellOptions in groups  # type: ignore[attr-defined]
     command.__annotations__ = {**{each.__name__: each for each in groups}, "terms": Terms, "output": Output}
     return command
 

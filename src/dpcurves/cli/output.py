@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 from typer import Option
 
-from .options import NOTHING, chance, chosen, option, perhaps
+from .options import NOTHING, chance, chosen, option, perhaps, size
 from .terminal import Misuse, Undelivered, say_plainly, terminal
 
 if TYPE_CHECKING:
@@ -62,10 +62,16 @@ LOOKS = "paper", "slides", "dark"
 
 
 class Covering(NamedTuple):
-    """Confidence level of bands and intervals, and whether intervals for the population are shown as well."""
+    """Confidence level of bands and intervals, whether those for the population are shown, and what is suppressed."""
 
     level: float
     population: bool
+    suppress: float | None = None
+
+    @property
+    def of_pictures(self) -> dict[str, Any]:
+        """Arguments of pictures, which show intervals and so suppress nothing."""
+        return {"level": self.level, "population": self.population}
 
 
 class InputFile(NamedTuple):
@@ -97,9 +103,26 @@ class Output:
         True
     )
 
+    suppress: str | None = perhaps(
+        "SHARE",
+        "Print counts and sums as .. where the 95% interval (or that at --level) is wider than this share of the "
+        "number; files of JSON keep them.",
+    )
+
     def certainty(self) -> float:
         """Confidence level of bands and intervals."""
         return chance("level", self.level)
+
+    def suppressed(self, *, possible: bool) -> float | None:
+        """The width of intervals, as a share of the number, beyond which counts and sums are left out.
+
+        Refused where the command shows no counts or sums.
+        """
+        if self.suppress is None:
+            return None
+        if not possible:
+            raise Misuse("suppress", "this command shows no counts or sums that could be left out")
+        return size("suppress", self.suppress)
 
     def simulated(self) -> float:
         """Confidence level of bands and intervals from simulated noise. Refused if it is too high for the draws."""
@@ -110,7 +133,7 @@ class Output:
             raise Misuse("level", f"noise is simulated {DRAWS} times, enough for up to {highest:.3f}, got {self.level}")
         return level
 
-    def covering(self) -> Covering:
+    def covering(self, *, suppressing: bool = False) -> Covering:
         """Level and scope of bands and intervals from simulated noise. Refused if it is too high for the draws."""
         from ..inference.simulation import DRAWS
 
@@ -121,7 +144,7 @@ class Output:
                 f"noise is simulated {DRAWS} times, enough for up to {highest:.3f} beside the population, got "
                 f"{self.level}; --no-population leaves it out",
             )
-        return Covering(level, self.population)
+        return Covering(level, self.population, self.suppressed(possible=suppressing))
 
     @property
     def files(self) -> dict[str, str]:
@@ -309,6 +332,7 @@ class PlainView:
 
     @classmethod
     def of(cls, output: Output) -> Self:
+        output.suppressed(possible=False)
         return cls()
 
     def draw(self, curve: Any) -> Axes:
@@ -328,9 +352,11 @@ class ResultView:
     sure: Covering
     most: int = MOST_BANDED
 
+    SUPPRESSES: ClassVar[bool] = False
+
     @classmethod
     def of(cls, output: Output) -> Self:
-        return cls(output.covering())
+        return cls(output.covering(suppressing=cls.SUPPRESSES))
 
     def tables(self, curve: Any) -> list[Shown]:
         """Columns of the result, with lower and upper ends."""
@@ -383,7 +409,25 @@ class ResultView:
 
         level, whom, ends = self.sure.level, self.whom(curve.privacy), ends or ends_of(curve.intervals)
         found = {name.split()[-1]: np.stack(tuple(ends(level, population=whom[name])), axis=-1) for name in whom}
-        return Shown(head + self.said(curve.privacy, what), {**columns, **found, **after}, most)
+        table = {**columns, **found, **after}
+        if self.sure.suppress is not None:
+            table = self.without_wide(table, curve, tuple(found), tuple(after))
+        return Shown(head + self.said(curve.privacy, what), table, most)
+
+    def without_wide(
+        self, table: Mapping[str, Any], curve: Any, ends: Sequence[str], after: Sequence[str]
+    ) -> dict[str, Any]:
+        """The columns with .. where intervals of the first column of `ends` are wider than is shown."""
+        import numpy as np
+
+        from ..display import hidden, numerals, too_wide
+
+        value = curve._measured()[0]
+        numbers = [float(str(each).replace(",", "")) if str(each) != "not known" else np.nan for each in table[value]]
+        lower, upper = np.asarray(table[ends[0]], dtype=np.float64).T
+        texts = {name: numerals(np.asarray(table[name])) for name in (value, *ends, *after)}
+        rows = too_wide(numbers, lower, upper, self.sure.suppress or 0.0)
+        return hidden({**table, **texts}, list(texts), rows)
 
 
 class RocView(ResultView):
@@ -432,6 +476,7 @@ class BinnedResidualsView:
 
     @classmethod
     def of(cls, output: Output) -> Self:
+        output.suppressed(possible=False)
         return cls(output.simulated())
 
     def tables(self, curve: BinnedResiduals) -> list[Shown]:

@@ -165,12 +165,28 @@ def drift(
 class KeptView(ResultView):
     """View of a kept result of any kind: its columns with the ends of its intervals, as in its CSV, and its picture."""
 
+    SUPPRESSES = True
+
     def tables(self, curve: Released) -> list[Shown]:
-        return [Shown(repr(curve), curve.columns_with_ends(**self.sure._asdict()))]
+        import numpy as np
+
+        from ..display import SUPPRESSED, hidden, numerals
+
+        columns = curve.columns_with_ends(**self.sure.of_pictures)
+        if self.sure.suppress is None:
+            return [Shown(repr(curve), columns)]
+        marked = {
+            name: [each == SUPPRESSED for each in column.tolist()]
+            for name, column in curve.columns_with_ends(**self.sure._asdict()).items()
+        }
+        for name, rows in marked.items():
+            if any(rows):
+                columns |= hidden({name: numerals(columns[name])}, [name], np.array(rows))
+        return [Shown(repr(curve), columns)]
 
     def draw(self, curve: Released) -> Axes:
         """Plot of the result with its band or its intervals."""
-        return curve.picture(**self.sure._asdict())
+        return curve.picture(**self.sure.of_pictures)
 
 
 def _kept(files: Sequence[str]) -> dict[str, Released]:
@@ -202,6 +218,8 @@ def show(
     """
     _require_free(output, *results)
     view, kept = KeptView.of(output), _kept(results)
+    if output.suppress is not None and not all(each._measured() for each in kept.values()):
+        output.suppressed(possible=False)
     if len(kept) == 1:
         (found,) = kept.values()
         with delivering() as part:
@@ -221,7 +239,7 @@ def _show_several(kept: Mapping[str, Released], view: KeptView, output: Output) 
         raise Misuse("json", "one result is written at a time, and each file here is JSON already; leave it out")
     sure, written = view.sure._asdict(), list[str]()
     with styled(output.style, None):
-        pictured = together(kept, **sure) if {"plot", "xlsx"} & set(output.files) else None
+        pictured = together(kept, **view.sure.of_pictures) if {"plot", "xlsx"} & set(output.files) else None
     columns = stacked(kept, **sure) if {"csv", "xlsx"} & set(output.files) else {}
     facts = [fact for name, each in kept.items() for fact in ((name, repr(each)), *((name, n) for n in each.notes))]
     with delivering() as part:
@@ -250,6 +268,9 @@ def publish(
     title: Annotated[str, Option(help="The title of the page.")] = "Released results",
     level: Annotated[str, Option(help="The confidence level of bands and intervals.", metavar="P")] = "0.95",
     population: Annotated[bool, Option(help="Show intervals for the population, too.")] = True,
+    suppress: Annotated[
+        str | None, Option(help="Write counts and sums with intervals wider than this share as ...", metavar="SHARE")
+    ] = None,
 ) -> None:
     """Publish released results in a folder: a page, numbers, pictures, words on privacy, hashes.
 
@@ -259,7 +280,8 @@ def publish(
     """
     from ..publication import publish as published
 
-    kept, sure = _kept(results), Output(level=level, population=population).covering()
+    kept = _kept(results)
+    sure = Output(level=level, population=population, suppress=suppress).covering(suppressing=True)
     try:
         files = published(kept, out, title=title, **sure._asdict())
     except OSError as error:

@@ -192,6 +192,7 @@ def _plan_of(command: Command) -> Command:
     units = " --units 100000" if "replace-one" in told else ""
     plan.__name__, plan.__doc__ = command.__name__, ASKED_OF.sub(r"\1 plan \2" + units, told)
     plan.__annotations__ = {**asked, "rehearsal": Rehearsal}
+    plan.needs_grid = getattr(command, "needs_grid", False)  # type: ignore[attr-defined]
     return plan
 
 

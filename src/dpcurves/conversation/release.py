@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
@@ -317,6 +317,31 @@ class Evidence:
     def unbiased(self) -> FloatArray:
         """The best linear unbiased cells, (rows, cells), whatever the law. Raises `TypeError` if it is of no sums."""
         return self.sums.reconstruct(np.asarray(self.values, dtype=np.float64), self.total)[0]
+
+    @classmethod
+    def together(cls, turns: Sequence[Evidence]) -> Evidence:
+        """The evidence of the union of disjoint records, from releases under one law: the sums of what was released.
+
+        Formal guarantees: see `NoisySums.added`. A public number of all records is not used.
+
+        Raises:
+            TypeError: the law is none of additive noise.
+        """
+        values = tuple(sum(column) for column in zip(*(turn.values for turn in turns), strict=True))
+        return cls(turns[0].sums.added(len(turns)), values, None)
+
+    @property
+    def each_cell(self) -> list[Evidence]:
+        """The evidence of each cell on its own, row by row, where each was counted by itself; no total is used.
+
+        Raises:
+            ValueError: cells were not counted one by one.
+        """
+        law = self.law
+        if not isinstance(law, IntervalSums) or len(law.levels) > 1 or len(law.levels[0].starts) < law.cells:
+            raise Refused("over", "what was not counted cell by cell has no margins")
+        noise, size = law.levels[0].noise, law.rows * law.cells
+        return [Evidence.of_cells((value,), noise, None) for value in self.values[:size]]
 
     @property
     def path(self) -> PathSums:

@@ -14,6 +14,7 @@ from .comparison import (
     rank_sum_test,
     wasserstein_distance,
 )
+from .consistency import Consistent, consistent
 from .contingency import Contingency, ContingencyQuestion, kendall_tau_a, kendall_tau_b
 from .counts_elsewhere import from_counts
 from .histogram import Histogram, Histogram2D, Histogram2DQuestion, HistogramQuestion
@@ -53,7 +54,7 @@ from .weighted_summary import WeightedSummary, WeightedSummaryQuestion
 __all__ = [
     "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "Bisection", "Bounds", "BoundsQuestion",
     "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Comparison",
-    "Confusion", "Contingency", "ContingencyQuestion", "Continued", "CountQuestion",
+    "Confusion", "Consistent", "Contingency", "ContingencyQuestion", "Continued", "CountQuestion",
     "CumulativeGain", "CurveWarning", "Cuts", "DecisionCurve",
     "Drift", "GrownPartition", "Histogram", "Histogram2D",
     "Histogram2DQuestion", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion",
@@ -68,7 +69,7 @@ __all__ = [
     "TwoSampleTest", "UStatistic", "UnboundedCdfQuestion", "UnboundedQuantilesQuestion", "UnboundedScoresQuestion",
     "VarianceQuestion", "Verification", "VerifyQuestion",
     "WeightedCDF", "WeightedCdfQuestion", "WeightedQuantiles", "WeightedQuantilesQuestion", "WeightedSummary",
-    "WeightedSummaryQuestion", "area_between", "collision_probability",
+    "WeightedSummaryQuestion", "area_between", "collision_probability", "consistent",
     "drift", "energy_distance", "from_counts", "gini_coefficient", "gini_mean_difference",
     "kendall_tau_a", "kendall_tau_b", "ks_distance",
     "ks_test", "rank_sum_test", "renyi2_entropy",

@@ -19,6 +19,7 @@ from ..conversation.release import Evidence
 from ..display.canvas import Shade, covering
 from ..display.numerals import MOST_LABELLED
 from ..queries import Hint
+from .margins import margins
 from .question import By, Key, columns_of, combined, keys_of, named
 from .result import Drawing, Joined, damage_refused, scopes
 
@@ -80,6 +81,29 @@ class ByCategory(Joined, Mapping[Key, Curve]):
 
     def __len__(self) -> int:
         return len(self._curves)
+
+    def over(self, *columns: str) -> Any:
+        """The margin: curves of all records over the categories of these columns, with intervals. Spends nothing.
+
+        ``curves.over("ward")`` of curves by ward and year is curves by year; over all columns it is one curve. Sums of
+        parts are these margins, number for number, before negative counts are set to zero. Records of no declared
+        category are in none.
+
+        Args:
+            columns: Names of columns of the categories.
+
+        Returns:
+            A `ByCategory` by the columns that are left, or one curve.
+
+        Raises:
+            ValueError: a column is none of those of the categories, or curves were counted on cells of their own.
+            TypeError: curves of this kind do not add up: distribution functions, histograms, counts and sums do.
+
+        Formal guarantees: post-processing; each margin has intervals of the law of its own noise, the sum of that of
+        its parts, see `margins.added`.
+        """
+        left, curves = margins(self.columns, self._curves, columns)
+        return type(self)(left, curves) if left else next(iter(curves.values()))
 
     @property
     def privacy(self) -> PrivacyStatement:
@@ -151,6 +175,9 @@ class ByCategory(Joined, Mapping[Key, Curve]):
     def _names(self, name: str | None) -> list[str]:
         """The name of each category in a picture, behind a name if there is one."""
         return [self.named(category) if name is None else f"{name}, {self.named(category)}" for category in self]
+
+    def _measured(self) -> Sequence[str]:
+        return () if not self else next(iter(self.values()))._measured()
 
     def _members(self) -> Mapping[str, Curve]:
         return {named(category): curve for category, curve in self._curves.items()}

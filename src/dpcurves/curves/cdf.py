@@ -280,6 +280,7 @@ class CDF(Covered):
     ARRAYS = ("x", "y")
     COVERS = "band"
     WEIGHTED: ClassVar[bool] = False
+    ADDS = True
 
     label: str
     privacy: PrivacyStatement

@@ -399,6 +399,8 @@ class Released(Result, ABC):
         SUMMARY: The rows of the HTML summary.
         COLUMNS: The attributes that are columns of the data frame.
         ARRAYS: The attributes that its form in JSON has; empty: the columns.
+        ADDS: True if results of disjoint records add up: see `ByCategory.over`.
+        MEASURED: The columns of counts or sums that may be suppressed; the first is the one that intervals are of.
 
     >>> import dpcurves as dp
     >>> curve = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
@@ -413,6 +415,8 @@ class Released(Result, ABC):
     SUMMARY: ClassVar[tuple[tuple[str, str], ...]] = ()
     COLUMNS: ClassVar[tuple[str, ...]] = ()
     ARRAYS: ClassVar[tuple[str, ...]] = ()
+    ADDS: ClassVar[bool] = False
+    MEASURED: ClassVar[tuple[str, ...]] = ()
 
     if TYPE_CHECKING:
 
@@ -438,7 +442,9 @@ class Released(Result, ABC):
         """The numbers as a data frame: pandas, or what is installed in its place."""
         return display.to_frame(dict(self._columns()))
 
-    def to_csv(self, path: str | Path, *, level: float = 0.95, population: bool = True) -> None:
+    def to_csv(
+        self, path: str | Path, *, level: float = 0.95, population: bool = True, suppress: float | None = None
+    ) -> None:
         """Write the numbers as CSV, with a head: what `to_frame` gives, and the ends of intervals.
 
         Columns ``lower`` and ``upper`` are for these records, ``lower_population`` and ``upper_population`` for the
@@ -448,14 +454,23 @@ class Released(Result, ABC):
             path: The file.
             level: The confidence level of bands and intervals.
             population: Whether ends for the population are written, too.
+            suppress: Numbers whose interval for these records is wider, from end to end, than this share of the number
+                are written as ``..``, with their ends. The rule looks at released numbers alone and protects nobody,
+                who is protected already: it spares readers numbers that are mostly noise. JSON keeps them.
+
+        Raises:
+            ValueError: `suppress` is not above 0, or the result has no counts or sums with intervals.
         """
-        Path(path).write_text(self.csv_text(level=level, population=population), encoding="utf-8", newline="")
+        text = self.csv_text(level=level, population=population, suppress=suppress)
+        Path(path).write_text(text, encoding="utf-8", newline="")
 
-    def csv_text(self, *, level: float = 0.95, population: bool = True) -> str:
+    def csv_text(self, *, level: float = 0.95, population: bool = True, suppress: float | None = None) -> str:
         """The text that `to_csv` writes."""
-        return display.csv_text(self.columns_with_ends(level=level, population=population))
+        return display.csv_text(self.columns_with_ends(level=level, population=population, suppress=suppress))
 
-    def to_excel(self, path: str | Path, *, level: float = 0.95, population: bool = True) -> None:
+    def to_excel(
+        self, path: str | Path, *, level: float = 0.95, population: bool = True, suppress: float | None = None
+    ) -> None:
         """Write a workbook of Excel: a sheet with the numbers of `to_csv`, one with statement, notes and picture.
 
         It needs the extra ``office``. The same result gives the same bytes.
@@ -464,21 +479,45 @@ class Released(Result, ABC):
             path: The file.
             level: The confidence level of bands and intervals.
             population: Whether ends for the population are written, too.
+            suppress: See `to_csv`.
 
         Raises:
             ImportError: XlsxWriter or matplotlib is not installed.
+            ValueError: `suppress` is not above 0, or the result has no counts or sums with intervals.
         """
         display.require_workbooks()
-        Path(path).write_bytes(self.workbook(self.picture(level=level, population=population), level, population))
+        picture = self.picture(level=level, population=population)
+        Path(path).write_bytes(self.workbook(picture, level, population, suppress))
 
-    def workbook(self, picture: Axes, level: float = 0.95, population: bool = True) -> bytes:
+    def workbook(
+        self, picture: Axes, level: float = 0.95, population: bool = True, suppress: float | None = None
+    ) -> bytes:
         """The workbook that `to_excel` writes, around a picture that was drawn before."""
         facts = display.facts_of(self._title(), repr(self), self._summary(), self.privacy)
-        return display.workbook(self.columns_with_ends(level=level, population=population), facts, picture)
+        columns = self.columns_with_ends(level=level, population=population, suppress=suppress)
+        return display.workbook(columns, facts, picture)
 
-    def columns_with_ends(self, *, level: float = 0.95, population: bool = True) -> dict[str, NDArray[Any]]:
+    def columns_with_ends(
+        self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
+    ) -> dict[str, NDArray[Any]]:
         """The columns that `to_csv` writes, by their names."""
-        return display.columns_of(self.to_frame())
+        return self._suppressed(display.columns_of(self.to_frame()), (), suppress)
+
+    def _suppressed(
+        self, columns: dict[str, NDArray[Any]], ends: Sequence[str], suppress: float | None
+    ) -> dict[str, NDArray[Any]]:
+        """Columns in which numbers with wide intervals are left out; `ends` are the columns of all ends."""
+        if suppress is None:
+            return columns
+        measured = [name for name in self._measured() if name in columns]
+        if not measured or not {"lower", "upper"} <= set(columns):
+            raise Refused("suppress", "counts and sums with intervals are suppressed; this result has none")
+        rows = display.too_wide(columns[measured[0]], columns["lower"], columns["upper"], suppress)
+        return display.hidden(columns, [*measured, *ends], rows)
+
+    def _measured(self) -> Sequence[str]:
+        """The columns of numbers that may be suppressed; the first is the one that intervals are of."""
+        return self.MEASURED
 
     def picture(
         self, *, level: float = 0.95, population: bool = True, ax: Axes | None = None, name: str | None = None
@@ -636,18 +675,20 @@ class Covered(Remembering, Released):
         ends = () if level is None else self._ends(level, population=population)
         return display.to_frame({**self._columns(), **dict(zip(self.ENDS, ends, strict=False))})
 
-    def columns_with_ends(self, *, level: float = 0.95, population: bool = True) -> dict[str, NDArray[Any]]:
+    def columns_with_ends(
+        self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
+    ) -> dict[str, NDArray[Any]]:
         """The columns that `to_csv` writes: no ends of bands that would take long to simulate."""
         found = display.columns_of(self.to_frame())
         own = set(found)
         if max(map(len, found.values()), default=0) > MOST_SHADED:
-            return found
+            return self._suppressed(found, (), suppress)
         for of_population in self.scopes.values():
             if population or not of_population:
                 banded = display.columns_of(self.to_frame(level=level, population=of_population))
                 ending = "_population" * of_population
                 found |= {f"{name}{ending}": column for name, column in banded.items() if name not in own}
-        return found
+        return self._suppressed(found, [name for name in found if name not in own], suppress)
 
     def picture(
         self, *, level: float = 0.95, population: bool = True, ax: Axes | None = None, name: str | None = None

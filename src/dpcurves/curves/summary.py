@@ -60,6 +60,8 @@ class Summary(Covered):
     """
 
     KIND = "summary"
+    ADDS = True
+    MEASURED = ("value",)
     TITLE = "Summary of {label}"
     COVERS = EACH
     COUNTED: ClassVar[str] = "records"
