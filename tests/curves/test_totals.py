@@ -89,7 +89,8 @@ def test_consistent_totals_and_margins_add_up_and_cover(asked: Asked, people: di
     truth = [float(((people["state"] == s) & (people["year"] == y)).sum()) for s in STATES for y in YEARS]
     years, loss = [float((people["year"] == year).sum()) for year in YEARS], dp.PrivacyLoss.pure("0.1")
     questions = [dp.CountQuestion("age", by) for by in (BY_BOTH, BY_BOTH[1], None)]
-    hit, hit_by_margins, errors = [], [], []
+    hit, hit_by_margins, ranked, errors = [], [], [], []
+    sizes = np.array([(people["state"] == state).sum() for state in STATES])
     for seed in range(40):
         parts, by_year, whole = asked(*questions, loss=loss, seed=seed)
         fitted = dp.consistent({"parts": parts, "years": by_year, "all": whole})
@@ -103,9 +104,13 @@ def test_consistent_totals_and_margins_add_up_and_cover(asked: Asked, people: di
         margins = [*parts.over("state").values(), parts.over("state", "year")]
         ends = zip((one.interval(0.9) for one in margins), [*years, 900.0], strict=True)
         hit_by_margins.append([own[0] <= value <= own[1] for own, value in ends])
+        order = dp.ranking(parts.over("year"))
+        true_rank = [1 + (sizes > sizes[STATES.index(state)]).sum() for state in order]
+        ranked.append([low <= rank <= high for (low, high), rank in zip(order.ranks(0.9), true_rank, strict=True)])
         errors.append(np.stack([fitted.values - truths, fitted.released - truths]))
     assert 0.85 < np.mean(hit) < 0.96
     assert 0.82 < np.mean(hit_by_margins) < 0.98
+    assert np.all(ranked, axis=1).mean() >= 0.85
     consistent, released = np.mean(np.square(errors), axis=0)
     assert consistent.sum() < released.sum()
 
@@ -173,3 +178,17 @@ def test_sums_of_many_draws_have_their_law(noise: Noise) -> None:
     assert many.var() == pytest.approx(noise.times(100).variance, rel=0.04)
     shares = (0.01, 0.25, 0.5, 0.9, 0.99)
     assert np.quantile(many, shares) == pytest.approx(np.quantile(parts, shares), abs=0.08 * many.std())
+
+
+def test_a_ranking_breaks_no_ties(asked: Asked) -> None:
+    (counts,) = asked(dp.CountQuestion("age", BY_BOTH[0]), loss=dp.PrivacyLoss.pure("0.05"))
+    order = dp.ranking(counts)
+    values = [one.value for one in order.values()]
+    assert values == sorted(values, reverse=True)
+    ranks = order.ranks()
+    assert (ranks[:, 0] < ranks[:, 1]).any()  # of 36 and 9 records nobody can tell which are more
+    assert (ranks[:, 0] <= np.arange(1, 6)).all()
+    assert (ranks[:, 1] >= np.arange(1, 6)).all()
+    assert dp.Ranking.from_json(order.to_json()).to_json() == order.to_json()
+    with pytest.raises(TypeError, match="numbers: "):
+        dp.ranking([1, 2])  # type: ignore[arg-type]

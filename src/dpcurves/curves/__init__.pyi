@@ -22,6 +22,7 @@ from .pair_mean import UStatistic
 from .quantile_quantile import QuantileQuantile
 from .quantiles import Quantiles, QuantilesQuestion
 from .question import Continued, Question
+from .ranking import Ranking, ranking
 from .residuals import BinnedResiduals, BinnedResidualsQuestion, ResidualPlot, ResidualPlotQuestion
 from .result import CurveWarning
 from .roc import ROC, Cuts, RocQuestion, SmoothAuc, SmoothAucQuestion
@@ -62,7 +63,8 @@ __all__ = [
     "PlaneBounds",
     "PlaneBoundsQuestion", "PrecisionRecall",
     "QuantileCuts",
-    "QuantileQuantile", "Quantiles", "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion",
+    "QuantileQuantile", "Quantiles", "QuantilesQuestion", "Question", "Ranking", "Reading",
+    "ResidualPlot", "ResidualPlotQuestion",
     "RocQuestion", "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion",
     "Shift", "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary", "SummaryByCategory",
     "SummaryQuestion",
@@ -72,7 +74,7 @@ __all__ = [
     "WeightedSummaryQuestion", "area_between", "collision_probability", "consistent",
     "drift", "energy_distance", "from_counts", "gini_coefficient", "gini_mean_difference",
     "kendall_tau_a", "kendall_tau_b", "ks_distance",
-    "ks_test", "rank_sum_test", "renyi2_entropy",
+    "ks_test", "rank_sum_test", "ranking", "renyi2_entropy",
     "sample_variance",
     "u_statistic", "wasserstein_distance",
 ]  # fmt: skip

@@ -116,7 +116,12 @@ class Summary(Covered):
         return f"{self.KIND_OF_NUMBER}{self.statistic} of {self.label}, values clamped to {between}"
 
     def intervals(
-        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+        self,
+        level: float,
+        *,
+        population: bool = False,
+        generator: np.random.Generator | None = None,
+        draws: int = DRAWS,
     ) -> FloatArray:
         """Confidence limits of all `statistics` in their order, each on its own with probability `level`.
 
@@ -133,6 +138,7 @@ class Summary(Covered):
             level: The chance of each interval.
             population: Whether they are for the population, not for these records.
             generator: The random numbers of the simulation.
+            draws: How many draws are simulated: levels close to 1 need more.
 
         Returns:
             One row for each statistic: ``(statistics, 2)``.
@@ -143,10 +149,10 @@ class Summary(Covered):
         level, draw = chance("level", level), public_generator(generator)
         if population:
             require_independent(self.privacy)
-        moments = _moments(self.turns, draw)
+        moments = _moments(self.turns, draw, draws)
         found = moments.found
-        student = draw.standard_t(max(float(found.records) - 1, 1.0), DRAWS) if population else None
-        normal = draw.standard_normal(DRAWS) if population else None
+        student = draw.standard_t(max(float(found.records) - 1, 1.0), draws) if population else None
+        normal = draw.standard_normal(draws) if population else None
         most = self.privacy.most_records
         total = inf if most is None else float(most)
         counts = moments.count_ends(level, total, normal)
@@ -160,18 +166,18 @@ class Summary(Covered):
         ends = [counts, _inside(sums, total * min(self.lower, 0.0), total * max(self.upper, 0.0))]
         ends.append(_inside(mean, self.lower, self.upper))
         if found.square is not None:
-            spread = _spread(self.turns, draw) if population and len(self.turns) == len(ALL_FOUR) else None
+            spread = _spread(self.turns, draw, draws) if population and len(self.turns) == len(ALL_FOUR) else None
             variance = _scaled(moments.variance_ends(level, normal, spread), half**2, 0, 8 * half * step)
             ends.append(_inside(variance, 0.0, LARGEST_VARIANCE * half**2))
         return np.array(ends)
 
-    def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
-        """Confidence limits of the number that was asked for; see `intervals`.
+    def interval(self, level: float, *, population: bool = False, draws: int = DRAWS) -> tuple[float, float]:
+        """Confidence limits of the number that was asked for, from so many simulated draws; see `intervals`.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        return self._interval(self.statistic, level, population=population)
+        return self._interval(self.statistic, level, population=population, draws=draws)
 
     def mean_interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
         """Confidence limits of the mean; see `intervals`.
@@ -184,9 +190,9 @@ class Summary(Covered):
             raise Refused("statistic", "the count alone was released, so there is no mean")
         return self._interval(MEAN, level, population=population)
 
-    def _interval(self, statistic: str, level: float, *, population: bool) -> tuple[float, float]:
+    def _interval(self, statistic: str, level: float, *, population: bool, draws: int = DRAWS) -> tuple[float, float]:
         place = list(self.statistics).index(statistic)
-        low, high = self.intervals(level, population=population)[place].tolist()
+        low, high = self.intervals(level, population=population, draws=draws)[place].tolist()
         return low, high
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
@@ -249,15 +255,15 @@ class SummaryByCategory(ByCategory[Summary]):
         )  # fmt: skip
 
 
-def _moments(turns: tuple[Evidence, ...], draw: np.random.Generator) -> ReleasedMoments:
-    noises = [noise_of(turn.sums, turn.total, DRAWS, draw)[:, 0, 0] for turn in turns[:3]]
+def _moments(turns: tuple[Evidence, ...], draw: np.random.Generator, draws: int = DRAWS) -> ReleasedMoments:
+    noises = [noise_of(turn.sums, turn.total, draws, draw)[:, 0, 0] for turn in turns[:3]]
     return ReleasedMoments(_in_units([turn.unbiased[0, 0] for turn in turns[:3]]), _in_units(noises))
 
 
-def _spread(turns: tuple[Evidence, ...], draw: np.random.Generator) -> Spread:
+def _spread(turns: tuple[Evidence, ...], draw: np.random.Generator, draws: int) -> Spread:
     """The scatter of squares, from counts of even cells between the bounds."""
     counts = turns[-1].unbiased[0]
-    noise = noise_of(turns[-1].sums, turns[-1].total, DRAWS, draw)[:, 0]
+    noise = noise_of(turns[-1].sums, turns[-1].total, draws, draw)[:, 0]
     return Spread(np.linspace(-1.0, 1.0, len(counts) + 1), counts, noise, draw.standard_normal(noise.shape))
 
 
