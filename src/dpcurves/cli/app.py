@@ -156,7 +156,7 @@ class OneCommand(TyperCommand):
         """Refuse at once where several options are missing, with a complete line; a single one is told by its rule."""
         known = {str(each.name): each for each in self.params}
         of_table = {"data", "ledger"} <= set(known) or f" {PLAN} " in ctx.command_path
-        if "help" in given or not of_table:
+        if "help" in given or ctx.resilient_parsing or not of_table:
             return
         asked = sorted(known, key=lambda name: known[name].param_type_name != "argument")  # DATA stands first
         lacking = {name: _example_of(known[name]) for name in asked if known[name].required and name not in given}

@@ -207,17 +207,25 @@ def _kept(files: Sequence[str]) -> dict[str, Released]:
 def show(
     *,
     results: Annotated[list[str], Argument(metavar="RESULT...", help="Released results, as --json wrote them.")],
+    over: Annotated[
+        str | None, Option(help="Add up over the categories of these columns: a margin.", metavar="NAME,NAME")
+    ] = None,
+    rank: Annotated[bool, Option("--rank", help="Rank categories, with the ranks that each may have.")] = False,
     output: Output,
 ) -> None:
     """Show, draw and convert released results that were kept.
 
     They are read from files, and no data are opened, so there is no privacy loss. Several of one kind stand on one
-    picture and in one table.
+    picture and in one table. --over and --rank read margins and rankings of results by category.
 
     Example: dpcurves show january.json february.json --plot both.svg --xlsx both.xlsx
     """
     _require_free(output, *results)
     view, kept = KeptView.of(output), _kept(results)
+    if over is not None:
+        kept = {name: _margin(each, over.split(",")) for name, each in kept.items()}
+    if rank:
+        kept = {name: _ranked(each) for name, each in kept.items()}
     if output.suppress is not None and not all(each._measured() for each in kept.values()):
         output.suppressed(possible=False)
     if len(kept) == 1:
@@ -228,6 +236,51 @@ def show(
             tell(note)
     else:
         written = _show_several(kept, view, output)
+    _say_written(output, written)
+
+
+def _margin(result: Released, columns: list[str]) -> Any:
+    """The margin of a result over these columns."""
+    over = getattr(result, "over", None)
+    if over is None:
+        raise Misuse("over", "a result by category, or a two-way table, is needed")
+    try:
+        return over(*columns)
+    except Refused as error:
+        raise Misuse("over", error.rule) from None
+
+
+def _ranked(result: Released) -> Released:
+    """The ranking of counts, sums or means by category."""
+    from ..curves import SummaryByCategory, ranking
+
+    if not isinstance(result, SummaryByCategory):
+        raise Misuse("rank", "counts, sums or summaries by category are needed")
+    return ranking(result)
+
+
+def consistent(
+    *,
+    results: Annotated[list[str], Argument(metavar="RESULT...", help="Counts or sums, as --json wrote them.")],
+    sums: Annotated[bool, Option("--sums", help="Make sums agree, and not counts.")] = False,
+    output: Output,
+) -> None:
+    """Make counts or sums of several releases add up: parts and their totals.
+
+    One of the files has the categories of all columns; the others are totals of it. They are read from files, and no
+    data are opened, so there is no privacy loss.
+
+    Example: dpcurves consistent state-year.json year.json all.json --csv totals.csv
+    """
+    from ..curves import consistent as made
+
+    _require_free(output, *results)
+    view, kept = KeptView.of(output), _kept(results)
+    found = made(kept, "sum" if sums else "count")  # type: ignore[arg-type]
+    with delivering() as part:
+        written = deliver(part, "totals that add up", found, view, output)
+    for note in found.notes:
+        tell(note)
     _say_written(output, written)
 
 
@@ -300,5 +353,5 @@ def _say_written(output: Output, files: Sequence[str]) -> None:
 
 
 RELEASED_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({
-    "show": show, "publish": publish, "compare": compare, "qq": qq, "drift": drift,
+    "show": show, "consistent": consistent, "publish": publish, "compare": compare, "qq": qq, "drift": drift,
 })  # fmt: skip

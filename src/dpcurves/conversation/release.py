@@ -337,11 +337,10 @@ class Evidence:
         Raises:
             ValueError: cells were not counted one by one.
         """
-        law = self.law
-        if not isinstance(law, IntervalSums) or len(law.levels) > 1 or len(law.levels[0].starts) < law.cells:
+        law, noise = self.sums, self.sums.noise_of_cells
+        if noise is None:
             raise Refused("over", "what was not counted cell by cell has no margins")
-        noise, size = law.levels[0].noise, law.rows * law.cells
-        return [Evidence.of_cells((value,), noise, None) for value in self.values[:size]]
+        return [Evidence.of_cells((value,), noise, None) for value in self.values[: law.rows * law.cells]]
 
     @property
     def path(self) -> PathSums:

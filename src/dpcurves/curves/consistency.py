@@ -369,10 +369,7 @@ def _fit(tables: Sequence[_Table], statistic: str) -> _Fitted:
 
 
 class _Estimates(NamedTuple):
-    """Numbers without bias, the variances of their noise, draws of it, and what rounding of each record may add.
-
-    Of shapes (numbers,), (numbers,), (draws, numbers) and (numbers,).
-    """
+    """Numbers without bias, (numbers,), the variances of their noise, draws of it, (draws, numbers), and roundings."""
 
     value: FloatArray
     variance: FloatArray
@@ -381,7 +378,7 @@ class _Estimates(NamedTuple):
 
 
 def _estimates(members: Sequence[Summary], statistic: str, draws: int, draw: np.random.Generator) -> _Estimates:
-    """Of one number a member: a count, or the sum that a count and a sum of distances from the middle make."""
+    """Numbers of all members: counts, or sums, each of which a count and a sum of distances from the middle make."""
     first = members[0]
     middle, half = (first.lower + first.upper) / 2, (first.upper - first.lower) / 2
     weights = (1.0,) if statistic == COUNT else (middle, half / HALF)

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, WrongKind, chance, require_kind, shown
+from ..arguments import Refused, WrongKind, chance, require_kind
 from ..arrays import BoolArray, FloatArray
 from ..conversation import ALL, Cells, Evidence, Needs, PrivacyStatement, Setting, needed
 from ..data import Categories, Grid
@@ -107,24 +107,23 @@ class Contingency(Covered):
         """The share of each pair in its column, as in `row_shares`."""
         return self._shares(0)
 
-    def over(self, column: str) -> SummaryByCategory:
-        """The margin: counts of the other column's categories, each with an interval. Spends nothing.
+    def over(self, *columns: str) -> Any:
+        """The margin: counts of the other column's categories, or of all, with intervals. Spends nothing.
 
         They are sums of `unbiased`; records of no declared category of this column are in none.
 
         Args:
-            column: The name of the column whose categories are added up.
+            columns: The name of the column whose categories are added up, or both.
+
+        Returns:
+            A `SummaryByCategory`, or a `Summary` of all.
 
         Raises:
             ValueError: it is neither column, or pairs were not counted one by one.
 
         Formal guarantees: post-processing; the noise of a sum is the sum of independent noises, see `margins.added`.
         """
-        axes = self.rows.column, self.columns.column
-        if column not in axes:
-            raise Refused("over", f"one of {', '.join(map(shown, axes))} is needed")
-        margin: SummaryByCategory = self.pairs.over(column)
-        return margin
+        return self.pairs.over(*columns)
 
     @property
     def pairs(self) -> SummaryByCategory:

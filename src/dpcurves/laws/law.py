@@ -558,6 +558,11 @@ class NoisySums(CountLaw):
         law: Any = self
         return cast("Self", replace(law, rows=rows, missing=None))
 
+    @property
+    def noise_of_cells(self) -> Noise | None:
+        """The noise of each cell, where cells were counted one by one, and nothing else was; else None."""
+        return None
+
     def added(self, releases: int) -> Self:
         """The law of the sums, value by value, of so many releases under this law, each with noise of its own.
 
