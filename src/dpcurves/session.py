@@ -16,7 +16,7 @@ from .conversation import ALL, AnsweredOtherwise, Plan, Plans, Release, Setting,
 from .conversation.release import fingerprint, former
 from .curves import Question
 from .curves.question import Forewarned, paid_by
-from .curves.result import warn_of
+from .curves.result import Result, warn_of
 from .ledger import Account, Allotment, Currency, Grant, Member, QuestionBudget
 from .ledger.account import LARGEST_AMOUNT
 from .noise.randomness import Randomness
@@ -28,6 +28,7 @@ from .strategies.row_bounds import LOOK, chosen, described, growth_of, notes_on_
 from .trust import Central, Curator, Formerly, Planner, TrustModel, conversation
 
 if TYPE_CHECKING:
+    from .display import BalanceReport
     from .ledger import Balance, Ledger, Statement
     from .ledger.verification import Condition
     from .records import Scored
@@ -330,7 +331,26 @@ class Session:
         self._ledger.create(Account(dataset, self._neighbours, self._unit, budget))
 
     def __repr__(self) -> str:
-        return f"Session(dataset={self._dataset!r})"
+        try:
+            balance = self._report
+        except Exception:  # the ledger may be away, and that is no reason to refuse to print
+            return f"Session(dataset={self._dataset!r})"
+        return (
+            f"Session(dataset={self._dataset!r}, {self._neighbours.value}, protects {self._unit}, "
+            f"budget {balance.budget}, spent {balance.spent}, left {balance.left})"
+        )
+
+    def _repr_html_(self) -> str:
+        """The budget, what was spent of it and for what, and what is left, for notebooks."""
+        from .display import account_summary
+
+        return account_summary(self._report, f"{self._neighbours.value}; protects {self._unit}")
+
+    @property
+    def _report(self) -> BalanceReport:
+        from .display import BalanceReport
+
+        return BalanceReport.of(self.statement)
 
     def __enter__(self) -> Session:
         return self
@@ -454,7 +474,14 @@ class Session:
         with charged_under(request):
             curve = self._converse(question, grant, promised)
             warn_of(curve)
+            self._tell_left(curve)
         return curve
+
+    def _tell_left(self, curve: object) -> None:
+        """Let a result say, in its card alone, what was left of the budget; budgets of one call have nothing left."""
+        balance = self.balance
+        if isinstance(curve, Result) and balance.left.exact > 0:
+            object.__setattr__(curve, "left_then", f"{balance.left} of {balance.account.limit} was left after this")
 
     def charge_for(
         self,

@@ -105,8 +105,41 @@ CHOICES = MappingProxyType({
 """Options of which one has to be given, though the parser takes none, and one of them in a line to copy."""
 
 
+LONGEST, FEW = 10_000, 12
+"""Letters of a command's first sentence, and commands that are listed without sections."""
+SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
+    "One column": ("cdf", "quantiles", "histogram", "summary", "count", "sum", "mean", "variance", "bounds"),
+    "Two columns": ("contingency", "table", "residuals", "verify"),
+    "Scores of a model": (
+        "scores", "roc", "calibration", "hosmer-lemeshow", "binned-residuals", "model-pair", "several-classes",
+        "ordered-classes", "uplift", "quantile-forecasts", "predicted-observed", "pairwise-scorer",
+    ),
+    "Time until an event": ("survival", "incidence", "delayed-entry", "between-looks", "survival-model"),
+    "Many questions": ("study", "sql", "plan"),
+    "Results that were kept": ("show", "consistent", "compare", "qq", "drift", "publish"),
+    "Budgets": ("ledger", "audit"),
+    "Others count": ("engine", "serve", "server", "remote", "federation", "task", "aggregator", "contribute", "pair",
+                     "ask", "local", "stream"),
+})  # fmt: skip
+"""Commands of a long list, by what they are for."""
+
+
 class Commands(TyperGroup):
     """A group that shows no traceback and no box."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write each command with the whole first sentence of its help, in sections where they are many."""
+        listed = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        told = {name: command.get_short_help_str(LONGEST) for name, command in listed.items() if command is not None}
+        placed = {name for names in SECTIONS.values() for name in names}
+        sections = {"Commands": tuple(told)} if len(told) <= FEW else {
+            **SECTIONS, "More": tuple(name for name in told if name not in placed),
+        }  # fmt: skip
+        for title, names in sections.items():
+            rows = [(name, told[name]) for name in names if name in told]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
     def get_help_option(self, ctx: Any) -> Any:
         option = super().get_help_option(ctx)
@@ -231,7 +264,7 @@ def build(typed: Sequence[str] = ()) -> typer.Typer:
             group what they name. All commands together take several times as long as a command that only asks for help.
     """
     word, rest = (typed[0], typed[1:]) if typed else ("", ())
-    if word == VERSION:
+    if word == VERSION or word.partition("=")[0] == COMPLETION:
         return _whole({})
     if word in OWN.commands:
         return _whole({word: OWN.commands[word]})
@@ -253,7 +286,7 @@ def build(typed: Sequence[str] = ()) -> typer.Typer:
     return app
 
 
-VERSION = "--version"
+VERSION, COMPLETION = "--version", "--show-completion"
 PLAN = "plan"
 """The group of plans."""
 Named = TypeVar("Named", Command, Group)
@@ -282,14 +315,36 @@ def _add(app: typer.Typer, groups: Mapping[str, Group], typed: Sequence[str]) ->
 def dpcurves(
     context: typer.Context,
     version: Annotated[bool, typer.Option(VERSION, help="Show the version, and do nothing else.")] = False,
+    show_completion: Annotated[
+        str | None,
+        typer.Option(
+            COMPLETION, help="Show the script that completes commands: bash, zsh, fish or powershell.", metavar="SHELL"
+        ),
+    ] = None,
 ) -> None:
     """Differentially private curves from a CSV or Parquet file, or from a database."""
-    if version:
+    if show_completion is not None:
+        say_plainly(_completion(show_completion))
+    elif version:
         from importlib.metadata import version as installed
 
         say_plainly(f"dpcurves {installed('dpcurves')}")
     else:
         show_help(context)
+
+
+def _completion(shell: str) -> str:
+    """The script that lets a shell complete commands and options, to be put into its start file."""
+    from typer._completion_shared import get_completion_script
+
+    from .start import COMPLETING
+
+    if shell not in SHELLS:
+        raise Misuse(COMPLETION[2:], f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]} is needed, got {shell!r}")
+    return get_completion_script(prog_name="dpcurves", complete_var=COMPLETING, shell=shell)
+
+
+SHELLS = "bash", "zsh", "fish", "powershell"
 
 
 def show_help(context: typer.Context) -> None:

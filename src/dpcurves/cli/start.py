@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from .status import STOPPED
+
+COMPLETING = "_DPCURVES_COMPLETE"
+"""The variable by which the script of ``--show-completion`` asks for completions."""
 
 
 def main() -> None:
@@ -15,6 +19,11 @@ def main() -> None:
         prepare()
         from .app import build
 
+        if COMPLETING in os.environ:  # a shell asks what may follow: all commands are needed for an answer
+            from typer.completion import completion_init
+
+            completion_init()
+            build()()
         build(sys.argv[1:])()
     except KeyboardInterrupt:
         raise SystemExit(STOPPED) from None

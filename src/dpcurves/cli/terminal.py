@@ -33,6 +33,10 @@ REWORDED = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
         (r"^No such option: (\S+)", r"\1: there is no such option"),
+        (
+            r"^(--(?:lower|upper)): there is no such option.*",
+            r"\1: there is no such option; both ends: --bounds LOWER:UPPER",
+        ),
         (r"^No such command '(.*?)'", r"\1: there is no such command"),
         (r" \(Possible options: (.*)\)$", r"; did you mean \1?"),
         (r"\. Did you mean (.*)\?$", r"; did you mean \1?"),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SHARE = re.compile(r"(\d+)%(.*)", re.DOTALL)
 MOST_NAMED = 6
-MOST_SMALL = 20
+MOST_SMALL, MOST_ROWS = 20, 60
 """So many small pictures can be read."""
 QUARTILES = (0.25, 0.5, 0.75)
 EACH = "interval, each,"
@@ -232,7 +232,11 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         return self.column, f"{len(self)} categories"
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [("categories", str(len(self)))]
+        rows = [("categories", str(len(self)))]
+        for key, curve in list(self.items())[:MOST_ROWS]:
+            numbers = getattr(curve, "middle_in_words", None)
+            rows += [] if numbers is None else [(f"{named(key)}, median", numbers())]
+        return rows
 
     def _columns(self) -> Mapping[str, Any]:
         return self.parts()

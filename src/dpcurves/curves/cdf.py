@@ -546,6 +546,11 @@ class CDF(Covered):
     def _summary(self) -> list[tuple[str, str]]:
         return quantile_rows(self, np.array([0.25, 0.5, 0.75]))
 
+    def middle_in_words(self) -> str:
+        """The median with its intervals."""
+        ((_, words),) = quantile_rows(self, np.array([0.5]))
+        return words
+
 
 @dataclass(frozen=True, slots=True)
 class CdfQuestion:

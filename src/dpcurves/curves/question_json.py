@@ -13,7 +13,7 @@ from importlib import import_module
 from types import MappingProxyType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from ..arguments import Refused, chosen, require_known, shown
+from ..arguments import Refused, both_ends, chosen, require_known, shown
 from ..conversation import Way
 from ..data import Categories, Grid, Unlisted, Values
 from ..data.axis import Predictor
@@ -25,7 +25,7 @@ from .question import grid_from_json, grid_to_json
 
 ASK = "ask"
 VALUES = "values:"
-AUTO, GRID, UNBOUNDED = "auto", "grid", "unbounded-"
+AUTO, BOUNDS, GRID, UNBOUNDED = "auto", "bounds", "grid", "unbounded-"
 """Word for a grid, or a unit, of which nothing is known; and the beginning of the names of questions without a grid."""
 UNITS = ("unit", "unit_predicted", "unit_residual")
 METHODS = {"grown-partition": GrownPartition, "quantile-cuts": QuantileCuts, "bisection": Bisection}
@@ -61,7 +61,8 @@ def question_to_json(question: Any) -> dict[str, Any]:
 def question_from_json(stored: Mapping[str, Any]) -> Any:
     """The question that was written by `question_to_json`, or by hand.
 
-    A grid may also be a text, as ``"0:90:90"`` or ``"values:0:90"``; an exact number a text, as ``"0.95"``. The grid
+    A grid may also be a text, as ``"0:90:90"`` or ``"values:0:90"``; an exact number a text, as ``"0.95"``; and bounds
+    a list or a text, ``"bounds": "0:100"``, in the place of ``lower`` and ``upper``. The grid
     ``"auto"`` asks the same without one, where that can be asked, and a unit ``"auto"`` is as small as bounds start at.
 
     Raises:
@@ -79,7 +80,19 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
             raise Refused(GRID, f"this question needs one: {AUTO!r} is known by {', '.join(_without_grid())}")
         word = f"{UNBOUNDED}{word}"
         del said[GRID]
+    if BOUNDS in said and {"lower", "upper"} <= {field.name for field in fields(kinds()[word])}:
+        said |= dict(zip(("lower", "upper"), _both(said.pop(BOUNDS)), strict=True))
     return _read_fields(kinds()[word], {name: _unit(name, value) for name, value in said.items()})
+
+
+def _both(value: Any) -> tuple[float, float]:
+    """Both ends of bounds, as a list or as the text that the command line takes."""
+    if isinstance(value, str):
+        try:
+            value = [float(end) for end in value.split(":")]
+        except ValueError:
+            raise Refused(BOUNDS, "two numbers are needed, as in 0:100") from None
+    return both_ends(value)
 
 
 def _unit(name: str, value: Any) -> Any:

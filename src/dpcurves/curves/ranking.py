@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike
 from .. import display
 from ..arguments import Refused, chance, require_kind
 from ..arrays import FloatArray, IntArray
+from ..display.canvas import RECORDS
+from .question import named
 from .result import Drawing
-from .summary import SummaryByCategory
+from .summary import LEVEL, SummaryByCategory, in_words_with
 
 MOST = 500
 LEAST_DRAWS, DRAWS_OF_ONE = 5000, 400
@@ -73,6 +75,14 @@ class Ranking(SummaryByCategory):
             columns["lower"], columns["upper"] = self.intervals(level, population=population).T
             columns["from_rank"], columns["to_rank"] = self.ranks(level, population=population).T
         return display.to_frame(columns)
+
+    def _summary(self) -> list[tuple[str, str]]:
+        """Each category with its interval, those of all at once, and the ranks that it may have."""
+        rows, ranks, ends = [], self.ranks().tolist(), self.intervals(LEVEL).tolist()
+        for (key, one), (low, high), own in zip(self.items(), ranks, ends, strict=True):
+            rank = f"rank {low}" if low == high else f"rank {low} to {high}"
+            rows.append((named(key), f"{rank}: {in_words_with(one.value, {RECORDS: own})}"))
+        return rows
 
     def by_size(self, values: FloatArray) -> IntArray:
         """The order of rows in a picture: that of the ranking."""

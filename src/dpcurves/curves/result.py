@@ -351,6 +351,9 @@ GROUP = "dpcurves.results"
 class Result:
     """A curve, or a number, that was computed from releases: it prints as one line, and has notes."""
 
+    left_then: ClassVar[str] = ""
+    """What was left of the budget when a session answered it, for its card in a notebook; empty: nobody said."""
+
     if TYPE_CHECKING:
 
         @property
@@ -566,7 +569,8 @@ class Released(Result, ABC):
 
     def html_with(self, picture: str) -> str:
         """The HTML summary around a picture that was drawn before."""
-        return display.html_summary(self._title(), picture, self._summary(), self.privacy)
+        told = [("budget", self.left_then)] if self.left_then else []
+        return display.html_summary(self._title(), picture, [*self._summary(), *told], self.privacy)
 
     def _title(self) -> str:
         return self._in_words(self.TITLE)

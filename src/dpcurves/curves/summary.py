@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import wraps
 from math import inf, isnan, nan, prod, sqrt
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, TypeVar, Unpack
 
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, chance, whole
+from ..arguments import Refused, both_ends, chance, whole
 from ..arrays import FloatArray
 from ..conversation import Cells, Evidence, Needs, PrivacyStatement, Release, Setting, Single, needed
 from ..data import Axis, Grid
-from ..display import numeral
+from ..display import numeral, span
 from ..inference import public_generator
 from ..inference.moments import KNOWN, LARGEST_VARIANCE, Moments, ReleasedMoments, Spread
 from ..inference.simulation import noise_of
 from ..queries import SquareQuery, SumQuery
 from ..queries.query import MOST_COUNTED
 from .by_category import ByCategory, axis_label, in_words, parted, rows_of
-from .question import By, axes_of, keys_of, require_independent, statement_of
+from .question import By, axes_of, keys_of, named, require_independent, statement_of
 from .result import EACH, Covered, Drawing
 from .score_groups import noise_of_a_count
 
+LEVEL, MOST_ROWS = 0.95, 100
+"""The level of intervals in HTML summaries, and the most categories that are listed there."""
 HALF = 2**18
 """Steps from the middle of the bounds to an end: values are rounded to the nearest step before they are added up."""
 DRAWS = 5000
@@ -231,7 +234,26 @@ class Summary(Covered):
         return self.label, *(f"{name} {numeral(value)}" for name, value in self.statistics.items())
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [(name, numeral(value)) for name, value in self.statistics.items()]
+        ends = {who: self.intervals(LEVEL, population=asked) for who, asked in self.scopes.items()}
+        return [
+            (name, in_words_with(value, {who: each[place] for who, each in ends.items()}))
+            for place, (name, value) in enumerate(self.statistics.items())
+        ]
+
+    def in_words(self) -> str:
+        """The number that was asked for, with its intervals."""
+        ends = {who: self.interval(LEVEL, population=asked) for who, asked in self.scopes.items()}
+        return in_words_with(self.value, ends)
+
+
+def in_words_with(value: float, ends: Mapping[str, Any]) -> str:
+    """A number with its intervals, and whom each is for.
+
+    >>> in_words_with(7.0, {"for these records": (5.0, 9.0)})
+    '7 (95%: 5 to 9 for these records)'
+    """
+    known = ", ".join(f"{span(float(low), float(high))} {who}" for who, (low, high) in ends.items())
+    return f"{numeral(value)} ({100 * LEVEL:g}%: {known})"
 
 
 class SummaryByCategory(ByCategory[Summary]):
@@ -241,6 +263,12 @@ class SummaryByCategory(ByCategory[Summary]):
     COVERS = EACH
 
     plot = Covered.plot
+
+    def _summary(self) -> list[tuple[str, str]]:
+        rows = [(named(key), one.in_words()) for key, one in list(self.items())[:MOST_ROWS]]
+        more = [("more categories", str(len(self) - MOST_ROWS))] if len(self) > MOST_ROWS else []
+        statistic = next(iter(self.values())).clamped if self else ""
+        return [("categories", str(len(self))), ("number", statistic), *rows, *more]
 
     def _ends(self, level: float, /, *, population: bool) -> FloatArray:
         return np.array([one.interval(level, population=population) for one in self.values()]).T
@@ -333,6 +361,30 @@ class CountQuestion:
         return in_words(COUNT, self.column, self.by)
 
 
+Kind = TypeVar("Kind", bound=type[Any])
+
+
+def takes_bounds(kind: Kind) -> Kind:
+    """Let a question be given both ends as one argument, ``bounds=(lower, upper)``, as calls and commands take them.
+
+    Its fields stay `lower` and `upper`, so that what was asked before is found again.
+
+    >>> import dpcurves as dp
+    >>> dp.MeanQuestion("age", bounds=(0, 100)) == dp.MeanQuestion("age", 0, 100)
+    True
+    """
+    made = kind.__init__
+
+    @wraps(made)
+    def init(self: Any, *args: Any, bounds: Sequence[float] | None = None, **named: Any) -> None:
+        if bounds is not None:
+            named["lower"], named["upper"] = both_ends(bounds)
+        made(self, *args, **named)
+
+    kind.__init__ = init
+    return kind
+
+
 @dataclass(frozen=True, slots=True)
 class _Bounded:
     column: str
@@ -381,6 +433,7 @@ class _Bounded:
         return in_words(self.STATISTIC, self.column, self.by)
 
 
+@takes_bounds
 @dataclass(frozen=True, slots=True)
 class SumQuestion(_Bounded):
     """The sum of the values. Two turns under one charge: its summary has the count and the mean, too.
@@ -391,6 +444,7 @@ class SumQuestion(_Bounded):
     Attributes:
         column: A column of numbers.
         lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
+            They may be given as ``bounds=(lower, upper)``, too.
         by: See `CountQuestion`.
         measured_in: The measuring unit of the column.
 
@@ -410,6 +464,7 @@ class SumQuestion(_Bounded):
         return counted, 1 - counted
 
 
+@takes_bounds
 @dataclass(frozen=True, slots=True)
 class MeanQuestion(_Bounded):
     """The mean of the values. Three turns under one charge: its summary is that of `SummaryQuestion`.
@@ -420,6 +475,7 @@ class MeanQuestion(_Bounded):
     Attributes:
         column: A column of numbers.
         lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
+            They may be given as ``bounds=(lower, upper)``, too.
         by: See `CountQuestion`.
         measured_in: The measuring unit of the column.
 
@@ -434,6 +490,7 @@ class MeanQuestion(_Bounded):
         return MOSTLY_MEAN
 
 
+@takes_bounds
 @dataclass(frozen=True, slots=True)
 class VarianceQuestion(_Bounded):
     """The variance of the values. Three turns under one charge: its summary is that of `SummaryQuestion`.
@@ -445,6 +502,7 @@ class VarianceQuestion(_Bounded):
     Attributes:
         column: A column of numbers.
         lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
+            They may be given as ``bounds=(lower, upper)``, too.
         by: See `CountQuestion`.
         measured_in: The measuring unit of the column.
 
@@ -469,6 +527,7 @@ class VarianceQuestion(_Bounded):
         return prod(axis.slots for axis in axes_of(self.by, cells)) <= MOST_COUNTED
 
 
+@takes_bounds
 @dataclass(frozen=True, slots=True)
 class SummaryQuestion(_Bounded):
     """Count, sum, mean and variance of the values. Three turns under one charge.
@@ -476,6 +535,7 @@ class SummaryQuestion(_Bounded):
     Attributes:
         column: A column of numbers.
         lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
+            They may be given as ``bounds=(lower, upper)``, too.
         by: Categories that were declared in public: one summary for each, all together at the privacy loss of one. A
             tuple of several columns: one for each combination.
         measured_in: The measuring unit of the column.

@@ -26,6 +26,8 @@ STYLE = """<style>
 .dpcurves .seeded{background:#b3261e;color:#fff;font-weight:700;padding:.35rem .75rem;border-radius:4px;
  margin:0 0 .75rem}
 </style>"""
+MOST_CHARGES = 20
+"""Charges that the card of a session lists: the last ones."""
 WARNING = f'<p class="seeded" role="alert">{escape(SEEDED)}</p>'
 
 
@@ -154,6 +156,24 @@ def report(
             "</main>", "</body>", "</html>", "",
         ]
     )  # fmt: skip
+
+
+def account_summary(balance: BalanceReport, promise: str) -> str:
+    """The account of a session as a self-contained HTML fragment: what is left, and what was paid for.
+
+    Args:
+        balance: The account.
+        promise: Neighbours and protected unit, in words.
+    """
+    name = escape(lettering(f"Budget of {balance.dataset}", 160))
+    rows = [("budget", balance.budget), ("spent", balance.spent), ("left", balance.left), ("promise", promise)]
+    paid = [(f"{charge.when}, {charge.price}", charge.question) for charge in balance.charges[-MOST_CHARGES:]]
+    more = len(balance.charges) - len(paid)
+    told = [*rows, *([("earlier charges", str(more))] if more else []), *paid]
+    return "\n".join([
+        STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>", _table(told),
+        "</figure>",
+    ])  # fmt: skip
 
 
 def _accounts(balances: Sequence[BalanceReport]) -> str:
