@@ -16,7 +16,7 @@ from .conversation import ALL, AnsweredOtherwise, Plan, Plans, Release, Setting,
 from .conversation.release import fingerprint, former
 from .curves import Question
 from .curves.question import Forewarned, paid_by
-from .curves.result import Result, warn_of
+from .curves.result import Result, required_source, warn_of
 from .ledger import Account, Allotment, Currency, Grant, Member, QuestionBudget
 from .ledger.account import LARGEST_AMOUNT
 from .noise.randomness import Randomness
@@ -270,6 +270,9 @@ class Session:
         trust: Who adds the noise.
         randomness: Where noise comes from. Results whose noise is not from the operating system are marked as not
             private.
+        source: The public name and version of the data, as its holder declares them: they stand on every picture and in
+            every file of a result, with a hash of what was released. No hash of the data does: of a table that can be
+            guessed but for a record, it would tell that record. None: nothing is said.
 
     Formal guarantees: all curves of one account together lose at most its cap, under its adjacency, for its unit,
     however questions are chosen (basic composition). The charge is committed before any record is read.
@@ -302,6 +305,7 @@ class Session:
         delimiter: str = ",",
         trust: TrustModel[Curator] | None = None,
         randomness: Randomness | None = None,
+        source: str | None = None,
     ) -> None:
         from .ledger import Ledger
 
@@ -328,6 +332,7 @@ class Session:
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         self._dataset = _of_version(dataset, self._table)
         self._records: dict[Unit, Scored] = {}
+        self._source = None if source is None else required_source(source)
         self._ledger.create(Account(dataset, self._neighbours, self._unit, budget))
 
     def __repr__(self) -> str:
@@ -472,7 +477,7 @@ class Session:
             units=self._public_units, before=(former_binding(*of),),
         )  # fmt: skip
         with charged_under(request):
-            curve = self._converse(question, grant, promised)
+            curve = self._of_source(self._converse(question, grant, promised))
             warn_of(curve)
             self._tell_left(curve)
         return curve
@@ -523,7 +528,11 @@ class Session:
         Raises:
             ValueError: the ledger gave no such grant.
         """
-        return self._converse(question, grant, self._promised(None))
+        return self._of_source(self._converse(question, grant, self._promised(None)))
+
+    def _of_source(self, curve: Any) -> Any:
+        """The result with the declared name and version of its data, if there is one."""
+        return curve.of_source(self._source) if self._source is not None and hasattr(curve, "of_source") else curve
 
     @property
     def _public_units(self) -> int | None:

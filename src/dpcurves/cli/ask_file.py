@@ -22,7 +22,7 @@ from .options import (
     require_listed,
 )
 from .output import Covering, InputFile, Output, View
-from .terminal import Kept, Misuse, PerhapsKept, say, tell, waiting
+from .terminal import Kept, Misuse, PerhapsKept, counting, say, tell, waiting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -143,7 +143,7 @@ class Terms:
             if getattr(question, "is_told_before", False) or loss.delta or not bounded:
                 for note in session.plan(question, loss, rows_per_unit=rows).notes:
                     tell(note)
-            with waiting("counting"), quietly():
+            with counting("counting"), quietly():
                 curve = session.ask(question, loss, request, rows_per_unit=rows)
             with charged_under(request), delivering() as part:
                 written = deliver(part, question, curve, view, output)
@@ -188,7 +188,7 @@ def opened_session(terms: Terms, loss: PrivacyLoss) -> Session:
         terms.source.records(), budget=account.cap, adjacency=account.neighbours, unit=unit.column or None,
         rows_per_unit=unit.records if unit.column and unit.is_bounded else None,
         units=terms.units.number(account.neighbours), delimiter=terms.source.delimiter, ledger=ledger,
-        dataset=account.dataset,
+        dataset=account.dataset, source=getattr(terms.source, "source", None),
     )  # fmt: skip
 
 

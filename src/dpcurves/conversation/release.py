@@ -406,6 +406,7 @@ class PrivacyStatement:
         model: What is said about the model that made the scores; empty where there is none.
         notes: What should be read along with the numbers, each in one line, from released numbers alone.
         delta: The chance with which more may be lost; 0 but where names were found.
+        source: The declared name and version of the data, and a hash of what was released; empty: nobody declared it.
     """
 
     epsilon: float | None
@@ -421,6 +422,7 @@ class PrivacyStatement:
     model: str = ""
     notes: tuple[str, ...] = ()
     delta: float = 0.0
+    source: str = ""
 
     @classmethod
     def of(

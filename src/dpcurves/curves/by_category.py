@@ -176,6 +176,23 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         """The name of each category in a picture, behind a name if there is one."""
         return [self.named(category) if name is None else f"{name}, {self.named(category)}" for category in self]
 
+    def labelled(self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None) -> Self:
+        known = [(categories or {}).get(column, {}) for column in self.columns]
+
+        def called(key: Key) -> Key:
+            parts = key if isinstance(key, tuple) else (key,)
+            words = tuple(own.get(str(part), part) for own, part in zip(known, parts, strict=True))
+            return words if isinstance(key, tuple) else words[0]
+
+        curves = {called(key): curve.labelled(columns, categories) for key, curve in self._curves.items()}
+        if len(set(map(named, curves))) < len(self._curves):
+            raise Refused("categories", "two would be called alike: each needs its own word")
+        return type(self)([columns.get(column, column) for column in self.columns], curves)
+
+    def _with_source(self, source: str) -> Self:
+        curves = {key: curve._with_source(source) for key, curve in self._curves.items()}
+        return type(self)(self.columns, curves)
+
     def _measured(self) -> Sequence[str]:
         return () if not self else next(iter(self.values()))._measured()
 

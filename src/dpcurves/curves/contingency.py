@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Unpack
@@ -228,6 +228,18 @@ class Contingency(Covered):
     def test(self) -> str:
         """The result of the test, in words."""
         return f"chi-squared {numeral(self.statistic)}, p-value of independence {self.p_value:.2g}, noise included"
+
+    def labelled(
+        self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None
+    ) -> Contingency:
+        both = [
+            Categories(
+                columns.get(each.column, each.column),
+                tuple((categories or {}).get(each.column, {}).get(str(value), value) for value in each.values),
+            )
+            for each in (self.rows, self.columns)
+        ]
+        return replace(self, rows=both[0], columns=both[1])
 
     def _columns(self) -> dict[str, Any]:
         rows, columns = np.indices(self.count.shape).reshape(2, -1)

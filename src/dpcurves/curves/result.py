@@ -8,7 +8,9 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import is_dataclass, replace
 from functools import cached_property
+from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import entry_points
 from inspect import isabstract
@@ -441,6 +443,53 @@ class Released(Result, ABC):
             drawn = self._drawn((), privacy=self.privacy, ax=ax, name=name)
             return drawn if ax is not None or name is not None else display.entitle(drawn, self._title())
 
+    def of_source(self, source: str) -> Self:
+        """The same result with the declared name and version of its data on every picture and in every file.
+
+        A hash of what was released stands behind them, so that a picture and a file can be told to be of one release.
+        *No hash of the data does*: of a table that can be guessed but for a record, such a hash tells that record.
+
+        Args:
+            source: A public text, as ``"Flights, version 2"``: up to 200 printable characters.
+
+        Raises:
+            ValueError: it is no such text.
+        """
+        return self._with_source(f"{required_source(source)} (release {self.release_hash[:16]})")
+
+    @property
+    def release_hash(self) -> str:
+        """The SHA-256 of what was released, as canonical JSON: 64 hexadecimal digits, equal for equal releases."""
+        turns = [turn.to_json() for turn in self._all_turns()]
+        return sha256(json.dumps(turns, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    def _all_turns(self) -> Iterator[Evidence]:
+        yield from self.turns
+
+    def labelled(self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None) -> Self:
+        """The same result with words in the place of names of columns, and of categories, for readers.
+
+        Pictures, tables, files and JSON have the words. Spends nothing; a category that has no word keeps its name.
+
+        Args:
+            columns: Words by the names of columns.
+            categories: Of columns of categories, words by these: numbers are named as they print.
+
+        Raises:
+            ValueError: two categories would be called alike.
+        """
+        label = getattr(self, "label", None)
+        if not isinstance(label, str) or not is_dataclass(self):
+            return self
+        name = next((each for each in columns if label == each or label.startswith(f"{each} (")), None)
+        if name is None:
+            return self
+        words = columns[name] + label.removeprefix(name)
+        return cast("Self", replace(cast("Any", self), label=words))
+
+    def _with_source(self, source: str) -> Self:
+        return cast("Self", replace(cast("Any", self), privacy=replace(self.privacy, source=source)))
+
     def to_frame(self) -> Any:
         """The numbers as a data frame: pandas, or what is installed in its place."""
         return display.to_frame(dict(self._columns()))
@@ -469,7 +518,10 @@ class Released(Result, ABC):
 
     def csv_text(self, *, level: float = 0.95, population: bool = True, suppress: float | None = None) -> str:
         """The text that `to_csv` writes."""
-        return display.csv_text(self.columns_with_ends(level=level, population=population, suppress=suppress))
+        columns = self.columns_with_ends(level=level, population=population, suppress=suppress)
+        rows = max(map(len, columns.values()), default=0)
+        told = {"data": np.full(rows, self.privacy.source)} if self.privacy.source else {}
+        return display.csv_text({**columns, **told})
 
     def to_excel(
         self, path: str | Path, *, level: float = 0.95, population: bool = True, suppress: float | None = None
@@ -565,12 +617,13 @@ class Released(Result, ABC):
         yield self
 
     def _repr_html_(self) -> str:
-        return self.html_with(display.svg_text(self.plot(ax=display.headless_axes(self.SIZE))))
-
-    def html_with(self, picture: str) -> str:
-        """The HTML summary around a picture that was drawn before."""
+        picture = display.svg_text(self.plot(ax=display.headless_axes(self.SIZE)))
         told = [("budget", self.left_then)] if self.left_then else []
         return display.html_summary(self._title(), picture, [*self._summary(), *told], self.privacy)
+
+    def html_with(self, picture: str, *, title: str = "", text: str = "") -> str:
+        """The HTML summary around a picture that was drawn before, under another title, and with a text, if given."""
+        return display.html_summary(title or self._title(), picture, self._summary(), self.privacy, text)
 
     def _title(self) -> str:
         return self._in_words(self.TITLE)
@@ -602,6 +655,20 @@ class Released(Result, ABC):
     @abstractmethod
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
         """Draw its picture, with these bands or intervals."""
+
+
+LONGEST_SOURCE = 200
+
+
+def required_source(source: object) -> str:
+    """A public name and version of data.
+
+    Raises:
+        ValueError: it is no text, empty, too long, or not printable.
+    """
+    if not isinstance(source, str) or not 0 < len(source) <= LONGEST_SOURCE or not source.isprintable():
+        raise Refused("source", f"up to {LONGEST_SOURCE} printable characters are needed: a name and a version")
+    return source
 
 
 class Remembering:
@@ -740,6 +807,13 @@ class Joined(Covered):
     def turns(self) -> tuple[()]:
         """None of its own."""
         return ()
+
+    def _all_turns(self) -> Iterator[Evidence]:
+        for each in self._members().values():
+            yield from each._all_turns()
+
+    def _with_source(self, source: str) -> Self:
+        raise Refused("source", f"name that of the results which {type(self).__name__} is made of")
 
     def to_json(self) -> str:
         """The curves by their names (``kind`` is ``curves``)."""

@@ -31,7 +31,9 @@ MOST_CHARGES = 20
 WARNING = f'<p class="seeded" role="alert">{escape(SEEDED)}</p>'
 
 
-def html_summary(title: str, svg: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement) -> str:
+def html_summary(
+    title: str, svg: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement, text: str = ""
+) -> str:
     """A self-contained HTML fragment. It fits light and dark pages, and refers to nothing outside.
 
     Args:
@@ -39,6 +41,7 @@ def html_summary(title: str, svg: str, rows: Sequence[tuple[str, str]], privacy:
         svg: From `svg_text`; it alone is taken as markup, all else is escaped.
         rows: Names and values to be read beside the picture.
         privacy: Who is protected, and how well.
+        text: What a reader is told of it before the picture; an empty line begins a paragraph.
     """
     name, statement = escape(lettering(title, 160)), "<br>".join(map(escape, footer(privacy).splitlines()))
     return "\n".join(
@@ -46,7 +49,7 @@ def html_summary(title: str, svg: str, rows: Sequence[tuple[str, str]], privacy:
             None,
             [
                 STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>",
-                WARNING if privacy.seeded else "", f'<div class="picture">{svg}</div>',
+                WARNING if privacy.seeded else "", _paragraphs(text), f'<div class="picture">{svg}</div>',
                 _table([*rows, *(("note", note) for note in privacy.notes)]),
                 f"<details><summary>{statement}</summary>{_table(statement_rows(privacy))}</details>", "</figure>",
             ],
@@ -61,6 +64,10 @@ def summary_facts(title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyS
         "statement": footer(privacy).splitlines(), "privacy": [list(row) for row in statement_rows(privacy)],
         "seeded": privacy.seeded,
     }  # fmt: skip
+
+
+def _paragraphs(text: str) -> str:
+    return "".join(f"<p>{escape(' '.join(part.split()))}</p>" for part in text.split("\n\n") if part.strip())
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> str:
@@ -83,11 +90,13 @@ def statement_rows(privacy: PrivacyStatement) -> list[tuple[str, str]]:
         ("missing values", MISSING_RULE),
         ("model", privacy.model),
         ("request", privacy.grant),
+        ("data", privacy.source),
     ]
     return [(name, value) for name, value in facts if value]
 
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+"""Cells of tables are drawn as an image in the picture, whose bytes stand in the page; nothing else is loaded."""
 PAGE_STYLE = """<style>
 :root{color-scheme:light dark;--ground:#fff;--text:#1c1c21;--soft:#55555f;--line:#c9c9d1;--box:#f5f5f8;--alarm:#b3261e}
 @media (prefers-color-scheme:dark){:root{--ground:#16171b;--text:#e9e9ee;--soft:#b2b2bd;--line:#44444e;--box:#212229;
