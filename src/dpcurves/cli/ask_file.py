@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .accounts import account_of, files_of, ledger_at, require_kept
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     from ..privacy import PrivacyLoss
     from ..session import Session
 
+LARGE_FILE = 10**7
+"""Octets from which on the size of a file is told."""
+HARDLY = 10_000
+"""An epsilon above which noise is 0 nearly always, so that nobody is protected."""
 INTRODUCTION = "Every number below was read from noisy counts; none is that of a single record."
 FORGETFUL = "no --ledger was given: this privacy loss is recorded nowhere, and is not added up with that of other calls"
 
@@ -81,6 +86,12 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
     with part():
         written += output.write_html(lambda: page_of({str(question): (curve, view.draw(curve))}))
     return written
+
+
+def _size_of(name: str) -> str:
+    """The size of a file, where it is one that not every program opens."""
+    octets = Path(name).stat().st_size if Path(name).is_file() else 0
+    return f" ({octets / 10**6:,.0f} MB)" if octets > LARGE_FILE else ""
 
 
 def _told(view: View[Any], curve: Any) -> Any:
@@ -135,6 +146,8 @@ class Terms:
         output.require_writable()
         loss, request = self.price.loss(), self.payer.request_id or secrets.token_hex(8)
         require_listed(question, loss)
+        if loss.epsilon is not None and loss.epsilon > HARDLY:
+            tell(f"epsilon {float(loss.epsilon):g} hardly protects anybody: noise is next to none")
         with opened_session(self, loss) as session, told_after_charge(self.payer):
             from ..ledger.verification import charged_under
 
@@ -148,7 +161,7 @@ class Terms:
             with charged_under(request), delivering() as part:
                 written = deliver(part, question, curve, view, output)
                 with part():
-                    lines = (f"written: {name}" for name in written)
+                    lines = (f"written: {name}{_size_of(name)}" for name in written)
                     say(output.terminal(), f"mechanism: {curve.privacy.mechanism}", *lines)
                 for note in curve.notes:
                     tell(note)

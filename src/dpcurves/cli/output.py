@@ -56,6 +56,10 @@ def object_of(option: str, text: str) -> dict[str, Any]:
 
 ENDINGS = (".svg", ".png", ".pdf")
 ENDINGS_OF = MappingProxyType({"plot": ENDINGS, "xlsx": (".xlsx",), "html": (".html", ".htm")})
+OTHERS = MappingProxyType({
+    ".csv": "csv", ".xlsx": "xlsx", ".html": "html", ".htm": "html", **dict.fromkeys(ENDINGS, "plot"),
+})  # fmt: skip
+"""Endings of files that other options write."""
 STANDARD_OUTPUT = "-"
 LOOKS = "paper", "slides", "dark"
 """Styles of pictures, without an import of matplotlib: those of `display.styles`."""
@@ -226,6 +230,11 @@ def _is_same(one: Path, other: Path) -> bool:
 
 def _require_ending(argument: str, name: str) -> None:
     """Refuse a picture, a workbook or a page of another ending, and those that no installed library writes."""
+    if argument == "json" and Path(name).suffix.lower() in OTHERS:
+        other = OTHERS[Path(name).suffix.lower()]
+        raise Misuse(
+            argument, f"a file called {Path(name).name!r} would not be taken for JSON; --{other} writes such files"
+        )
     endings = ENDINGS_OF.get(argument)
     if endings is None:
         return

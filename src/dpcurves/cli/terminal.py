@@ -39,6 +39,7 @@ REWORDED = tuple(
             r"^(--(?:lower|upper)): there is no such option.*",
             r"\1: there is no such option; both ends: --bounds LOWER:UPPER",
         ),
+        (r"^No such command 'median'.*", "median: there is no such command; quantiles --at 0.5 gives the median"),
         (r"^No such command '(.*?)'", r"\1: there is no such command"),
         (r" \(Possible options: (.*)\)$", r"; did you mean \1?"),
         (r"\. Did you mean (.*)\?$", r"; did you mean \1?"),

@@ -318,7 +318,7 @@ class CDF(Covered):
         ):
             return ()
         lower, upper = self.band(LEVEL)
-        return notes_on_width((upper - lower)[1:-1], "the band at every edge")
+        return notes_on_width((upper - lower)[1:-1], "the band at every edge", "the band at most edges")
 
     @cached_property
     def x(self) -> FloatArray:

@@ -204,6 +204,8 @@ def scopes(privacy: PrivacyStatement, *, population: bool = True) -> Mapping[str
 
 PACKAGE = str(Path(__file__).parents[1])
 NEARLY_ALL = 0.95
+MANY_CELLS, FEW_CELLS, SURELY = 32, 5, 100.0
+"""Cells of a grid that are many, cells that are few, and records, in deviations of the noise, that surely lie there."""
 WIDEST = 0.5
 """The width of an interval of a share that says nothing."""
 NARROW = (
@@ -278,6 +280,7 @@ def notes_on_end_cells(
     notes = []
     if grid.values is not None:
         return _notes_on_end_values(grid.values, first, last)
+    notes += _notes_on_few_cells(grid, known, below, max(noise))
     if first:
         words = f"below {numeral(edges[1])}), which also holds all values below {numeral(edges[0])}"
         notes.append(f"{first:.0%} of the records lie in the first cell ({words}: {NARROW}")
@@ -285,6 +288,24 @@ def notes_on_end_cells(
         words = f"{numeral(edges[-2])} and above), which also holds all values above {numeral(edges[-1])}"
         notes.append(f"{last:.0%} of the records lie in the last cell ({words}: {NARROW}")
     return tuple(notes)
+
+
+def _notes_on_few_cells(grid: Grid, known: NDArray[np.int64], below: FloatArray, noise: float) -> list[str]:
+    """A note if nearly all records lie in a few neighbouring cells of many, by released counts."""
+    below = np.maximum.accumulate(below)  # noise may let it fall, which counts of records never do
+    total = float(below[-1] - below[0])
+    if grid.cells < MANY_CELLS or total < SURELY * max(noise, 1.0):
+        return []
+    ends = np.searchsorted(below, below + NEARLY_ALL * total)
+    widths = np.where(ends < len(known), known[np.minimum(ends, len(known) - 1)] - known, grid.cells)
+    first = int(np.argmin(widths))
+    if widths[first] > FEW_CELLS:
+        return []
+    low, high = grid.edges[known[first]], grid.edges[known[ends[first]]]
+    return [
+        f"nearly all records lie in {widths[first]} of {grid.cells} cells, from {numeral(low)} to {numeral(high)}: "
+        "name a grid that is fine there, as Grid.geometric(...) (--grid geometric:L:U:N)"
+    ]
 
 
 def _notes_on_end_values(values: FloatArray, first: float, last: float) -> tuple[str, ...]:
@@ -301,14 +322,18 @@ def _notes_on_end_values(values: FloatArray, first: float, last: float) -> tuple
     )
 
 
-def notes_on_width(widths: FloatArray, where: str) -> tuple[str, ...]:
+def notes_on_width(widths: FloatArray, where: str, mostly: str = "") -> tuple[str, ...]:
     """A note if nothing is known of a curve of shares: all its intervals, or its band everywhere, are too wide.
+
+    With words for most places, `mostly`, also where that holds of most of them.
 
     Without any records every share lies between 0 and 1, and the middle of that is off by a half at the most.
 
     >>> notes_on_width(np.array([0.2, 0.9]), "the band at every time")
     ()
     """
+    if mostly and len(widths) and float(widths.min()) <= WIDEST < float(np.median(widths)):
+        return (f"{mostly} is wider than {WIDEST:g}: records are too few for this loss to tell much of the curve",)
     if not len(widths) or float(widths.min()) <= WIDEST:
         return ()
     return (f"{where} is wider than {WIDEST:g}: this release says next to nothing about the curve",)

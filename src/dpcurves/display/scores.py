@@ -291,6 +291,10 @@ def draw_confusion(
 
 UNKNOWN = "anything from 0 to 1"
 FLOOR = -0.16
+BAR_PART, AXIS_POINTS = 0.7, 250.0
+"""The part of the place between two bars that a bar takes, and the length of the axis in points, about."""
+RARE = 0.25
+"""A share below which rare events fill the axes, which then end sooner."""
 TALLEST = 0.12
 MOST_TICKS = 12
 TICK = 8.5
@@ -311,13 +315,14 @@ def draw_calibration(
     """
     picture = Picture(SQUARE, privacy, **on)
     ax, color = picture.ax, picture.style.color
+    predicted, observed, sizes = (np.asarray(each, dtype=float) for each in (prob_pred, prob_true, count))
+    top = _top(predicted, observed, picture) if picture.is_first and on.get("name") is None else 1.0
     if picture.is_first:
         _draw_diagonal(ax)
         ax.axhline(0, color=GREY, linewidth=0.6)
-        ax.set_yticks(np.linspace(0, 1, 6))
+        ax.set_yticks(np.linspace(0, top, 6))
         ax.set(xlabel="mean predicted probability", ylabel="share of positives")
-        ax.set(xlim=UNIT, ylim=(FLOOR, 1.02), aspect="equal")
-    predicted, observed, sizes = (np.asarray(each, dtype=float) for each in (prob_pred, prob_true, count))
+        ax.set(xlim=(UNIT[0] * top, UNIT[1] * top), ylim=(FLOOR * top, 1.02 * top), aspect="equal")
     known = np.ones(len(observed), dtype=bool)
     for shade in picture.shades:
         known &= (np.asarray(shade.lower) > 0) | (np.asarray(shade.upper) < 1)
@@ -329,8 +334,28 @@ def draw_calibration(
     largest = np.fmax.reduce(sizes, initial=1.0)
     tops = FLOOR + TALLEST * np.clip(sizes, 0, None) / largest
     words = f"records per group, up to {largest:,.0f}"
-    ax.vlines(predicted, FLOOR, tops, color=color, alpha=0.35, linewidth=5, label=words)
+    ax.vlines(
+        predicted, FLOOR * top, tops * top, color=color, alpha=0.35, linewidth=_thin(predicted / top), label=words
+    )
     return picture.explain(place="above", plainly=False).signed()
+
+
+def _thin(places: FloatArray) -> float:
+    """The width of bars at these places of an axis of length 1, in points: less where most of them lie close."""
+    gaps = np.diff(np.sort(places[np.isfinite(places)]))
+    typical = float(np.median(gaps)) if len(gaps) else 1.0
+    return float(np.clip(BAR_PART * AXIS_POINTS * typical, 1.0, 5.0))
+
+
+def _top(predicted: FloatArray, observed: FloatArray, picture: Picture) -> float:
+    """The end of both axes: 1, or less where all that is drawn of rare events lies below a quarter of it."""
+    ends = [np.asarray(shade.upper, dtype=float) for shade in picture.shades]
+    drawn = np.concatenate([predicted, observed, *[end[end < 1] for end in ends]])
+    largest = float(np.nanmax(np.append(drawn[np.isfinite(drawn)], 0.0)))
+    if not 0 < largest < RARE:
+        return 1.0
+    decade = 10.0 ** np.floor(np.log10(largest))
+    return float(next(each * decade for each in (1, 1.25, 1.5, 2, 2.5, 5, 10) if each * decade >= 1.02 * largest))
 
 
 def _draw_observed(picture: Picture, x: FloatArray, y: FloatArray) -> None:
