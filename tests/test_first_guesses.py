@@ -30,7 +30,7 @@ def test_all_missing_arguments_are_named_with_a_call_that_works() -> None:
     ("call", "words"),
     [
         (
-            lambda: dp.mean(AGES, lower=0, upper=1, **ONE),
+            lambda: dp.mean(AGES, **{"lower": 0, "upper": 1}, **ONE),
             r"'lower': both ends are one argument, bounds=\(lower, upper\)",
         ),
         (lambda: dp.roc_curve([0, 1], np.ones((2, 2)), **ONE), r"y_score: .* predict_proba .* scores\[:, 1\]"),
@@ -97,6 +97,15 @@ def test_declared_data_stand_on_every_picture_and_file_and_no_hash_of_the_data_d
     assert first in curve.csv_text().splitlines()[1]
     below = [text.get_text() for text in curve.plot().figure.findobj(Text)]
     assert any("Data: Ages, version 2" in " ".join(text.split()) for text in below)
+    for other in (
+        dp.quantiles(AGES, grid=GRID, **ONE), dp.roc_curve([0, 1] * 1000, AGES / 100, **ONE),
+        dp.scores([0, 1] * 1000, AGES / 100, **ONE), dp.calibration_curve([0, 1] * 1000, AGES / 100, **ONE),
+        dp.bounds(AGES, unit=1, coverage="0.9", **ONE), dp.survival(AGES, [0, 1] * 1000, grid=GRID, **ONE),
+    ):  # fmt: skip
+        told = other.of_source("Ages, version 2")
+        assert told.privacy.source.startswith("Ages, version 2 (release ")
+        assert type(told).from_json(told.to_json()).privacy.source == told.privacy.source
+        assert told.csv_text().replace(f',"{told.privacy.source}"', "").replace(",data", "") == other.csv_text()
     assert "source" not in dp.cdf(AGES, grid=GRID, **ONE).to_json().partition('"privacy"')[2].partition("}")[0]
 
 

@@ -91,7 +91,7 @@ def publish(
         picture = result.picture(level=level, population=population)
         summaries.append(result.html_with(display.svg_text(picture)))
         made[f"{name}.json"] = (result.to_json() + "\n").encode()
-        own = suppress if result._measured() else None
+        own = suppress if result._hideable() else None
         made[f"{name}.csv"] = result.csv_text(level=level, population=population, suppress=own).encode()
         for ending in PICTURES:
             drawn = BytesIO()

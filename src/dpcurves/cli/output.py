@@ -431,7 +431,7 @@ class ResultView:
 
         from ..display import hidden, numerals, too_wide
 
-        value = curve._measured()[0]
+        value = curve._hideable()[0]
         numbers = [float(str(each).replace(",", "")) if str(each) != "not known" else np.nan for each in table[value]]
         lower, upper = np.asarray(table[ends[0]], dtype=np.float64).T
         texts = {name: numerals(np.asarray(table[name])) for name in (value, *ends, *after)}

@@ -226,7 +226,7 @@ def show(
         kept = {name: _margin(each, over.split(",")) for name, each in kept.items()}
     if rank:
         kept = {name: _ranked(each) for name, each in kept.items()}
-    if output.suppress is not None and not all(each._measured() for each in kept.values()):
+    if output.suppress is not None and not all(each._hideable() for each in kept.values()):
         output.suppressed(possible=False)
     if len(kept) == 1:
         (found,) = kept.values()

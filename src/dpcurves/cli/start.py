@@ -20,7 +20,7 @@ def main() -> None:
         from .app import build
 
         if COMPLETING in os.environ:  # a shell asks what may follow: all commands are needed for an answer
-            from typer.completion import completion_init
+            from typer._completion_classes import completion_init
 
             completion_init()
             build()()

@@ -193,8 +193,8 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         curves = {key: curve._with_source(source) for key, curve in self._curves.items()}
         return type(self)(self.columns, curves)
 
-    def _measured(self) -> Sequence[str]:
-        return () if not self else next(iter(self.values()))._measured()
+    def _hideable(self) -> Sequence[str]:
+        return () if not self else next(iter(self.values()))._hideable()
 
     def _members(self) -> Mapping[str, Curve]:
         return {named(category): curve for category, curve in self._curves.items()}

@@ -8,7 +8,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from importlib import import_module
@@ -513,7 +513,7 @@ class Released(Result, ABC):
         return cast("Self", replace(cast("Any", self), label=words))
 
     def _with_source(self, source: str) -> Self:
-        return cast("Self", replace(cast("Any", self), privacy=replace(self.privacy, source=source)))
+        return cast("Self", _sourced(self, source))
 
     def to_frame(self) -> Any:
         """The numbers as a data frame: pandas, or what is installed in its place."""
@@ -589,13 +589,13 @@ class Released(Result, ABC):
         """Columns in which numbers with wide intervals are left out; `ends` are the columns of all ends."""
         if suppress is None:
             return columns
-        measured = [name for name in self._measured() if name in columns]
+        measured = [name for name in self._hideable() if name in columns]
         if not measured or not {"lower", "upper"} <= set(columns):
             raise Refused("suppress", "counts and sums with intervals are suppressed; this result has none")
         rows = display.too_wide(columns[measured[0]], columns["lower"], columns["upper"], suppress)
         return display.hidden(columns, [*measured, *ends], rows)
 
-    def _measured(self) -> Sequence[str]:
+    def _hideable(self) -> Sequence[str]:
         """The columns of numbers that may be suppressed; the first is the one that intervals are of."""
         return self.MEASURED
 
@@ -683,6 +683,16 @@ class Released(Result, ABC):
 
 
 LONGEST_SOURCE = 200
+
+
+def _sourced(thing: Any, source: str) -> Any:
+    """A result with a source in its privacy statement, or in that of the results and tables that it is read from."""
+    if not is_dataclass(thing) or isinstance(thing, type) or not hasattr(thing, "privacy"):
+        return thing
+    names = [each.name for each in fields(thing) if each.init]
+    if "privacy" in names:
+        return replace(thing, privacy=replace(cast("Any", thing).privacy, source=source))
+    return replace(thing, **{name: _sourced(getattr(thing, name), source) for name in names})
 
 
 def required_source(source: object) -> str:
@@ -838,7 +848,7 @@ class Joined(Covered):
             yield from each._all_turns()
 
     def _with_source(self, source: str) -> Self:
-        raise Refused("source", f"name that of the results which {type(self).__name__} is made of")
+        return self  # it has that of the results which it is made of
 
     def to_json(self) -> str:
         """The curves by their names (``kind`` is ``curves``)."""

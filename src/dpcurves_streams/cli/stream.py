@@ -365,8 +365,9 @@ def _deliver(following: Iterable[StepReading], shown: Shown, plan: Plan) -> None
     """Write and show each step; where steps go to a file alone, and have an end, show how far they are."""
     from ..feed.reading import JsonLinesFile
 
-    steps = getattr(plan.query, "ticks", None) if shown.json is not None and not shown.live else None
-    progress = nullcontext(None) if steps is None else filling_late("steps", BAR_AFTER)
+    steps: int = getattr(plan.query, "ticks", None) or 0
+    told = steps > 0 and shown.json is not None and not shown.live
+    progress = filling_late("steps", BAR_AFTER) if told else nullcontext(None)
     with (
         nullcontext() if shown.json is None else JsonLinesFile(shown.json) as file,
         _screen(shown) as live,
