@@ -30,7 +30,7 @@ def test_all_missing_arguments_are_named_with_a_call_that_works() -> None:
     ("call", "words"),
     [
         (
-            lambda: dp.mean(AGES, **{"lower": 0, "upper": 1}, **ONE),
+            lambda: dp.mean(AGES, lower=0, upper=1, **ONE),  # type: ignore[call-arg]
             r"'lower': both ends are one argument, bounds=\(lower, upper\)",
         ),
         (lambda: dp.roc_curve([0, 1], np.ones((2, 2)), **ONE), r"y_score: .* predict_proba .* scores\[:, 1\]"),

@@ -20,7 +20,7 @@ from .accounts import ALLOWANCE_COMMANDS, LEDGER_COMMANDS
 from .one_table import QUESTIONS
 from .options import NOTHING, Command, with_options
 from .released import RELEASED_COMMANDS
-from .status import SIGNALLED, STOPPED
+from .status import COMPLETING, SIGNALLED, STOPPED
 from .studies import STANDING, plans_of
 from .terminal import Kept, Misuse, refusal_of, say_plainly, tell
 
@@ -118,6 +118,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "Many questions": ("study", "sql", "plan"),
     "Results that were kept": ("show", "consistent", "compare", "qq", "drift", "publish"),
     "Budgets": ("ledger", "audit"),
+    "This terminal": ("completion",),
     "Others count": ("engine", "serve", "server", "remote", "federation", "task", "aggregator", "contribute", "pair",
                      "ask", "local", "stream"),
 })  # fmt: skip
@@ -242,8 +243,25 @@ EXIT_STATUS = (
 )
 
 
+SHELLS = "bash", "zsh", "fish", "powershell"
+
+
+def completion(
+    *, shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh, fish or powershell.")]
+) -> None:
+    """The script that lets a shell complete commands and options, for its start file.
+
+    Example: dpcurves completion bash >> ~/.bashrc
+    """
+    from typer._completion_shared import get_completion_script
+
+    if shell not in SHELLS:
+        raise Misuse("shell", f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]} is needed, got {shell!r}")
+    say_plainly(get_completion_script(prog_name="dpcurves", complete_var=COMPLETING, shell=shell))
+
+
 OWN = Provided(
-    commands={**QUESTIONS, **RELEASED_COMMANDS},
+    commands={**QUESTIONS, **RELEASED_COMMANDS, "completion": completion},
     plans=plans_of(QUESTIONS),
     groups={
         "ledger": Group(
@@ -264,7 +282,7 @@ def build(typed: Sequence[str] = ()) -> typer.Typer:
             group what they name. All commands together take several times as long as a command that only asks for help.
     """
     word, rest = (typed[0], typed[1:]) if typed else ("", ())
-    if word == VERSION or word.partition("=")[0] == COMPLETION:
+    if word == VERSION:
         return _whole({})
     if word in OWN.commands:
         return _whole({word: OWN.commands[word]})
@@ -286,7 +304,7 @@ def build(typed: Sequence[str] = ()) -> typer.Typer:
     return app
 
 
-VERSION, COMPLETION = "--version", "--show-completion"
+VERSION = "--version"
 PLAN = "plan"
 """The group of plans."""
 Named = TypeVar("Named", Command, Group)
@@ -315,36 +333,14 @@ def _add(app: typer.Typer, groups: Mapping[str, Group], typed: Sequence[str]) ->
 def dpcurves(
     context: typer.Context,
     version: Annotated[bool, typer.Option(VERSION, help="Show the version, and do nothing else.")] = False,
-    show_completion: Annotated[
-        str | None,
-        typer.Option(
-            COMPLETION, help="Show the script that completes commands: bash, zsh, fish or powershell.", metavar="SHELL"
-        ),
-    ] = None,
 ) -> None:
     """Differentially private curves from a CSV or Parquet file, or from a database."""
-    if show_completion is not None:
-        say_plainly(_completion(show_completion))
-    elif version:
+    if version:
         from importlib.metadata import version as installed
 
         say_plainly(f"dpcurves {installed('dpcurves')}")
     else:
         show_help(context)
-
-
-def _completion(shell: str) -> str:
-    """The script that lets a shell complete commands and options, to be put into its start file."""
-    from typer._completion_shared import get_completion_script
-
-    from .start import COMPLETING
-
-    if shell not in SHELLS:
-        raise Misuse(COMPLETION[2:], f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]} is needed, got {shell!r}")
-    return get_completion_script(prog_name="dpcurves", complete_var=COMPLETING, shell=shell)
-
-
-SHELLS = "bash", "zsh", "fish", "powershell"
 
 
 def show_help(context: typer.Context) -> None:

@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .status import STOPPED
-
-COMPLETING = "_DPCURVES_COMPLETE"
-"""The variable by which the script of ``--show-completion`` asks for completions."""
+from .status import COMPLETING, STOPPED
 
 
 def main() -> None:
