@@ -319,3 +319,15 @@ def whole(name: str, value: Any) -> int:
     if found.bit_length() > MOST_BITS:
         raise Refused(name, f"a whole number of at most {MOST_BITS} bits is needed, got {shown(value)}")
     return found
+
+
+def both_ends(bounds: Any) -> tuple[float, float]:
+    """The lower and the upper one of two bounds.
+
+    Raises:
+        ValueError: they are not two.
+    """
+    ends = several("bounds", bounds, "a pair of numbers, the lower one first,")
+    if len(ends) != 2:
+        raise Refused("bounds", f"two numbers are needed, the lower one first, got {len(ends)}")
+    return ends[0], ends[1]

@@ -59,6 +59,7 @@ def publish(
     title: str = "Released results",
     level: float = 0.95,
     population: bool = True,
+    suppress: float | None = None,
 ) -> list[Path]:
     """Write released results into a folder, ready to be handed on. Spends nothing; needs the extra ``plot``.
 
@@ -73,6 +74,8 @@ def publish(
         title: The title of the page.
         level: The confidence level of bands and intervals.
         population: Whether those for the population are shown, too.
+        suppress: In CSV files of counts and sums, numbers with wider intervals are written as ``..``: see
+            `Released.to_csv`. Other results are written whole.
 
     Returns:
         The files, in the order of their names.
@@ -88,7 +91,8 @@ def publish(
         picture = result.picture(level=level, population=population)
         summaries.append(result.html_with(display.svg_text(picture)))
         made[f"{name}.json"] = (result.to_json() + "\n").encode()
-        made[f"{name}.csv"] = result.csv_text(level=level, population=population).encode()
+        own = suppress if result._hideable() else None
+        made[f"{name}.csv"] = result.csv_text(level=level, population=population, suppress=own).encode()
         for ending in PICTURES:
             drawn = BytesIO()
             display.save_to(picture, drawn, ending, display.PRINTED)
@@ -264,13 +268,16 @@ def together(results: Mapping[str, Released], level: float, population: bool) ->
     return drawn
 
 
-def stacked(results: Mapping[str, Released], level: float, population: bool) -> dict[str, Any]:
+def stacked(
+    results: Mapping[str, Released], level: float, population: bool, suppress: float | None = None
+) -> dict[str, Any]:
     """Columns of several results of one kind, one below the other, with their names in the first column.
 
     Raises:
         ValueError: they have different columns.
     """
-    tables = {name: each.columns_with_ends(level=level, population=population) for name, each in results.items()}
+    sure: dict[str, Any] = {"level": level, "population": population, "suppress": suppress}
+    tables = {name: each.columns_with_ends(**sure) for name, each in results.items()}
     if len({tuple(table) for table in tables.values()}) > 1:
         raise Refused("results", "results in one table have the same columns; these have several")
     frames = [display.to_frame(table) for table in tables.values()]

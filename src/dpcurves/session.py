@@ -16,7 +16,7 @@ from .conversation import ALL, AnsweredOtherwise, Plan, Plans, Release, Setting,
 from .conversation.release import fingerprint, former
 from .curves import Question
 from .curves.question import Forewarned, paid_by
-from .curves.result import warn_of
+from .curves.result import Result, required_source, warn_of
 from .ledger import Account, Allotment, Currency, Grant, Member, QuestionBudget
 from .ledger.account import LARGEST_AMOUNT
 from .noise.randomness import Randomness
@@ -29,6 +29,7 @@ from .trust import Central, Curator, Formerly, Planner, TrustModel, conversation
 
 if TYPE_CHECKING:
     from .data import Unlisted
+    from .display import BalanceReport
     from .ledger import Balance, Ledger, Statement
     from .ledger.verification import Condition
     from .records import Records, Scored
@@ -329,6 +330,9 @@ class Session:
         trust: Who adds the noise.
         randomness: Where noise comes from. Results whose noise is not from the operating system are marked as not
             private.
+        source: The public name and version of the data, as its holder declares them: they stand on every picture and in
+            every file of a result, with a hash of what was released. No hash of the data does: of a table that can be
+            guessed but for a record, it would tell that record. None: nothing is said.
 
     Formal guarantees: all curves of one account together lose at most its cap, under its adjacency, for its unit,
     however questions are chosen (basic composition). The charge is committed before any record is read.
@@ -361,6 +365,7 @@ class Session:
         delimiter: str = ",",
         trust: TrustModel[Curator] | None = None,
         randomness: Randomness | None = None,
+        source: str | None = None,
     ) -> None:
         from .ledger import Ledger
 
@@ -386,10 +391,30 @@ class Session:
         self._dataset = _of_version(dataset, self._table)
         self._records: dict[Unit, Scored] = {}
         self._rows: Records | None = None
+        self._source = None if source is None else required_source(source)
         self._ledger.create(Account(dataset, self._neighbours, self._unit, budget))
 
     def __repr__(self) -> str:
-        return f"Session(dataset={self._dataset!r})"
+        try:
+            balance = self._report
+        except Exception:  # the ledger may be away, and that is no reason to refuse to print
+            return f"Session(dataset={self._dataset!r})"
+        return (
+            f"Session(dataset={self._dataset!r}, {self._neighbours.value}, protects {self._unit}, "
+            f"budget {balance.budget}, spent {balance.spent}, left {balance.left})"
+        )
+
+    def _repr_html_(self) -> str:
+        """The budget, what was spent of it and for what, and what is left, for notebooks."""
+        from .display import account_summary
+
+        return account_summary(self._report, f"{self._neighbours.value}; protects {self._unit}")
+
+    @property
+    def _report(self) -> BalanceReport:
+        from .display import BalanceReport
+
+        return BalanceReport.of(self.statement)
 
     def __enter__(self) -> Session:
         return self
@@ -512,9 +537,16 @@ class Session:
             units=self._public_units, before=(former_binding(*of),),
         )  # fmt: skip
         with charged_under(request):
-            curve = self._converse(question, grant, promised)
+            curve = self._of_source(self._converse(question, grant, promised))
             warn_of(curve)
+            self._tell_left(curve)
         return curve
+
+    def _tell_left(self, curve: object) -> None:
+        """Let a result say, in its card alone, what was left of the budget; budgets of one call have nothing left."""
+        balance = self.balance
+        if isinstance(curve, Result) and balance.left.exact > 0:
+            object.__setattr__(curve, "left_then", f"{balance.left} of {balance.account.limit} was left after this")
 
     def charge_for(
         self,
@@ -556,7 +588,12 @@ class Session:
         Raises:
             ValueError: the ledger gave no such grant.
         """
-        return self._converse(question, grant, self._promised(None))
+        return self._of_source(self._converse(question, grant, self._promised(None)))
+
+    def _of_source(self, curve: Curve) -> Curve:
+        """The result with the declared name and version of its data, if there is one."""
+        of_source: Callable[[str], Curve] | None = getattr(curve, "of_source", None)
+        return curve if self._source is None or of_source is None else of_source(self._source)
 
     @property
     def _public_units(self) -> int | None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, Literal, Required, TypeAlias, TypedDict, TypeVar, Unpack, cast
 from warnings import catch_warnings
 
 from . import curves
-from .arguments import Exact, Refused, WrongKind, exact, require_kind, several, shown
+from .arguments import Exact, Refused, WrongKind, both_ends, exact, require_kind, several, shown
 from .conversation import Cuts
 from .curves import Question
 from .data import Categories, Grid, Hashed, Texts, Unlisted
@@ -100,14 +100,46 @@ def in_one_call(function: Call) -> Call:
     def call(*args: Any, **named: Any) -> Any:
         odd = next((name for name in named if name not in spelled.parameters), None)
         if odd is not None:
-            raise TypeError(f"{function.__name__}() got an unexpected keyword argument {odd!r}")
-        if "adjacency" not in named:
-            raise TypeError(f"{function.__name__}() missing 1 required keyword-only argument: 'adjacency'")
+            hint = BOTH_BOUNDS if odd in ("lower", "upper") and "bounds" in spelled.parameters else ""
+            raise TypeError(f"{function.__name__}() got an unexpected keyword argument {odd!r}{hint}")
+        _require_all(function.__name__, spelled, args, named)
         return function(*args, **named)
 
     call.__signature__ = spelled  # type: ignore[attr-defined]
     call.__annotations__ = {each.name: each.annotation for each in every} | {"return": spelled.return_annotation}
     return cast(Call, call)
+
+
+BOTH_BOUNDS = ": both ends are one argument, bounds=(lower, upper)"
+NEIGHBOURS = "dp.REPLACE_ONE (the number of records is public) or dp.ADD_REMOVE (it is private)"
+EXAMPLES = {
+    "adjacency": "dp.ADD_REMOVE", "bounds": "(0, 100)", "grid": "dp.Grid(0, 100, cells=64)", "delta": '"1e-6"',
+    "coverage": "0.95", "model": "dp.PUBLIC_MODEL", "row_categories": '("a", "b")', "column_categories": '("a", "b")',
+    "x_grid": "dp.Grid(0, 100, cells=64)", "y_grid": "dp.Grid(0, 100, cells=64)",
+}  # fmt: skip
+"""Arguments that have no default, and values as they may be written."""
+
+
+def _require_all(function: str, spelled: Signature, args: Sequence[Any], named: Mapping[str, Any]) -> None:
+    """Refuse a call at once where arguments are missing, with a complete line.
+
+    Raises:
+        TypeError: an argument without a default was not given.
+    """
+    every = list(spelled.parameters.values())
+    given = {each.name for each in every[: len(args)]} | set(named)
+    lacking = [each.name for each in every if each.default is each.empty and each.name not in given]
+    if not lacking:
+        return
+    loss = [] if {"epsilon", "rho"} & given else ["epsilon=1"]
+    told = [each.name for each in every if each.kind is not Parameter.KEYWORD_ONLY and each.default is each.empty]
+    keywords = [f"{name}={EXAMPLES.get(name, '...')}" for name in lacking if name not in told]
+    own = [f"{name}=..." for name in named]
+    line = f"dp.{function}({', '.join([*told, *own, *keywords, *loss])})"
+    kind = "argument" if len(lacking) == 1 else "arguments"
+    neighbours = f"; adjacency is {NEIGHBOURS}" if "adjacency" in lacking else ""
+    missing = f"missing {len(lacking)} required keyword-only {kind}: {', '.join(map(repr, lacking))}"
+    raise TypeError(f"{function}() {missing}{neighbours}; a complete call: {line}")
 
 
 def loss_of(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
@@ -125,15 +157,37 @@ def loss_of(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
 
 def column(values: Any, name: str) -> Any:
     """Pass on a column as it is: a list is not made an array, for its rows would then decide which type it has."""
+    if getattr(values, "ndim", 1) == 2 and getattr(values, "shape", (0, 0))[1] == 2:
+        raise Refused(
+            name, "of two columns, as predict_proba gives them, take that of the positive class: scores[:, 1]"
+        )
     if not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1 or isinstance(values, str | bytes):
         raise Refused(name, "a list, a series or an array of one dimension is needed")
     return values
 
 
-def named(label: str, values: Any) -> dict[str, Any]:
-    """Make a table of one column, which is called `label`."""
+def name_of(values: Any, otherwise: str) -> str:
+    """The name of a series of pandas or Polars, which is public as that of a column is; others are called otherwise.
+
+    >>> name_of([1, 2], "value")
+    'value'
+    """
+    name = getattr(values, "name", None)
+    return name if isinstance(name, str) and name else otherwise
+
+
+def named(label: str | None, values: Any, otherwise: str = "value") -> dict[str, Any]:
+    """Make a table of one column, which is called `label`, or as the series is."""
+    label = name_of(values, otherwise) if label is None else label
     require_kind("label", label, str, "a text")
     return {label: column(values, "values")}
+
+
+def called(values: Mapping[str, Any]) -> tuple[str, str]:
+    """The names of two columns: those of two series with different names, or else their arguments."""
+    (one, first), (other, second) = values.items()
+    names = name_of(first, one), name_of(second, other)
+    return names if names[0] != names[1] else (one, other)
 
 
 def pair(one: Any, other: Any, arguments: tuple[str, str], called: tuple[str, str] | None = None) -> dict[str, Any]:
@@ -193,18 +247,11 @@ def between(kind: str, label: str, bounds: Sequence[float] | Auto, **weights: An
         if weights:
             raise Refused("bounds", "two numbers are needed: sums of survey weights look for none")
         return getattr(curves, f"Unbounded{kind}Question")(label)
-    if weights:
-        return curves.WeightedSummaryQuestion(label, *_ends(bounds), **weights, statistic=kind.lower())
-    return getattr(curves, f"{kind}Question")(label, *_ends(bounds))
-
-
-def _ends(bounds: Sequence[float] | str) -> tuple[float, float]:
     if isinstance(bounds, str):
         raise WrongKind("bounds", f"two numbers, or 'auto', are needed, got {shown(bounds)}")
-    ends = several("bounds", bounds, "a pair of numbers, the lower one first,")
-    if len(ends) != 2:
-        raise Refused("bounds", f"two numbers are needed, the lower one first, got {len(ends)}")
-    return ends[0], ends[1]
+    if weights:
+        return curves.WeightedSummaryQuestion(label, *both_ends(bounds), **weights, statistic=kind.lower())
+    return getattr(curves, f"{kind}Question")(label, *both_ends(bounds))
 
 
 Auto: TypeAlias = Literal["auto"]
@@ -240,7 +287,7 @@ def cdf(
     values: Values,
     *,
     grid: Grid | Auto | None = None,
-    label: str = "value",
+    label: str | None = None,
     hint: Hint | None = None,
     weight: Values | None = None,
     weight_cap: float | None = None,
@@ -256,7 +303,7 @@ def cdf(
         adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public.
         epsilon: The loss, under pure differential privacy.
         rho: The loss, under zero-concentrated differential privacy; instead of `epsilon`.
-        label: What the x axis shows.
+        label: What the x axis shows. None: the name of a series, or else ``value``.
         hint: What is known in public about how the values lie: see `CdfQuestion`.
         weight: Survey weights, of shape ``(n,)``: the curve is that of the weight, see `WeightedCdfQuestion`. Missing,
             negative and infinite ones leave their record out.
@@ -271,7 +318,9 @@ def cdf(
     >>> bool(abs(curve.cdf(6) - 2 / 3) < 0.05)
     True
     """
-    table, weights = weighed(named(label, values), weight, weight_cap)
+    own = named(label, values)
+    (label,) = own
+    table, weights = weighed(own, weight, weight_cap)
     question: Question[Any] = curves.UnboundedCdfQuestion(label)
     cells = known_grid(grid)
     if weights:
@@ -290,7 +339,7 @@ def quantiles(
     p: Sequence[float] = (0.25, 0.5, 0.75),
     *,
     grid: Grid | Auto | None = None,
-    label: str = "value",
+    label: str | None = None,
     hint: Hint | None = None,
     weight: Values | None = None,
     weight_cap: float | None = None,
@@ -309,7 +358,9 @@ def quantiles(
     from .curves.quantiles import shares
 
     at = shares("p", p)
-    table, weights = weighed(named(label, values), weight, weight_cap)
+    own = named(label, values)
+    (label,) = own
+    table, weights = weighed(own, weight, weight_cap)
     question: Question[Quantiles] = curves.UnboundedQuantilesQuestion(label, at)
     cells = known_grid(grid)
     if weights:
@@ -322,7 +373,7 @@ def quantiles(
 
 
 @in_one_call
-def histogram(values: Values, *, grid: Grid | Auto, label: str = "value", **paid: Unpack[Paid]) -> Histogram:
+def histogram(values: Values, *, grid: Grid | Auto, label: str | None = None, **paid: Unpack[Paid]) -> Histogram:
     """Counts of `values` in the cells of `grid`.
 
     Arguments and guarantees as for `cdf`; with ``grid="auto"`` a part of the loss chooses even cells: see
@@ -333,10 +384,11 @@ def histogram(values: Values, *, grid: Grid | Auto, label: str = "value", **paid
     >>> bool(abs(bars.count[1] - 200) < 40)
     True
     """
+    (label,) = table = named(label, values)
     question: Question[Any] = curves.UnboundedHistogramQuestion(label)
     if (cells := known_grid(grid)) is not None:
         question = curves.HistogramQuestion(label, cells)
-    bars: Histogram = asked(question, named(label, values), **paid)
+    bars: Histogram = asked(question, table, **paid)
     return bars
 
 
@@ -373,8 +425,9 @@ def roc_curve(
     >>> roc.auc > 0.9
     True
     """
-    question = curves.RocQuestion("y_true", "y_score", grid, pos_label, neg_label, cuts=cuts)
-    return asked(question, pair(y_true, y_score, ("y_true", "y_score")), **paid)
+    names = called({"y_true": y_true, "y_score": y_score})
+    question = curves.RocQuestion(*names, grid, pos_label, neg_label, cuts=cuts)
+    return asked(question, pair(y_true, y_score, ("y_true", "y_score"), names), **paid)
 
 
 @in_one_call
@@ -399,10 +452,11 @@ def scores(
     >>> found.value("auc") > 0.9, found.confusion(0.5).rates["recall"] > 0.9
     (True, True)
     """
-    question: Question[Any] = curves.UnboundedScoresQuestion("y_true", "y_score", None, pos_label, neg_label)
+    names = called({"y_true": y_true, "y_score": y_score})
+    question: Question[Any] = curves.UnboundedScoresQuestion(*names, None, pos_label, neg_label)
     if (cells := known_grid(grid)) is not None:
-        question = curves.ScoresQuestion("y_true", "y_score", cells, None, pos_label, neg_label)
-    found: Scores = asked(question, pair(y_true, y_score, ("y_true", "y_score")), **paid)
+        question = curves.ScoresQuestion(*names, cells, None, pos_label, neg_label)
+    found: Scores = asked(question, pair(y_true, y_score, ("y_true", "y_score"), names), **paid)
     return found
 
 
@@ -428,8 +482,9 @@ def calibration_curve(
     >>> bool(curve.prob_true[0] < curve.prob_true[-1])
     True
     """
-    question = curves.CalibrationQuestion("y_true", "y_prob", groups, grid, pos_label, neg_label)
-    return asked(question, pair(y_true, y_prob, ("y_true", "y_prob")), **paid)
+    names = called({"y_true": y_true, "y_prob": y_prob})
+    question = curves.CalibrationQuestion(*names, groups, grid, pos_label, neg_label)
+    return asked(question, pair(y_true, y_prob, ("y_true", "y_prob"), names), **paid)
 
 
 @in_one_call
@@ -454,8 +509,9 @@ def hosmer_lemeshow(
     >>> test.p_value < 0.05
     True
     """
-    question = curves.HosmerLemeshowQuestion("y_true", "y_prob", groups, grid, pos_label, neg_label)
-    return asked(question, pair(y_true, y_prob, ("y_true", "y_prob")), **paid)
+    names = called({"y_true": y_true, "y_prob": y_prob})
+    question = curves.HosmerLemeshowQuestion(*names, groups, grid, pos_label, neg_label)
+    return asked(question, pair(y_true, y_prob, ("y_true", "y_prob"), names), **paid)
 
 
 @in_one_call
@@ -483,10 +539,9 @@ def binned_residuals(
     >>> bool(found.outside > 0)
     True
     """
-    question = curves.BinnedResidualsQuestion(
-        "y_true", "y_score", model, bins, grid=grid, pos_label=pos_label, neg_label=neg_label
-    )
-    return asked(question, pair(y_true, y_score, ("y_true", "y_score")), **paid)
+    names = called({"y_true": y_true, "y_score": y_score})
+    question = curves.BinnedResidualsQuestion(*names, model, bins, grid=grid, pos_label=pos_label, neg_label=neg_label)
+    return asked(question, pair(y_true, y_score, ("y_true", "y_score"), names), **paid)
 
 
 @in_one_call
@@ -525,7 +580,7 @@ def residual_plot(
 
 @in_one_call
 def bounds(
-    values: Values, *, unit: float | Auto = "auto", coverage: Exact, label: str = "value", **paid: Unpack[Paid]
+    values: Values, *, unit: float | Auto = "auto", coverage: Exact, label: str | None = None, **paid: Unpack[Paid]
 ) -> Bounds:
     """A bound on the size of `values`: the least power of two times `unit` that about a share `coverage` lies within.
 
@@ -538,7 +593,8 @@ def bounds(
     >>> (found.lower, found.upper)
     (-8.0, 8.0)
     """
-    return asked(curves.BoundsQuestion(label, known_unit(unit), coverage), named(label, values), **paid)
+    (label,) = table = named(label, values)
+    return asked(curves.BoundsQuestion(label, known_unit(unit), coverage), table, **paid)
 
 
 def compare(private: Any, question: Question[Any], public: Any) -> Comparison:
@@ -573,7 +629,7 @@ def contingency(
     *,
     row_categories: Sequence[Category],
     column_categories: Sequence[Category],
-    labels: tuple[str, str] = ("rows", "columns"),
+    labels: tuple[str, str] | None = None,
     **paid: Unpack[Paid],
 ) -> Contingency:
     """Counts of pairs of categories, and a test of independence; see `Contingency`.
@@ -588,7 +644,7 @@ def contingency(
     >>> found.p_value < 0.01
     True
     """
-    names = _two(labels)
+    names = called({"rows": rows, "columns": columns}) if labels is None else _two(labels)
     table = pair(rows, columns, ("rows", "columns"), names)
     declared = Categories(names[0], tuple(row_categories)), Categories(names[1], tuple(column_categories))
     return asked(curves.ContingencyQuestion(*declared), table, **paid)
@@ -596,7 +652,7 @@ def contingency(
 
 @in_one_call
 def histogram2d(
-    x: Values, y: Values, *, x_grid: Grid, y_grid: Grid, labels: tuple[str, str] = ("x", "y"), **paid: Unpack[Paid]
+    x: Values, y: Values, *, x_grid: Grid, y_grid: Grid, labels: tuple[str, str] | None = None, **paid: Unpack[Paid]
 ) -> Histogram2D:
     """Counts of records in each cell of a plane; see `Histogram2DQuestion`, which can name another estimator.
 
@@ -609,13 +665,13 @@ def histogram2d(
     >>> bool(abs(found.count[:32, :32].sum() - 5000) < 500)
     True
     """
-    names = _two(labels)
+    names = called({"x": x, "y": y}) if labels is None else _two(labels)
     return asked(curves.Histogram2DQuestion(*names, x_grid, y_grid), pair(x, y, ("x", "y"), names), **paid)
 
 
 @in_one_call
 def summary(
-    values: Values, *, bounds: tuple[float, float] | Auto, label: str = "value", **paid: Unpack[Paid]
+    values: Values, *, bounds: tuple[float, float] | Auto, label: str | None = None, **paid: Unpack[Paid]
 ) -> Summary:
     """Count, sum, mean and variance of `values`, all from one release.
 
@@ -628,7 +684,8 @@ def summary(
     >>> bool(abs(ages.mean - 50) < 2 and abs(ages.variance - 866.7) < 100)
     True
     """
-    found: Summary = asked(between("Summary", label, bounds), named(label, values), **paid)
+    (label,) = table = named(label, values)
+    found: Summary = asked(between("Summary", label, bounds), table, **paid)
     return found
 
 
@@ -637,7 +694,7 @@ def mean(
     values: Values,
     *,
     bounds: tuple[float, float] | Auto,
-    label: str = "value",
+    label: str | None = None,
     weight: Values | None = None,
     weight_cap: float | None = None,
     **paid: Unpack[Paid],
@@ -656,13 +713,15 @@ def mean(
     >>> bool(abs(ages.mean - 50) < 2)
     True
     """
-    table, weights = weighed(named(label, values), weight, weight_cap)
+    own = named(label, values)
+    (label,) = own
+    table, weights = weighed(own, weight, weight_cap)
     found: Summary = asked(between("Mean", label, bounds, **weights), table, **paid)
     return found
 
 
 @in_one_call
-def count(values: Values, *, label: str = "value", **paid: Unpack[Paid]) -> Summary:
+def count(values: Values, *, label: str | None = None, **paid: Unpack[Paid]) -> Summary:
     """The number of `values` that are neither NaN nor None.
 
     Arguments and guarantees as for `cdf`, but there is no grid: every number counts. Where n is public, the number of
@@ -673,7 +732,8 @@ def count(values: Values, *, label: str = "value", **paid: Unpack[Paid]) -> Summ
     >>> bool(abs(ages.count - 2000) < 40)
     True
     """
-    found: Summary = asked(curves.CountQuestion(label), named(label, values), **paid)
+    (label,) = table = named(label, values)
+    found: Summary = asked(curves.CountQuestion(label), table, **paid)
     return found
 
 
@@ -683,7 +743,7 @@ def found_groups(
     *,
     delta: Exact = 0,
     universe: Texts | Hashed | None = None,
-    label: str = "group",
+    label: str | None = None,
     **paid: Unpack[Paid],
 ) -> ByCategory[Summary]:
     """Counts of groups that nobody listed: those of many records are found, the rest is ``other``.
@@ -696,7 +756,7 @@ def found_groups(
         adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public.
         epsilon: The loss, if it is pure but for `delta`.
         rho: The loss, if it is zero-concentrated but for `delta`; give one of the two.
-        label: The name of the groups.
+        label: The name of the groups. None: that of a series, or else ``group``.
         randomness: Where noise comes from; anything but the operating system is marked on the curve.
 
     Formal guarantees: the loss but for `delta`, under `adjacency`, for each record on its own: see
@@ -709,7 +769,8 @@ def found_groups(
     (['north', 'south', 'other'], True)
     """
     loss = loss_of(paid.get("epsilon"), paid.get("rho")).with_delta(exact("delta", delta))
-    table = named(label, names) | {f"{label} is given": [1] * len(names)}
+    (label,) = own = named(label, names, "group")
+    table = own | {f"{label} is given": [1] * len(names)}
     question = curves.CountQuestion(f"{label} is given", by=Unlisted(label, universe=universe))
     adjacency, chance = paid["adjacency"], paid.get("randomness")
     with Session(table, budget=Currency.of(loss).budget(loss), adjacency=adjacency, randomness=chance) as session:
@@ -722,7 +783,7 @@ def sum(
     values: Values,
     *,
     bounds: tuple[float, float] | Auto,
-    label: str = "value",
+    label: str | None = None,
     weight: Values | None = None,
     weight_cap: float | None = None,
     **paid: Unpack[Paid],
@@ -738,14 +799,16 @@ def sum(
     >>> bool(abs(ages.sum - 150_000) < 5000)
     True
     """
-    table, weights = weighed(named(label, values), weight, weight_cap)
+    own = named(label, values)
+    (label,) = own
+    table, weights = weighed(own, weight, weight_cap)
     found: Summary = asked(between("Sum", label, bounds, **weights), table, **paid)
     return found
 
 
 @in_one_call
 def variance(
-    values: Values, *, bounds: tuple[float, float] | Auto, label: str = "value", **paid: Unpack[Paid]
+    values: Values, *, bounds: tuple[float, float] | Auto, label: str | None = None, **paid: Unpack[Paid]
 ) -> Summary:
     """Variance of `values`, with count, sum and mean, as in `summary`; pictures show the variance.
 
@@ -756,5 +819,6 @@ def variance(
     >>> bool(abs(ages.variance - 866.7) < 100)
     True
     """
-    found: Summary = asked(between("Variance", label, bounds), named(label, values), **paid)
+    (label,) = table = named(label, values)
+    found: Summary = asked(between("Variance", label, bounds), table, **paid)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha256
 from math import ceil, floor
@@ -22,9 +22,10 @@ from .strategies.choice import unlisted_of
 from .trust import TrustModel
 
 ALL, ALARMS, BILLION = Fraction(1), 0.05, 10**9
-OWN = ("name", "share", "since", "alarms")
+OWN = ("name", "share", "since", "alarms", "title", "text")
 NUMBERS = ("epsilon", "rho", "delta")
-KNOWN = (*NUMBERS, "question")
+KNOWN = (*NUMBERS, "question", "title", "text", "source", "labels", "categories")
+TITLE = "Study"
 NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
@@ -38,6 +39,8 @@ class StudyQuestion:
         share: The part of the loss that it gets.
         since: The file of a released curve on the same cells, since which the column may have moved: see `drift`.
         alarms: The chance of a false alarm, for each statistic.
+        title: The title of its part of the report; empty: that of the result.
+        text: What a reader of the report is told of it.
     """
 
     name: str
@@ -45,6 +48,8 @@ class StudyQuestion:
     share: Fraction
     since: str | None = None
     alarms: float = ALARMS
+    title: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,11 @@ class Study:
     Attributes:
         asked: The questions, in their order.
         loss: For all of them together.
+        title: The title of the report.
+        text: What stands below it; an empty line begins a paragraph.
+        source: The public name and version of the data: see `Session`.
+        labels: Words by the names of columns.
+        categories: Of columns of categories, words by these: see `Released.labelled`.
 
     Raises:
         ValueError: there is no question, two have one name, or shares are not above 0 or add up to more than 1.
@@ -65,6 +75,11 @@ class Study:
 
     asked: tuple[StudyQuestion, ...]
     loss: PrivacyLoss
+    title: str = TITLE
+    text: str = ""
+    source: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    categories: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.asked:
@@ -85,7 +100,9 @@ class Study:
         It gives ``epsilon`` or ``rho``, a ``delta`` if groups are asked that nobody listed, and a list ``question``:
         each has ``ask``, the fields of that question, and, if wanted, a ``name`` and a ``share`` of the loss. Questions
         without a share share what is left evenly. A distribution function or a histogram may name the file of an
-        earlier one in ``since``, and the chance of false ``alarms``.
+        earlier one in ``since``, and the chance of false ``alarms``. What readers of the report see: ``title``,
+        ``text`` and ``source`` of the study, ``title`` and ``text`` of a question, ``labels`` of columns and
+        ``categories`` of these. They are no part of what is paid for.
 
         Raises:
             ValueError: the text describes none; one line names what is wrong.
@@ -119,9 +136,14 @@ class Study:
             given = stored.get(name)
             if given is not None and (isinstance(given, bool) or not isinstance(given, int | float | str)):
                 raise Refused(name, f"a number is needed, got {shown(given)}")
-        loss = loss_of(stored.get("epsilon"), stored.get("rho"))
+        words = {name: _text(name, stored[name]) for name in ("title", "text", "source") if name in stored}
+        loss, labels = loss_of(stored.get("epsilon"), stored.get("rho")), _words("labels", stored.get("labels", {}))
         delta = exact("delta", stored["delta"]) if "delta" in stored else Fraction(0)
-        return cls(tuple(_asked(listed)), loss.with_delta(delta))
+        parts = stored.get("categories", {})
+        if not isinstance(parts, Mapping):
+            raise Refused("categories", "a table of each column is needed: [categories.NAME] in TOML")
+        categories = {str(column): _words("categories", each) for column, each in parts.items()}
+        return cls(tuple(_asked(listed)), loss.with_delta(delta), labels=labels, categories=categories, **words)
 
     def price(self, asked: StudyQuestion) -> PrivacyLoss:
         """The loss of one question. Those by groups that nobody listed share the delta evenly.
@@ -162,7 +184,23 @@ class Study:
         for each in self.asked:
             session.plan(each.question, self.price(each))
         for each in self.asked:
-            yield each, session.ask(each.question, self.price(each), self.request(each))
+            curve = session.ask(each.question, self.price(each), self.request(each))
+            if self.source is not None and hasattr(curve, "of_source"):
+                curve = curve.of_source(self.source)
+            yield each, curve.labelled(self.labels, self.categories) if hasattr(curve, "labelled") else curve
+
+
+def _text(name: str, given: object) -> str:
+    if not isinstance(given, str):
+        raise Refused(name, f"a text is needed, got {shown(given)}")
+    return given
+
+
+def _words(name: str, given: object) -> dict[str, str]:
+    """Words by names."""
+    if not isinstance(given, Mapping) or not all(isinstance(each, str) and each for each in given.values()):
+        raise Refused(name, "a table of names and their words is needed")
+    return {str(key): str(word) for key, word in given.items()}
 
 
 def _amount(loss: PrivacyLoss) -> Fraction:
@@ -184,4 +222,5 @@ def _asked(listed: list[Mapping[str, Any]]) -> Iterator[StudyQuestion]:
         if since is not None and not isinstance(since, str):
             raise Refused("since", f"the name of a file is needed, got {shown(since)}")
         alarms = chance("alarms", each.get("alarms", ALARMS))
-        yield StudyQuestion(name, question, rest if share is None else share, since, alarms)
+        told = {part: _text(part, each[part]) for part in ("title", "text") if part in each}
+        yield StudyQuestion(name, question, rest if share is None else share, since, alarms, **told)

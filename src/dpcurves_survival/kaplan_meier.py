@@ -167,6 +167,7 @@ class Survival(Covered):
     COLUMNS = ("x", "y", "cumulative_hazard", "at_risk")
     COVERS = "band"
     WEIGHTED: ClassVar[bool] = False
+    ADDS = True
 
     label: str
     privacy: PrivacyStatement

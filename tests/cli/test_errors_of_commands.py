@@ -291,7 +291,7 @@ def test_a_number_of_rows_needs_the_column_of_units(run: Run, parquet: Path) -> 
         (("cfd",), "cfd: there is no such command; did you mean 'cdf'?"),
         (("ledger", "sow"), "sow: there is no such command; did you mean 'show'?"),
         (("plan", "ecdf"), "ecdf: there is no such command; did you mean 'cdf'?"),
-        (("cdf",), "data: DATA is missing"),
+        (("cdf",), "data, column, epsilon, adjacency: DATA, --column, --epsilon or --rho and --adjacency are missing"),
         (("ledger", "show"), "url: URL is missing"),
         (("--quiet",), "--quiet: there is no such option"),
     ],
@@ -344,7 +344,19 @@ def test_the_process_itself_leaves_with_the_status(parquet: Path) -> None:
     from subprocess import run as run_process
 
     done = run_process(
-        [sys.executable, "-m", "dpcurves.cli", "cdf", str(parquet), *DELAY], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "dpcurves.cli", "cdf", str(parquet), *DELAY, *ONE[2:]],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "dpcurves: epsilon: give --epsilon (pure) or --rho (zCDP); there is no default\n"
+
+
+def test_all_that_is_missing_is_named_at_once_with_a_line_that_works(run: Run, csv: Path) -> None:
+    said = run("histogram", csv).stderr
+    assert said.startswith("dpcurves: column, grid, epsilon, adjacency: --column, --grid or --edges, ")
+    line = said.partition("a complete line: dpcurves ")[2].split()
+    assert line[:2] == ["histogram", str(csv)]
+    assert run(*("delay" if word == "NAME" else word for word in line)).exit_code == 0
+    assert run("cdf", csv, "--column", "delay", "--ledger", "sqlite:///b.db").stderr.startswith("dpcurves: epsilon: ")

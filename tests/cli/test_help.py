@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -96,3 +97,16 @@ def test_a_command_that_is_typed_is_built_alone_and_is_what_it_is_among_all(type
     assert [(each.name, each.opts, each.default) for each in alone.params] == [
         (each.name, each.opts, each.default) for each in whole.params
     ]
+
+
+def test_commands_are_listed_whole_and_completed() -> None:
+    ask = [sys.executable, "-m", "dpcurves.cli"]
+    told = subprocess.run([*ask, "--help"], capture_output=True, text=True, check=True).stdout
+    assert "..." not in told.replace("[ARGS]...", "")
+    assert "\nOne column:\n  cdf" in told
+    assert "\nMore:\n" not in told  # a new command has its place in a section
+    words = {"_DPCURVES_COMPLETE": "complete_bash", "COMP_WORDS": "dpcurves histog", "COMP_CWORD": "1"}
+    completed = subprocess.run(ask, capture_output=True, text=True, check=False, env={**os.environ, **words}).stdout
+    assert completed.split() == ["histogram"]
+    script = subprocess.run([*ask, "completion", "bash"], capture_output=True, text=True, check=True).stdout
+    assert "_DPCURVES_COMPLETE=complete_bash" in script

@@ -27,17 +27,26 @@ def test_another_ending_is_refused(tmp_path: Path, name: str) -> None:
         Output(plot=str(tmp_path / name)).require_writable()
 
 
+NAMES = {"json": "a.json", "plot": "a.svg"}
+
+
 @pytest.mark.parametrize("argument", ["json", "plot"])
 def test_a_folder_that_is_not_there_is_found_out_first(tmp_path: Path, argument: str) -> None:
     with pytest.raises(Misuse, match=f"^{argument}: the folder of .* is not there$"):
-        written(argument, tmp_path / "none" / "a.svg").require_writable()
+        written(argument, tmp_path / "none" / NAMES[argument]).require_writable()
 
 
 @pytest.mark.parametrize("argument", ["json", "plot"])
 def test_a_folder_is_no_file(tmp_path: Path, argument: str) -> None:
-    (tmp_path / "a.svg").mkdir()
+    (tmp_path / NAMES[argument]).mkdir()
     with pytest.raises(Misuse, match=f"^{argument}: .* is a folder; a file is needed$"):
-        written(argument, tmp_path / "a.svg").require_writable()
+        written(argument, tmp_path / NAMES[argument]).require_writable()
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.xlsx", "a.html", "a.svg"])
+def test_json_is_not_written_under_the_name_of_something_else(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Misuse, match=f"^json: a file called '{name}' would not be taken for JSON; --"):
+        written("json", tmp_path / name).require_writable()
 
 
 def test_a_folder_that_takes_no_file_is_found_out_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,7 @@ def test_the_page_refers_to_nothing_outside() -> None:
     assert page.values("src") == []
     assert all(value.startswith("#") for value in page.values("href") + page.values("xlink:href"))
     assert not {"script", "link", "iframe", "img", "object", "base", "form"} & {tag for tag, _ in page.tags}
-    assert "default-src 'none'; style-src 'unsafe-inline'" in page.values("content")
+    assert "default-src 'none'; img-src data:; style-src 'unsafe-inline'" in page.values("content")
 
 
 def test_ids_are_unique_even_where_a_curve_comes_twice_and_every_reference_is_answered() -> None:

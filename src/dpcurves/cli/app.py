@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 import threading
@@ -9,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
@@ -19,7 +20,7 @@ from .accounts import ALLOWANCE_COMMANDS, LEDGER_COMMANDS
 from .one_table import QUESTIONS
 from .options import NOTHING, Command, with_options
 from .released import RELEASED_COMMANDS
-from .status import SIGNALLED, STOPPED
+from .status import COMPLETING, SIGNALLED, STOPPED
 from .studies import STANDING, plans_of
 from .terminal import Kept, Misuse, refusal_of, say_plainly, tell
 
@@ -97,8 +98,49 @@ class Provided:
 # Command group with error handling: any exception becomes one line on standard error and an exit status.
 
 
+CHOICES = MappingProxyType({
+    ("grid", "edges", "values"): "--grid 0:100:64", ("epsilon", "rho"): "--epsilon 1",
+    ("adjacency",): "--adjacency add-remove",
+})  # fmt: skip
+"""Options of which one has to be given, though the parser takes none, and one of them in a line to copy."""
+
+
+LONGEST, FEW = 10_000, 12
+"""Letters of a command's first sentence, and commands that are listed without sections."""
+SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
+    "One column": ("cdf", "quantiles", "histogram", "summary", "count", "sum", "mean", "variance", "bounds"),
+    "Two columns": ("contingency", "table", "residuals", "verify"),
+    "Scores of a model": (
+        "scores", "roc", "calibration", "hosmer-lemeshow", "binned-residuals", "model-pair", "several-classes",
+        "ordered-classes", "uplift", "quantile-forecasts", "predicted-observed", "pairwise-scorer",
+    ),
+    "Time until an event": ("survival", "incidence", "delayed-entry", "between-looks", "survival-model"),
+    "Many questions": ("study", "sql", "plan"),
+    "Results that were kept": ("show", "consistent", "compare", "qq", "drift", "publish"),
+    "Budgets": ("ledger", "audit"),
+    "This terminal": ("completion",),
+    "Others count": ("engine", "serve", "server", "remote", "federation", "task", "aggregator", "contribute", "pair",
+                     "ask", "local", "stream"),
+})  # fmt: skip
+"""Commands of a long list, by what they are for."""
+
+
 class Commands(TyperGroup):
     """A group that shows no traceback and no box."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write each command with the whole first sentence of its help, in sections where they are many."""
+        listed = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        told = {name: command.get_short_help_str(LONGEST) for name, command in listed.items() if command is not None}
+        placed = {name for names in SECTIONS.values() for name in names}
+        sections = {"Commands": tuple(told)} if len(told) <= FEW else {
+            **SECTIONS, "More": tuple(name for name in told if name not in placed),
+        }  # fmt: skip
+        for title, names in sections.items():
+            rows = [(name, told[name]) for name in names if name in told]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
     def get_help_option(self, ctx: Any) -> Any:
         option = super().get_help_option(ctx)
@@ -136,12 +178,48 @@ class OneCommand(TyperCommand):
         return option
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        values, _, order = self.make_parser(ctx).parse_args(args=list(args))
         once = [each for each in order if not each.is_eager and not getattr(each, "multiple", False)]
         twice = next((each for place, each in enumerate(once) if each in once[:place]), None)
         if twice is not None:
             raise Misuse(str(twice.name).replace("_", "-"), f"{twice.opts[-1]} is given twice; once is enough")
+        self._require_all(ctx, {name for name, value in values.items() if value is not None}, args)
         return super().parse_args(ctx, args)
+
+    def _require_all(self, ctx: Any, given: set[str], args: list[str]) -> None:
+        """Refuse at once where several options are missing, with a complete line; a single one is told by its rule."""
+        known = {str(each.name): each for each in self.params}
+        of_table = {"data", "ledger"} <= set(known) or f" {PLAN} " in ctx.command_path
+        if "help" in given or ctx.resilient_parsing or not of_table:
+            return
+        asked = sorted(known, key=lambda name: known[name].param_type_name != "argument")  # DATA stands first
+        lacking = {name: _example_of(known[name]) for name in asked if known[name].required and name not in given}
+        for names, example in CHOICES.items():
+            needed = set(names) <= set(known) and (names[0] != "grid" or getattr(self.callback, "needs_grid", False))
+            ledger = names == ("adjacency",) and "ledger" in given
+            if needed and not ledger and not given & set(names):
+                lacking[" or ".join(dict.fromkeys(names[:2]))] = example
+        if len(lacking) < 2:
+            return
+        *most, last = (_option_of(known, name) for name in lacking)
+        told = f"{', '.join(most)} and {last}"
+        positional = [known[name].param_type_name == "argument" for name in lacking if name in known]
+        words, typed = list(lacking.values()), list(map(shlex.quote, args))
+        line = " ".join([ctx.command_path, *words[: sum(positional)], *typed, *words[sum(positional) :]])
+        first = ", ".join(name.partition(" or ")[0].replace("_", "-") for name in lacking)
+        raise Misuse(first, f"{told} are missing; a complete line: {line}")
+
+
+def _example_of(parameter: Any) -> str:
+    """A parameter as it would be typed, with what stands for its value."""
+    value = str(parameter.metavar or parameter.name.upper())
+    return value if parameter.param_type_name == "argument" else f"{parameter.opts[-1]} {value}"
+
+
+def _option_of(known: Mapping[str, Any], name: str) -> str:
+    """The names of a parameter, or of several of which one is needed, as they are typed."""
+    found = [known[each] for each in name.split(" or ")]
+    return " or ".join(each.metavar if each.param_type_name == "argument" else each.opts[-1] for each in found)
 
 
 def _show_help(ctx: Any, param: object, value: bool) -> None:
@@ -165,8 +243,25 @@ EXIT_STATUS = (
 )
 
 
+SHELLS = "bash", "zsh", "fish", "powershell"
+
+
+def completion(
+    *, shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh, fish or powershell.")]
+) -> None:
+    """The script that lets a shell complete commands and options, for its start file.
+
+    Example: dpcurves completion bash >> ~/.bashrc
+    """
+    from typer._completion_shared import get_completion_script
+
+    if shell not in SHELLS:
+        raise Misuse("shell", f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]} is needed, got {shell!r}")
+    say_plainly(get_completion_script(prog_name="dpcurves", complete_var=COMPLETING, shell=shell))
+
+
 OWN = Provided(
-    commands={**QUESTIONS, **RELEASED_COMMANDS},
+    commands={**QUESTIONS, **RELEASED_COMMANDS, "completion": completion},
     plans=plans_of(QUESTIONS),
     groups={
         "ledger": Group(

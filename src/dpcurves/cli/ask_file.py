@@ -6,12 +6,24 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .accounts import account_of, files_of, ledger_at, require_kept
-from .options import Asked, Command, FormedSource, Group, Payer, PriceAndDelta, Promise, Units, require_listed
+from .options import (
+    Asked,
+    CellOptions,
+    Command,
+    FormedSource,
+    Group,
+    Payer,
+    PriceAndDelta,
+    Promise,
+    Units,
+    require_listed,
+)
 from .output import Covering, InputFile, Output, View
-from .terminal import Kept, Misuse, PerhapsKept, say, tell, waiting
+from .terminal import Kept, Misuse, PerhapsKept, counting, say, tell, waiting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +33,10 @@ if TYPE_CHECKING:
     from ..privacy import PrivacyLoss
     from ..session import Session
 
+LARGE_FILE = 10**7
+"""Octets from which on the size of a file is told."""
+HARDLY = 10_000
+"""An epsilon above which noise is 0 nearly always, so that nobody is protected."""
 INTRODUCTION = "Every number below was read from noisy counts; none is that of a single record."
 FORGETFUL = "no --ledger was given: this privacy loss is recorded nowhere, and is not added up with that of other calls"
 
@@ -61,7 +77,8 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
             _show(question, curve, view, output)
     with part(), waiting("drawing"):
         written += output.write_plot(lambda: view.draw(curve))
-    covering = {"level": output.certainty(), "population": output.population}
+    suppress = getattr(getattr(view, "sure", None), "suppress", None)
+    covering = {"level": output.certainty(), "population": output.population, "suppress": suppress}
     with part():
         written += output.write_csv(lambda: _told(view, curve).csv_text(**covering))
     with part():
@@ -69,6 +86,12 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
     with part():
         written += output.write_html(lambda: page_of({str(question): (curve, view.draw(curve))}))
     return written
+
+
+def _size_of(name: str) -> str:
+    """The size of a file, where it is one that not every program opens."""
+    octets = Path(name).stat().st_size if Path(name).is_file() else 0
+    return f" ({octets / 10**6:,.0f} MB)" if octets > LARGE_FILE else ""
 
 
 def _told(view: View[Any], curve: Any) -> Any:
@@ -123,6 +146,8 @@ class Terms:
         output.require_writable()
         loss, request = self.price.loss(), self.payer.request_id or secrets.token_hex(8)
         require_listed(question, loss)
+        if loss.epsilon is not None and loss.epsilon > HARDLY:
+            tell(f"epsilon {float(loss.epsilon):g} hardly protects anybody: noise is next to none")
         with opened_session(self, loss) as session, told_after_charge(self.payer):
             from ..ledger.verification import charged_under
 
@@ -131,12 +156,12 @@ class Terms:
             if getattr(question, "is_told_before", False) or loss.delta or not bounded:
                 for note in session.plan(question, loss, rows_per_unit=rows).notes:
                     tell(note)
-            with waiting("counting"), quietly():
+            with counting("counting"), quietly():
                 curve = session.ask(question, loss, request, rows_per_unit=rows)
             with charged_under(request), delivering() as part:
                 written = deliver(part, question, curve, view, output)
                 with part():
-                    lines = (f"written: {name}" for name in written)
+                    lines = (f"written: {name}{_size_of(name)}" for name in written)
                     say(output.terminal(), f"mechanism: {curve.privacy.mechanism}", *lines)
                 for note in curve.notes:
                     tell(note)
@@ -176,7 +201,7 @@ def opened_session(terms: Terms, loss: PrivacyLoss) -> Session:
         terms.source.records(), budget=account.cap, adjacency=account.neighbours, unit=unit.column or None,
         rows_per_unit=unit.records if unit.column and unit.is_bounded else None,
         units=terms.units.number(account.neighbours), delimiter=terms.source.delimiter, ledger=ledger,
-        dataset=account.dataset,
+        dataset=account.dataset, source=getattr(terms.source, "source", None),
     )  # fmt: skip
 
 
@@ -269,6 +294,7 @@ def asks(
 
     told = f"Example: dpcurves {word} {example} --epsilon {epsilon} --adjacency {adjacency}"
     command.__name__, command.__doc__ = word, "\n\n    ".join(filter(None, (title, more, told)))
+    command.needs_grid = CellOptions in groups  # type: ignore[attr-defined]
     command.__annotations__ = {**{each.__name__: each for each in groups}, "terms": Terms, "output": Output}
     return command
 

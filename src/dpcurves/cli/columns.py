@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -152,6 +152,8 @@ class QuantilesView(ResultView):
 class HistogramView(ResultView):
     """Cells and their counts; with very many cells neighbouring ones are merged, and none is left out."""
 
+    SUPPRESSES = True
+
     def tables(self, curve: Histogram) -> list[Shown]:
         from ..curves.result import ends_of
 
@@ -185,13 +187,26 @@ class QuartilesView(ResultView):
 class HistogramsView(ResultView):
     """Histograms of categories, side by side."""
 
+    SUPPRESSES = True
+
     def tables(self, curves: ByCategory[Histogram]) -> list[Shown]:
         first, *_ = curves.values()
         at = first.groups(MOST_BARS)
         places = _places(first, at)
-        counts = [(curves.named(name), curve.count_between(at)) for name, curve in curves.items()]
+        counts = [(curves.named(name), self._counts(curve, at)) for name, curve in curves.items()]
         parts = [counts[start : start + SIDE_BY_SIDE] for start in range(0, len(counts), SIDE_BY_SIDE)]
         return [Shown(f"{_error_of(first)}{_joined(first, at)}", {**places, **dict(part)}, MOST_BARS) for part in parts]
+
+    def _counts(self, curve: Histogram, at: NDArray[Any]) -> ArrayLike:
+        from ..display import hidden, numerals, too_wide
+
+        counts = curve.count_between(at)
+        if self.sure.suppress is None:
+            return counts
+        lower, upper = curve.intervals(self.sure.level, at=at).T
+        rows = too_wide(counts, lower, upper, self.sure.suppress)
+        found: ArrayLike = hidden({"": numerals(counts)}, [""], rows)[""]
+        return found
 
 
 def _quartiles(curve: CDF, level: float, whom: Mapping[str, bool]) -> list[str]:
@@ -353,6 +368,8 @@ class Crossed(Asked):
 class ContingencyView(ResultView):
     """The test, and a row for each pair of categories."""
 
+    SUPPRESSES = True
+
     def tables(self, curve: Contingency) -> list[Shown]:
         frame = dict(curve._columns())
         shares = {name.replace("_", " "): frame.pop(name) for name in ("row_share", "column_share")}
@@ -384,6 +401,8 @@ class Bounded(ColumnOptions):
 class SummaryView(ResultView):
     """View with a row for each statistic, with its intervals."""
 
+    SUPPRESSES = True
+
     def tables(self, curve: Summary) -> list[Shown]:
         from ..curves.result import EACH
         from ..display import numeral
@@ -394,6 +413,8 @@ class SummaryView(ResultView):
 
 class SummariesView(ResultView):
     """View with a row for each category: every statistic, and intervals of the one that the question names."""
+
+    SUPPRESSES = True
 
     def tables(self, curves: SummaryByCategory) -> list[Shown]:
         from ..curves.result import EACH
@@ -407,4 +428,25 @@ class SummariesView(ResultView):
         for name, population in self.whom(first.privacy).items():
             found = [one.intervals(self.sure.level, population=population)[place].tolist() for one in each]
             columns[f"{statistic}, {name.split()[-1]}"] = found
+        if self.sure.suppress is not None:
+            columns = self._without_wide(columns, each, place)
         return [Shown(f"{first.clamped}\n{self.said(first.privacy, EACH)}", columns, len(each))]
+
+    def _without_wide(
+        self, columns: Mapping[str, ArrayLike], each: Sequence[Summary], place: int
+    ) -> dict[str, ArrayLike]:
+        """The columns with .. for each statistic whose interval for these records is wider than is shown."""
+        import numpy as np
+
+        from ..display import hidden, numerals, too_wide
+
+        ends = np.array([one.intervals(self.sure.level) for one in each])
+        found = dict(columns)
+        own = [f"{each[0].statistic}, {name.split()[-1]}" for name in self.whom(each[0].privacy)]
+        for number, statistic in enumerate(each[0].statistics):
+            values = [one.statistics[statistic] for one in each]
+            rows = too_wide(values, ends[:, number, 0], ends[:, number, 1], self.sure.suppress or 0.0)
+            names = [statistic, *(own if number == place else [])]
+            texts = {name: numerals(np.asarray(found[name])) if name in own else found[name] for name in names}
+            found |= hidden(texts, names, rows)
+        return found

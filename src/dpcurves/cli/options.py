@@ -477,6 +477,10 @@ class FormedSource(SourceOptions):
     dates: str | None = perhaps(
         "DAY", "Dates in a CSV file are numbers, the days since this one: 2020-01-01, or 01.01.2020 for such dates."
     )
+    source: str | None = perhaps(
+        "TEXT",
+        "The public name and version of the data, on every picture and in every file, with a hash of the release.",
+    )
 
     @property
     def files(self) -> list[Path]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 from typer import Option
 
-from .options import NOTHING, chance, chosen, option, perhaps
+from .options import NOTHING, chance, chosen, option, perhaps, size
 from .terminal import Misuse, Undelivered, say_plainly, terminal
 
 if TYPE_CHECKING:
@@ -56,16 +56,26 @@ def object_of(option: str, text: str) -> dict[str, Any]:
 
 ENDINGS = (".svg", ".png", ".pdf")
 ENDINGS_OF = MappingProxyType({"plot": ENDINGS, "xlsx": (".xlsx",), "html": (".html", ".htm")})
+OTHERS = MappingProxyType({
+    ".csv": "csv", ".xlsx": "xlsx", ".html": "html", ".htm": "html", **dict.fromkeys(ENDINGS, "plot"),
+})  # fmt: skip
+"""Endings of files that other options write."""
 STANDARD_OUTPUT = "-"
 LOOKS = "paper", "slides", "dark"
 """Styles of pictures, without an import of matplotlib: those of `display.styles`."""
 
 
 class Covering(NamedTuple):
-    """Confidence level of bands and intervals, and whether intervals for the population are shown as well."""
+    """Confidence level of bands and intervals, whether those for the population are shown, and what is suppressed."""
 
     level: float
     population: bool
+    suppress: float | None = None
+
+    @property
+    def of_pictures(self) -> dict[str, Any]:
+        """Arguments of pictures, which show intervals and so suppress nothing."""
+        return {"level": self.level, "population": self.population}
 
 
 class InputFile(NamedTuple):
@@ -97,9 +107,26 @@ class Output:
         True
     )
 
+    suppress: str | None = perhaps(
+        "SHARE",
+        "Print counts and sums as .. where the 95% interval (or that at --level) is wider than this share of the "
+        "number; files of JSON keep them.",
+    )
+
     def certainty(self) -> float:
         """Confidence level of bands and intervals."""
         return chance("level", self.level)
+
+    def suppressed(self, *, possible: bool) -> float | None:
+        """The width of intervals, as a share of the number, beyond which counts and sums are left out.
+
+        Refused where the command shows no counts or sums.
+        """
+        if self.suppress is None:
+            return None
+        if not possible:
+            raise Misuse("suppress", "this command shows no counts or sums that could be left out")
+        return size("suppress", self.suppress)
 
     def simulated(self) -> float:
         """Confidence level of bands and intervals from simulated noise. Refused if it is too high for the draws."""
@@ -110,7 +137,7 @@ class Output:
             raise Misuse("level", f"noise is simulated {DRAWS} times, enough for up to {highest:.3f}, got {self.level}")
         return level
 
-    def covering(self) -> Covering:
+    def covering(self, *, suppressing: bool = False) -> Covering:
         """Level and scope of bands and intervals from simulated noise. Refused if it is too high for the draws."""
         from ..inference.simulation import DRAWS
 
@@ -121,7 +148,7 @@ class Output:
                 f"noise is simulated {DRAWS} times, enough for up to {highest:.3f} beside the population, got "
                 f"{self.level}; --no-population leaves it out",
             )
-        return Covering(level, self.population)
+        return Covering(level, self.population, self.suppressed(possible=suppressing))
 
     @property
     def files(self) -> dict[str, str]:
@@ -203,6 +230,11 @@ def _is_same(one: Path, other: Path) -> bool:
 
 def _require_ending(argument: str, name: str) -> None:
     """Refuse a picture, a workbook or a page of another ending, and those that no installed library writes."""
+    if argument == "json" and Path(name).suffix.lower() in OTHERS:
+        other = OTHERS[Path(name).suffix.lower()]
+        raise Misuse(
+            argument, f"a file called {Path(name).name!r} would not be taken for JSON; --{other} writes such files"
+        )
     endings = ENDINGS_OF.get(argument)
     if endings is None:
         return
@@ -309,6 +341,7 @@ class PlainView:
 
     @classmethod
     def of(cls, output: Output) -> Self:
+        output.suppressed(possible=False)
         return cls()
 
     def draw(self, curve: Any) -> Axes:
@@ -328,9 +361,11 @@ class ResultView:
     sure: Covering
     most: int = MOST_BANDED
 
+    SUPPRESSES: ClassVar[bool] = False
+
     @classmethod
     def of(cls, output: Output) -> Self:
-        return cls(output.covering())
+        return cls(output.covering(suppressing=cls.SUPPRESSES))
 
     def tables(self, curve: Any) -> list[Shown]:
         """Columns of the result, with lower and upper ends."""
@@ -383,7 +418,25 @@ class ResultView:
 
         level, whom, ends = self.sure.level, self.whom(curve.privacy), ends or ends_of(curve.intervals)
         found = {name.split()[-1]: np.stack(tuple(ends(level, population=whom[name])), axis=-1) for name in whom}
-        return Shown(head + self.said(curve.privacy, what), {**columns, **found, **after}, most)
+        table = {**columns, **found, **after}
+        if self.sure.suppress is not None:
+            table = self.without_wide(table, curve, tuple(found), tuple(after))
+        return Shown(head + self.said(curve.privacy, what), table, most)
+
+    def without_wide(
+        self, table: Mapping[str, Any], curve: Any, ends: Sequence[str], after: Sequence[str]
+    ) -> dict[str, Any]:
+        """The columns with .. where intervals of the first column of `ends` are wider than is shown."""
+        import numpy as np
+
+        from ..display import hidden, numerals, too_wide
+
+        value = curve._hideable()[0]
+        numbers = [float(str(each).replace(",", "")) if str(each) != "not known" else np.nan for each in table[value]]
+        lower, upper = np.asarray(table[ends[0]], dtype=np.float64).T
+        texts = {name: numerals(np.asarray(table[name])) for name in (value, *ends, *after)}
+        rows = too_wide(numbers, lower, upper, self.sure.suppress or 0.0)
+        return hidden({**table, **texts}, list(texts), rows)
 
 
 class RocView(ResultView):
@@ -432,6 +485,7 @@ class BinnedResidualsView:
 
     @classmethod
     def of(cls, output: Output) -> Self:
+        output.suppressed(possible=False)
         return cls(output.simulated())
 
     def tables(self, curve: BinnedResiduals) -> list[Shown]:

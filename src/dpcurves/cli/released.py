@@ -165,12 +165,28 @@ def drift(
 class KeptView(ResultView):
     """View of a kept result of any kind: its columns with the ends of its intervals, as in its CSV, and its picture."""
 
+    SUPPRESSES = True
+
     def tables(self, curve: Released) -> list[Shown]:
-        return [Shown(repr(curve), curve.columns_with_ends(**self.sure._asdict()))]
+        import numpy as np
+
+        from ..display import SUPPRESSED, hidden, numerals
+
+        columns = curve.columns_with_ends(**self.sure.of_pictures)
+        if self.sure.suppress is None:
+            return [Shown(repr(curve), columns)]
+        marked = {
+            name: [each == SUPPRESSED for each in column.tolist()]
+            for name, column in curve.columns_with_ends(**self.sure._asdict()).items()
+        }
+        for name, rows in marked.items():
+            if any(rows):
+                columns |= hidden({name: numerals(columns[name])}, [name], np.array(rows))
+        return [Shown(repr(curve), columns)]
 
     def draw(self, curve: Released) -> Axes:
         """Plot of the result with its band or its intervals."""
-        return curve.picture(**self.sure._asdict())
+        return curve.picture(**self.sure.of_pictures)
 
 
 def _kept(files: Sequence[str]) -> dict[str, Released]:
@@ -191,17 +207,27 @@ def _kept(files: Sequence[str]) -> dict[str, Released]:
 def show(
     *,
     results: Annotated[list[str], Argument(metavar="RESULT...", help="Released results, as --json wrote them.")],
+    over: Annotated[
+        str | None, Option(help="Add up over the categories of these columns: a margin.", metavar="NAME,NAME")
+    ] = None,
+    rank: Annotated[bool, Option("--rank", help="Rank categories, with the ranks that each may have.")] = False,
     output: Output,
 ) -> None:
     """Show, draw and convert released results that were kept.
 
     They are read from files, and no data are opened, so there is no privacy loss. Several of one kind stand on one
-    picture and in one table.
+    picture and in one table. --over and --rank read margins and rankings of results by category.
 
     Example: dpcurves show january.json february.json --plot both.svg --xlsx both.xlsx
     """
     _require_free(output, *results)
     view, kept = KeptView.of(output), _kept(results)
+    if over is not None:
+        kept = {name: _margin(each, over.split(",")) for name, each in kept.items()}
+    if rank:
+        kept = {name: _ranked(each) for name, each in kept.items()}
+    if output.suppress is not None and not all(each._hideable() for each in kept.values()):
+        output.suppressed(possible=False)
     if len(kept) == 1:
         (found,) = kept.values()
         with delivering() as part:
@@ -213,6 +239,51 @@ def show(
     _say_written(output, written)
 
 
+def _margin(result: Released, columns: list[str]) -> Any:
+    """The margin of a result over these columns."""
+    over = getattr(result, "over", None)
+    if over is None:
+        raise Misuse("over", "a result by category, or a two-way table, is needed")
+    try:
+        return over(*columns)
+    except Refused as error:
+        raise Misuse("over", error.rule) from None
+
+
+def _ranked(result: Released) -> Released:
+    """The ranking of counts, sums or means by category."""
+    from ..curves import SummaryByCategory, ranking
+
+    if not isinstance(result, SummaryByCategory):
+        raise Misuse("rank", "counts, sums or summaries by category are needed")
+    return ranking(result)
+
+
+def consistent(
+    *,
+    results: Annotated[list[str], Argument(metavar="RESULT...", help="Counts or sums, as --json wrote them.")],
+    sums: Annotated[bool, Option("--sums", help="Make sums agree, and not counts.")] = False,
+    output: Output,
+) -> None:
+    """Make counts or sums of several releases add up: parts and their totals.
+
+    One of the files has the categories of all columns; the others are totals of it. They are read from files, and no
+    data are opened, so there is no privacy loss.
+
+    Example: dpcurves consistent state-year.json year.json all.json --csv totals.csv
+    """
+    from ..curves import consistent as made
+
+    _require_free(output, *results)
+    view, kept = KeptView.of(output), _kept(results)
+    found = made(kept, "sum" if sums else "count")  # type: ignore[arg-type]
+    with delivering() as part:
+        written = deliver(part, "totals that add up", found, view, output)
+    for note in found.notes:
+        tell(note)
+    _say_written(output, written)
+
+
 def _show_several(kept: Mapping[str, Released], view: KeptView, output: Output) -> list[str]:
     from ..display import csv_text, curve_table, footer, styled, workbook
     from ..publication import plain_words, stacked, together
@@ -221,7 +292,7 @@ def _show_several(kept: Mapping[str, Released], view: KeptView, output: Output) 
         raise Misuse("json", "one result is written at a time, and each file here is JSON already; leave it out")
     sure, written = view.sure._asdict(), list[str]()
     with styled(output.style, None):
-        pictured = together(kept, **sure) if {"plot", "xlsx"} & set(output.files) else None
+        pictured = together(kept, **view.sure.of_pictures) if {"plot", "xlsx"} & set(output.files) else None
     columns = stacked(kept, **sure) if {"csv", "xlsx"} & set(output.files) else {}
     facts = [fact for name, each in kept.items() for fact in ((name, repr(each)), *((name, n) for n in each.notes))]
     with delivering() as part:
@@ -250,6 +321,9 @@ def publish(
     title: Annotated[str, Option(help="The title of the page.")] = "Released results",
     level: Annotated[str, Option(help="The confidence level of bands and intervals.", metavar="P")] = "0.95",
     population: Annotated[bool, Option(help="Show intervals for the population, too.")] = True,
+    suppress: Annotated[
+        str | None, Option(help="Write counts and sums with intervals wider than this share as ...", metavar="SHARE")
+    ] = None,
 ) -> None:
     """Publish released results in a folder: a page, numbers, pictures, words on privacy, hashes.
 
@@ -259,7 +333,8 @@ def publish(
     """
     from ..publication import publish as published
 
-    kept, sure = _kept(results), Output(level=level, population=population).covering()
+    kept = _kept(results)
+    sure = Output(level=level, population=population, suppress=suppress).covering(suppressing=True)
     try:
         files = published(kept, out, title=title, **sure._asdict())
     except OSError as error:
@@ -278,5 +353,5 @@ def _say_written(output: Output, files: Sequence[str]) -> None:
 
 
 RELEASED_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({
-    "show": show, "publish": publish, "compare": compare, "qq": qq, "drift": drift,
+    "show": show, "consistent": consistent, "publish": publish, "compare": compare, "qq": qq, "drift": drift,
 })  # fmt: skip

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
-from .status import STOPPED
+from .status import COMPLETING, STOPPED
 
 
 def main() -> None:
@@ -15,6 +16,11 @@ def main() -> None:
         prepare()
         from .app import build
 
+        if COMPLETING in os.environ:  # a shell asks what may follow: all commands are needed for an answer
+            from typer._completion_classes import completion_init
+
+            completion_init()
+            build()()
         build(sys.argv[1:])()
     except KeyboardInterrupt:
         raise SystemExit(STOPPED) from None

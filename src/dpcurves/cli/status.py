@@ -14,3 +14,6 @@ AWAY = 7
 SIGNALLED = 128
 """Added to the number of the signal that ended the command: 130 by Ctrl-C, 143 by SIGTERM."""
 STOPPED = 130
+
+COMPLETING = "_DPCURVES_COMPLETE"
+"""The variable by which the script of ``dpcurves completion`` asks for completions."""

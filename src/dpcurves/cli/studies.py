@@ -192,6 +192,7 @@ def _plan_of(command: Command) -> Command:
     units = " --units 100000" if "replace-one" in told else ""
     plan.__name__, plan.__doc__ = command.__name__, ASKED_OF.sub(r"\1 plan \2" + units, told)
     plan.__annotations__ = {**asked, "rehearsal": Rehearsal}
+    plan.needs_grid = getattr(command, "needs_grid", False)  # type: ignore[attr-defined]
     return plan
 
 
@@ -242,6 +243,7 @@ def study(
     out: Annotated[str, Option(help="The folder for curves, pictures and the page of all of them.", metavar="DIR")] = (
         "study"
     ),
+    title: Annotated[str | None, Option(help="The title of the page, in the place of that in STUDY.")] = None,
     model_card: Annotated[
         bool, Option("--model-card", help="Write a model card: with curves and gaps that are read from scores.")
     ] = False,
@@ -253,7 +255,7 @@ def study(
 
     Example: dpcurves study questions.toml flights.parquet --ledger sqlite:///budget.db --out answers
     """
-    from ..study import Study
+    from ..study import TITLE, Study
 
     try:
         text = Path(study).read_text(encoding="utf-8")
@@ -286,7 +288,8 @@ def study(
     drifts = {name: (earlier[name], moved[name]) for name in earlier}
     with opened_session(terms, asked.loss) as session, told_after_charge(terms.payer):
         summaries = _answered(asked, session, outputs, drifts, model_card=model_card)
-        _write_page(folder, summaries, session, "Model card" if model_card else "Study")
+        kind = "Model card" if model_card and asked.title == TITLE else asked.title
+        _write_page(folder, summaries, session, title or kind, asked.text)
     say(terminal(), f"written: {len(asked.asked)} curves, their pictures and index.html in {out!r}")
     if ledger is None:
         tell(FORGETFUL)
@@ -319,7 +322,8 @@ def _answered(
             output.write_json(curve.to_json)
             output.write_plot(partial(drawn, curve))
             say(terminal(), f"{each.name}: {curve!r}", *(f"  note: {note}" for note in curve.notes))
-            summaries += [read._repr_html_() for read in (curve._on_model_card() if model_card else (curve,))]
+            read_off = curve._on_model_card() if model_card else (curve,)
+            summaries += [_part(each, read, first=number == 0) for number, read in enumerate(read_off)]
             if each.name in drifts:
                 reference, beside = drifts[each.name]
                 found = drift(reference, {each.name: curve}, alarms=each.alarms)
@@ -332,12 +336,21 @@ def _answered(
     return summaries
 
 
-def _write_page(out: Path, summaries: Sequence[str], session: Session, title: str) -> None:
+def _part(asked: StudyQuestion, read: Any, *, first: bool) -> str:
+    """The part of the report on one result; title and text of its question stand above the first that is read of it."""
+    from ..display import svg_text
+
+    told = {"title": asked.title, "text": asked.text} if first else {}
+    summary: str = read.html_with(svg_text(drawn(read)), **told)
+    return summary
+
+
+def _write_page(out: Path, summaries: Sequence[str], session: Session, title: str, text: str = "") -> None:
     from .. import display
 
     balance = display.BalanceReport.of(session.statement)
     introduction = "Every curve below was read from noisy counts; no number of a single record is shown."
-    page = display.report(title, introduction, summaries, [balance])
+    page = display.report(title, "\n\n".join(filter(None, [text, introduction])), summaries, [balance])
     try:
         (out / "index.html").write_text(page, encoding="utf-8")
     except OSError as error:

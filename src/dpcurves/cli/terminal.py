@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, TextIO
@@ -21,6 +22,7 @@ from .status import AWAY, BUDGET, DATA, FAULT, OUTPUT, STOPPED, USAGE
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.progress import Progress
 
 
 # Mapping of exceptions to one line of error text and an exit status.
@@ -33,6 +35,11 @@ REWORDED = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
         (r"^No such option: (\S+)", r"\1: there is no such option"),
+        (
+            r"^(--(?:lower|upper)): there is no such option.*",
+            r"\1: there is no such option; both ends: --bounds LOWER:UPPER",
+        ),
+        (r"^No such command 'median'.*", "median: there is no such command; quantiles --at 0.5 gives the median"),
         (r"^No such command '(.*?)'", r"\1: there is no such command"),
         (r" \(Possible options: (.*)\)$", r"; did you mean \1?"),
         (r"\. Did you mean (.*)\?$", r"; did you mean \1?"),
@@ -275,6 +282,63 @@ def waiting(words: str) -> Iterator[None]:
         yield
 
 
+POLLED = 0.2
+"""Seconds between two looks at how far a pass is."""
+
+
+@contextmanager
+def counting(words: str, after: float = 2.0) -> Iterator[None]:
+    """Show a spinner beside `words`, and after so many seconds the share of the pass over the data that is done.
+
+    A question may take several passes; each is counted on its own, with the time that is left of it.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    from ..records.engines.duckdb import share_done, watch
+
+    watch()
+    over = Event()
+    with _bars() as bars:
+        watcher = Thread(target=_watched, args=(bars, words, share_done, over, after), daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
+
+
+def _watched(bars: Progress, words: str, share: Callable[[], float | None], over: Event, after: float) -> None:
+    """Show how far a pass is, until it is over; where a share falls, another pass has begun."""
+    begun, number, last = monotonic(), 1, 0.0
+    bar = bars.add_task(words, total=None)
+    bars.start()
+    while not over.wait(POLLED):
+        done = share()
+        if done is None or monotonic() - begun < after:
+            continue
+        if done < last:
+            number += 1
+            bars.reset(bar, description=f"{words}, pass {number}", total=1.0)
+        last = done
+        bars.update(bar, completed=done, total=1.0)
+
+
+@contextmanager
+def _bars() -> Iterator[Progress]:
+    """Progress bars on standard error, with percent and the time that is left; they vanish at the end."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+    bars = Progress(*columns, console=Console(stderr=True), transient=True)
+    try:
+        yield bars
+    finally:
+        bars.stop()
+
+
 @contextmanager
 def filling(words: str, total: int) -> Iterator[Callable[[int], object]]:
     """Show a progress bar beside `words`, and yield a function that takes the amount done."""
@@ -289,20 +353,13 @@ def filling_late(words: str, after: float) -> Iterator[Callable[[int, int], obje
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     begun = monotonic()
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    bars = Progress(*columns, console=Console(stderr=True), transient=True)
-    bar = bars.add_task(words)
+    with _bars() as bars:
+        bar = bars.add_task(words)
 
-    def show(done: int, total: int) -> None:
-        if monotonic() - begun >= after:
-            bars.start()
-        bars.update(bar, completed=done, total=total)
+        def show(done: int, total: int) -> None:
+            if monotonic() - begun >= after:
+                bars.start()
+            bars.update(bar, completed=done, total=total)
 
-    try:
         yield show
-    finally:
-        bars.stop()

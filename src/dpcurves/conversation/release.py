@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
@@ -318,6 +318,30 @@ class Evidence:
         """The best linear unbiased cells, (rows, cells), whatever the law. Raises `TypeError` if it is of no sums."""
         return self.sums.reconstruct(np.asarray(self.values, dtype=np.float64), self.total)[0]
 
+    @classmethod
+    def together(cls, turns: Sequence[Evidence]) -> Evidence:
+        """The evidence of the union of disjoint records, from releases under one law: the sums of what was released.
+
+        Formal guarantees: see `NoisySums.added`. A public number of all records is not used.
+
+        Raises:
+            TypeError: the law is none of additive noise.
+        """
+        values = tuple(sum(column) for column in zip(*(turn.values for turn in turns), strict=True))
+        return cls(turns[0].sums.added(len(turns)), values, None)
+
+    @property
+    def each_cell(self) -> list[Evidence]:
+        """The evidence of each cell on its own, row by row, where each was counted by itself; no total is used.
+
+        Raises:
+            ValueError: cells were not counted one by one.
+        """
+        law, noise = self.sums, self.sums.noise_of_cells
+        if noise is None:
+            raise Refused("over", "what was not counted cell by cell has no margins")
+        return [Evidence.of_cells((value,), noise, None) for value in self.values[: law.rows * law.cells]]
+
     @property
     def path(self) -> PathSums:
         """The law of counts of prefixes. Raises `TypeError` if the values are something else."""
@@ -382,6 +406,7 @@ class PrivacyStatement:
         model: What is said about the model that made the scores; empty where there is none.
         notes: What should be read along with the numbers, each in one line, from released numbers alone.
         delta: The chance with which more may be lost; 0 but where names were found.
+        source: The declared name and version of the data, and a hash of what was released; empty: nobody declared it.
     """
 
     epsilon: float | None
@@ -397,6 +422,7 @@ class PrivacyStatement:
     model: str = ""
     notes: tuple[str, ...] = ()
     delta: float = 0.0
+    source: str = ""
 
     @classmethod
     def of(

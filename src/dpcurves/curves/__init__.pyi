@@ -14,6 +14,7 @@ from .comparison import (
     rank_sum_test,
     wasserstein_distance,
 )
+from .consistency import Consistent, consistent
 from .contingency import Contingency, ContingencyQuestion, kendall_tau_a, kendall_tau_b
 from .counts_elsewhere import from_counts
 from .found_cells import (
@@ -28,6 +29,7 @@ from .pair_mean import UStatistic
 from .quantile_quantile import QuantileQuantile
 from .quantiles import Quantiles, QuantilesQuestion
 from .question import Continued, Question
+from .ranking import Ranking, ranking
 from .residuals import BinnedResiduals, BinnedResidualsQuestion, ResidualPlot, ResidualPlotQuestion
 from .result import CurveWarning
 from .roc import ROC, Cuts, RocQuestion, SmoothAuc, SmoothAucQuestion
@@ -60,7 +62,7 @@ from .weighted_summary import WeightedSummary, WeightedSummaryQuestion
 __all__ = [
     "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "Bisection", "Bounds", "BoundsQuestion",
     "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Comparison",
-    "Confusion", "Contingency", "ContingencyQuestion", "Continued", "CountQuestion",
+    "Confusion", "Consistent", "Contingency", "ContingencyQuestion", "Continued", "CountQuestion",
     "CumulativeGain", "CurveWarning", "Cuts", "DecisionCurve",
     "Drift", "GrownPartition", "Histogram", "Histogram2D",
     "Histogram2DQuestion", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion",
@@ -68,7 +70,8 @@ __all__ = [
     "PlaneBounds",
     "PlaneBoundsQuestion", "PrecisionRecall",
     "QuantileCuts",
-    "QuantileQuantile", "Quantiles", "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion",
+    "QuantileQuantile", "Quantiles", "QuantilesQuestion", "Question", "Ranking", "Reading",
+    "ResidualPlot", "ResidualPlotQuestion",
     "RocQuestion", "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion",
     "Shift", "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary", "SummaryByCategory",
     "SummaryQuestion",
@@ -77,10 +80,10 @@ __all__ = [
     "UnboundedSummaryQuestion", "UnboundedVarianceQuestion",
     "VarianceQuestion", "Verification", "VerifyQuestion",
     "WeightedCDF", "WeightedCdfQuestion", "WeightedQuantiles", "WeightedQuantilesQuestion", "WeightedSummary",
-    "WeightedSummaryQuestion", "area_between", "collision_probability",
+    "WeightedSummaryQuestion", "area_between", "collision_probability", "consistent",
     "drift", "energy_distance", "from_counts", "gini_coefficient", "gini_mean_difference",
     "kendall_tau_a", "kendall_tau_b", "ks_distance",
-    "ks_test", "rank_sum_test", "renyi2_entropy",
+    "ks_test", "rank_sum_test", "ranking", "renyi2_entropy",
     "sample_variance",
     "u_statistic", "wasserstein_distance",
 ]  # fmt: skip

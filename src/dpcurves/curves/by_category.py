@@ -19,6 +19,7 @@ from ..conversation.release import Evidence
 from ..display.canvas import Shade, covering
 from ..display.numerals import MOST_LABELLED
 from ..queries import Hint
+from .margins import margins
 from .question import By, Key, columns_of, combined, keys_of, named
 from .result import Drawing, Joined, damage_refused, scopes
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 SHARE = re.compile(r"(\d+)%(.*)", re.DOTALL)
 MOST_NAMED = 6
-MOST_SMALL = 20
+MOST_SMALL, MOST_ROWS = 20, 60
 """So many small pictures can be read."""
 QUARTILES = (0.25, 0.5, 0.75)
 EACH = "interval, each,"
@@ -80,6 +81,29 @@ class ByCategory(Joined, Mapping[Key, Curve]):
 
     def __len__(self) -> int:
         return len(self._curves)
+
+    def over(self, *columns: str) -> Any:
+        """The margin: curves of all records over the categories of these columns, with intervals. Spends nothing.
+
+        ``curves.over("ward")`` of curves by ward and year is curves by year; over all columns it is one curve. Sums of
+        parts are these margins, number for number, before negative counts are set to zero. Records of no declared
+        category are in none.
+
+        Args:
+            columns: Names of columns of the categories.
+
+        Returns:
+            A `ByCategory` by the columns that are left, or one curve.
+
+        Raises:
+            ValueError: a column is none of those of the categories, or curves were counted on cells of their own.
+            TypeError: curves of this kind do not add up: distribution functions, histograms, counts and sums do.
+
+        Formal guarantees: post-processing; each margin has intervals of the law of its own noise, the sum of that of
+        its parts, see `margins.added`.
+        """
+        left, curves = margins(self.columns, self._curves, columns)
+        return type(self)(left, curves) if left else next(iter(curves.values()))
 
     @property
     def privacy(self) -> PrivacyStatement:
@@ -152,6 +176,26 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         """The name of each category in a picture, behind a name if there is one."""
         return [self.named(category) if name is None else f"{name}, {self.named(category)}" for category in self]
 
+    def labelled(self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None) -> Self:
+        known = [(categories or {}).get(column, {}) for column in self.columns]
+
+        def called(key: Key) -> Key:
+            parts = key if isinstance(key, tuple) else (key,)
+            words = tuple(own.get(str(part), part) for own, part in zip(known, parts, strict=True))
+            return words if isinstance(key, tuple) else words[0]
+
+        curves = {called(key): curve.labelled(columns, categories) for key, curve in self._curves.items()}
+        if len(set(map(named, curves))) < len(self._curves):
+            raise Refused("categories", "two would be called alike: each needs its own word")
+        return type(self)([columns.get(column, column) for column in self.columns], curves)
+
+    def _with_source(self, source: str) -> Self:
+        curves = {key: curve._with_source(source) for key, curve in self._curves.items()}
+        return type(self)(self.columns, curves)
+
+    def _hideable(self) -> Sequence[str]:
+        return () if not self else next(iter(self.values()))._hideable()
+
     def _members(self) -> Mapping[str, Curve]:
         return {named(category): curve for category, curve in self._curves.items()}
 
@@ -205,7 +249,11 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         return self.column, f"{len(self)} categories"
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [("categories", str(len(self)))]
+        rows = [("categories", str(len(self)))]
+        for key, curve in list(self.items())[:MOST_ROWS]:
+            numbers = getattr(curve, "middle_in_words", None)
+            rows += [] if numbers is None else [(f"{named(key)}, median", numbers())]
+        return rows
 
     def _columns(self) -> Mapping[str, Any]:
         return self.parts()

@@ -280,6 +280,7 @@ class CDF(Covered):
     ARRAYS = ("x", "y")
     COVERS = "band"
     WEIGHTED: ClassVar[bool] = False
+    ADDS = True
 
     label: str
     privacy: PrivacyStatement
@@ -317,7 +318,7 @@ class CDF(Covered):
         ):
             return ()
         lower, upper = self.band(LEVEL)
-        return notes_on_width((upper - lower)[1:-1], "the band at every edge")
+        return notes_on_width((upper - lower)[1:-1], "the band at every edge", "the band at most edges")
 
     @cached_property
     def x(self) -> FloatArray:
@@ -544,6 +545,11 @@ class CDF(Covered):
 
     def _summary(self) -> list[tuple[str, str]]:
         return quantile_rows(self, np.array([0.25, 0.5, 0.75]))
+
+    def middle_in_words(self) -> str:
+        """The median with its intervals."""
+        ((_, words),) = quantile_rows(self, np.array([0.5]))
+        return words
 
 
 @dataclass(frozen=True, slots=True)

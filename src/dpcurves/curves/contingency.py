@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Unpack
 
@@ -13,7 +13,7 @@ from .. import display
 from ..arguments import Refused, WrongKind, chance, require_kind
 from ..arrays import BoolArray, FloatArray
 from ..conversation import ALL, Cells, Evidence, Needs, PrivacyStatement, Setting, needed
-from ..data import Categories
+from ..data import Categories, Grid
 from ..display import numeral
 from ..display.columns import draw_contingency
 from ..inference import public_generator, share_intervals, simultaneous_errors
@@ -24,8 +24,9 @@ from ..inference.simulation import noise_of, sampling_errors
 from ..summaries.kernels import pairs_of
 from .histogram import JOINED, Histogram2D
 from .pair_mean import SimulatedCounts, UStatistic
-from .question import require_independent, statement_of
+from .question import combined, require_independent, statement_of
 from .result import Covered, Drawing, notes_on_dependence
+from .summary import COUNT, Summary, SummaryByCategory
 
 MOST_CELLS = 2**12
 DRAWS, AT_ONCE = 2000, 2**24
@@ -56,6 +57,7 @@ class Contingency(Covered):
     """
 
     KIND = "contingency"
+    MEASURED = ("count", "row_share", "column_share")
     TITLE = "{rows.column} by {columns.column}"
     IN_SHORT = "{rows.column} by {columns.column}, p-value {p_value:.2g}"
     SUMMARY = (("chi-squared", "{statistic!n}"), ("p-value, for the population", "{p_value:.2g}"))
@@ -104,6 +106,38 @@ class Contingency(Covered):
     def column_shares(self) -> FloatArray:
         """The share of each pair in its column, as in `row_shares`."""
         return self._shares(0)
+
+    def over(self, *columns: str) -> Any:
+        """The margin: counts of the other column's categories, or of all, with intervals. Spends nothing.
+
+        They are sums of `unbiased`; records of no declared category of this column are in none.
+
+        Args:
+            columns: The name of the column whose categories are added up, or both.
+
+        Returns:
+            A `SummaryByCategory`, or a `Summary` of all.
+
+        Raises:
+            ValueError: it is neither column, or pairs were not counted one by one.
+
+        Formal guarantees: post-processing; the noise of a sum is the sum of independent noises, see `margins.added`.
+        """
+        return self.pairs.over(*columns)
+
+    @property
+    def pairs(self) -> SummaryByCategory:
+        """The counts by both columns, each on its own, with the law of its own noise.
+
+        A public number of all records, and the missing ones, are not used: they tell next to nothing of one pair.
+
+        Raises:
+            ValueError: pairs were not counted one by one.
+        """
+        columns, keys = (self.rows.column, self.columns.column), combined((self.rows, self.columns))
+        label, privacy, cell = " and ".join(columns), replace(self.privacy, notes=()), Grid(0, 1, cells=1)
+        counts = [Summary.read((each,), cell, label, privacy, COUNT) for each in self.evidence.each_cell]
+        return SummaryByCategory(columns, dict(zip(keys, counts, strict=True)))
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Lower and upper ends of all counts, row by row, all correct at once with chance `level`: ``(pairs, 2)``.
@@ -194,6 +228,18 @@ class Contingency(Covered):
     def test(self) -> str:
         """The result of the test, in words."""
         return f"chi-squared {numeral(self.statistic)}, p-value of independence {self.p_value:.2g}, noise included"
+
+    def labelled(
+        self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None
+    ) -> Contingency:
+        both = [
+            Categories(
+                columns.get(each.column, each.column),
+                tuple((categories or {}).get(each.column, {}).get(str(value), value) for value in each.values),
+            )
+            for each in (self.rows, self.columns)
+        ]
+        return replace(self, rows=both[0], columns=both[1])
 
     def _columns(self) -> dict[str, Any]:
         rows, columns = np.indices(self.count.shape).reshape(2, -1)

@@ -54,6 +54,8 @@ class Histogram(Covered):
     """
 
     KIND = "histogram"
+    ADDS = True
+    MEASURED = ("count",)
     TOGETHER = 1
     """So many can share a picture: what lies behind a band is not seen."""
     TITLE = "Histogram of {label}"

@@ -13,7 +13,7 @@ from importlib import import_module
 from types import MappingProxyType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from ..arguments import Refused, chosen, require_known, shown
+from ..arguments import Refused, both_ends, chosen, require_known, shown
 from ..conversation import Way
 from ..data import Categories, Grid, Hashed, Texts, Unlisted, Values, universe_of
 from ..data.axis import Predictor
@@ -25,9 +25,9 @@ from .question import grid_from_json, grid_to_json
 
 ASK = "ask"
 VALUES = "values:"
-AUTO, GRID, UNBOUNDED = "auto", "grid", "unbounded-"
+AUTO, BOUNDS, GRID, UNBOUNDED = "auto", "bounds", "grid", "unbounded-"
 """Word for a grid, or a unit, of which nothing is known; and the beginning of the names of questions without a grid."""
-BOUNDS = ("lower", "upper")
+ENDS = ("lower", "upper")
 UNITS = ("unit", "unit_predicted", "unit_residual")
 METHODS = {"grown-partition": GrownPartition, "quantile-cuts": QuantileCuts, "bisection": Bisection}
 METHOD_WORDS: dict[type[Any], str] = {kind: word for word, kind in METHODS.items()}
@@ -62,10 +62,10 @@ def question_to_json(question: Any) -> dict[str, Any]:
 def question_from_json(stored: Mapping[str, Any]) -> Any:
     """The question that was written by `question_to_json`, or by hand.
 
-    A grid may also be a text, as ``"0:90:90"`` or ``"values:0:90"``; an exact number a text, as ``"0.95"``. The grid
-    ``"auto"`` asks the same without one, where that can be asked, and so do bounds `lower` and `upper` of a sum or mean
-    that are both ``"auto"``; a unit ``"auto"`` is as small as bounds start at, and categories ``"auto"`` are those of
-    many units, which a delta finds (`Unlisted`).
+    A grid may also be a text, as ``"0:90:90"`` or ``"values:0:90"``; an exact number a text, as ``"0.95"``; and bounds
+    a list or a text, ``"bounds": "0:100"``, in the place of ``lower`` and ``upper``. The grid ``"auto"`` asks the same
+    without one, where that can be asked, and so do the bounds ``"auto"`` of a sum or mean; a unit ``"auto"`` is as
+    small as bounds start at, and categories ``"auto"`` are those of many units, which a delta finds (`Unlisted`).
 
     Raises:
         ValueError: there is no such question, or a field is missing, unknown or of the wrong form; one line names it.
@@ -82,11 +82,25 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
             raise Refused(GRID, f"this question needs one: {AUTO!r} is known by {', '.join(_without_grid())}")
         word = f"{UNBOUNDED}{word}"
         del said[GRID]
-    if AUTO in (said.get(end) for end in BOUNDS) and f"{UNBOUNDED}{word}" in kinds():
-        if {said.pop(end, AUTO) for end in BOUNDS} != {AUTO}:
-            raise Refused(BOUNDS[0], f"give {' and '.join(BOUNDS)}, or neither: both are {AUTO!r}, or none is")
+    if said.get(BOUNDS) == AUTO:
+        said |= dict.fromkeys(ENDS, said.pop(BOUNDS))
+    if AUTO in (said.get(end) for end in ENDS) and f"{UNBOUNDED}{word}" in kinds():
+        if {said.pop(end, AUTO) for end in ENDS} != {AUTO}:
+            raise Refused(ENDS[0], f"give {' and '.join(ENDS)}, or neither: both are {AUTO!r}, or none is")
         word = f"{UNBOUNDED}{word}"
+    if BOUNDS in said and {*ENDS} <= {field.name for field in fields(kinds()[word])}:
+        said |= dict(zip(ENDS, _both(said.pop(BOUNDS)), strict=True))
     return _read_fields(kinds()[word], {name: _unit(name, value) for name, value in said.items()})
+
+
+def _both(value: Any) -> tuple[float, float]:
+    """Both ends of bounds, as a list or as the text that the command line takes."""
+    if isinstance(value, str):
+        try:
+            value = [float(end) for end in value.split(":")]
+        except ValueError:
+            raise Refused(BOUNDS, "two numbers are needed, as in 0:100") from None
+    return both_ends(value)
 
 
 def _unit(name: str, value: Any) -> Any:

@@ -532,9 +532,11 @@ class BinnedResiduals(OfGroups):
         """Columns ``prob_pred``, ``residual``, ``count`` and ``envelope``, which holds with chance `level`."""
         return display.to_frame({**self._columns(), "envelope": self.envelope_at(level)})
 
-    def columns_with_ends(self, *, level: float = LEVEL, population: bool = True) -> dict[str, NDArray[Any]]:
+    def columns_with_ends(
+        self, *, level: float = LEVEL, population: bool = True, suppress: float | None = None
+    ) -> dict[str, NDArray[Any]]:
         """The columns of `to_frame`; the envelope is for the population in any case."""
-        return display.columns_of(self.to_frame(level=level))
+        return self._suppressed(display.columns_of(self.to_frame(level=level)), (), suppress)
 
     def picture(
         self, *, level: float = LEVEL, population: bool = True, ax: Axes | None = None, name: str | None = None

@@ -8,7 +8,9 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass, replace
 from functools import cached_property
+from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import entry_points
 from inspect import isabstract
@@ -202,6 +204,8 @@ def scopes(privacy: PrivacyStatement, *, population: bool = True) -> Mapping[str
 
 PACKAGE = str(Path(__file__).parents[1])
 NEARLY_ALL = 0.95
+MANY_CELLS, FEW_CELLS, SURELY = 32, 5, 100.0
+"""Cells of a grid that are many, cells that are few, and records, in deviations of the noise, that surely lie there."""
 WIDEST = 0.5
 """The width of an interval of a share that says nothing."""
 NARROW = (
@@ -276,6 +280,7 @@ def notes_on_end_cells(
     notes = []
     if grid.values is not None:
         return _notes_on_end_values(grid.values, first, last)
+    notes += _notes_on_few_cells(grid, known, below, max(noise))
     if first:
         words = f"below {numeral(edges[1])}), which also holds all values below {numeral(edges[0])}"
         notes.append(f"{first:.0%} of the records lie in the first cell ({words}: {NARROW}")
@@ -283,6 +288,24 @@ def notes_on_end_cells(
         words = f"{numeral(edges[-2])} and above), which also holds all values above {numeral(edges[-1])}"
         notes.append(f"{last:.0%} of the records lie in the last cell ({words}: {NARROW}")
     return tuple(notes)
+
+
+def _notes_on_few_cells(grid: Grid, known: NDArray[np.int64], below: FloatArray, noise: float) -> list[str]:
+    """A note if nearly all records lie in a few neighbouring cells of many, by released counts."""
+    below = np.maximum.accumulate(below)  # noise may let it fall, which counts of records never do
+    total = float(below[-1] - below[0])
+    if grid.cells < MANY_CELLS or total < SURELY * max(noise, 1.0):
+        return []
+    ends = np.searchsorted(below, below + NEARLY_ALL * total)
+    widths = np.where(ends < len(known), known[np.minimum(ends, len(known) - 1)] - known, grid.cells)
+    first = int(np.argmin(widths))
+    if widths[first] > FEW_CELLS:
+        return []
+    low, high = grid.edges[known[first]], grid.edges[known[ends[first]]]
+    return [
+        f"nearly all records lie in {widths[first]} of {grid.cells} cells, from {numeral(low)} to {numeral(high)}: "
+        "name a grid that is fine there, as Grid.geometric(...) (--grid geometric:L:U:N)"
+    ]
 
 
 def _notes_on_end_values(values: FloatArray, first: float, last: float) -> tuple[str, ...]:
@@ -299,14 +322,18 @@ def _notes_on_end_values(values: FloatArray, first: float, last: float) -> tuple
     )
 
 
-def notes_on_width(widths: FloatArray, where: str) -> tuple[str, ...]:
+def notes_on_width(widths: FloatArray, where: str, mostly: str = "") -> tuple[str, ...]:
     """A note if nothing is known of a curve of shares: all its intervals, or its band everywhere, are too wide.
+
+    With words for most places, `mostly`, also where that holds of most of them.
 
     Without any records every share lies between 0 and 1, and the middle of that is off by a half at the most.
 
     >>> notes_on_width(np.array([0.2, 0.9]), "the band at every time")
     ()
     """
+    if mostly and len(widths) and float(widths.min()) <= WIDEST < float(np.median(widths)):
+        return (f"{mostly} is wider than {WIDEST:g}: records are too few for this loss to tell much of the curve",)
     if not len(widths) or float(widths.min()) <= WIDEST:
         return ()
     return (f"{where} is wider than {WIDEST:g}: this release says next to nothing about the curve",)
@@ -350,6 +377,9 @@ GROUP = "dpcurves.results"
 
 class Result:
     """A curve, or a number, that was computed from releases: it prints as one line, and has notes."""
+
+    left_then: ClassVar[str] = ""
+    """What was left of the budget when a session answered it, for its card in a notebook; empty: nobody said."""
 
     if TYPE_CHECKING:
 
@@ -399,6 +429,8 @@ class Released(Result, ABC):
         SUMMARY: The rows of the HTML summary.
         COLUMNS: The attributes that are columns of the data frame.
         ARRAYS: The attributes that its form in JSON has; empty: the columns.
+        ADDS: True if results of disjoint records add up: see `ByCategory.over`.
+        MEASURED: The columns of counts or sums that may be suppressed; the first is the one that intervals are of.
 
     >>> import dpcurves as dp
     >>> curve = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
@@ -413,6 +445,8 @@ class Released(Result, ABC):
     SUMMARY: ClassVar[tuple[tuple[str, str], ...]] = ()
     COLUMNS: ClassVar[tuple[str, ...]] = ()
     ARRAYS: ClassVar[tuple[str, ...]] = ()
+    ADDS: ClassVar[bool] = False
+    MEASURED: ClassVar[tuple[str, ...]] = ()
 
     if TYPE_CHECKING:
 
@@ -434,11 +468,60 @@ class Released(Result, ABC):
             drawn = self._drawn((), privacy=self.privacy, ax=ax, name=name)
             return drawn if ax is not None or name is not None else display.entitle(drawn, self._title())
 
+    def of_source(self, source: str) -> Self:
+        """The same result with the declared name and version of its data on every picture and in every file.
+
+        A hash of what was released stands behind them, so that a picture and a file can be told to be of one release.
+        *No hash of the data does*: of a table that can be guessed but for a record, such a hash tells that record.
+
+        Args:
+            source: A public text, as ``"Flights, version 2"``: up to 200 printable characters.
+
+        Raises:
+            ValueError: it is no such text.
+        """
+        return self._with_source(f"{required_source(source)} (release {self.release_hash[:16]})")
+
+    @property
+    def release_hash(self) -> str:
+        """The SHA-256 of what was released, as canonical JSON: 64 hexadecimal digits, equal for equal releases."""
+        turns = [turn.to_json() for turn in self._all_turns()]
+        return sha256(json.dumps(turns, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    def _all_turns(self) -> Iterator[Evidence]:
+        yield from self.turns
+
+    def labelled(self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None) -> Self:
+        """The same result with words in the place of names of columns, and of categories, for readers.
+
+        Pictures, tables, files and JSON have the words. Spends nothing; a category that has no word keeps its name.
+
+        Args:
+            columns: Words by the names of columns.
+            categories: Of columns of categories, words by these: numbers are named as they print.
+
+        Raises:
+            ValueError: two categories would be called alike.
+        """
+        label = getattr(self, "label", None)
+        if not isinstance(label, str) or not is_dataclass(self):
+            return self
+        name = next((each for each in columns if label == each or label.startswith(f"{each} (")), None)
+        if name is None:
+            return self
+        words = columns[name] + label.removeprefix(name)
+        return cast("Self", replace(cast("Any", self), label=words))
+
+    def _with_source(self, source: str) -> Self:
+        return cast("Self", _sourced(self, source))
+
     def to_frame(self) -> Any:
         """The numbers as a data frame: pandas, or what is installed in its place."""
         return display.to_frame(dict(self._columns()))
 
-    def to_csv(self, path: str | Path, *, level: float = 0.95, population: bool = True) -> None:
+    def to_csv(
+        self, path: str | Path, *, level: float = 0.95, population: bool = True, suppress: float | None = None
+    ) -> None:
         """Write the numbers as CSV, with a head: what `to_frame` gives, and the ends of intervals.
 
         Columns ``lower`` and ``upper`` are for these records, ``lower_population`` and ``upper_population`` for the
@@ -448,14 +531,26 @@ class Released(Result, ABC):
             path: The file.
             level: The confidence level of bands and intervals.
             population: Whether ends for the population are written, too.
+            suppress: Numbers whose interval for these records is wider, from end to end, than this share of the number
+                are written as ``..``, with their ends. The rule looks at released numbers alone and protects nobody,
+                who is protected already: it spares readers numbers that are mostly noise. JSON keeps them.
+
+        Raises:
+            ValueError: `suppress` is not above 0, or the result has no counts or sums with intervals.
         """
-        Path(path).write_text(self.csv_text(level=level, population=population), encoding="utf-8", newline="")
+        text = self.csv_text(level=level, population=population, suppress=suppress)
+        Path(path).write_text(text, encoding="utf-8", newline="")
 
-    def csv_text(self, *, level: float = 0.95, population: bool = True) -> str:
+    def csv_text(self, *, level: float = 0.95, population: bool = True, suppress: float | None = None) -> str:
         """The text that `to_csv` writes."""
-        return display.csv_text(self.columns_with_ends(level=level, population=population))
+        columns = self.columns_with_ends(level=level, population=population, suppress=suppress)
+        rows = max(map(len, columns.values()), default=0)
+        told = {"data": np.full(rows, self.privacy.source)} if self.privacy.source else {}
+        return display.csv_text({**columns, **told})
 
-    def to_excel(self, path: str | Path, *, level: float = 0.95, population: bool = True) -> None:
+    def to_excel(
+        self, path: str | Path, *, level: float = 0.95, population: bool = True, suppress: float | None = None
+    ) -> None:
         """Write a workbook of Excel: a sheet with the numbers of `to_csv`, one with statement, notes and picture.
 
         It needs the extra ``office``. The same result gives the same bytes.
@@ -464,21 +559,45 @@ class Released(Result, ABC):
             path: The file.
             level: The confidence level of bands and intervals.
             population: Whether ends for the population are written, too.
+            suppress: See `to_csv`.
 
         Raises:
             ImportError: XlsxWriter or matplotlib is not installed.
+            ValueError: `suppress` is not above 0, or the result has no counts or sums with intervals.
         """
         display.require_workbooks()
-        Path(path).write_bytes(self.workbook(self.picture(level=level, population=population), level, population))
+        picture = self.picture(level=level, population=population)
+        Path(path).write_bytes(self.workbook(picture, level, population, suppress))
 
-    def workbook(self, picture: Axes, level: float = 0.95, population: bool = True) -> bytes:
+    def workbook(
+        self, picture: Axes, level: float = 0.95, population: bool = True, suppress: float | None = None
+    ) -> bytes:
         """The workbook that `to_excel` writes, around a picture that was drawn before."""
         facts = display.facts_of(self._title(), repr(self), self._summary(), self.privacy)
-        return display.workbook(self.columns_with_ends(level=level, population=population), facts, picture)
+        columns = self.columns_with_ends(level=level, population=population, suppress=suppress)
+        return display.workbook(columns, facts, picture)
 
-    def columns_with_ends(self, *, level: float = 0.95, population: bool = True) -> dict[str, NDArray[Any]]:
+    def columns_with_ends(
+        self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
+    ) -> dict[str, NDArray[Any]]:
         """The columns that `to_csv` writes, by their names."""
-        return display.columns_of(self.to_frame())
+        return self._suppressed(display.columns_of(self.to_frame()), (), suppress)
+
+    def _suppressed(
+        self, columns: dict[str, NDArray[Any]], ends: Sequence[str], suppress: float | None
+    ) -> dict[str, NDArray[Any]]:
+        """Columns in which numbers with wide intervals are left out; `ends` are the columns of all ends."""
+        if suppress is None:
+            return columns
+        measured = [name for name in self._hideable() if name in columns]
+        if not measured or not {"lower", "upper"} <= set(columns):
+            raise Refused("suppress", "counts and sums with intervals are suppressed; this result has none")
+        rows = display.too_wide(columns[measured[0]], columns["lower"], columns["upper"], suppress)
+        return display.hidden(columns, [*measured, *ends], rows)
+
+    def _hideable(self) -> Sequence[str]:
+        """The columns of numbers that may be suppressed; the first is the one that intervals are of."""
+        return self.MEASURED
 
     def picture(
         self, *, level: float = 0.95, population: bool = True, ax: Axes | None = None, name: str | None = None
@@ -523,11 +642,13 @@ class Released(Result, ABC):
         yield self
 
     def _repr_html_(self) -> str:
-        return self.html_with(display.svg_text(self.plot(ax=display.headless_axes(self.SIZE))))
+        picture = display.svg_text(self.plot(ax=display.headless_axes(self.SIZE)))
+        told = [("budget", self.left_then)] if self.left_then else []
+        return display.html_summary(self._title(), picture, [*self._summary(), *told], self.privacy)
 
-    def html_with(self, picture: str) -> str:
-        """The HTML summary around a picture that was drawn before."""
-        return display.html_summary(self._title(), picture, self._summary(), self.privacy)
+    def html_with(self, picture: str, *, title: str = "", text: str = "") -> str:
+        """The HTML summary around a picture that was drawn before, under another title, and with a text, if given."""
+        return display.html_summary(title or self._title(), picture, self._summary(), self.privacy, text)
 
     def _title(self) -> str:
         return self._in_words(self.TITLE)
@@ -559,6 +680,30 @@ class Released(Result, ABC):
     @abstractmethod
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
         """Draw its picture, with these bands or intervals."""
+
+
+LONGEST_SOURCE = 200
+
+
+def _sourced(thing: Any, source: str) -> Any:
+    """A result with a source in its privacy statement, or in that of the results and tables that it is read from."""
+    if not is_dataclass(thing) or isinstance(thing, type) or not hasattr(thing, "privacy"):
+        return thing
+    names = [each.name for each in fields(thing) if each.init]
+    if "privacy" in names:
+        return replace(thing, privacy=replace(cast("Any", thing).privacy, source=source))
+    return replace(thing, **{name: _sourced(getattr(thing, name), source) for name in names})
+
+
+def required_source(source: object) -> str:
+    """A public name and version of data.
+
+    Raises:
+        ValueError: it is no text, empty, too long, or not printable.
+    """
+    if not isinstance(source, str) or not 0 < len(source) <= LONGEST_SOURCE or not source.isprintable():
+        raise Refused("source", f"up to {LONGEST_SOURCE} printable characters are needed: a name and a version")
+    return source
 
 
 class Remembering:
@@ -636,18 +781,20 @@ class Covered(Remembering, Released):
         ends = () if level is None else self._ends(level, population=population)
         return display.to_frame({**self._columns(), **dict(zip(self.ENDS, ends, strict=False))})
 
-    def columns_with_ends(self, *, level: float = 0.95, population: bool = True) -> dict[str, NDArray[Any]]:
+    def columns_with_ends(
+        self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
+    ) -> dict[str, NDArray[Any]]:
         """The columns that `to_csv` writes: no ends of bands that would take long to simulate."""
         found = display.columns_of(self.to_frame())
         own = set(found)
         if max(map(len, found.values()), default=0) > MOST_SHADED:
-            return found
+            return self._suppressed(found, (), suppress)
         for of_population in self.scopes.values():
             if population or not of_population:
                 banded = display.columns_of(self.to_frame(level=level, population=of_population))
                 ending = "_population" * of_population
                 found |= {f"{name}{ending}": column for name, column in banded.items() if name not in own}
-        return found
+        return self._suppressed(found, [name for name in found if name not in own], suppress)
 
     def picture(
         self, *, level: float = 0.95, population: bool = True, ax: Axes | None = None, name: str | None = None
@@ -695,6 +842,13 @@ class Joined(Covered):
     def turns(self) -> tuple[()]:
         """None of its own."""
         return ()
+
+    def _all_turns(self) -> Iterator[Evidence]:
+        for each in self._members().values():
+            yield from each._all_turns()
+
+    def _with_source(self, source: str) -> Self:
+        return self  # it has that of the results which it is made of
 
     def to_json(self) -> str:
         """The curves by their names (``kind`` is ``curves``)."""

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import wraps
 from math import inf, isnan, nan, prod, sqrt
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, TypeVar, Unpack
 
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, chance, whole
+from ..arguments import Refused, both_ends, chance, whole
 from ..arrays import FloatArray
 from ..conversation import Cells, Evidence, Needs, PrivacyStatement, Release, Setting, Single, needed
 from ..data import Axis, Grid
-from ..display import numeral
+from ..display import numeral, span
 from ..inference import public_generator
 from ..inference.moments import KNOWN, LARGEST_VARIANCE, Moments, ReleasedMoments, Spread
 from ..inference.simulation import noise_of
 from ..queries import SquareQuery, SumQuery
 from ..queries.query import MOST_COUNTED
 from .by_category import ByCategory, axis_label, in_words, parted, rows_of
-from .question import By, axes_of, keys_of, require_independent, statement_of
+from .question import By, axes_of, keys_of, named, require_independent, statement_of
 from .result import EACH, Covered, Drawing
 from .score_groups import noise_of_a_count
 
+LEVEL, MOST_ROWS = 0.95, 100
+"""The level of intervals in HTML summaries, and the most categories that are listed there."""
 HALF = 2**18
 """Steps from the middle of the bounds to an end: values are rounded to the nearest step before they are added up."""
 DRAWS = 5000
@@ -60,6 +63,8 @@ class Summary(Covered):
     """
 
     KIND = "summary"
+    ADDS = True
+    MEASURED = ("value",)
     TITLE = "Summary of {label}"
     COVERS = EACH
     COUNTED: ClassVar[str] = "records"
@@ -114,7 +119,12 @@ class Summary(Covered):
         return f"{self.KIND_OF_NUMBER}{self.statistic} of {self.label}, values clamped to {between}"
 
     def intervals(
-        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+        self,
+        level: float,
+        *,
+        population: bool = False,
+        generator: np.random.Generator | None = None,
+        draws: int = DRAWS,
     ) -> FloatArray:
         """Confidence limits of all `statistics` in their order, each on its own with probability `level`.
 
@@ -131,6 +141,7 @@ class Summary(Covered):
             level: The chance of each interval.
             population: Whether they are for the population, not for these records.
             generator: The random numbers of the simulation.
+            draws: How many draws are simulated: levels close to 1 need more.
 
         Returns:
             One row for each statistic: ``(statistics, 2)``.
@@ -141,10 +152,10 @@ class Summary(Covered):
         level, draw = chance("level", level), public_generator(generator)
         if population:
             require_independent(self.privacy)
-        moments = _moments(self.turns, draw)
+        moments = _moments(self.turns, draw, draws)
         found = moments.found
-        student = draw.standard_t(max(float(found.records) - 1, 1.0), DRAWS) if population else None
-        normal = draw.standard_normal(DRAWS) if population else None
+        student = draw.standard_t(max(float(found.records) - 1, 1.0), draws) if population else None
+        normal = draw.standard_normal(draws) if population else None
         most = self.privacy.most_records
         total = inf if most is None else float(most)
         counts = moments.count_ends(level, total, normal)
@@ -158,18 +169,18 @@ class Summary(Covered):
         ends = [counts, _inside(sums, total * min(self.lower, 0.0), total * max(self.upper, 0.0))]
         ends.append(_inside(mean, self.lower, self.upper))
         if found.square is not None:
-            spread = _spread(self.turns, draw) if population and len(self.turns) == len(ALL_FOUR) else None
+            spread = _spread(self.turns, draw, draws) if population and len(self.turns) == len(ALL_FOUR) else None
             variance = _scaled(moments.variance_ends(level, normal, spread), half**2, 0, 8 * half * step)
             ends.append(_inside(variance, 0.0, LARGEST_VARIANCE * half**2))
         return np.array(ends)
 
-    def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
-        """Confidence limits of the number that was asked for; see `intervals`.
+    def interval(self, level: float, *, population: bool = False, draws: int = DRAWS) -> tuple[float, float]:
+        """Confidence limits of the number that was asked for, from so many simulated draws; see `intervals`.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        return self._interval(self.statistic, level, population=population)
+        return self._interval(self.statistic, level, population=population, draws=draws)
 
     def mean_interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
         """Confidence limits of the mean; see `intervals`.
@@ -182,9 +193,9 @@ class Summary(Covered):
             raise Refused("statistic", "the count alone was released, so there is no mean")
         return self._interval(MEAN, level, population=population)
 
-    def _interval(self, statistic: str, level: float, *, population: bool) -> tuple[float, float]:
+    def _interval(self, statistic: str, level: float, *, population: bool, draws: int = DRAWS) -> tuple[float, float]:
         place = list(self.statistics).index(statistic)
-        low, high = self.intervals(level, population=population)[place].tolist()
+        low, high = self.intervals(level, population=population, draws=draws)[place].tolist()
         return low, high
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
@@ -223,7 +234,26 @@ class Summary(Covered):
         return self.label, *(f"{name} {numeral(value)}" for name, value in self.statistics.items())
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [(name, numeral(value)) for name, value in self.statistics.items()]
+        ends = {who: self.intervals(LEVEL, population=asked) for who, asked in self.scopes.items()}
+        return [
+            (name, in_words_with(value, {who: each[place] for who, each in ends.items()}))
+            for place, (name, value) in enumerate(self.statistics.items())
+        ]
+
+    def in_words(self) -> str:
+        """The number that was asked for, with its intervals."""
+        ends = {who: self.interval(LEVEL, population=asked) for who, asked in self.scopes.items()}
+        return in_words_with(self.value, ends)
+
+
+def in_words_with(value: float, ends: Mapping[str, Any]) -> str:
+    """A number with its intervals, and whom each is for.
+
+    >>> in_words_with(7.0, {"for these records": (5.0, 9.0)})
+    '7 (95%: 5 to 9 for these records)'
+    """
+    known = ", ".join(f"{span(float(low), float(high))} {who}" for who, (low, high) in ends.items())
+    return f"{numeral(value)} ({100 * LEVEL:g}%: {known})"
 
 
 class SummaryByCategory(ByCategory[Summary]):
@@ -239,6 +269,12 @@ class SummaryByCategory(ByCategory[Summary]):
         what = "" if first is None else f"{first.KIND_OF_NUMBER}{first.statistic} of {first.label} by {self.column}"
         return (what[:1].upper() + what[1:]) or super()._title()
 
+    def _summary(self) -> list[tuple[str, str]]:
+        rows = [(named(key), one.in_words()) for key, one in list(self.items())[:MOST_ROWS]]
+        more = [("more categories", str(len(self) - MOST_ROWS))] if len(self) > MOST_ROWS else []
+        statistic = next(iter(self.values())).clamped if self else ""
+        return [("categories", str(len(self))), ("number", statistic), *rows, *more]
+
     def _ends(self, level: float, /, *, population: bool) -> FloatArray:
         return np.array([one.interval(level, population=population) for one in self.values()]).T
 
@@ -252,15 +288,15 @@ class SummaryByCategory(ByCategory[Summary]):
         )  # fmt: skip
 
 
-def _moments(turns: tuple[Evidence, ...], draw: np.random.Generator) -> ReleasedMoments:
-    noises = [noise_of(turn.sums, turn.total, DRAWS, draw)[:, 0, 0] for turn in turns[:3]]
+def _moments(turns: tuple[Evidence, ...], draw: np.random.Generator, draws: int = DRAWS) -> ReleasedMoments:
+    noises = [noise_of(turn.sums, turn.total, draws, draw)[:, 0, 0] for turn in turns[:3]]
     return ReleasedMoments(_in_units([turn.unbiased[0, 0] for turn in turns[:3]]), _in_units(noises))
 
 
-def _spread(turns: tuple[Evidence, ...], draw: np.random.Generator) -> Spread:
+def _spread(turns: tuple[Evidence, ...], draw: np.random.Generator, draws: int) -> Spread:
     """The scatter of squares, from counts of even cells between the bounds."""
     counts = turns[-1].unbiased[0]
-    noise = noise_of(turns[-1].sums, turns[-1].total, DRAWS, draw)[:, 0]
+    noise = noise_of(turns[-1].sums, turns[-1].total, draws, draw)[:, 0]
     return Spread(np.linspace(-1.0, 1.0, len(counts) + 1), counts, noise, draw.standard_normal(noise.shape))
 
 
@@ -330,6 +366,30 @@ class CountQuestion:
         return in_words(COUNT, self.column, self.by)
 
 
+Kind = TypeVar("Kind", bound=type[Any])
+
+
+def takes_bounds(kind: Kind) -> Kind:
+    """Let a question be given both ends as one argument, ``bounds=(lower, upper)``, as calls and commands take them.
+
+    Its fields stay `lower` and `upper`, so that what was asked before is found again.
+
+    >>> import dpcurves as dp
+    >>> dp.MeanQuestion("age", bounds=(0, 100)) == dp.MeanQuestion("age", 0, 100)
+    True
+    """
+    made = kind.__init__
+
+    @wraps(made)
+    def init(self: Any, *args: Any, bounds: Sequence[float] | None = None, **named: Any) -> None:
+        if bounds is not None:
+            named["lower"], named["upper"] = both_ends(bounds)
+        made(self, *args, **named)
+
+    kind.__init__ = init
+    return kind
+
+
 @dataclass(frozen=True, slots=True)
 class _Bounded:
     column: str
@@ -384,6 +444,7 @@ class _Bounded:
         return in_words(self.STATISTIC, self.column, self.by)
 
 
+@takes_bounds
 @dataclass(frozen=True, slots=True)
 class SumQuestion(_Bounded):
     """The sum of the values. Two turns under one charge: its summary has the count and the mean, too.
@@ -394,6 +455,7 @@ class SumQuestion(_Bounded):
     Attributes:
         column: A column of numbers.
         lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
+            They may be given as ``bounds=(lower, upper)``, too.
         by: See `CountQuestion`.
         measured_in: The measuring unit of the column.
 
@@ -413,6 +475,7 @@ class SumQuestion(_Bounded):
         return counted, 1 - counted
 
 
+@takes_bounds
 @dataclass(frozen=True, slots=True)
 class MeanQuestion(_Bounded):
     """The mean of the values. Three turns under one charge: its summary is that of `SummaryQuestion`.
@@ -423,6 +486,7 @@ class MeanQuestion(_Bounded):
     Attributes:
         column: A column of numbers.
         lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
+            They may be given as ``bounds=(lower, upper)``, too.
         by: See `CountQuestion`.
         measured_in: The measuring unit of the column.
 
@@ -437,6 +501,7 @@ class MeanQuestion(_Bounded):
         return MOSTLY_MEAN
 
 
+@takes_bounds
 @dataclass(frozen=True, slots=True)
 class VarianceQuestion(_Bounded):
     """The variance of the values. Three turns under one charge: its summary is that of `SummaryQuestion`.
@@ -448,6 +513,7 @@ class VarianceQuestion(_Bounded):
     Attributes:
         column: A column of numbers.
         lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
+            They may be given as ``bounds=(lower, upper)``, too.
         by: See `CountQuestion`.
         measured_in: The measuring unit of the column.
 
@@ -472,6 +538,7 @@ class VarianceQuestion(_Bounded):
         return prod(axis.slots for axis in axes_of(self.by, cells)) <= MOST_COUNTED
 
 
+@takes_bounds
 @dataclass(frozen=True, slots=True)
 class SummaryQuestion(_Bounded):
     """Count, sum, mean and variance of the values. Three turns under one charge.
@@ -479,6 +546,7 @@ class SummaryQuestion(_Bounded):
     Attributes:
         column: A column of numbers.
         lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
+            They may be given as ``bounds=(lower, upper)``, too.
         by: Categories that were declared in public: one summary for each, all together at the privacy loss of one. A
             tuple of several columns: one for each combination.
         measured_in: The measuring unit of the column.

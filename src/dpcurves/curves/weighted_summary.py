@@ -21,7 +21,7 @@ from ..queries import Read, SquaredWeightQuery, WeighedSpreadQuery, WeighedSumQu
 from ..queries.weighed import COARSE
 from .by_category import axis_label, in_words
 from .question import require_independent, statement_of
-from .summary import COUNT, LARGEST_BOUND, MEAN, SUM, Summary
+from .summary import COUNT, LARGEST_BOUND, MEAN, SUM, Summary, takes_bounds
 from .weighted import Squares, note_of
 
 HALF = 2**16
@@ -106,7 +106,12 @@ class WeightedSummary(Summary):
         return kish(squares.records, _caps(self.turns), float(squares.sums.sum()))
 
     def intervals(
-        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+        self,
+        level: float,
+        *,
+        population: bool = False,
+        generator: np.random.Generator | None = None,
+        draws: int = DRAWS,
     ) -> FloatArray:
         """Confidence limits of all `statistics` in their order, each on its own with probability `level`: ``(3, 2)``.
 
@@ -120,6 +125,7 @@ class WeightedSummary(Summary):
             level: The chance of each interval.
             population: Whether they are for the population, not for these records.
             generator: The random numbers of the simulation.
+            draws: How many draws are simulated: levels close to 1 need more.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
@@ -127,9 +133,9 @@ class WeightedSummary(Summary):
         level, draw = chance("level", level), public_generator(generator)
         if population:
             require_independent(self.privacy)
-        weight, distance = (noise_of(each.sums, each.total, DRAWS, draw)[:, 0, 0] for each in self.turns[:2])
+        weight, distance = (noise_of(each.sums, each.total, draws, draw)[:, 0, 0] for each in self.turns[:2])
         noises = weight / Weights.STEPS, distance / (Weights.STEPS * HALF)
-        normal = draw.standard_normal((3, DRAWS)) if population else np.zeros((3, DRAWS))
+        normal = draw.standard_normal((3, draws)) if population else np.zeros((3, draws))
         caps, distances = _caps(self.turns), _distances(self.turns)
         middle, half = _about(self._bounds)
         scatter = self._deviations()
@@ -263,6 +269,7 @@ def _ratio_interval(
 ROUNDS = 4
 
 
+@takes_bounds
 @dataclass(frozen=True, slots=True)
 class WeightedSummaryQuestion:
     """Sum of weights, weighted sum and weighted mean of the values. Four turns under one charge.

@@ -36,9 +36,9 @@ from .curve_json import (
 )
 from .expected import draw_forecast
 from .groups import MOST_TOGETHER, draw_means, draw_small
-from .html import html_summary, report, summary_facts
+from .html import account_summary, html_summary, report, summary_facts
 from .numerals import numeral, numerals, span, standing
-from .office import PRINTED, csv_text, facts_of, require_workbooks, workbook
+from .office import PRINTED, SUPPRESSED, csv_text, facts_of, hidden, require_workbooks, too_wide, workbook
 from .scores import (
     DrawnArea,
     Region,
@@ -68,13 +68,15 @@ from .text import (
 )
 
 __all__ = [
-    "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "PRINTED", "RECORDS", "SEEDED", "SQUARE", "BalanceReport", "ChargeRow",
-    "CrossedShade", "DrawnArea", "Opened", "RefusalRow", "Region", "Shade", "Spender", "allowance_table", "area_rows",
+    "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "PRINTED", "RECORDS", "SEEDED", "SQUARE", "SUPPRESSED", "BalanceReport",
+    "ChargeRow",
+    "CrossedShade", "DrawnArea", "Opened", "RefusalRow", "Region", "Shade", "Spender", "account_summary",
+    "allowance_table", "area_rows",
     "bundle", "check_document", "columns_of", "covering", "csv_text", "curve_schema", "curve_table", "draw_bars",
     "draw_binned_residuals", "draw_bounds", "draw_calibration", "draw_cdf", "draw_cdf_of_values", "draw_confusion",
     "draw_decision", "draw_forecast", "draw_gain", "draw_hosmer_lemeshow", "draw_means", "draw_numbers", "draw_plane",
     "draw_plane_bounds", "draw_quantile_quantile", "draw_quantiles", "draw_residual_density", "draw_residual_points",
-    "draw_roc", "draw_small", "entitle", "envelope", "facts_of", "footer", "headless_axes", "html_summary",
+    "draw_roc", "draw_small", "entitle", "envelope", "facts_of", "footer", "headless_axes", "hidden", "html_summary",
     "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report", "require_workbooks", "save_figure",
-    "save_to", "span", "stacked", "standing", "styled", "summary_facts", "svg_text", "to_frame", "workbook",
+    "save_to", "span", "stacked", "standing", "styled", "summary_facts", "svg_text", "to_frame", "too_wide", "workbook",
 ]  # fmt: skip

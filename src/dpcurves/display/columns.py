@@ -466,9 +466,8 @@ def draw_contingency(
         }
         letters = min(points(LETTER), _fitting(ax, counts.shape, list(told.values())))
         for (row, column), words in told.items() if letters >= LEAST_LETTER else ():
-            shown = (
-                "white" if (shares[row, column] > lightest + DARK * (darkest - lightest)) != is_dark(ax) else "black"
-            )
+            deep = shares[row, column] > lightest + DARK * (darkest - lightest)
+            shown = "white" if deep != is_dark(ax) else "black"
             ax.text(column, row, words, ha="center", va="center", fontsize=letters, color=shown)
     ax.set_yticks(range(len(rows)), rows, parse_math=False)
     room = WITHIN * ax.get_position().width * ax.figure.bbox.width / ax.figure.dpi / len(columns)

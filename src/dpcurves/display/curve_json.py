@@ -301,9 +301,12 @@ def opened(text: str, kind: str) -> Opened:
 def privacy_object(privacy: PrivacyStatement) -> dict[str, object]:
     """The ``privacy`` object of a curve."""
     facts = {
-        name: getattr(privacy, name) for name in PrivacyStatement.__slots__ if name not in {"model", "notes", "delta"}
+        name: getattr(privacy, name)
+        for name in PrivacyStatement.__slots__
+        if name not in {"model", "notes", "delta", "source"}
     }
     facts |= {"delta": privacy.delta} if privacy.delta else {}
+    facts |= {"source": privacy.source} if privacy.source else {}
     return _mapped({**facts, "unit": privacy.unit or None, "missing_rule": MISSING_RULE, "model": privacy.model})
 
 

@@ -26,10 +26,14 @@ STYLE = """<style>
 .dpcurves .seeded{background:#b3261e;color:#fff;font-weight:700;padding:.35rem .75rem;border-radius:4px;
  margin:0 0 .75rem}
 </style>"""
+MOST_CHARGES = 20
+"""Charges that the card of a session lists: the last ones."""
 WARNING = f'<p class="seeded" role="alert">{escape(SEEDED)}</p>'
 
 
-def html_summary(title: str, svg: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement) -> str:
+def html_summary(
+    title: str, svg: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement, text: str = ""
+) -> str:
     """A self-contained HTML fragment. It fits light and dark pages, and refers to nothing outside.
 
     Args:
@@ -37,6 +41,7 @@ def html_summary(title: str, svg: str, rows: Sequence[tuple[str, str]], privacy:
         svg: From `svg_text`; it alone is taken as markup, all else is escaped.
         rows: Names and values to be read beside the picture.
         privacy: Who is protected, and how well.
+        text: What a reader is told of it before the picture; an empty line begins a paragraph.
     """
     name, statement = escape(lettering(title, 160)), "<br>".join(map(escape, footer(privacy).splitlines()))
     return "\n".join(
@@ -44,7 +49,7 @@ def html_summary(title: str, svg: str, rows: Sequence[tuple[str, str]], privacy:
             None,
             [
                 STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>",
-                WARNING if privacy.seeded else "", f'<div class="picture">{svg}</div>',
+                WARNING if privacy.seeded else "", _paragraphs(text), f'<div class="picture">{svg}</div>',
                 _table([*rows, *(("note", note) for note in privacy.notes)]),
                 f"<details><summary>{statement}</summary>{_table(statement_rows(privacy))}</details>", "</figure>",
             ],
@@ -59,6 +64,10 @@ def summary_facts(title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyS
         "statement": footer(privacy).splitlines(), "privacy": [list(row) for row in statement_rows(privacy)],
         "seeded": privacy.seeded,
     }  # fmt: skip
+
+
+def _paragraphs(text: str) -> str:
+    return "".join(f"<p>{escape(' '.join(part.split()))}</p>" for part in text.split("\n\n") if part.strip())
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> str:
@@ -81,11 +90,13 @@ def statement_rows(privacy: PrivacyStatement) -> list[tuple[str, str]]:
         ("missing values", MISSING_RULE),
         ("model", privacy.model),
         ("request", privacy.grant),
+        ("data", privacy.source),
     ]
     return [(name, value) for name, value in facts if value]
 
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+"""Cells of tables are drawn as an image in the picture, whose bytes stand in the page; nothing else is loaded."""
 PAGE_STYLE = """<style>
 :root{color-scheme:light dark;--ground:#fff;--text:#1c1c21;--soft:#55555f;--line:#c9c9d1;--box:#f5f5f8;--alarm:#b3261e}
 @media (prefers-color-scheme:dark){:root{--ground:#16171b;--text:#e9e9ee;--soft:#b2b2bd;--line:#44444e;--box:#212229;
@@ -154,6 +165,24 @@ def report(
             "</main>", "</body>", "</html>", "",
         ]
     )  # fmt: skip
+
+
+def account_summary(balance: BalanceReport, promise: str) -> str:
+    """The account of a session as a self-contained HTML fragment: what is left, and what was paid for.
+
+    Args:
+        balance: The account.
+        promise: Neighbours and protected unit, in words.
+    """
+    name = escape(lettering(f"Budget of {balance.dataset}", 160))
+    rows = [("budget", balance.budget), ("spent", balance.spent), ("left", balance.left), ("promise", promise)]
+    paid = [(f"{charge.when}, {charge.price}", charge.question) for charge in balance.charges[-MOST_CHARGES:]]
+    more = len(balance.charges) - len(paid)
+    told = [*rows, *([("earlier charges", str(more))] if more else []), *paid]
+    return "\n".join([
+        STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>", _table(told),
+        "</figure>",
+    ])  # fmt: skip
 
 
 def _accounts(balances: Sequence[BalanceReport]) -> str:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import NotInstalled
+from ..arguments import NotInstalled, Refused
+from ..arrays import BoolArray
 from ..conversation import PrivacyStatement
 from .canvas import save_to
 from .html import statement_rows
@@ -30,6 +31,8 @@ LONGEST_TEXT = 32_767
 MADE = datetime(2000, 1, 1)
 """The day that a workbook gives as that of its making: a released result has none, and the same one makes the same
 bytes."""
+SUPPRESSED = ".."
+"""Stands for a number that is left out."""
 PRINTED = 300
 """Dots per inch that printers ask for."""
 
@@ -49,6 +52,31 @@ def csv_text(columns: Mapping[str, ArrayLike]) -> str:
 
 def _written(value: object) -> object:
     return "" if value is None or (isinstance(value, float) and isnan(value)) else value
+
+
+def too_wide(values: ArrayLike, lower: ArrayLike, upper: ArrayLike, share: float) -> BoolArray:
+    """Mark the numbers whose interval is wider, from end to end, than this share of the number; or that are not known.
+
+    >>> too_wide([100.0, 10.0], [95.0, 5.0], [105.0, 15.0], 0.2).tolist()
+    [False, True]
+
+    Raises:
+        ValueError: the share is not above 0, or not finite.
+    """
+    if isinstance(share, bool) or not isinstance(share, int | float) or not (isfinite(share) and share > 0):
+        raise Refused("suppress", "a share above 0 is needed, as 0.3: numbers with wider intervals are left out")
+    widths = np.asarray(upper, dtype=np.float64) - np.asarray(lower, dtype=np.float64)
+    return ~(widths <= share * np.abs(np.asarray(values, dtype=np.float64)))
+
+
+def hidden(columns: Mapping[str, ArrayLike], names: Sequence[str], rows: BoolArray) -> dict[str, Any]:
+    """The columns with ``..`` in the place of what stands in these rows of some of them."""
+    found: dict[str, Any] = dict(columns)
+    for name in names:
+        column = np.array(np.asarray(columns[name]).tolist(), dtype=object)
+        column[rows] = SUPPRESSED
+        found[name] = column
+    return found
 
 
 def require_workbooks() -> None:

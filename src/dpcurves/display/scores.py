@@ -291,6 +291,8 @@ def draw_confusion(
 
 UNKNOWN = "anything from 0 to 1"
 FLOOR = -0.16
+BAR_PART, AXIS_POINTS = 0.7, 250.0
+"""The part of the place between two bars that a bar takes, and the length of the axis in points, about."""
 TALLEST = 0.12
 SMALL_TOPS = 0.02, 0.05, 0.1, 0.2, 0.4
 """Ends of both axes of a calibration picture whose shares are small."""
@@ -333,7 +335,7 @@ def draw_calibration(
     largest = np.fmax.reduce(sizes, initial=1.0)
     heights = TALLEST * np.clip(sizes, 0, None) / largest
     words = f"records per group, up to {largest:,.0f}"
-    how: Any = {"color": color, "alpha": 0.35, "linewidth": 5}
+    how: Any = {"color": color, "alpha": 0.35, "linewidth": _thin(predicted / top)}
     if top == 1.0:
         ax.vlines(predicted, FLOOR, FLOOR + heights, label=words, **how)
     else:  # as high whatever the scale, of which a later curve may need more
@@ -345,6 +347,13 @@ def _top_of(*parts: FloatArray) -> float:
     """The end of both axes of a calibration picture: 1, or less where all of it is small, as for rare events."""
     most = max((float(np.max(each)) for each in parts if len(each) and np.isfinite(each).all()), default=1.0)
     return next((each for each in SMALL_TOPS if most <= 0.95 * each), 1.0)
+
+
+def _thin(places: FloatArray) -> float:
+    """The width of bars at these places of an axis of length 1, in points: less where most of them lie close."""
+    gaps = np.diff(np.sort(places[np.isfinite(places)]))
+    typical = float(np.median(gaps)) if len(gaps) else 1.0
+    return float(np.clip(BAR_PART * AXIS_POINTS * typical, 1.0, 5.0))
 
 
 def _draw_observed(picture: Picture, x: FloatArray, y: FloatArray) -> None:

@@ -41,7 +41,8 @@ def footer(privacy: PrivacyStatement) -> str:
     remarks = [SEEDED] if privacy.seeded else []
     if privacy.model:
         remarks.append(f"Model: {lettering(privacy.model, 240)}")
-    return "\n".join(filter(None, [facts, ". ".join(remarks)]))
+    source = f"Data: {lettering(privacy.source, 240)}" if privacy.source else ""
+    return "\n".join(filter(None, [facts, ". ".join(remarks), source]))
 
 
 # Spent budgets, in words that are ready to be shown.

@@ -525,6 +525,12 @@ class IntervalSums(NestedSums):
         finest = Tier(range(len(bounds) - 1), self.levels[-1].noise)
         return replace(self, cells=len(bounds) - 1, levels=(*coarse, finest))
 
+    @property
+    def noise_of_cells(self) -> Noise | None:
+        """The noise of each cell, where there is one level, of single cells; else None."""
+        flat = len(self.levels) == 1 and len(self.levels[0].starts) == self.cells
+        return self.levels[0].noise if flat else None
+
     def with_finer(self, finer: IntervalSums, starts: Sequence[int]) -> IntervalSums:
         """The law of these sums and, after them, of those over finer cells, all of independent noise.
 

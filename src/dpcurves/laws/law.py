@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -32,7 +32,8 @@ WIDE_GAUSSIAN = 1e4  # variance, above which the same is done: relative error of
 WIDE_SHARES = 2.0**10  # scale, above which sums of shares are drawn by rounding: relative error of a chance 2**-20
 BOXES = 2**16  # into which an even draw falls: as many as two bytes can tell apart
 LEAST_VARIANCE = 1e-100  # stands for 0, so that exact values of equal rank share a residual evenly
-MOST_PARTIES = 64
+MOST_PARTIES = 2**22
+TOGETHER = 64  # draws of several parties that are made in one piece: memory is bounded
 TINY = 1e-300  # stands for 0 below a fraction
 RATES = 64  # that are tried for a bound by moments
 LAPLACE_EXCESS = 3.0
@@ -121,6 +122,14 @@ class Noise:
         whole = Fraction(parties).denominator == 1
         return replace(self, parties=int(parties) if whole else parties)
 
+    def times(self, draws: int) -> Noise:
+        """The sum of so many independent draws of this noise.
+
+        >>> Noise(Family.LAPLACE, Fraction(10), 2).times(3).parties
+        6
+        """
+        return self.by(self.parties * draws)
+
     def to_json(self) -> dict[str, Any]:
         """Plain objects."""
         several = {"parties": self.parties if isinstance(self.parties, int) else str(self.parties)}
@@ -198,11 +207,35 @@ def draw(noise: Noise, shape: tuple[int, ...], generator: np.random.Generator) -
     """Integers of one noise law, as floats. Not for protection: `generator` can be predicted."""
     if not isinstance(noise.parties, int):
         return _in_shares(noise, float(noise.parties), shape, generator)
+    if noise.parties > TOGETHER:
+        return _many(noise, noise.parties, shape, generator)
     if noise.parties > 1:
         return np.asarray(draw(noise.by(1), (noise.parties, *shape), generator).sum(axis=0))
     if noise.family is Family.LAPLACE:
         return _laplace(float(noise.parameter), shape, generator)
     return _gaussian(float(noise.parameter), shape, generator)
+
+
+def _many(noise: Noise, parties: int, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
+    """The sum of many draws. The two parts of a Laplace draw are geometric, so those of the sum are negative binomial;
+    a sum of Gaussian draws of parameter 1 or more is rounded where it is wide, as one of its own variance is.
+    """
+    parameter = float(noise.parameter)
+    if noise.family is Family.LAPLACE and parties * parameter > WIDE_LAPLACE:
+        return np.rint(
+            parameter * (generator.standard_gamma(parties, shape) - generator.standard_gamma(parties, shape))
+        )
+    if noise.family is Family.LAPLACE:
+        stopped = -expm1(-1 / parameter)
+        above, below = (generator.negative_binomial(parties, stopped, shape) for _ in range(2))
+        return np.subtract(above, below, dtype=np.float64)
+    if parameter >= 1 and parties * parameter > WIDE_GAUSSIAN:
+        return np.rint(generator.normal(0, sqrt(parties * parameter), shape))
+    rest, total = parties, np.zeros(shape)
+    while rest:
+        total += draw(noise.by(min(rest, TOGETHER)), shape, generator)
+        rest -= min(rest, TOGETHER)
+    return total
 
 
 def _in_shares(noise: Noise, parties: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
@@ -525,6 +558,26 @@ class NoisySums(CountLaw):
         law: Any = self
         return cast("Self", replace(law, rows=rows, missing=None))
 
+    @property
+    def noise_of_cells(self) -> Noise | None:
+        """The noise of each cell, where cells were counted one by one, and nothing else was; else None."""
+        return None
+
+    def added(self, releases: int) -> Self:
+        """The law of the sums, value by value, of so many releases under this law, each with noise of its own.
+
+        Exact: such a sum is the strategy applied to the sum of the cells, plus the sum of the noises; and since all
+        releases have the same variances, least squares of the sum is the sum of their least squares.
+
+        Raises:
+            TypeError: the noise depends on what is counted, as that of randomised reports.
+        """
+        if type(self).given is not NoisySums.given:
+            raise WrongKind("law", "only releases with additive noise of one law add up")
+        law: Any = self
+        made = {each.name: _times(getattr(law, each.name), releases) for each in fields(law) if each.init}
+        return cast("Self", type(law)(**made))
+
     def raw_noise(self, draws: int, generator: np.random.Generator) -> FloatArray:
         """Simulated noise of the released values themselves: (draws, size), in the order of the law."""
         return np.concatenate([draw(noise, (draws, count), generator) for noise, count in self.noises], axis=-1)
@@ -623,6 +676,17 @@ class NoisySums(CountLaw):
 
     def _present(self, values: Sequence[int]) -> float | None:
         return float(self.reconstruct(np.asarray(values, dtype=np.float64), None)[0].sum())
+
+
+def _times(field: Any, draws: int) -> Any:
+    """A field of a law with the noise of so many releases in the place of that of one."""
+    if isinstance(field, Noise):
+        return field.times(draws)
+    if isinstance(field, tuple) and not hasattr(field, "_fields"):
+        return tuple(_times(each, draws) for each in field)
+    if is_dataclass(field) and not isinstance(field, type) and hasattr(field, "noise"):
+        return replace(cast("Any", field), noise=cast("Any", field).noise.times(draws))
+    return field
 
 
 class EvenSums(NoisySums):

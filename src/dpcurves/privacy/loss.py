@@ -291,6 +291,10 @@ class PrivacyLoss:
         rest = sum((part.rho for part in self._pieces if part.epsilon is None), Fraction(0))
         return min(known, composed_epsilon(pure, rest, delta))
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """The loss as one would write it, for notebooks and IPython; `repr` names the fields, as requests hold it."""
+        printer.text(f"PrivacyLoss({self})")
+
     def __str__(self) -> str:
         loss = f"rho {float(self.rho):g}" if self.epsilon is None else f"epsilon {float(self.epsilon):g}"
         return f"{loss}, delta {float(self.delta):g}" if self.delta else loss

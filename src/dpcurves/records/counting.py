@@ -537,9 +537,16 @@ def _require_alike(axis: Categories, column: Column) -> None:
     """
     for argument, value in zip(axis.named[::-1], axis.values[::-1], strict=True):  # the positive label first
         if column.kind is Kind.TEXT and not isinstance(value, str):
-            raise Refused(argument, f"{shown(value)} is no text, but {axis.column!r} holds text; name it in quotes")
+            raise Refused(argument, f"{shown(value)} is no text, but {axis.column!r} holds text; {_as_text(argument)}")
         if column.kind is Kind.NUMBERS and in_numbers(value) is None:
             raise Refused(argument, f"{shown(value)} is no number, but {axis.column!r} holds numbers")
+
+
+def _as_text(argument: str) -> str:
+    """The way to name text: of the two classes of labels, both."""
+    if argument == "pos_label":
+        return 'name both classes, as in pos_label="yes", neg_label="no"'
+    return "name it in quotes"
 
 
 # SENSITIVE. Records of which some columns are worked out by models, record by record, as they are read.

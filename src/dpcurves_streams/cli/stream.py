@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from typer import Argument, Option
 
 from dpcurves.cli.options import Price, amount, categories, chance, grid_of, whole
-from dpcurves.cli.terminal import Misuse, named, say, say_plainly, terminal
+from dpcurves.cli.terminal import Misuse, filling_late, named, say, say_plainly, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from dpcurves.cli.options import Command
+    from dpcurves.conversation import Plan
     from dpcurves.data import Grid
     from dpcurves_streams.queries import Forest
 
@@ -272,7 +273,8 @@ class Watching:
                 yield replace(step, drift=watch.after(reading).lines())
 
 
-SHOWN_LIVE = 20
+SHOWN_LIVE, BAR_AFTER = 20, 2.0
+"""States that --live shows, and seconds after which steps that are written show how far they are."""
 ENDS = ("low", "high")
 Group = TypeVar("Group", TupleOptions, Asked, Steps)
 
@@ -320,7 +322,7 @@ def stream(tuples: TupleOptions, asked: Asked, steps: Steps, price: Price, shown
         confidential_log=shown.confidential_log, **steps.terms(),
     )  # fmt: skip
     told = following if a_year is None else watching.watched(following, asked, a_year)
-    _deliver(told, shown, following.plan.error)
+    _deliver(told, shown, following.plan)
 
 
 def plan(asked: Asked, steps: Steps, tuples: TupleOptions, price: Price) -> None:
@@ -359,15 +361,25 @@ def _times(loss: Any, events: int) -> Any:
     return PrivacyLoss.pure(loss.epsilon * events) if loss.is_pure else PrivacyLoss.zcdp(loss.rho * events**2)
 
 
-def _deliver(following: Iterable[StepReading], shown: Shown, error: float) -> None:
+def _deliver(following: Iterable[StepReading], shown: Shown, plan: Plan) -> None:
+    """Write and show each step; where steps go to a file alone, and have an end, show how far they are."""
     from ..feed.reading import JsonLinesFile
 
-    with nullcontext() if shown.json is None else JsonLinesFile(shown.json) as file, _screen(shown) as live:
+    steps: int = getattr(plan.query, "ticks", None) or 0
+    told = steps > 0 and shown.json is not None and not shown.live
+    progress = filling_late("steps", BAR_AFTER) if told else nullcontext(None)
+    with (
+        nullcontext() if shown.json is None else JsonLinesFile(shown.json) as file,
+        _screen(shown) as live,
+        progress as fill,
+    ):
         for reading in following:
             if file is not None:
                 file.write(reading)
+            if fill is not None:
+                fill(reading.step + 1, steps)
             if live is not None:
-                live.update(_table(reading, error))
+                live.update(_table(reading, plan.error))
             elif file is None:
                 say_plainly("\n".join(json.dumps(line) for line in reading.lines()))
 

@@ -54,6 +54,23 @@ SETTINGS: dict[str, bool | int | str] = {
 }
 
 
+WATCHED: list[bool] = []
+"""Not empty: somebody asks how far engines are that are opened from now on."""
+OPEN: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+def watch() -> None:
+    """Let engines that are opened from now on say how far their query is. It depends on times alone."""
+    WATCHED[:] = [True]
+
+
+def share_done() -> float | None:
+    """The share of the query under way that is done, from 0 to 1; None where nobody knows."""
+    shares = [engine.connection.query_progress() / 100 for engine in list(OPEN) if engine.close.alive]
+    known = [share for share in shares if share >= 0]
+    return max(known) if known else None
+
+
 class Engine:
     """A DuckDB connection and a private folder for what does not fit in memory; both are removed at the end."""
 
@@ -64,10 +81,14 @@ class Engine:
         # Given here, and not set afterwards: where extensions may be loaded, opening takes three times as long.
         self.connection = duckdb.connect(":memory:", config={"temp_directory": folder, **SETTINGS})
         self._silence()
+        OPEN.add(self)
         self.close = weakref.finalize(self, _close, self.connection, folder)
 
     def _silence(self) -> None:
-        """Show no progress. A notebook without widgets shows none, and there DuckDB refuses to be told so."""
+        """Print no progress. A notebook without widgets shows none, and there DuckDB refuses to be told so."""
+        if WATCHED:
+            self.connection.execute("SET enable_progress_bar_print = false; SET enable_progress_bar = true")
+            return
         if self.connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
             self.connection.execute("SET enable_progress_bar = false")
 

@@ -1,0 +1,435 @@
+"""Consistent totals: counts and sums of several releases, changed as little as noise allows so that they add up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Self, Unpack
+
+import numpy as np
+
+from .. import display
+from ..arguments import Refused, WrongKind, chance, shown
+from ..arrays import FloatArray, IntArray
+from ..conversation import Evidence, PrivacyStatement
+from ..inference.bands import upper_quantiles
+from ..inference.moments import whole_ends
+from ..inference.simulation import chance_of_as_much, noise_of, public_generator
+from .contingency import Contingency
+from .question import Key, named
+from .result import EACH, ONLY_RECORDS, Drawing, Joined, curve_from_json, damage_refused
+from .summary import COUNT, HALF, SUM, Summary, SummaryByCategory
+
+MOST_PARTS, MOST_TOTALS = 2**14, 2**11
+DRAWS, NUMBERS = 5000, 2**24
+LEAST_DRAWS = 1000
+CONTRADICTION = 0.001
+EVERYTHING = "all"
+TINY = 1e-12
+APART = (
+    "these releases differ by more than their noise explains (p-value {chance:.2g}): records of no declared category "
+    "are in totals and in no part, or the records changed between them"
+)
+WORDS = {COUNT: "records", SUM: "sum"}
+
+
+class _Table(NamedTuple):
+    """One released table as plain numbers: the columns of its categories, these, and an estimate of each."""
+
+    columns: tuple[str, ...]
+    keys: tuple[tuple[Any, ...], ...]
+    members: tuple[Summary, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Consistent(Joined):
+    """Counts, or sums, of several releases that add up: `dpcurves.consistent` makes it.
+
+    Numbers are without bias, so that some may be negative: set to zero they would no longer add up. Their intervals
+    are for these records, each on its own.
+
+    Attributes:
+        tables: The released tables by their names.
+        statistic: ``"count"`` or ``"sum"``.
+
+    Pictures show the parts: totals of them would leave no room.
+
+    Data frame: a row for each number of each table, with its name in the column ``table``, the categories, ``all``
+    where a column was added up, the number that was ``released`` and the ``consistent`` one.
+    """
+
+    TITLE = "Totals that add up"
+    MEASURED = ("consistent", "released")
+    COVERS = EACH
+
+    tables: Mapping[str, Summary | SummaryByCategory | Contingency]
+    statistic: str = COUNT
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The privacy statement of all tables together (basic composition)."""
+        statements = [each.privacy for each in self.tables.values()]
+        first, pure = statements[0], all(each.epsilon is not None for each in statements)
+        epsilon = sum(each.epsilon or 0.0 for each in statements) if pure else None
+        rho = epsilon**2 / 2 if epsilon is not None else sum(each.rho for each in statements)
+        together = replace(
+            first, epsilon=epsilon, rho=rho, delta=sum(each.delta for each in statements),
+            seeded=any(each.seeded for each in statements), notes=(),
+            mechanism="; ".join(dict.fromkeys(each.mechanism for each in statements)),
+            grant=", ".join(each.grant for each in statements),
+        )  # fmt: skip
+        notes = dict.fromkeys(note for each in statements for note in each.notes)
+        return together.noted(*notes, *self._contradiction)
+
+    @property
+    def scopes(self) -> Mapping[str, bool]:
+        """These records: what sampling adds to a total is in the intervals of the released tables."""
+        return ONLY_RECORDS
+
+    @property
+    def p_value(self) -> float:
+        """The chance that noise alone makes the releases differ as much as they do. One release differs by nothing."""
+        return self._fitted.p_value
+
+    @property
+    def released(self) -> FloatArray:
+        """The released numbers without bias, in the order of the data frame: shape ``(numbers,)``."""
+        return self._fitted.released
+
+    @property
+    def values(self) -> FloatArray:
+        """The consistent numbers, in the order of the data frame: shape ``(numbers,)``."""
+        return self._fitted.values
+
+    def table(self, name: str) -> dict[Key, float]:
+        """The consistent numbers of one table, by category; a total is under ``()``.
+
+        Raises:
+            ValueError: there is no table of this name.
+        """
+        if name not in self.tables:
+            raise Refused("name", f"one of {', '.join(map(shown, self.tables))} is needed")
+        start = 0
+        for own, each in self._tables.items():
+            end = start + len(each.keys)
+            if own == name:
+                keys = [key[0] if len(key) == 1 else key for key in each.keys]
+                return dict(zip(keys, self.values[start:end].tolist(), strict=True))
+            start = end
+        raise AssertionError(name)
+
+    def intervals(self, level: float, *, population: bool = False) -> FloatArray:
+        """Confidence limits of the numbers of these records, each on its own with probability `level`.
+
+        The noise of every release is simulated and goes through the same linear map as the released numbers, so the
+        error of a consistent number has the law of what is simulated. Limits of counts are whole, and not below zero.
+
+        Args:
+            level: The chance of each interval.
+            population: Refused: intervals are for these records.
+
+        Returns:
+            Of shape ``(numbers, 2)``, in the order of the data frame.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1, or intervals for the population are asked for.
+        """
+        if population:
+            raise Refused("population", "consistent totals have intervals for these records alone")
+        errors = upper_quantiles(np.abs(self._fitted.errors), chance("level", level)) + self._fitted.rounding
+        if self.statistic == COUNT:
+            return whole_ends(self.values, errors, self.privacy.most_records)
+        return np.stack([self.values - errors, self.values + errors], axis=1)
+
+    @cached_property
+    def _tables(self) -> dict[str, _Table]:
+        return {name: _table(each) for name, each in self.tables.items()}
+
+    @cached_property
+    def _fitted(self) -> _Fitted:
+        return _fit(list(self._tables.values()), self.statistic)
+
+    @property
+    def _contradiction(self) -> tuple[str, ...]:
+        return (APART.format(chance=self.p_value),) if self.p_value <= CONTRADICTION else ()
+
+    @property
+    def _columns_of_parts(self) -> tuple[str, ...]:
+        return max((each.columns for each in self._tables.values()), key=len)
+
+    def _members(self) -> Mapping[str, Any]:
+        """Each table that is one result, and each number of those by category: documents are not nested deeper."""
+        found: dict[str, Any] = {}
+        for name, each in self.tables.items():
+            parts: dict[str, Any] = {f"{name}: {named(key)}": one for key, one in _by_category(each).items()}
+            found |= parts or {name: each}
+        return found
+
+    def _columns(self) -> Mapping[str, Any]:
+        parts = [(name, each, key) for name, each in self._tables.items() for key in each.keys]
+        columns: dict[str, Any] = {"table": [name for name, _, _ in parts]}
+        for column in self._columns_of_parts:
+            columns[column] = [
+                str(dict(zip(each.columns, key, strict=True)).get(column, EVERYTHING)) for _, each, key in parts
+            ]
+        return {**columns, "released": self.released, "consistent": self.values}
+
+    def _ends(self, level: float, /, *, population: bool) -> FloatArray:
+        return self.intervals(level, population=population).T
+
+    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        tables = list(self._tables.values())
+        place, _ = _parts_of(tables)
+        start = sum(len(each.keys) for each in tables[:place])
+        own = slice(start, start + len(tables[place].keys))
+        label = f"{WORDS[self.statistic]} of {tables[place].members[0].label}"
+        rows = [shade._replace(lower=shade.lower[own], upper=shade.upper[own]) for shade in shades]
+        names = [named(key) if key else EVERYTHING for key in tables[place].keys]
+        return display.draw_means(names, self.values[own], how["privacy"], label=label, shades=rows, ax=how["ax"])
+
+    def _question(self) -> Mapping[str, object]:
+        tables = [
+            {"name": name, "by": list(each.columns), "categories": list(each)}
+            if isinstance(each, SummaryByCategory)
+            else name
+            for name, each in self.tables.items()
+        ]
+        return {"consistent": self.statistic, "tables": tables}
+
+    @classmethod
+    def wrote(cls, stored: Mapping[str, Any]) -> bool:
+        """Tell whether a document of curves says which of their numbers add up."""
+        return "consistent" in stored["evidence"]["question"]
+
+    @classmethod
+    def _opened(cls, opened: display.Opened) -> Self:
+        question = opened.evidence["question"]
+        with damage_refused():
+            tables = {
+                (each if isinstance(each, str) else each["name"]): _read(opened, each) for each in question["tables"]
+            }
+        return cls(*_required(tables, question["consistent"]))
+
+    def _in_short(self) -> tuple[str, ...]:
+        return self.statistic, f"{len(self.tables)} tables", f"{len(self.values)} numbers"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        parts = [(name, f"{len(each.keys)} numbers") for name, each in self._tables.items()]
+        return [*parts, ("p-value of what noise explains", f"{self.p_value:.2g}")]
+
+
+def consistent(
+    results: Mapping[str, Summary | SummaryByCategory | Contingency]
+    | Sequence[Summary | SummaryByCategory | Contingency],
+    statistic: str = COUNT,
+) -> Consistent:
+    """Counts, or sums, of several releases of the same records that add up. Spends nothing.
+
+    One of the results has the categories of all columns: the parts. All others are totals of them: by some of these
+    columns, or of everything. What parts and totals differ by is shared by weighted least squares, each by its
+    variance: no other linear estimate without bias has less of it (Aitken 1936; as in Hay and others 2010, for tables
+    of any margins).
+
+    Args:
+        results: Released counts, sums, summaries or two-way tables, by name or in a list.
+        statistic: ``"count"``, or ``"sum"`` where all results have sums of one column between the same bounds.
+
+    Returns:
+        A `Consistent`: the numbers of all tables, with intervals.
+
+    Raises:
+        ValueError: no result has the categories of all, categories differ, two results are from one release, or they
+            protect differently.
+        TypeError: a result is of another kind.
+
+    Formal guarantees: post-processing. *Proof of the intervals.* Let y and z be the released parts and totals, and B
+    the matrix with B y = z without noise. The estimate is ``y + K (z - B y)`` with ``K = V B' (W + B V B')^-1``, where
+    V and W are the variances of the noise, which are public: its error is ``e + K (f - B e)``, of the noises e and f
+    alone, which are independent between releases, and is simulated as such.
+
+    >>> import dpcurves as dp
+    >>> people = {"age": [30, 40, 50] * 1000, "sex": ["F", "M", "M"] * 1000}
+    >>> half = dp.PrivacyLoss.pure("0.5")
+    >>> with dp.Session(people, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE) as session:
+    ...     parts = session.ask(dp.CountQuestion("age", by=dp.Categories("sex", ("F", "M"))), half)
+    ...     total = session.ask(dp.CountQuestion("age"), half)
+    >>> fitted = dp.consistent({"sex": parts, "everybody": total})
+    >>> bool(abs(sum(fitted.table("sex").values()) - fitted.table("everybody")[()]) < 1e-6)
+    True
+    """
+    if not isinstance(results, Mapping):
+        results = dict(enumerated(list(results)))
+    return Consistent(*_required(dict(results), statistic))
+
+
+def enumerated(results: Sequence[Any]) -> list[tuple[str, Any]]:
+    """Results by the columns of their categories; a second one of the same columns has a number."""
+    found: dict[str, Any] = {}
+    for each in results:
+        own = _table(each).columns
+        word, number = " by ".join(("total", ", ".join(own))) if own else "total", 2
+        name = word
+        while name in found:
+            name, number = f"{word} ({number})", number + 1
+        found[name] = each
+    return list(found.items())
+
+
+def _required(tables: Mapping[str, Any], statistic: object) -> tuple[dict[str, Any], str]:
+    """The tables and the statistic, if these can be made to add up."""
+    word = {COUNT: COUNT, SUM: SUM}.get(str(statistic))
+    if word is None:
+        raise Refused("statistic", f"{COUNT} or {SUM} is needed: these add up, got {shown(statistic)}")
+    if not tables:
+        raise Refused("results", "at least one is needed")
+    read = {str(name): _table(each) for name, each in tables.items()}
+    privacies = [each.privacy for each in tables.values()]
+    if len({(each.adjacency, each.unit, each.rows_per_unit) for each in privacies}) > 1:
+        raise Refused("results", "results of one session are needed: these protect differently")
+    grants = [each.grant for each in privacies]
+    if len(set(grants)) < len(grants):
+        raise Refused("results", "two are from one release: a margin of a table tells nothing more than the table")
+    if word == SUM:
+        kinds = {
+            (one.label, one.lower, one.upper, len(one.turns) > 1) for each in read.values() for one in each.members
+        }
+        if len(kinds) > 1 or not next(iter(kinds))[-1]:
+            raise Refused("statistic", "sums of one column between the same bounds are needed in all results")
+    _ = _parts_of(list(read.values()))
+    members = [f"{name}: {named(key)}" for name, each in read.items() for key in each.keys]
+    if len({*members, *read}) < len(members) + len(read):
+        raise Refused("results", "two numbers would have one name: call the tables otherwise")
+    return {str(name): each for name, each in tables.items()}, word
+
+
+def _table(result: object) -> _Table:
+    if isinstance(result, Contingency):
+        result = result.pairs
+    if isinstance(result, Summary):
+        return _Table((), ((),), (result,))
+    if isinstance(result, SummaryByCategory):
+        keys = tuple(key if isinstance(key, tuple) else (key,) for key in result)
+        return _Table(result.columns, keys, tuple(result.values()))
+    raise WrongKind("results", "counts, sums, summaries, those by category and two-way tables are made consistent")
+
+
+def _parts_of(tables: Sequence[_Table]) -> tuple[int, list[IntArray]]:
+    """The number of the table with all columns, and of each other one the number of the total that each part is in."""
+    place = max(range(len(tables)), key=lambda each: len(tables[each].columns))
+    parts = tables[place]
+    if len(parts.keys) > MOST_PARTS or sum(len(each.keys) for each in tables) - len(parts.keys) > MOST_TOTALS:
+        raise Refused("results", f"at most {MOST_PARTS} parts and {MOST_TOTALS} totals are made consistent")
+    found = []
+    for number, table in enumerate(tables):
+        if number == place:
+            continue
+        if not set(table.columns) <= set(parts.columns):
+            raise Refused("results", "one result with the categories of all the columns is needed")
+        places = [parts.columns.index(name) for name in table.columns]
+        numbers = {key: row for row, key in enumerate(table.keys)}
+        own = [tuple(key[place] for place in places) for key in parts.keys]
+        if set(own) != set(numbers):
+            raise Refused("results", "the same categories are needed in all results")
+        found.append(np.array([numbers[key] for key in own]))
+    return place, found
+
+
+class _Fitted(NamedTuple):
+    """Released and consistent numbers, simulated errors of the latter (draws, numbers), and what rounding may add."""
+
+    released: FloatArray
+    values: FloatArray
+    errors: FloatArray
+    rounding: FloatArray
+    p_value: float
+
+
+def _fit(tables: Sequence[_Table], statistic: str) -> _Fitted:
+    place, groups = _parts_of(tables)
+    draws = min(DRAWS, max(LEAST_DRAWS, NUMBERS // sum(len(each.keys) for each in tables)))
+    draw = public_generator(None)
+    estimates = [_estimates(each.members, statistic, draws, draw) for each in tables]
+    value, variance, noise, rounding = estimates[place]
+    totals = [each for number, each in enumerate(estimates) if number != place]
+    if not totals:
+        return _Fitted(value, value, noise, rounding, 1.0)
+    gain, scale = _gain(variance, groups, np.concatenate([each.variance for each in totals]))
+    residual = np.concatenate([each.value for each in totals]) - _summed(value, groups)
+    noises = np.concatenate([each.noise for each in totals], axis=1) - _summed(noise, groups)
+    parts = value + residual @ gain, noise + noises @ gain, rounding
+    sums: list[tuple[FloatArray, ...]] = [tuple(_summed(each, [group]) for each in parts) for group in groups]
+    values, errors, roundings = zip(*sums[:place], parts, *sums[place:], strict=True)
+    by_noise = np.einsum("ij,ij->i", noises @ scale, noises)
+    return _Fitted(
+        np.concatenate([each.value for each in estimates]), np.concatenate(values), np.concatenate(errors, axis=1),
+        np.concatenate(roundings), chance_of_as_much(float(residual @ scale @ residual), by_noise),
+    )  # fmt: skip
+
+
+class _Estimates(NamedTuple):
+    """Numbers without bias, (numbers,), the variances of their noise, draws of it, (draws, numbers), and roundings."""
+
+    value: FloatArray
+    variance: FloatArray
+    noise: FloatArray
+    rounding: FloatArray
+
+
+def _estimates(members: Sequence[Summary], statistic: str, draws: int, draw: np.random.Generator) -> _Estimates:
+    """Numbers of all members: counts, or sums, each of which a count and a sum of distances from the middle make."""
+    first = members[0]
+    middle, half = (first.lower + first.upper) / 2, (first.upper - first.lower) / 2
+    weights = (1.0,) if statistic == COUNT else (middle, half / HALF)
+    value, variance, rounding = np.zeros((3, len(members)))
+    noise = np.zeros((draws, len(members)))
+    for column, one in enumerate(members):
+        for weight, turn in zip(weights, one.turns, strict=False):
+            value[column] += weight * float(turn.unbiased[0, 0])
+            variance[column] += weight**2 * _variance(turn)
+            noise[:, column] += weight * noise_of(turn.sums, turn.total, draws, draw)[:, 0, 0]
+        if statistic == SUM:
+            rounding[column] = half / (2 * HALF) * max(float(one.turns[0].unbiased[0, 0]), 0.0)
+    return _Estimates(value, variance, noise, rounding)
+
+
+def _variance(turn: Evidence) -> float:
+    return float(turn.sums.prefix_variances(turn.total is not None)[0][-1])
+
+
+def _summed(values: FloatArray, groups: Sequence[IntArray]) -> FloatArray:
+    """The totals of parts, (..., parts) to (..., totals), one group of totals behind the other."""
+    sums = []
+    for group in groups:
+        order = np.argsort(group, kind="stable")
+        starts = np.searchsorted(group[order], np.arange(int(group.max()) + 1))
+        sums.append(np.add.reduceat(values[..., order], starts, axis=-1))
+    return np.concatenate(sums, axis=-1)
+
+
+def _gain(variance: FloatArray, groups: Sequence[IntArray], of_totals: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The matrix by which differences of totals change parts, (totals, parts), and that which scales differences."""
+    weighted = np.concatenate(
+        [(np.arange(int(group.max()) + 1)[:, None] == group) * variance for group in groups]
+    )  # B V
+    scatter = _summed(weighted, groups) + np.diag(of_totals)
+    inverse = np.asarray(np.linalg.pinv(scatter, rcond=TINY, hermitian=True), dtype=np.float64)
+    return inverse @ weighted, inverse
+
+
+def _by_category(result: Any) -> dict[Key, Summary]:
+    """The numbers of a table by category; none of another result."""
+    return dict(result) if isinstance(result, SummaryByCategory) else {}
+
+
+def _read(opened: display.Opened, told: Any) -> Any:
+    """The table that a document tells of: a result of its own, or numbers by category."""
+    stored = opened.arrays["curves"]
+    if isinstance(told, str):
+        return curve_from_json(json.dumps(stored[told]))
+    keys = [tuple(key) if isinstance(key, list) else key for key in told["categories"]]
+    return SummaryByCategory(
+        [str(column) for column in told["by"]],
+        {key: Summary.from_json(json.dumps(stored[f"{told['name']}: {named(key)}"])) for key in keys},
+    )
