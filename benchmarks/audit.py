@@ -48,12 +48,12 @@ class Found(NamedTuple):
     seconds: float
 
 
-def audited(case: Case, confidence: float = SURE, samples: int | None = None) -> Found:
+def audited(case: Case, confidence: float = SURE, samples: int | None = None, *, again: bool = False) -> Found:
     """The auditor on one case."""
     begun = time.process_time()
     report = dp.audit(
         case.door, case.family, seconds=300, samples=samples or case.samples, confidence=confidence, beside=case.beside,
-        **case.claim,
+        again=again, **case.claim,
     )  # fmt: skip
     return Found(case, report, time.process_time() - begun)
 
@@ -239,14 +239,16 @@ def beside_plain(rows: list[Found]) -> None:
 
 
 def controlled() -> None:
-    """Print false alarms on controls."""
-    begun, wrong = time.process_time(), []
+    """Print false alarms on controls, each of which is looked at once more before it is said."""
+    begun, wrong, once = time.process_time(), [], 0
     cases = list(exam.controls())
     for case in cases:
-        report = audited(case, 0.999, 5_000).report
+        report = audited(case, 0.999, 5_000, again=True).report
+        once += report.again is not None
         wrong += [case.name] if report.flagged else []
     print(
-        f"\n{len(cases)} controls at 0.999: {len(wrong)} flagged {wrong}, {time.process_time() - begun:.0f} CPU seconds"
+        f"\n{len(cases)} controls at 0.999: {len(wrong)} flagged {wrong}, {once} were above their claim once, "
+        f"{time.process_time() - begun:.0f} CPU seconds"
     )
 
 
@@ -326,7 +328,7 @@ def peers() -> None:
     """Print audits of releases of other packages, where they are installed."""
     import audit_peers
 
-    audit_peers.audited(audit_peers.PEERS, seconds=60, samples=5000)
+    audit_peers.audited(audit_peers.PEERS, ["--seconds", "60", "--samples", "5000"])
 
 
 PARTS = ("exam", "plain", "controls", "power", "speed", "peers")

@@ -1,10 +1,11 @@
 """Releases of other packages under the auditor's own command, where they are installed; and a report on each finding.
 
-`python benchmarks/audit_peers.py [--seconds S] [--samples N] [--reports FOLDER] [--write]`. Each release is a function
-of this file, audited by `dpcurves audit package audit_peers:NAME`. A package that is not installed is skipped with a
-line. With `--reports` what was flagged is written as a report that can be sent to who maintains the package. With
-`--write` verdicts on a package, and the reports on what is public, go into its part of `docs/audit_peers.md`. Nothing
-is sent, and a report on what is not public yet is not written into the page: it is theirs first.
+`python benchmarks/audit_peers.py [--seconds S] [--samples N] [--resume FILE] [--reports FOLDER] [--write]`. Each
+release is a function of this file, audited by `dpcurves audit package audit_peers:NAME`. A package that is not
+installed is skipped with a line. With `--resume` verdicts are kept in a file, and not asked for again. With
+`--reports` what was flagged is written as a report that can be sent to who maintains the package. With `--write`
+verdicts on a package, and the reports on what is public, go into its part of `docs/audit_peers.md`. Nothing is sent,
+and a report on what is not public yet is not written into the page: it is theirs first.
 
 An environment of its own has what each needs: OpenDP 0.16 polars 1.36.1 and pyarrow, diffprivlib 0.6.6 scikit-learn
 1.5.
@@ -311,8 +312,7 @@ def diffprivlib_line(data: Any) -> Any:
     x = np.clip(np.nan_to_num(np.asarray(data["score"], dtype=float)), 0, 1)
     y = np.clip(np.nan_to_num(np.asarray(data["label"], dtype=float)), 0, 1)
     model = LinearRegression(epsilon=1, bounds_X=(0, 1), bounds_y=(0, 1), fit_intercept=False)
-    found = model.fit(np.append(x, 1.0)[:, None], np.append(y, 0.0))  # one more record: without any it is refused
-    return float(found.coef_[0])
+    return float(model.fit(x[:, None], y).coef_[0])
 
 
 # PipelineDP
@@ -479,16 +479,23 @@ class Seen(NamedTuple):
     """What an audit of a release has said.
 
     Attributes:
-        peer: The release.
+        function: The release.
+        told: Versions of its package and of Python.
         report: Its report, as JSON has it.
         words: The verdict, and what comes with it.
         command: The command, as it is typed.
     """
 
-    peer: Peer
+    function: str
+    told: str
     report: dict[str, Any]
     words: str
     command: str
+
+    @property
+    def peer(self) -> Peer:
+        """What is said of the release here."""
+        return next(each for each in PEERS if each.function == self.function)
 
     @property
     def flagged(self) -> bool:
@@ -507,7 +514,7 @@ def report_on(seen: Seen, level: str = "#") -> str:
     event = "; ".join(f"{hits[i]:,} of {samples[i]:,} outcomes on the {sides[i]} one" for i in (0, 1))
     return f"""{level} `{peer.function}`: more than {peer.claim} under {peer.adjacency}
 
-{peer.package} {version(peer.package)}, Python {sys.version.split()[0]}.{public}
+{seen.told}.{public}
 
 | | |
 |---|---|
@@ -542,28 +549,36 @@ def _words(peer: Peer) -> str:
     return " ".join(str(globals()[peer.function].__doc__).split()).rstrip(".")
 
 
-def audited(peers: Sequence[Peer], seconds: int, samples: int, reports: Path | None = None) -> list[Seen]:
-    """Print the verdict on each release, and keep a report on what was flagged."""
-    found = []
+def audited(peers: Sequence[Peer], effort: list[str], kept: Path | None = None) -> list[Seen]:
+    """Print the verdict on each release, and keep it in a file; those that are in it are not asked for again."""
+    lines = kept.read_text("utf-8").splitlines() if kept is not None and kept.exists() else []
+    found = {each.function: each for each in (Seen(**json.loads(line)) for line in lines)}
     for peer in peers:
-        missing = unavailable(peer)
+        missing = "" if peer.function in found else unavailable(peer)
         if missing:
             print(f"{peer.function:<30}skipped: {missing}", flush=True)
             continue
-        with TemporaryDirectory() as folder:
-            file = Path(folder) / "report.json"
-            typed = command_of(peer, ["--seconds", str(seconds), "--samples", str(samples)], file)
-            done = subprocess.run(typed, cwd=HERE, capture_output=True, text=True, check=False)
-            report = json.loads(file.read_text("utf-8")) if file.exists() else {}
-        words = done.stdout.strip() or done.stderr.strip()
-        told = f"{peer.package} {version(peer.package)}"
-        print(f"{peer.function:<30}{told:<20}{peer.claim:<24}{words.splitlines()[0]} {peer.public}", flush=True)
-        if report:
-            found.append(Seen(peer, report, words, shlex.join(["dpcurves", *typed[1:-2]])))
-        if reports is not None and report and found[-1].flagged:
-            reports.mkdir(exist_ok=True)
-            (reports / f"{peer.function}.md").write_text(report_on(found[-1]), encoding="utf-8")
-    return found
+        if peer.function not in found:
+            found[peer.function] = _seen(peer, effort)
+            if kept is not None:
+                rows = "".join(json.dumps(each._asdict()) + "\n" for each in found.values())
+                kept.write_text(rows, encoding="utf-8")
+        seen = found[peer.function]
+        print(
+            f"{peer.function:<30}{seen.told:<42}{peer.claim:<24}{seen.words.splitlines()[0]} {peer.public}", flush=True
+        )
+    return [found[peer.function] for peer in PEERS if peer.function in found]
+
+
+def _seen(peer: Peer, effort: list[str]) -> Seen:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "report.json"
+        typed = command_of(peer, effort, file)
+        done = subprocess.run(typed, cwd=HERE, capture_output=True, text=True, check=False)
+        report = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    told = f"{peer.package} {version(peer.package)}, Python {sys.version.split()[0]}"
+    words = done.stdout.strip() or done.stderr.strip() or f"status {done.returncode}"
+    return Seen(peer.function, told, report, words, shlex.join(["dpcurves", *typed[1:-2]]))
 
 
 def written(seen: Sequence[Seen]) -> None:
@@ -578,16 +593,22 @@ def written(seen: Sequence[Seen]) -> None:
 
 
 def _part(seen: Sequence[Seen]) -> str:
-    lines = ["| release | claim | neighbours | verdict | outcomes |", "|---|---|---|---|---:|"]
+    versions = " and ".join(dict.fromkeys(each.told for each in seen))
+    lines = [
+        f"{versions}. *Would be seen*: how much too little noise a count could have had without being found.", "",
+        "| release | claim | neighbours | verdict | would be seen | outcomes |", "|---|---|---|---|---:|---:|",
+    ]  # fmt: skip
     for each in seen:
         peer, found = each.peer, each.report
         lower = f"{found['word']} at least {found['lower']:.3g}"
         verdict = f"not flagged: {lower}"
         if each.flagged:
             verdict = (
-                f"**flagged**: {lower} ({peer.public})" if peer.public else "**flagged**: its report is not public yet"
+                f"**flagged**: {lower} ({peer.public})" if peer.public else "**flagged**: its report is theirs first"
             )
-        lines.append(f"| {_words(peer)} | {peer.claim} | {peer.adjacency} | {verdict} | {found['calls']:,} |")
+        visible = "" if found["visible"] is None or each.flagged else f"{100 * found['visible']:.0f} %"
+        row = _words(peer), peer.claim, peer.adjacency, verdict, visible, f"{found['calls']:,}"
+        lines.append(f"| {' | '.join(row)} |")
     public = [report_on(each, "###") for each in seen if each.flagged and each.peer.public]
     return "\n".join([*lines, "", *public])
 
@@ -598,11 +619,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=300, help="seconds for each release, at most")
     parser.add_argument("--samples", type=int, default=5000, help="outcomes of each data set, at most")
     parser.add_argument("--only", choices=[peer.function for peer in PEERS], nargs="*", help="some releases")
+    parser.add_argument("--resume", type=Path, help="a file that keeps verdicts, which are not asked for again")
     parser.add_argument("--reports", type=Path, help="a folder for reports on what was flagged")
-    parser.add_argument("--write", action="store_true", help="write what packages that are here have into the page")
+    parser.add_argument("--write", action="store_true", help="write what was seen into the page")
     given = parser.parse_args()
     chosen = [peer for peer in PEERS if not given.only or peer.function in given.only]
-    seen = audited(chosen, given.seconds, given.samples, given.reports)
+    effort = ["--seconds", str(given.seconds), "--samples", str(given.samples)]
+    seen = [each for each in audited(chosen, effort, given.resume) if each.report]
+    if given.reports is not None:
+        given.reports.mkdir(exist_ok=True)
+        for each in seen:
+            if each.flagged:
+                (given.reports / f"{each.function}.md").write_text(report_on(each), encoding="utf-8")
     if given.write:
         written(seen)
 
