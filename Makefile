@@ -169,7 +169,7 @@ endif
 
 # The auditor's exam, told claims alone, and what lies around answers of neighbours, with their tables in docs/audit.md; and
 # a quick audit of this version, with SIZE=--full the whole one: minutes of one core, or three quarters of an hour. With
-# RESUME=FILE rows of the exam are kept in a file, and one that was stopped goes on behind the last row.
+# RESUME=FILE rows of the exam are kept in a file, reports in FILE.self, and one that was stopped goes on behind the last.
 audit: $(READY)
 	$(BIN)/python benchmarks/audit.py --write $(if $(RESUME),--resume $(RESUME))
 	$(BIN)/python benchmarks/surroundings.py --write
@@ -177,7 +177,7 @@ audit: $(READY)
 
 # Everything here under the auditor, in two minutes of one core; what is flagged, or gives no answer, fails.
 self-audit: $(READY)
-	$(BIN)/dpcurves audit self $(if $(filter --full,$(SIZE)),,--quick)
+	$(BIN)/dpcurves audit self $(if $(filter --full,$(SIZE)),,--quick) $(if $(RESUME),--resume $(RESUME).self)
 
 # What the page "Which error to expect" says, and its picture, measured again: some minutes of one core.
 expected-errors: $(READY)
