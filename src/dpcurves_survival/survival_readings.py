@@ -393,7 +393,7 @@ class Risks(Protocol):
         ...
 
     def incidence_difference(self, other: Self, cause: Category, time: float) -> Estimate:
-        """The same, less that of another group."""
+        """Difference of such shares from that of another group."""
         ...
 
     def hazard_ratio(self, other: Self, cause: Category) -> Estimate:
