@@ -76,7 +76,7 @@ def bounds() -> list[int]:
 
 VALUES = 4
 """Cells of values in which units are counted by one record each, where shares are read."""
-UNRELATED, STEEP, APART = 0.8, 0.05, 0.001
+UNRELATED, STEEP, APART = 0.65, 0.05, 0.001
 """The chance that values of units do not depend on the number of their records; by how much a share changes when this
 number doubles, if they do; and how far shares may be apart in any case."""
 
