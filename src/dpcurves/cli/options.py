@@ -792,6 +792,12 @@ class PerhapsCells(SomeCells):
 class AutoCells(CellOptions):
     """Options for a grid, of which ``--grid auto`` says that a part of the loss looks for it."""
 
+    grid: str | None = perhaps(
+        "L:U:N",
+        "Public cells: lower:upper:cells or lower:upper:width=W; geometric:... for equal ratios, logistic:... "
+        "for log-odds. Or auto: a part of the loss looks for them.",
+    )
+
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
         if not self.is_auto:
             if "grid" not in usual and is_found(self):
