@@ -163,7 +163,7 @@ def test_what_was_paid_is_answered_whatever_groups_are_found(monkeypatch: pytest
     with session(table=table, budget=dp.PrivacyLoss.pure(40, "2e-3")) as opened:
         found = opened.ask(dp.HistogramQuestion("x", dp.Grid(0, 100, cells=128), by=dp.Unlisted("one")), loss)
         sides = dp.Categories("side", ("a", "a, b"))
-        both = opened.ask(dp.HistogramQuestion("x", GRID, by=(sides, dp.Unlisted("two"))), loss)
+        both: Any = opened.ask(dp.HistogramQuestion("x", GRID, by=(sides, dp.Unlisted("two"))), loss)
         assert opened.left.epsilon == 0
     assert (len(found), "g00" in list(found)) == (8, True)
     assert sum(curve.count.sum() for curve in found.values()) == pytest.approx(3000, abs=60)

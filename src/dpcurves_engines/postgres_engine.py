@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -16,7 +17,7 @@ from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.queries.query import LONGEST_NAME
 from dpcurves.records.engines.conformance import DECIMALS, Checked, findings, require_proof
 from dpcurves.records.engines.duckdb import name_in_bytes, subsets_of
-from dpcurves.records.engines.engine import BoundAxis, Pieces, grid_of, size_of
+from dpcurves.records.engines.engine import BoundAxis, Pieces, grid_of, size_of, units_by_size
 from dpcurves.records.source import LONGEST_TEXT, Column, Kind, place_of
 
 from . import postgres_sql as sql
@@ -30,7 +31,9 @@ MOST_OF_ROW = 2**28
 _SEED_BYTES = 8
 
 
-def used_rows(table: Table, places: Sequence[int], unit: Unit, key: bytes, statement: Statement) -> str:
+def used_rows(
+    table: Table, places: Sequence[int], unit: Unit, key: bytes, statement: Statement, *, sized: bool = False
+) -> str:
     """SQL for the columns at `places`, under the names of their places, of the rows that are used.
 
     The rows of a unit are put into the order of `order_of`, and the first `unit.records` of them are used. Rows
@@ -47,6 +50,7 @@ def used_rows(table: Table, places: Sequence[int], unit: Unit, key: bytes, state
         unit: Whose rows they are, and how many of each are used.
         key: A secret key for this engine.
         statement: Takes the key as parameters, so that it stands in no text.
+        sized: Choice of a further column `size`, of all rows of the unit.
     """
     countable = _countable(table)
     read = ", ".join(f"{table.quoted[i]} AS c{i}" for i in sorted({*countable, *places}))
@@ -54,6 +58,9 @@ def used_rows(table: Table, places: Sequence[int], unit: Unit, key: bytes, state
     at = place_of(unit.column, table.columns)
     name = table.columns[at].unit.format(table.quoted[at])
     named = f"(SELECT {read}, {name} AS unit FROM {table.name}) AS named"
+    if sized:
+        named = f"(SELECT *, count(*) OVER (PARTITION BY unit) AS size FROM {named}) AS named"
+        kept += ", size"
     if unit.records == 1:  # sorted alike, and twice as fast as a window
         return f"SELECT {kept} FROM (SELECT DISTINCT ON (unit) * FROM {named} ORDER BY unit, {order}) AS ranked"
     turn = f"row_number() OVER (PARTITION BY unit ORDER BY {order}) AS turn"
@@ -339,6 +346,14 @@ class PostgresEngine(PostgresProver):
         sizes = f"SELECT count(*) AS n FROM ({named}) AS named GROUP BY unit"
         found = self._link.rows(f"SELECT n, count(*) FROM ({sizes}) AS sized GROUP BY n")
         return {int(rows): int(units) for rows, units in found}
+
+    def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
+        statement, one = Statement(), replace(self._unit, records=1)
+        slot = sql.slot(bound, 0, statement)
+        used = f"({used_rows(self._table, [bound.place], one, self._key, statement, sized=True)}) AS used"
+        each = f"SELECT {slot} AS slot, size FROM ({sql.read([bound], used, 'size')}) AS values"
+        counted = f"SELECT slot, size, count(*) FROM ({each}) AS placed GROUP BY slot, size"
+        return units_by_size(self._link.rows(counted, statement.parameters), bound.axis.slots, doublings)
 
     def names(self, bound: BoundAxis) -> dict[str, int]:
         statement = Statement()

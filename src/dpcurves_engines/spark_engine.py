@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -22,7 +23,7 @@ from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.queries.query import LONGEST_NAME
 from dpcurves.records.engines.conformance import Checked, findings, require_proof
 from dpcurves.records.engines.duckdb import name_in_bytes, pads, subsets_of
-from dpcurves.records.engines.engine import BoundAxis, Offsets, Pieces, grid_of, size_of, thresholds_of
+from dpcurves.records.engines.engine import BoundAxis, Offsets, Pieces, grid_of, size_of, thresholds_of, units_by_size
 from dpcurves.records.source import Column, Kind, hidden, place_of
 
 from . import spark_batches, spark_sql
@@ -385,6 +386,13 @@ class SparkEngine(SparkProver):
         found = fetched(rows.selectExpr("`count` AS n").groupBy("n").count())
         return dict(zip(found["n"].tolist(), found["count"].tolist(), strict=True))
 
+    def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
+        rows = self._used([bound.place], sized=True)
+        found = fetched(rows.selectExpr(f"{spark_sql.value(bound)} AS v0", "size"))
+        slots = grid_of(bound.axis).cell_of(np.asarray(found["v0"], dtype=np.float64))
+        units = Counter(zip(slots.tolist(), found["size"].tolist(), strict=True))
+        return units_by_size(((*key, number) for key, number in units.items()), bound.axis.slots, doublings)
+
     def names(self, bound: BoundAxis) -> dict[str, int]:
         named, there = f"{spark_sql.name(bound)} AS name", spark_sql.has_value(bound)
         if self._unit == EACH_RECORD:
@@ -425,10 +433,11 @@ class SparkEngine(SparkProver):
             return self._frame.selectExpr(*(f"{self._name(place)} AS c{place}" for place in places))
         return self._used(places)
 
-    def _used(self, places: Sequence[int]) -> Any:
+    def _used(self, places: Sequence[int], *, sized: bool = False) -> Any:
         """The used rows, ranked as `duckdb_units.used_rows` ranks them, and with its guarantee.
 
-        The key is in what the workers are sent, and in no statement.
+        The key is in what the workers are sent, and in no statement. If `sized`, each unit has one used row, and a
+        column more tells how many rows the unit has in all.
         """
         kept = [f"{self._name(place)} AS c{place}" for place in places]
         unit = f"{self._unit_of(place_of(self._unit.column, self.columns))} AS unit"
@@ -438,6 +447,9 @@ class SparkEngine(SparkProver):
         schema = ", ".join(f"{each.name} {each.dataType.simpleString()}" for each in read.schema.fields[: len(names)])
         ranked = mapped(read, spark_batches.ranking(key["inner"], key["outer"], len(names)), f"{schema}, rank string")
         turn = "row_number() OVER (PARTITION BY unit ORDER BY rank) AS turn"
+        if sized:
+            size = "count(*) OVER (PARTITION BY unit) AS size"
+            return ranked.selectExpr(*names, turn, size).where("turn = 1").select(*names[:-1], "size")
         return ranked.selectExpr(*names, turn).where(f"turn <= {self._unit.records}").select(*names[:-1])
 
     def _name(self, place: int) -> str:

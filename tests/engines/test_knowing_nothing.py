@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import dpcurves as dp
+from dpcurves.data import Axis
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.queries.query import LONGEST_NAME, MOST_DOUBLINGS
 from dpcurves.records import open_records
@@ -19,6 +20,7 @@ LOSS, DELTA = dp.PrivacyLoss.pure(4), "1e-3"
 pytestmark = pytest.mark.parametrize("load", ["postgres", "debian", "sail"], indirect=True, scope="session")
 WHO = np.repeat(np.arange(900), np.where(np.arange(900) % 3, 1, 9))
 NAMES = ("back\\slash", "né", "other", "other groups", "tail", "x" * (LONGEST_NAME + 1))
+AXES = Axis("wage", dp.Grid(0, 100_000, cells=4)), Axis("size", dp.Grid.from_edges([0, 0.7, 1, 9]))
 KIND, NOBODY = WHO % 97 % len(NAMES), WHO % 50 == 1
 
 
@@ -86,13 +88,16 @@ def test_counts_of_units_and_names_are_exact(tables: tuple[Any, Any]) -> None:
             with open_records(table, unit=unit, key=bytes(32)) as records:
                 names = [records.names(dp.Unlisted(column)) for column in ("ward", "flag", "size")]
                 sizes = [] if unit == EACH_RECORD else records.unit_sizes(MOST_DOUBLINGS).tolist()
-            found.append((names, sizes))
+                sized = [records.sized_units(axis, MOST_DOUBLINGS).tolist() for axis in AXES if sizes]
+            assert all(sum(each) == sum(sizes) for each in sized)
+            found.append((names, sizes, sized))
     assert found[:2] == found[2:]
-    ((ward, flag, size), _), ((of_units, _, _), sizes) = found[:2]
+    ((ward, flag, size), _, _), ((of_units, _, _), sizes, (wages, _)) = found[:2]
     assert ward == {name: int(((kind == KIND) & ~NOBODY).sum()) for kind, name in enumerate(NAMES[:-1])}
     assert of_units == {name: len({*WHO[(kind == KIND) & ~NOBODY]}) for kind, name in enumerate(NAMES[:-1])}
     assert (set(flag), set(size)) == ({"true", "false"}, {"0.0", "0.5", "1.0", "1.5"})
     assert sizes[:6] == [600, 0, 0, 0, 300, 0]
+    assert [sum(wages[start : start + 4]) for start in range(0, 24, 4)] == sizes[:6]
 
 
 def test_names_of_any_letters_and_truths_are_counted_as_such_and_the_rest_has_a_name_of_its_own(

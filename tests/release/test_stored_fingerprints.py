@@ -13,7 +13,7 @@ from every_question import QUESTIONS
 
 import dpcurves as dp
 from dpcurves.conversation.release import canonical, fingerprint, former
-from dpcurves.privacy import EACH_RECORD, AddRemove, ReplaceOne, Unit
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, ReplaceOne, Unit
 from dpcurves.trust import Central
 
 ONE, WHO = dp.PrivacyLoss.pure(1), AddRemove(EACH_RECORD)
@@ -36,7 +36,7 @@ def test_plans_have_the_fingerprints_that_ledgers_hold(question: Any, before: li
 def plans() -> list[Any]:
     """The plans of all questions, at three losses, each under an adjacency of its own."""
     losses = ONE, dp.PrivacyLoss.pure(2), dp.PrivacyLoss.zcdp(1)
-    who = WHO, ReplaceOne(EACH_RECORD, 1000), AddRemove(Unit("patient", 2))
+    who: tuple[Adjacency, ...] = WHO, ReplaceOne(EACH_RECORD, 1000), AddRemove(Unit("patient", 2))
     made: list[Any] = []
     for question in QUESTIONS:
         for loss, adjacency in zip(losses, who, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -33,6 +33,21 @@ class BoundAxis(NamedTuple):
     axis: Axis | Categories
     column: Column
     place: int
+
+
+def units_by_size(counted: Iterable[tuple[int | None, int, int]], slots: int, doublings: int) -> IntArray:
+    """The table of `CountsUnits.sized_units`, from the slot, the rows and the number of units that have these.
+
+    A slot that is None, or the one behind all, is that of a missing value.
+
+    >>> units_by_size([(0, 1, 5), (1, 3, 2), (None, 9, 1)], 2, 2).tolist()
+    [5, 0, 0, 0, 0, 2, 0, 0, 1]
+    """
+    table = np.zeros((doublings + 2) * slots + 1, dtype=np.int64)
+    for slot, rows, units in counted:
+        missing = slot is None or slot >= slots
+        table[-1 if missing else min((rows - 1).bit_length(), doublings + 1) * slots + (slot or 0)] += units
+    return table
 
 
 def size_of(bound: Sequence[BoundAxis]) -> int:
