@@ -74,8 +74,8 @@ def publish(
         title: The title of the page.
         level: The confidence level of bands and intervals.
         population: Whether those for the population are shown, too.
-        suppress: In CSV files of counts and sums, numbers with wider intervals are written as ``..``: see
-            `Released.to_csv`. Other results are written whole.
+        suppress: Of counts and sums, numbers with wider intervals are written as ``..`` on the page and in CSV files:
+            see `Released.to_csv`. JSON and pictures have all numbers, with their intervals; other results are whole.
 
     Returns:
         The files, in the order of their names.
@@ -89,9 +89,9 @@ def publish(
     summaries = []
     for name, result in named.items():
         picture = result.picture(level=level, population=population)
-        summaries.append(result.html_with(display.svg_text(picture)))
-        made[f"{name}.json"] = (result.to_json() + "\n").encode()
         own = suppress if result._hideable() else None
+        summaries.append(result.html_with(display.svg_text(picture), suppress=own))
+        made[f"{name}.json"] = (result.to_json() + "\n").encode()
         made[f"{name}.csv"] = result.csv_text(level=level, population=population, suppress=own).encode()
         for ending in PICTURES:
             drawn = BytesIO()

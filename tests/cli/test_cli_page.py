@@ -62,6 +62,7 @@ def test_the_page_names_the_options_that_there_are(run: Run) -> None:
         "plan cdf",
         "stream",
         "publish",
+        "show",
         "ledger create",
         "ledger verify",
         "ledger allowance set",

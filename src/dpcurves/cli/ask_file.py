@@ -84,7 +84,7 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
     with part():
         written += output.write_xlsx(lambda: _told(view, curve).workbook(view.draw(curve), **covering))
     with part():
-        written += output.write_html(lambda: page_of({str(question): (curve, view.draw(curve))}))
+        written += output.write_html(lambda: page_of({str(question): (curve, view.draw(curve))}, suppress))
     return written
 
 
@@ -100,11 +100,11 @@ def _told(view: View[Any], curve: Any) -> Any:
     return found if hasattr(found, "csv_text") else curve
 
 
-def page_of(drawn: Mapping[str, tuple[Any, Axes]]) -> str:
+def page_of(drawn: Mapping[str, tuple[Any, Axes]], suppress: float | None = None) -> str:
     """A page of results and their pictures, which needs nothing but itself. It is titled by the first one's name."""
     from ..display import report, svg_text
 
-    summaries = [curve.html_with(svg_text(picture)) for curve, picture in drawn.values()]
+    summaries = [curve.html_with(svg_text(picture), suppress=suppress) for curve, picture in drawn.values()]
     return report(next(iter(drawn)), INTRODUCTION, summaries, ())
 
 

@@ -310,7 +310,9 @@ def _show_several(kept: Mapping[str, Released], view: KeptView, output: Output) 
             told = [*facts, ("privacy", plain_words(kept))]
             written += output.write_xlsx(lambda: workbook(columns, told, cast("Axes", pictured)))
         with part():
-            written += output.write_html(lambda: page_of({name: (c, view.draw(c)) for name, c in kept.items()}))
+            written += output.write_html(
+                lambda: page_of({name: (c, view.draw(c)) for name, c in kept.items()}, view.sure.suppress)
+            )
     return written
 
 

@@ -21,7 +21,7 @@ from ..display.numerals import MOST_LABELLED
 from ..queries import Hint
 from .margins import margins
 from .question import By, Key, columns_of, combined, keys_of, named
-from .result import Drawing, Joined, damage_refused, scopes
+from .result import TOO_WIDE, Drawing, Joined, damage_refused, scopes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,8 +122,9 @@ class ByCategory(Joined, Mapping[Key, Curve]):
     ) -> Axes:
         """Draw the curves in one picture, or beside each other where they are many, or their medians below each other.
 
-        Bands of histograms hide each other, so that each has a picture of its own. Of more than 20 distribution
-        functions the medians are drawn with their intervals and quartiles, those of categories that are text by size.
+        Bands of histograms hide each other, and so does one that fills all: then each has a picture of its own. Of more
+        than 20 distribution functions the medians are drawn with their intervals and quartiles, those of categories
+        that are text by size.
 
         Bands or intervals for these records and, with `population`, for the population are shaded at `level`; with
         ``level=None`` none are. Returns the axes, or those of the first small picture. A `name` is printed before the
@@ -141,7 +142,8 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         shaded = {"level": level, "population": population}
         if len(names) > MOST_SMALL and all(hasattr(curve, "quantile_intervals") for curve in curves):
             return self._medians_drawn(names, ax, level, population=population)
-        if len(names) > min(getattr(curve, "TOGETHER", display.MOST_TOGETHER) for curve in curves):
+        fills = len(names) > 1 and any(TOO_WIDE in note for curve in curves for note in curve.notes)
+        if fills or len(names) > min(getattr(curve, "TOGETHER", display.MOST_TOGETHER) for curve in curves):
             draw = [partial(curve.plot, **shaded) for curve in curves]
             return display.draw_small(names, draw, self.privacy, ax=ax)
         for own, curve in zip(names, curves, strict=True):

@@ -76,12 +76,12 @@ class Ranking(SummaryByCategory):
             columns["from_rank"], columns["to_rank"] = self.ranks(level, population=population).T
         return display.to_frame(columns)
 
-    def _summary(self) -> list[tuple[str, str]]:
+    def _rows(self, suppress: float | None) -> list[tuple[str, str]]:
         """Each category with its interval, those of all at once, and the ranks that it may have."""
         rows, ranks, ends = [], self.ranks().tolist(), self.intervals(LEVEL).tolist()
         for (key, one), (low, high), own in zip(self.items(), ranks, ends, strict=True):
             rank = f"rank {low}" if low == high else f"rank {low} to {high}"
-            rows.append((named(key), f"{rank}: {in_words_with(one.value, {RECORDS: own})}"))
+            rows.append((named(key), f"{rank}: {in_words_with(one.value, {RECORDS: own}, suppress)}"))
         return rows
 
     def by_size(self, values: FloatArray) -> IntArray:

@@ -208,6 +208,7 @@ MANY_CELLS, FEW_CELLS, SURELY = 32, 5, 100.0
 """Cells of a grid that are many, cells that are few, and records, in deviations of the noise, that surely lie there."""
 WIDEST = 0.5
 """The width of an interval of a share that says nothing."""
+TOO_WIDE = f"is wider than {WIDEST:g}"
 NARROW = (
     'ask with outside="apart" (--outside apart), which counts these by themselves; if there are many, the grid is too '
     "narrow"
@@ -333,10 +334,10 @@ def notes_on_width(widths: FloatArray, where: str, mostly: str = "") -> tuple[st
     ()
     """
     if mostly and len(widths) and float(widths.min()) <= WIDEST < float(np.median(widths)):
-        return (f"{mostly} is wider than {WIDEST:g}: records are too few for this loss to tell much of the curve",)
+        return (f"{mostly} {TOO_WIDE}: records are too few for this loss to tell much of the curve",)
     if not len(widths) or float(widths.min()) <= WIDEST:
         return ()
-    return (f"{where} is wider than {WIDEST:g}: this release says next to nothing about the curve",)
+    return (f"{where} {TOO_WIDE}: this release says next to nothing about the curve",)
 
 
 def notes_on_classes(release: Release, classes: Categories) -> tuple[str, ...]:
@@ -573,7 +574,7 @@ class Released(Result, ABC):
         self, picture: Axes, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> bytes:
         """The workbook that `to_excel` writes, around a picture that was drawn before."""
-        facts = display.facts_of(self._title(), repr(self), self._summary(), self.privacy)
+        facts = display.facts_of(self._title(), repr(self), self._rows(suppress), self.privacy)
         columns = self.columns_with_ends(level=level, population=population, suppress=suppress)
         return display.workbook(columns, facts, picture)
 
@@ -646,9 +647,16 @@ class Released(Result, ABC):
         told = [("budget", self.left_then)] if self.left_then else []
         return display.html_summary(self._title(), picture, [*self._summary(), *told], self.privacy)
 
-    def html_with(self, picture: str, *, title: str = "", text: str = "") -> str:
-        """The HTML summary around a picture that was drawn before, under another title, and with a text, if given."""
-        return display.html_summary(title or self._title(), picture, self._summary(), self.privacy, text)
+    def html_with(self, picture: str, *, title: str = "", text: str = "", suppress: float | None = None) -> str:
+        """The HTML summary around a picture that was drawn before, under another title, and with a text, if given.
+
+        Numbers with wide intervals are left out as in `to_csv`.
+        """
+        return display.html_summary(title or self._title(), picture, self._rows(suppress), self.privacy, text)
+
+    def _rows(self, suppress: float | None) -> Sequence[tuple[str, str]]:
+        """The rows of its summary, without numbers with wide intervals."""
+        return self._summary()
 
     def _title(self) -> str:
         return self._in_words(self.TITLE)

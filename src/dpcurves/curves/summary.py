@@ -234,24 +234,30 @@ class Summary(Covered):
         return self.label, *(f"{name} {numeral(value)}" for name, value in self.statistics.items())
 
     def _summary(self) -> list[tuple[str, str]]:
+        return self._rows(None)
+
+    def _rows(self, suppress: float | None) -> list[tuple[str, str]]:
         ends = {who: self.intervals(LEVEL, population=asked) for who, asked in self.scopes.items()}
         return [
-            (name, in_words_with(value, {who: each[place] for who, each in ends.items()}))
+            (name, in_words_with(value, {who: each[place] for who, each in ends.items()}, suppress))
             for place, (name, value) in enumerate(self.statistics.items())
         ]
 
-    def in_words(self) -> str:
-        """The number that was asked for, with its intervals."""
+    def in_words(self, suppress: float | None = None) -> str:
+        """The number that was asked for, with its intervals; ``..`` where these are wider than that share of it."""
         ends = {who: self.interval(LEVEL, population=asked) for who, asked in self.scopes.items()}
-        return in_words_with(self.value, ends)
+        return in_words_with(self.value, ends, suppress)
 
 
-def in_words_with(value: float, ends: Mapping[str, Any]) -> str:
-    """A number with its intervals, and whom each is for.
+def in_words_with(value: float, ends: Mapping[str, Any], suppress: float | None = None) -> str:
+    """A number with its intervals, and whom each is for; the first of these says whether it is suppressed.
 
     >>> in_words_with(7.0, {"for these records": (5.0, 9.0)})
     '7 (95%: 5 to 9 for these records)'
     """
+    (low, high), *_ = ends.values()
+    if suppress is not None and display.too_wide([value], [low], [high], suppress)[0]:
+        return display.SUPPRESSED
     known = ", ".join(f"{span(float(low), float(high))} {who}" for who, (low, high) in ends.items())
     return f"{numeral(value)} ({100 * LEVEL:g}%: {known})"
 
@@ -270,7 +276,10 @@ class SummaryByCategory(ByCategory[Summary]):
         return (what[:1].upper() + what[1:]) or super()._title()
 
     def _summary(self) -> list[tuple[str, str]]:
-        rows = [(named(key), one.in_words()) for key, one in list(self.items())[:MOST_ROWS]]
+        return self._rows(None)
+
+    def _rows(self, suppress: float | None) -> list[tuple[str, str]]:
+        rows = [(named(key), one.in_words(suppress)) for key, one in list(self.items())[:MOST_ROWS]]
         more = [("more categories", str(len(self) - MOST_ROWS))] if len(self) > MOST_ROWS else []
         statistic = next(iter(self.values())).clamped if self else ""
         return [("categories", str(len(self))), ("number", statistic), *rows, *more]
