@@ -123,5 +123,5 @@ def test_no_group_and_very_many_groups_are_no_error() -> None:
 def test_a_picture_of_rare_events_is_as_large_as_they_are() -> None:
     ax = draw_calibration(PREDICTED / 20, OBSERVED / 20, COUNT, PRIVACY, ax=headless_axes())
     assert ax.get_xlim()[1] < 0.06
-    draw_calibration(PREDICTED, OBSERVED, COUNT, PRIVACY, ax=ax, name="other")
-    assert ax.get_xlim()[1] >= 1
+    named = draw_calibration(PREDICTED / 20, OBSERVED / 20, COUNT, PRIVACY, ax=headless_axes(), name="other")
+    assert named.get_xlim()[1] >= 1  # others may come to it

@@ -167,4 +167,5 @@ def test_shares_that_are_alike_are_told_apart() -> None:
     counts = np.array([[100.0, 120.0], [110.0, 90.0]])
     ax = draw_contingency(counts, counts / 220, (["a", "b"], ["c", "d"]), ("x", "y"), PRIVACY, title="")
     low, high = ax.images[0].get_clim()
-    assert (low, high) == pytest.approx((90 / 220, 120 / 220))
+    assert 0 < low < 90 / 220
+    assert high == pytest.approx(120 / 220)

@@ -270,6 +270,9 @@ class SummaryByCategory(ByCategory[Summary]):
 
     plot = Covered.plot
 
+    def _ends(self, level: float, /, *, population: bool) -> FloatArray:
+        return np.array([one.interval(level, population=population) for one in self.values()]).T
+
     def _title(self) -> str:
         first = next(iter(self.values()), None)
         what = "" if first is None else f"{first.KIND_OF_NUMBER}{first.statistic} of {first.label} by {self.column}"
@@ -283,9 +286,6 @@ class SummaryByCategory(ByCategory[Summary]):
         more = [("more categories", str(len(self) - MOST_ROWS))] if len(self) > MOST_ROWS else []
         statistic = next(iter(self.values())).clamped if self else ""
         return [("categories", str(len(self))), ("number", statistic), *rows, *more]
-
-    def _ends(self, level: float, /, *, population: bool) -> FloatArray:
-        return np.array([one.interval(level, population=population) for one in self.values()]).T
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         names, (first, *_), values = self._names(how["name"]), self.values(), [one.value for one in self.values()]

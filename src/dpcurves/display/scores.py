@@ -293,9 +293,9 @@ UNKNOWN = "anything from 0 to 1"
 FLOOR = -0.16
 BAR_PART, AXIS_POINTS = 0.7, 250.0
 """The part of the place between two bars that a bar takes, and the length of the axis in points, about."""
+RARE = 0.25
+"""A share below which rare events fill the axes, which then end sooner."""
 TALLEST = 0.12
-SMALL_TOPS = 0.02, 0.05, 0.1, 0.2, 0.4
-"""Ends of both axes of a calibration picture whose shares are small."""
 MOST_TICKS = 12
 TICK = 8.5
 CALIBRATION_ROOM = 0.6
@@ -315,38 +315,29 @@ def draw_calibration(
     """
     picture = Picture(SQUARE, privacy, **on)
     ax, color = picture.ax, picture.style.color
+    predicted, observed, sizes = (np.asarray(each, dtype=float) for each in (prob_pred, prob_true, count))
+    top = _top(predicted, observed, picture) if picture.is_first and on.get("name") is None else 1.0
     if picture.is_first:
         _draw_diagonal(ax)
         ax.axhline(0, color=GREY, linewidth=0.6)
-        ax.set(xlabel="mean predicted probability", ylabel="share of positives", aspect="equal")
-    predicted, observed, sizes = (np.asarray(each, dtype=float) for each in (prob_pred, prob_true, count))
+        ax.set_yticks(np.linspace(0, top, 6))
+        ax.set(xlabel="mean predicted probability", ylabel="share of positives")
+        ax.set(xlim=(UNIT[0] * top, UNIT[1] * top), ylim=(FLOOR * top, 1.02 * top), aspect="equal")
     known = np.ones(len(observed), dtype=bool)
     for shade in picture.shades:
         known &= (np.asarray(shade.lower) > 0) | (np.asarray(shade.upper) < 1)
-    top = _top_of(predicted[known], observed[known], *(np.asarray(each.upper)[known] for each in picture.shades))
-    if picture.is_first or top > ax.get_xlim()[1]:
-        ax.set_yticks(top * np.linspace(0, 1, 6))
-        ax.set(xlim=(top * UNIT[0], top * UNIT[1]), ylim=(top * FLOOR, top * 1.02))
     picture.plot(predicted[known], observed[known], picture.style.dash, linewidth=1.4)
     _draw_observed(picture, predicted, observed)
     if not known.all():
         hollow: Any = {"markerfacecolor": ax.get_facecolor(), "label": once(ax, UNKNOWN)}
         picture.plot(predicted[~known], observed[~known], markersize=4.5, zorder=4, **hollow)
     largest = np.fmax.reduce(sizes, initial=1.0)
-    heights = TALLEST * np.clip(sizes, 0, None) / largest
+    tops = FLOOR + TALLEST * np.clip(sizes, 0, None) / largest
     words = f"records per group, up to {largest:,.0f}"
-    how: Any = {"color": color, "alpha": 0.35, "linewidth": _thin(predicted / top)}
-    if top == 1.0:
-        ax.vlines(predicted, FLOOR, FLOOR + heights, label=words, **how)
-    else:  # as high whatever the scale, of which a later curve may need more
-        ax.vlines(predicted, 0, heights / (1.02 - FLOOR), transform=ax.get_xaxis_transform(), label=words, **how)
+    ax.vlines(
+        predicted, FLOOR * top, tops * top, color=color, alpha=0.35, linewidth=_thin(predicted / top), label=words
+    )
     return picture.explain(place="above", plainly=False).signed()
-
-
-def _top_of(*parts: FloatArray) -> float:
-    """The end of both axes of a calibration picture: 1, or less where all of it is small, as for rare events."""
-    most = max((float(np.max(each)) for each in parts if len(each) and np.isfinite(each).all()), default=1.0)
-    return next((each for each in SMALL_TOPS if most <= 0.95 * each), 1.0)
 
 
 def _thin(places: FloatArray) -> float:
@@ -354,6 +345,17 @@ def _thin(places: FloatArray) -> float:
     gaps = np.diff(np.sort(places[np.isfinite(places)]))
     typical = float(np.median(gaps)) if len(gaps) else 1.0
     return float(np.clip(BAR_PART * AXIS_POINTS * typical, 1.0, 5.0))
+
+
+def _top(predicted: FloatArray, observed: FloatArray, picture: Picture) -> float:
+    """The end of both axes: 1, or less where all that is drawn of rare events lies below a quarter of it."""
+    ends = [np.asarray(shade.upper, dtype=float) for shade in picture.shades]
+    drawn = np.concatenate([predicted, observed, *[end[end < 1] for end in ends]])
+    largest = float(np.nanmax(np.append(drawn[np.isfinite(drawn)], 0.0)))
+    if not 0 < largest < RARE:
+        return 1.0
+    decade = 10.0 ** np.floor(np.log10(largest))
+    return float(next(each * decade for each in (1, 1.25, 1.5, 2, 2.5, 5, 10) if each * decade >= 1.02 * largest))
 
 
 def _draw_observed(picture: Picture, x: FloatArray, y: FloatArray) -> None:
