@@ -105,7 +105,7 @@ def test_right_answers_are_read_also_of_some_reports(sides: Sides) -> None:
 
 
 def test_every_number_that_is_another_one_is_refused(sides: Sides) -> None:
-    """Of the answer, of masked noise with its hash, of the sum; also such as are the same modulo the prime or 2**64."""
+    """Numbers of the answer, of masked noise with its hash, of the sum; also those equal modulo the prime or 2**64."""
     right = [each.half(noise) for each, noise in zip(sides.proving, sides.noise, strict=True)]
     answer = summed(numbers_of(PLACES), *sides.noise)
     read(answer, right)

@@ -58,7 +58,7 @@ def test_the_other_server_is_answered_while_all_threads_of_analysts_wait(monkeyp
     """One thread for analysts; its question waits until the other server was answered."""
     answered = Event()
 
-    def answer(message: bytes) -> bytes:
+    def answer(message: bytes, analyst: int) -> bytes:
         return b"late" if answered.wait(60) else b"never"
 
     def half(message: bytes) -> bytes:

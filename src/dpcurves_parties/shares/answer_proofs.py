@@ -87,7 +87,7 @@ def _reduced(words: Words) -> Words:
 
 
 def _negated(words: Words) -> Words:
-    """Of words that are not above the prime, whose bits are all 1."""
+    """Negation of words that are not above the prime, whose bits are all 1."""
     return words ^ _LOW
 
 
