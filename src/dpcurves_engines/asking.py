@@ -13,7 +13,7 @@ from dpcurves.privacy import Neighbours, PrivacyLoss
 from dpcurves.records.engines import table_at
 from dpcurves.session import Session
 
-from .statement import Literal, Statement
+from .statement import Literal, SqlQuestion
 
 PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 """Names that no engine reads in another way, quoted or not."""
@@ -90,7 +90,7 @@ def sql(
     """
     require_kind("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
     require_kind("ledger", ledger, (str, Ledger), "a URL, as sqlite:///budget.db, or a Ledger")
-    read = Statement.read(statement)
+    read = SqlQuestion.read(statement)
     question = read.question({} if categories is None else categories, found=bool(loss.delta))
     table = table_of(connection, read.table)
     kept = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)

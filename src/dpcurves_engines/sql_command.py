@@ -16,7 +16,7 @@ from dpcurves.cli.studies import Rehearsal
 from dpcurves.cli.terminal import Misuse, named
 
 if TYPE_CHECKING:
-    from .statement import Statement
+    from .statement import SqlQuestion
 
 DUCKDB = (".duckdb", ".ddb", ".db")
 """Endings of databases of DuckDB."""
@@ -95,11 +95,11 @@ def _database(path: Path) -> Any:
     raise Misuse("data", f"{path.name!r} cannot be opened as a database of DuckDB; does another process write to it?")
 
 
-def _asked(statement: str, listed: Listed, price: PriceAndDelta) -> tuple[Statement, Any]:
-    from .statement import Statement
+def _asked(statement: str, listed: Listed, price: PriceAndDelta) -> tuple[SqlQuestion, Any]:
+    from .statement import SqlQuestion
 
     with named("by", "categories"):
-        read = Statement.read(statement)
+        read = SqlQuestion.read(statement)
         return read, read.question(listed.declared(), found=price.delta is not None)
 
 

@@ -78,7 +78,7 @@ ENDS = ("lower", "upper")
 
 
 @dataclass(frozen=True)
-class Statement:
+class SqlQuestion:
     """A statement that was read: nothing of it is SQL any more.
 
     Attributes:
@@ -96,7 +96,7 @@ class Statement:
     groups: tuple[str, ...]
 
     @classmethod
-    def read(cls, text: str) -> Statement:
+    def read(cls, text: str) -> SqlQuestion:
         """The statement that a text is.
 
         Formal guarantees: every word of the text is a word of what is returned: a text of which the parser would pass
@@ -210,7 +210,7 @@ class _Reader:
             _refuse(f"it is no SELECT of this form: {FORM}")
         self.words, self.read = words, list[str]()
 
-    def statement(self) -> Statement:
+    def statement(self) -> SqlQuestion:
         parts = self._parts(self.select, ("expressions", "from", "where", "group"))
         if "from" not in parts:
             _refuse(f"FROM is missing: {FORM}")
@@ -227,7 +227,7 @@ class _Reader:
             pairs = enumerate(zip(understood, given, strict=False))
             place = next((at for at, (one, other) in pairs if one.casefold() != other.casefold()), -1)
             _refuse(f"{_cut(given[place])}: it is not taken here; the form is {FORM}")
-        return Statement(function, said, table, where, groups)
+        return SqlQuestion(function, said, table, where, groups)
 
     # Each of these writes down the words of what it reads, in their order.
 

@@ -10,7 +10,7 @@ from typing import Any
 from dpcurves.cli.ask_file import Listed, asks
 from dpcurves.cli.options import (
     Asked,
-    Reading,
+    ReadingOptions,
     Split,
     categories,
     chosen,
@@ -195,7 +195,7 @@ class QuantilesView(NumbersView):
 
 
 @dataclass(frozen=True)
-class Pictured(Reading):
+class Pictured(ReadingOptions):
     """Option for the picture: numbers with their intervals, or the curves."""
 
     show: str = option("numbers|curves", "What is drawn; both are paid for at once.", "numbers")

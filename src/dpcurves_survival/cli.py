@@ -12,7 +12,7 @@ from dpcurves.cli.options import (
     Asked,
     AutoCells,
     CellOptions,
-    Reading,
+    ReadingOptions,
     Split,
     Weighing,
     categories,
@@ -129,7 +129,7 @@ READ = "survival", "hazard", "numbers", "figure"
 
 
 @dataclass(frozen=True)
-class TimesRead(Reading):
+class TimesRead(ReadingOptions):
     """Options for what is shown of released curves, and for numbers at times: both cost nothing more."""
 
     show: str = option("incidence|numbers", "What is shown and drawn; both are paid for at once.", "incidence")

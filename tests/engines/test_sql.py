@@ -14,7 +14,7 @@ from dpcurves.arguments import Refused
 
 pytest.importorskip("sqlglot", reason="sqlglot is not installed: no statements of SQL")
 duckdb = pytest.importorskip("duckdb")
-from dpcurves_engines.statement import FUNCTIONS, Statement  # noqa: E402
+from dpcurves_engines.statement import FUNCTIONS, SqlQuestion  # noqa: E402
 
 LOSS, ROWS = dp.PrivacyLoss.pure(1), 3000
 GRID, UNIT = dp.Grid(0, 500_000, cells=64), dp.Grid(0, 1, cells=20)
@@ -78,11 +78,11 @@ SAME: dict[str, Any] = {
 
 @pytest.mark.parametrize("statement", SAME)
 def test_a_statement_is_the_question_of_the_python_face(statement: str) -> None:
-    assert Statement.read(statement).question({}) == SAME[statement]
+    assert SqlQuestion.read(statement).question({}) == SAME[statement]
 
 
 def test_each_function_is_among_those_that_were_tried() -> None:
-    assert {Statement.read(each).function for each in SAME} == set(FUNCTIONS)
+    assert {SqlQuestion.read(each).function for each in SAME} == set(FUNCTIONS)
 
 
 @pytest.mark.parametrize("statement", [each for each in SAME if "GROUP" in each])
@@ -229,14 +229,14 @@ WORDS = re.split(
 
 def test_no_word_is_passed_over() -> None:
     """A word more, or less, or twice, is refused or changes what is read."""
-    words, read = BASE.split(), Statement.read(BASE)
+    words, read = BASE.split(), SqlQuestion.read(BASE)
     changed = [[*words[:place], more, *words[place:]] for place in range(len(words) + 1) for more in WORDS]
     changed += [words[:place] + words[place + 1 :] for place in range(len(words))]
     changed += [words[:place] + words[place : place + 1] + words[place:] for place in range(len(words))]
     same, other = [], 0
     for each in changed:
         try:
-            found = Statement.read(" ".join(each))
+            found = SqlQuestion.read(" ".join(each))
         except Refused:
             continue
         other += found != read
@@ -246,10 +246,10 @@ def test_no_word_is_passed_over() -> None:
 
 
 def test_values_of_groups_are_declared_once_or_found(connection: Any) -> None:
-    grouped, questions = Statement.read("SELECT dp_count(wage) FROM people GROUP BY region"), []
+    grouped, questions = SqlQuestion.read("SELECT dp_count(wage) FROM people GROUP BY region"), []
     questions += [grouped.question({"region": ("north", "south")})]
     questions += [
-        Statement.read("SELECT dp_count(wage) FROM t WHERE region IN ('north', 'south') GROUP BY region").question({})
+        SqlQuestion.read("SELECT dp_count(wage) FROM t WHERE region IN ('north', 'south') GROUP BY region").question({})
     ]
     assert questions == [dp.CountQuestion("wage", by=REGION)] * 2
     assert grouped.question({}, found=True) == dp.CountQuestion("wage", by=dp.Unlisted("region"))
@@ -262,7 +262,7 @@ def test_values_of_groups_are_declared_once_or_found(connection: Any) -> None:
         ("cdf(x) FROM t WHERE y = 1", {}, "cells are needed"),
     ):
         with pytest.raises(Refused, match=rule):
-            Statement.read(f"SELECT dp_{text}").question(declared)
+            SqlQuestion.read(f"SELECT dp_{text}").question(declared)
     found = asked(connection, "SELECT dp_count(wage) FROM people GROUP BY region", dp.PrivacyLoss.pure(4, "1e-6"))
     assert list(found) == ["north", "south", "other"]
 

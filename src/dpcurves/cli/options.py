@@ -215,7 +215,7 @@ class Asked:
         return view
 
 
-class Reading(Asked):
+class ReadingOptions(Asked):
     """Base of option groups that say what is shown of an answer, by `viewed`, and nothing of the question."""
 
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:

@@ -136,7 +136,7 @@ class _Fit(NamedTuple):
     occam: float
 
 
-class _Counts(NamedTuple):
+class _WhitenedCounts(NamedTuple):
     """Counts with noise of variance 1, and what is expected of them: a design times the chances of bins."""
 
     design: FloatArray
@@ -217,7 +217,7 @@ def smooth_records(told: Told, cells: int, total: float, places: FloatArray | No
             if excess > MOST_EXCESS:
                 return None
         white = np.linalg.inv(np.linalg.cholesky(excess * scatter + np.diag(variance)))
-        counts = _Counts(white @ (total * inside), white @ told.value, basis)
+        counts = _WhitenedCounts(white @ (total * inside), white @ told.value, basis)
         if turn == 0:
             even = counts.values - counts.design @ chance
         fits = []

@@ -21,7 +21,7 @@ from dpcurves.cli.options import (
     Command,
     Price,
     Promise,
-    Reading,
+    ReadingOptions,
     SourceOptions,
     Units,
     certificate_and_key,
@@ -133,7 +133,7 @@ def forms_of(questions: Mapping[str, Command]) -> dict[str, Form]:
 
 def _form(word: str, command: Command) -> Form:
     groups = {name: group for name, group in groups_of(command).items() if group not in (Terms, Output)}
-    readings = {name: group for name, group in groups.items() if issubclass(group, Reading)}
+    readings = {name: group for name, group in groups.items() if issubclass(group, ReadingOptions)}
     asking = {name: group for name, group in groups.items() if name not in readings}
     fields = tuple(_field(each) for group in asking.values() for each in parameters_of(group))
 
