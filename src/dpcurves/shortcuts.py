@@ -664,7 +664,7 @@ def count(values: Values, *, label: str = "value", **paid: Unpack[Paid]) -> Summ
 def found_groups(
     names: Values,
     *,
-    delta: Exact = 0,
+    delta: Exact | None = None,
     universe: Texts | Hashed | None = None,
     label: str = "group",
     **paid: Unpack[Paid],
@@ -690,8 +690,11 @@ def found_groups(
     ...                         adjacency=dp.ADD_REMOVE)
     >>> list(found), bool(abs(found["south"].count - 90) < 20)
     (['north', 'south', 'other'], True)
+    >>> list(dp.found_groups(["north"] * 900 + ["x"], universe=dp.Texts("a-z", 5), epsilon=4, adjacency=dp.ADD_REMOVE))
+    ['north', 'other']
     """
-    loss = loss_of(paid.get("epsilon"), paid.get("rho")).with_delta(exact("delta", delta))
+    loss = loss_of(paid.get("epsilon"), paid.get("rho"))
+    loss = loss if delta is None else loss.with_delta(exact("delta", delta))
     table = named(label, names) | {f"{label} is given": [1] * len(names)}
     question = curves.CountQuestion(f"{label} is given", by=Unlisted(label, universe=universe))
     adjacency, chance = paid["adjacency"], paid.get("randomness")
