@@ -384,7 +384,7 @@ def rank_tables(kept: Kept) -> str:
         records, epsilon, name = key.split(" ", 2)
         cases.setdefault((int(records), epsilon), {})[name] = found
     ordered = sorted(cases)
-    methods = [name for name in next(iter(kept.values())) if name != "releases"]
+    methods = list(dict.fromkeys(name for found in kept.values() for name in found if name != "releases"))
     heads = [f"{records:,}, {epsilon}" for records, epsilon in ordered]
     laws = [name for name in LAWS if any(name in cases[case] for case in ordered)]
 
@@ -402,7 +402,10 @@ def rank_tables(kept: Kept) -> str:
     ]
     for case in ((100_000, "1"), (1000, "0.1")):
         if case in cases:
-            lines = [[name, *(f"{found[each]:.1f}" for each in methods)] for name, found in cases[case].items()]
+            lines = [
+                [name, *(f"{found[each]:.1f}" if each in found else "" for each in methods)]
+                for name, found in cases[case].items()
+            ]
             parts += [f"{case[0]:,} records, epsilon {case[1]}:", table(["law", *methods], lines)]
     return "\n\n".join(parts)
 

@@ -741,7 +741,7 @@ def count(values: Values, *, label: str | None = None, **paid: Unpack[Paid]) -> 
 def found_groups(
     names: Values,
     *,
-    delta: Exact = 0,
+    delta: Exact | None = None,
     universe: Texts | Hashed | None = None,
     label: str | None = None,
     **paid: Unpack[Paid],
@@ -767,8 +767,11 @@ def found_groups(
     ...                         adjacency=dp.ADD_REMOVE)
     >>> list(found), bool(abs(found["south"].count - 90) < 20)
     (['north', 'south', 'other'], True)
+    >>> list(dp.found_groups(["north"] * 900 + ["x"], universe=dp.Texts("a-z", 5), epsilon=4, adjacency=dp.ADD_REMOVE))
+    ['north', 'other']
     """
-    loss = loss_of(paid.get("epsilon"), paid.get("rho")).with_delta(exact("delta", delta))
+    loss = loss_of(paid.get("epsilon"), paid.get("rho"))
+    loss = loss if delta is None else loss.with_delta(exact("delta", delta))
     (label,) = own = named(label, names, "group")
     table = own | {f"{label} is given": [1] * len(names)}
     question = curves.CountQuestion(f"{label} is given", by=Unlisted(label, universe=universe))

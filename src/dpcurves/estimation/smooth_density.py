@@ -54,6 +54,8 @@ LITTLE = 0.1
 LAPLACE_EXCESS = 3.0
 BEYOND = 0.001
 """The part of the records on either side that uneven cells at the ends may have."""
+WELL_KNOWN = 100.0
+"""Deviations of noise that records of a stretch are on average, from which on uneven cells have no smooth density."""
 HOPELESS = 6.0
 """Squared residuals of a first fit, in those that are expected: from here on no density is worth more rounds."""
 FULL = 0.08
@@ -322,8 +324,9 @@ def best_cells(known: Measurements, total: float, again: bool, edges: FloatArray
     ascent = ascend(known)
     told = told_by(known, ascent)
     places = None if edges is None else _places(edges, estimate(known, total).cells)
+    known_well = edges is not None and total > WELL_KNOWN * BINS * np.sqrt(told.variance.min(initial=np.inf))
     try:
-        smooth = smooth_records(told, known.layout.cells, total, places)
+        smooth = None if known_well else smooth_records(told, known.layout.cells, total, places)
     except np.linalg.LinAlgError:  # counts that nearly repeat each other, as where most lies in a cell of one number
         smooth = None
     if smooth is None:
