@@ -123,7 +123,7 @@ def test_what_was_paid_is_answered_whatever_groups_are_found(monkeypatch: pytest
     table = {
         "x": number % 97, "one": ["g00" if each % 2 else f"g{each % 30:02d}" for each in number],
         "two": [("b, c", "c")[each % 2] for each in number],
-        "side": [("a", "a, b")[min(each % 3, 1)] for each in number],
+        "side": [("a", "a, b")[int(each % 3 > 0)] for each in number],
     }  # fmt: skip
     loss = dp.PrivacyLoss.pure(20, "1e-3")
     with session(table=table, budget=dp.PrivacyLoss.pure(40, "2e-3")) as opened:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,7 +88,7 @@ def test_dates_of_a_file_without_types_are_days(run: Run, tmp_path: Path, asked:
     word, *options = asked
     done = run(word, file, "--column", "day", *options, *ONE, "--json", kept)
     assert done.exit_code == 0, done.output
-    found = dp.read(kept)
+    found: Any = dp.read(kept)
     first, last = (int(np.datetime64(day).astype(int)) for day in ("2021-01-01", "2023-01-01"))
     if word == "histogram":
         assert first - 100 < found.x[0] < found.x[-1] < last + 100
@@ -106,7 +107,7 @@ def test_bounds_of_sums_and_cells_of_histograms_are_found_and_their_price_is_tol
         assert done.exit_code == 0, done.output
         assert "no bounds are given: epsilon 1 pays for all turns" in done.output
         assert "values beyond are clamped to them" in done.output
-    found = dp.read(kept)
+    found: Any = dp.read(kept)
     assert found.privacy.epsilon == pytest.approx(1)
     assert found.lower < np.median(amounts) < found.upper
     assert found.mean == pytest.approx(amounts.mean(), rel=0.25)
