@@ -237,6 +237,9 @@ def test_a_range_is_looked_for_turn_by_turn(neighbours: Neighbours) -> None:
     assert curve.privacy.trust == str(SecureSum(3, 1))
     for age in (25, 45, 65):
         assert abs(curve.cdf(age) - (ages <= age).mean()) < 0.05
+    mean = of.federation.ask(dp.UnboundedMeanQuestion("age"), TEN * Fraction(1, 4))
+    assert mean.lower < ages.mean() < mean.upper
+    assert mean.mean == pytest.approx(ages.mean(), rel=0.1)
 
 
 @pytest.mark.parametrize("family", Family)

@@ -31,9 +31,9 @@ from .unbounded import LOOKED, note_on_looks
 
 SEEN_CELLS = 64
 """About how many cells the looks are asked to propose; they are not counted here."""
-STANDS_OUT, BESIDE, UNPLACED = 7.0, 2.0, 2.0
-"""Deviations of its noise that the count of a decade is above, or its records are taken for noise; so many are enough
-beside a decade whose records reach that far; and so many for records of a decade that are in none of its intervals."""
+STANDS_OUT, BESIDE, UNPLACED = 7.0, 3.0, 2.5
+"""Deviations of its noise that the count of a decade is above, or its records are taken for noise; so many are taken
+off beside a decade whose records reach that far; and so many of those of a decade that are in none of its intervals."""
 TAIL = 0.01
 """The share of the records on each side that the cells of a histogram need not hold."""
 MOST_BARS, FEWEST_BARS, MOST_IN_ALL = 40, 2, 10_000
@@ -74,24 +74,25 @@ class Seen(NamedTuple):
             stands_out = np.arange(len(totals)) == most
         placed, counts, records = looks.believed(setting.adjacency.total) > 0, looks.counts, np.zeros(len(decade))
 
-        def place(each: int) -> None:
+        def place(each: int, total: float) -> None:
             own = decade == each
             here, rest = own & placed, own & ~placed
             records[here] = np.maximum(counts[here], 1.0)
-            left = float(totals[each]) - float(counts[here].sum())
-            if rest.any() and left > UNPLACED * hypot(noises[each], looks.noise * sqrt(here.sum())):
+            noise = hypot(noises[each], looks.noise * sqrt(here.sum()))
+            left = total - float(counts[here].sum()) - UNPLACED * noise
+            if rest.any() and left > 0:
                 records[rest] = left / rest.sum()  # nobody knows where in the decade these lie
             elif not here.any():
                 records[own] = 1.0 / own.sum()
 
-        known, perhaps = np.flatnonzero(stands_out).tolist(), (totals > BESIDE * noises) & ~stands_out
+        known, beyond = np.flatnonzero(stands_out).tolist(), totals - BESIDE * noises
         for each in known:
-            place(each)
+            place(each, float(totals[each]))
         for each in known:
             reached = records[decade == each] > 0
             for end, beside in ((0, each - 1), (-1, each + 1)):
-                if reached[end] and 0 <= beside < len(totals) and perhaps[beside]:
-                    place(beside)
+                if reached[end] and 0 <= beside < len(totals) and not stands_out[beside] and beyond[beside] > 0:
+                    place(beside, float(beyond[beside] + UNPLACED * noises[beside]))
         return cls(np.array(looks.edges), records, counts, looks.noise, any_stands_out)
 
     @property
@@ -176,7 +177,7 @@ def best_bounds(seen: Seen, noise: float, *, power: int, of_sum: bool, rows: int
 
     >>> edges = np.array([0.0, 1.0, 10.0, 100.0, 1000.0])
     >>> seen = Seen(edges, np.array([0.0, 500.0, 900.0, 3.0]), np.zeros(4), 2.0, True)
-    >>> best_bounds(seen, 2.0, power=1, of_sum=False, rows=1), best_bounds(seen, 90.0, power=1, of_sum=False, rows=1)
+    >>> best_bounds(seen, 0.5, power=1, of_sum=False, rows=1), best_bounds(seen, 90.0, power=1, of_sum=False, rows=1)
     ((1.0, 1000.0), (1.0, 100.0))
     """
     held = np.flatnonzero(seen.records)

@@ -1,0 +1,75 @@
+"""Means of a column of which no bounds are known: errors beside those of the best bounds in hindsight.
+
+Columns, by the law of the records:
+
+- *found*: mean absolute error of `UnboundedMeanQuestion`, of all records, over all releases.
+- *hindsight*: the least mean absolute error of a `MeanQuestion` between quantiles of the records themselves, which only
+  somebody with the records in hand could lay.
+- *sampling*: the standard error of the mean of so many records, for comparison.
+- *bounds*: those that were found oftenest.
+
+Run ``python benchmarks/unknown_bounds.py [--records 20000 --epsilon 1 --releases 8]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dpcurves as dp
+
+FloatArray = NDArray[np.float64]
+LAWS: Mapping[str, Callable[[np.random.Generator, int], FloatArray]] = {
+    "lognormal": lambda draw, size: draw.lognormal(10.3, 0.6, size),
+    "gamma below zero": lambda draw, size: -draw.gamma(3, 1000, size),
+    "normal": lambda draw, size: draw.normal(0, 1, size),
+    "zeros and waits": lambda draw, size: np.where(draw.random(size) < 0.6, 0.0, draw.exponential(50, size)),
+    "ages": lambda draw, size: draw.integers(0, 95, size).astype(np.float64),
+    "timestamps": lambda draw, size: (1_700_000_000 + draw.integers(0, 10**7, size)).astype(np.float64),
+    "pareto 2.5": lambda draw, size: draw.pareto(2.5, size) + 1,
+}
+BEYOND = (0.0, 0.001, 0.005, 0.02, 0.05)
+"""Shares of the records beyond each of the bounds that hindsight tries."""
+
+
+def error(question: Any, records: FloatArray, epsilon: float, seed: int) -> tuple[float, tuple[float, float]]:
+    """Absolute error of one answer, and its bounds."""
+    with dp.Session(
+        {"x": records}, budget=dp.PrivacyLoss.pure(epsilon), adjacency=dp.ADD_REMOVE,
+        randomness=dp.Randomness.from_seed(seed),
+    ) as session:  # fmt: skip
+        found: dp.Summary = session.ask(question, dp.PrivacyLoss.pure(epsilon))
+    return abs(found.mean - float(records.mean())), (found.lower, found.upper)
+
+
+def main() -> None:
+    """Print a line for each law."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--records", type=int, default=20_000)
+    parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--releases", type=int, default=8)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print(f"{'law':18} {'found':>11} {'hindsight':>11} {'sampling':>11}  bounds")
+    for name, law in LAWS.items():
+        records = law(np.random.default_rng(1), given.records)
+        seeds = range(given.releases)
+        found = [error(dp.UnboundedMeanQuestion("x"), records, given.epsilon, seed) for seed in seeds]
+        tried = {tuple(np.quantile(records, [share, 1 - share]).tolist()) for share in BEYOND}
+        best = min(
+            float(np.mean([error(dp.MeanQuestion("x", *ends), records, given.epsilon, seed)[0] for seed in seeds]))
+            for ends in tried
+        )
+        ((low, high), _), *_ = Counter(ends for _, ends in found).most_common(1)
+        mean, sampling = float(np.mean([each for each, _ in found])), float(records.std() / given.records**0.5)
+        print(f"{name:18} {mean:11.4g} {best:11.4g} {sampling:11.4g}  {low:g} to {high:g}")
+
+
+if __name__ == "__main__":
+    main()
