@@ -236,7 +236,7 @@ def _see_form(browser: Any, way: Way, place: str, cookie: Any) -> None:
     page.select_option("#f-column", "delay")
     page.fill("#f-amount", "0.25")
     page.wait_for_selector("#plan img")
-    page.wait_for_function("!document.querySelector('.htmx-request')")
+    page.wait_for_selector(".htmx-request", state="detached")
     page.evaluate("() => Promise.all([...document.images].map(i => (i.loading = 'eager', i.decode())))")
     keep(page.screenshot(animations="disabled", full_page=True), f"server-question-{way.name}")
     context.close()
