@@ -59,7 +59,7 @@ def audited(case: Case, confidence: float = SURE, samples: int | None = None, *,
 
 
 def streamed(case: Case, chosen_on: int = 300_000_000, confirmed_on: int = 600_000_000) -> Found:
-    """The same with more outcomes of one number than memory holds: bars are counted, and an interval of them chosen.
+    """An audit with more outcomes of one number than memory holds: bars are counted, and an interval of them chosen.
 
     Bars of equal weight; of all intervals of them, on both sides, the one is chosen that lies the most standard errors
     beyond the claim. It is held against the claim on fresh outcomes, whose numbers are Poisson.

@@ -29,3 +29,12 @@ curve.plot()
 
 # %%
 print(dp.bounds(table["claims"], unit=1, coverage=0.95, epsilon="0.1", adjacency=dp.REPLACE_ONE))
+
+# %% [markdown]
+# Histograms, sums, means and variances find their bounds by themselves, where none are public; the price is said first:
+
+# %%
+kinds = dp.UnboundedMeanQuestion, dp.UnboundedSumQuestion, dp.UnboundedVarianceQuestion, dp.UnboundedSummaryQuestion
+with dp.Session(table, budget=dp.PrivacyLoss.pure(5), adjacency=dp.REPLACE_ONE) as session:
+    for kind in (*kinds, dp.UnboundedHistogramQuestion):
+        print(session.ask(kind("days"), dp.PrivacyLoss.pure(1)))

@@ -151,7 +151,7 @@ def test_a_universe_is_written_and_read_and_numbers_are_hashed_by_their_text() -
 
 
 def test_what_was_paid_is_answered_whatever_groups_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of as many groups as a table has no room for the largest are told; names that could be mistaken are others."""
+    """The largest of more groups than a table has room for are told; names that could be mistaken are others."""
     monkeypatch.setattr("dpcurves.trust.central.MOST_COUNTED", 1024)
     number = np.arange(3000)
     table = {

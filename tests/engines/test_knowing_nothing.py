@@ -38,7 +38,7 @@ def columns() -> dict[str, pa.Array]:
 
 @pytest.fixture(scope="module")
 def tables(load: Load) -> tuple[Any, Any]:
-    """The same rows here and in an engine."""
+    """Rows here, and these in an engine."""
     return pa.table(columns()), load(columns())
 
 

@@ -171,7 +171,7 @@ def best_bounds(seen: Seen, noise: float, *, power: int, of_sum: bool, rows: int
     Args:
         seen: What the looks tell.
         noise: The standard deviation of the noise of a sum, over half the distance between the bounds.
-        power: Of which power of the values a mean is wanted.
+        power: Power of the values whose mean is wanted.
         of_sum: Whether the middle of the bounds is multiplied by a noisy count.
         rows: Into how many groups the records are parted, each with a noise of its own.
 
@@ -343,7 +343,7 @@ class _UnboundedSummary:
 
 
 def _shared(steps: Needs[Any], share: Fraction) -> Generator[Any, Any, Any]:
-    """The same conversation for a share of the loss."""
+    """This conversation for a share of the loss."""
     try:
         need = next(steps)
         while True:

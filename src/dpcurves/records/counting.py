@@ -317,7 +317,7 @@ class Records:
         return self._engine.moment
 
     def using(self, unit: Unit) -> Records | None:
-        """The same state of the same rows, of which another number of each unit is used; None: open them anew."""
+        """These rows in their present state, of which another number of each unit is used; None: open them anew."""
         engine = self._engine
         if not isinstance(engine, SharesRows):
             return None

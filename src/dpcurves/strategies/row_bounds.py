@@ -278,7 +278,7 @@ def _errors_seen(units: FloatArray, growth: NoiseGrowth, counts: _Counts) -> lis
     """Errors of shares in four ways, with their chances: values depend on the number of records, or do not; units have
     laws of their own, or do not.
 
-    Of each share below a cell of values a line is fitted along the logarithms of the numbers of records, by the noisy
+    For each share below a cell of values a line is fitted along the logarithms of the numbers of records, by the noisy
     counts: a bound moves weights from units of many records to those of few, and with these the share.
     """
     sizes, rows = middles(), np.array(bounds(), dtype=np.float64)
@@ -304,7 +304,7 @@ def _errors_seen(units: FloatArray, growth: NoiseGrowth, counts: _Counts) -> lis
 def _reach(noise: Noise, added: int, error: float) -> float:
     """A number that the sum of so many noises is above with at most this chance.
 
-    Of several two-sided geometric noises, which are nowhere further than a step beyond Laplace noise, by the bound of
+    Several two-sided geometric noises, which are nowhere further than a step beyond Laplace noise, by the bound of
     Chernoff: the least of ``(ln(1 / error) - added * ln(1 - t**2)) / t`` scales, for t between 0 and 1.
     """
     if noise.family is not Family.LAPLACE:
