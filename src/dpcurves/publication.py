@@ -74,7 +74,7 @@ def publish(
         title: The title of the page.
         level: The confidence level of bands and intervals.
         population: Whether those for the population are shown, too.
-        suppress: Width of intervals of counts and sums above which numbers are written as ``..`` on the page and in CSV files:
+        suppress: Numbers of counts and sums with wider intervals are written as ``..`` on the page and in CSV files:
             see `Released.to_csv`. JSON and pictures have all numbers, with their intervals; other results are whole.
 
     Returns:

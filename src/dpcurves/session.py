@@ -543,7 +543,7 @@ class Session:
         return curve
 
     def _tell_left(self, curve: object) -> None:
-        """Let a result say, in its card alone, what was left of the budget; budgets of one call have nothing left."""
+        """Let a result tell in its HTML summary what was left of the budget, if anything was."""
         balance = self.balance
         if isinstance(curve, Result) and balance.left.exact > 0:
             object.__setattr__(curve, "left_then", f"{balance.left} of {balance.account.limit} was left after this")

@@ -67,7 +67,7 @@ class Study:
         text: What stands below it; an empty line begins a paragraph.
         source: The public name and version of the data: see `Session`.
         labels: Words by the names of columns.
-        categories: Words by categories, for each column of such: see `Released.labelled`.
+        categories: Words for categories, by their columns: see `Released.labelled`.
 
     Raises:
         ValueError: there is no question, two have one name, or shares are not above 0 or add up to more than 1.

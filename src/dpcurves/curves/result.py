@@ -380,7 +380,7 @@ class Result:
     """A curve, or a number, that was computed from releases: it prints as one line, and has notes."""
 
     left_then: ClassVar[str] = ""
-    """What was left of the budget when a session answered it, for its card in a notebook; empty: nobody said."""
+    """What was left of the budget when a session answered it, for its HTML summary; empty: nobody said."""
 
     if TYPE_CHECKING:
 
@@ -470,7 +470,7 @@ class Released(Result, ABC):
             return drawn if ax is not None or name is not None else display.entitle(drawn, self._title())
 
     def of_source(self, source: str) -> Self:
-        """This result with the declared name and version of its data on every picture and in every file.
+        """This result, with the declared name and version of its data on every picture and in every file.
 
         A hash of what was released stands behind them, so that a picture and a file can be told to be of one release.
         *No hash of the data does*: of a table that can be guessed but for a record, such a hash tells that record.
@@ -493,13 +493,13 @@ class Released(Result, ABC):
         yield from self.turns
 
     def labelled(self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None) -> Self:
-        """This result with words in the place of names of columns, and of categories, for readers.
+        """This result, with words in the place of names of columns, and of categories, for readers.
 
         Pictures, tables, files and JSON have the words. Spends nothing; a category that has no word keeps its name.
 
         Args:
             columns: Words by the names of columns.
-            categories: Of columns of categories, words by these: numbers are named as they print.
+            categories: Words for categories, by their columns: numbers are named as they print.
 
         Raises:
             ValueError: two categories would be called alike.

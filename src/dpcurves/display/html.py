@@ -27,7 +27,7 @@ STYLE = """<style>
  margin:0 0 .75rem}
 </style>"""
 MOST_CHARGES = 20
-"""Charges that the card of a session lists: the last ones."""
+"""Charges that the HTML summary of a session lists: the last ones."""
 WARNING = f'<p class="seeded" role="alert">{escape(SEEDED)}</p>'
 
 
