@@ -76,6 +76,7 @@ def test_one_name_loses_its_part_and_one_unit_alone_is_told_with_the_chance_of_d
     [
         (AddRemove(Unit("patient", 1)), [(1,)]),
         (AddRemove(Unit("patient", 2)), [(1,), (1, 1)]),
+        (AddRemove(Unit("patient", 3)), [(1,), (1, 1), (1, 1, 1)]),
         (ReplaceOne(Unit("patient", 1), 3), [(1, -1)]),
     ],
     ids=repr,

@@ -11,7 +11,7 @@ from tiny_tables import ADJACENCIES, data_sets, neighbours
 from dpcurves.conversation import Anywhere, Counted, Plan, Range, Release, Setting, Step
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
-from dpcurves.privacy import Adjacency, PrivacyLoss
+from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, Unit
 from dpcurves.queries import PartitionQuery
 from dpcurves.session import converse
 from dpcurves.strategies import found_range
@@ -41,7 +41,7 @@ def conversed(
 
 
 @pytest.mark.parametrize("loss", (LOSSES | LARGE).values(), ids=list(LOSSES | LARGE))
-@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+@pytest.mark.parametrize("adjacency", [*ADJACENCIES, AddRemove(Unit("patient", 3))], ids=repr)
 def test_all_turns_together_lose_what_was_granted(
     adjacency: Adjacency, loss: PrivacyLoss, monkeypatch: pytest.MonkeyPatch
 ) -> None:
