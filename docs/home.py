@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import io
 import re
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import matplotlib as mpl
@@ -24,7 +25,7 @@ def main() -> None:
     mpl.use("Agg")
     page = PAGE.read_text(encoding="utf-8")
     (code, *_), printed, names = CODE.findall(page), io.StringIO(), dict[str, Any]()
-    with redirect_stdout(printed):
+    with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(printed):
         exec(compile(code, str(PAGE), "exec"), names)
     names["ax"].figure.savefig(PICTURE, dpi=110)
     PAGE.write_text(MARKED.sub(lambda each: f"{each[1]}```text\n{printed.getvalue()}```{each[2]}", page), "utf-8")
