@@ -48,7 +48,6 @@ checked: $(READY)
 	$(MAKE) --no-print-directory contracts
 	$(MAKE) --no-print-directory examples
 	$(MAKE) --no-print-directory docs
-	$(MAKE) --no-print-directory self-audit
 
 lint: $(READY)
 	$(BIN)/ruff check .
