@@ -91,7 +91,16 @@ def version_line() -> str:
 
 
 NOT_SEARCHED = frozenset(
-    {"errata.md", "intervals.md", "notation.md", "one_number.md", "papers.md", "trust_questions.md", "wire.md"}
+    {
+        "audit_peers.md",
+        "errata.md",
+        "intervals.md",
+        "notation.md",
+        "one_number.md",
+        "papers.md",
+        "trust_questions.md",
+        "wire.md",
+    }
 )
 """Pages for reference by experts: a search would find them before what people look for, and loads twice as long."""
 HIDDEN = "---\nsearch:\n  exclude: true\n---\n\n"

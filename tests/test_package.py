@@ -105,8 +105,8 @@ def test_a_name_of_a_package_that_is_not_installed_says_which_extra_is_needed(mo
 
 
 def first_page(python: Path) -> Iterator[list[str]]:
-    """What a stranger types who reads how to install and then the home page, whose code is one program."""
-    page = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("install.md", "index.md"))
+    """What a stranger types who has nothing but the home page, in its order: its code is one program."""
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     code = ""
     for kind, block in FENCED.findall(page):
         if kind == "python":
@@ -130,7 +130,7 @@ def installed(wheel: Path, asked: str, folder: Path) -> Path:
     return folder / "bin"
 
 
-def test_a_stranger_installs_and_runs_the_home_page_in_a_bare_folder_from_the_wheel_alone(
+def test_a_stranger_runs_the_home_page_in_its_order_in_a_bare_folder_from_the_wheel_alone(
     archive: Path, tmp_path: Path
 ) -> None:
     (wheel,) = archive.parent.glob("*.whl")

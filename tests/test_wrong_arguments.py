@@ -38,7 +38,7 @@ def unit(given: Any) -> dp.Session:
 WRONG: list[tuple[str, Callable[[Any], object], Any]] = [
     ("grid: a Grid", lambda grid: dp.cdf(X, grid=grid, **PAID), "0:1:64"),
     ("grid: a Grid", lambda grid: dp.quantiles(X, [0.5], grid=grid, **PAID), (0, 1, 64)),
-    ("grid: a Grid", lambda grid: dp.histogram(X, grid=grid, **PAID), None),
+    ("grid: a Grid", lambda grid: dp.histogram(X, grid=grid, **PAID), 64),
     ("grid: a Grid", lambda grid: dp.roc_curve(Y, X, grid=grid, **PAID), "0:1:64"),
     ("grid: a Grid", lambda grid: dp.scores(Y, X, grid=grid, **PAID), "0:1:64"),
     ("grid: a Grid", lambda grid: dp.calibration_curve(Y, X, grid=grid, **PAID), "0:1:64"),

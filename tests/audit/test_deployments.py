@@ -111,5 +111,5 @@ def test_both_neighbours_of_the_first_pair_are_answered(each: Audited) -> None:
 def test_half_of_what_is_lost_is_not_believed(name: str, claim: dict[str, str]) -> None:
     """Not found with a chance below 1 in 100 each; the audit of this package looks through the same doors."""
     each = ALL[name]
-    report = dp.audit(each.door, each.family.first(8), samples=12_000, seconds=60, beside=False, **claim)  # type: ignore[arg-type]
+    report = dp.audit(each.door, each.family.first(8), samples=24_000, seconds=60, beside=False, **claim)  # type: ignore[arg-type]
     assert report.flagged, str(report)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .accounts import account_of, files_of, ledger_at, require_kept
 from .options import (
     Asked,
+    AutoCells,
     CellOptions,
     Command,
     FormedSource,
@@ -294,7 +295,7 @@ def asks(
 
     told = f"Example: dpcurves {word} {example} --epsilon {epsilon} --adjacency {adjacency}"
     command.__name__, command.__doc__ = word, "\n\n    ".join(filter(None, (title, more, told)))
-    command.needs_grid = CellOptions in groups  # type: ignore[attr-defined]
+    command.needs_grid = CellOptions in groups or AutoCells in groups  # type: ignore[attr-defined]
     command.__annotations__ = {**{each.__name__: each for each in groups}, "terms": Terms, "output": Output}
     return command
 
