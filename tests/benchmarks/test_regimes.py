@@ -16,6 +16,9 @@ BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "regimes.py"
 REASONS = BENCHMARK.parent / "accuracy" / "reasons.toml"
 
 
+pytestmark = pytest.mark.reproduction
+
+
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("regimes")

@@ -80,6 +80,7 @@ def test_every_claim_is_measured_and_has_a_line(ran: Slice) -> None:
     assert all(f"│ {claim.place[:20]}" in ran.said for claim in load(PAPER).claims)
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize(("name", "verdict"), EXACT.items())
 def test_what_needs_no_sample_is_decided_even_by_a_slice(ran: Slice, name: str, verdict: str) -> None:
     assert ran.verdicts[name] == verdict
