@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.laws import Family, Noise
+from dpcurves.laws import Family, HaarSums, IntervalSums, Noise, PathSums, Tier, ToeplitzSums
 from dpcurves.laws.law import draw
+from dpcurves.laws.path_sums import ThresholdSums
 
 STATES, YEARS = tuple("abcde"), (2011, 2012, 2013)
 BY_BOTH = dp.Categories("state", STATES), dp.Categories("year", YEARS)
@@ -192,3 +193,22 @@ def test_a_ranking_breaks_no_ties(asked: Asked) -> None:
     assert dp.Ranking.from_json(order.to_json()).to_json() == order.to_json()
     with pytest.raises(TypeError, match="numbers: "):
         dp.ranking([1, 2])  # type: ignore[arg-type]
+
+
+NOISE, MISSING = Noise(Family.LAPLACE, Fraction(2)), Noise(Family.LAPLACE, Fraction(5))
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        IntervalSums(2, 4, (Tier((0, 2), MISSING), Tier(range(4), NOISE)), MISSING),
+        HaarSums(1, 4, 1, NOISE, (MISSING, NOISE), MISSING),
+        ToeplitzSums(1, 4, 1, 4, Noise(Family.GAUSSIAN, Fraction(9)), MISSING),
+        ThresholdSums.between(PathSums(8, (8, 3), 4, NOISE, MISSING), (90, 40, 1), 1)[0],
+    ],
+    ids=lambda law: type(law).__name__,
+)
+def test_the_law_of_a_sum_has_each_noise_as_often_as_there_are_releases(law: Any) -> None:
+    """Wherever it stands in the law, that of the missing included."""
+    assert list(law.added(3).noises) == [(noise.times(3), count) for noise, count in law.noises]
+    assert law.added(3).missing == MISSING.times(3)

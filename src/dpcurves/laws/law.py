@@ -574,9 +574,7 @@ class NoisySums(CountLaw):
         """
         if type(self).given is not NoisySums.given:
             raise WrongKind("law", "only releases with additive noise of one law add up")
-        law: Any = self
-        made = {each.name: _times(getattr(law, each.name), releases) for each in fields(law) if each.init}
-        return cast("Self", type(law)(**made))
+        return cast("Self", _times(self, releases))
 
     def raw_noise(self, draws: int, generator: np.random.Generator) -> FloatArray:
         """Simulated noise of the released values themselves: (draws, size), in the order of the law."""
@@ -679,14 +677,16 @@ class NoisySums(CountLaw):
 
 
 def _times(field: Any, draws: int) -> Any:
-    """A field of a law with the noise of so many releases in the place of that of one."""
+    """A law, or a part of one, in which each noise is that of so many releases, however deep it stands."""
     if isinstance(field, Noise):
         return field.times(draws)
     if isinstance(field, tuple) and not hasattr(field, "_fields"):
         return tuple(_times(each, draws) for each in field)
-    if is_dataclass(field) and not isinstance(field, type) and hasattr(field, "noise"):
-        return replace(cast("Any", field), noise=cast("Any", field).noise.times(draws))
-    return field
+    if not is_dataclass(field) or isinstance(field, type):
+        return field
+    parts = {each.name: getattr(field, each.name) for each in fields(field) if each.init}
+    made = {name: _times(part, draws) for name, part in parts.items()}
+    return replace(field, **{name: part for name, part in made.items() if part is not parts[name]})
 
 
 class EvenSums(NoisySums):
