@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -387,11 +386,14 @@ class SparkEngine(SparkProver):
         return dict(zip(found["n"].tolist(), found["count"].tolist(), strict=True))
 
     def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
-        rows = self._used([bound.place], sized=True)
-        found = fetched(rows.selectExpr(f"{spark_sql.value(bound)} AS v0", "size"))
-        slots = grid_of(bound.axis).cell_of(np.asarray(found["v0"], dtype=np.float64))
-        units = Counter(zip(slots.tolist(), found["size"].tolist(), strict=True))
-        return units_by_size(((*key, number) for key, number in units.items()), bound.axis.slots, doublings)
+        slot = spark_sql.slot(bound, 0)
+        if slot is None:
+            raise Refused("grid", "units are counted by values in few cells")
+        rows = self._used([bound.place], sized=True).selectExpr("*", *spark_sql.guessed([bound]))
+        placed = rows.selectExpr(f"coalesce({slot}, {bound.axis.slots}) AS slot", "size")
+        found = fetched(placed.groupBy("slot", "size").count())
+        counted = zip(found["slot"].tolist(), found["size"].tolist(), found["count"].tolist(), strict=True)
+        return units_by_size(counted, bound.axis.slots, doublings)
 
     def names(self, bound: BoundAxis) -> dict[str, int]:
         named, there = f"{spark_sql.name(bound)} AS name", spark_sql.has_value(bound)
