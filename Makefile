@@ -142,7 +142,6 @@ pictures: $(READY)
 	$(BIN)/python docs/card.py
 	$(BIN)/python docs/choices.py
 	$(BIN)/python docs/dial.py
-	$(BIN)/python docs/home.py
 	$(BIN)/python docs/promise_pictures.py
 	$(BIN)/python demo/who_sees_what.py
 	$(BIN)/python papers/gallery.py
