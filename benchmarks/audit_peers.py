@@ -319,7 +319,7 @@ def diffprivlib_line(data: Any) -> Any:
 
 
 def _aggregated(rows: Any, delta: float = 0, **asked: Any) -> Any:
-    """What PipelineDP publishes of rows (person, group, value), for epsilon 1."""
+    """Publication by PipelineDP of rows (person, group, value), for epsilon 1."""
     import pipeline_dp
 
     budget = pipeline_dp.NaiveBudgetAccountant(total_epsilon=1, total_delta=delta)
@@ -476,7 +476,7 @@ def command_of(peer: Peer, effort: list[str], file: Path) -> list[str]:
 
 
 class Seen(NamedTuple):
-    """What an audit of a release has said.
+    """Verdict of an audit of a release.
 
     Attributes:
         function: The release.
@@ -494,7 +494,7 @@ class Seen(NamedTuple):
 
     @property
     def peer(self) -> Peer:
-        """What is said of the release here."""
+        """Sentence on the release."""
         return next(each for each in PEERS if each.function == self.function)
 
     @property

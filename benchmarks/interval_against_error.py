@@ -1,15 +1,15 @@
 """How wide are intervals beside the errors that are made, for every reading and every kind of data?
 
 `python benchmarks/interval_against_error.py [READING ...] [--data KIND ...] [--records N ...] [--epsilon E]
-[--releases N] [--level P] [--workers N] [--json FILE] [--kept FILE ...] [--page FILE]`. Data are continuous, tied,
-heaped, zero-inflated, clamped or skewed; they come from laws on which nothing in the package was chosen, but for what
-the page says. For each reading the table says how often its interval held, for these records and for the population,
-and how wide it was over the error made: the mean width over twice the quantile of the error at the level of the
-interval, so 1 is ideal. Numbers of `scores` but for the area are those of scores rounded to the middle of their cell,
-as it says. For bands and for several intervals at once it is one over the same quantile of the largest error, each in
-half widths of its interval. Where a reading ends at edges of cells, an error counts for half a cell at least. * marks
-a share below the level, + one above it, by what chance does once in 30,000 times. A release is drawn by the mechanism
-that a session would choose, under the adjacency that alternates from one release to the next.
+[--releases N] [--first N] [--level P] [--workers N] [--json FILE] [--kept FILE ...] [--page FILE]`. Data are
+continuous, tied, heaped, zero-inflated, clamped or skewed; they come from laws on which nothing in the package was
+chosen, but for what the page says. For each reading the table says how often its interval held, for these records and
+for the population, and how wide it was over the error made: the mean width over twice the quantile of the error at the
+level of the interval, so 1 is ideal. Numbers of `scores` but for the area are those of scores rounded to the middle of
+their cell, as it says. For bands and for several intervals at once it is one over the same quantile of the largest
+error, each in half widths of its interval. Where a reading ends at edges of cells, an error counts for half a cell at
+least. * marks a share below the level, + one above it, by what chance does once in 30,000 times. A release is drawn by
+the mechanism that a session would choose, under the adjacency that alternates from one release to the next.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class Told(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether all ends hold, but for rounding. A number that records do not have is not missed."""
+        """Tells whether all ends hold, but for rounding. A number that records do not have is not missed."""
         slack, none = ROUNDING * np.maximum(1.0, np.abs(self.truth)), np.isnan(self.truth)
         return bool(np.all(none | (self.lower <= self.truth + slack) & (self.truth <= self.upper + slack)))
 
@@ -1128,7 +1128,10 @@ def measured(options: argparse.Namespace) -> Iterator[Row]:
     names = tuple(options.family or FAMILIES)
     with ProcessPoolExecutor(options.workers) as pool:
         jobs = {
-            case: [pool.submit(told_by, names, Release(case, options.level, seed)) for seed in range(options.releases)]
+            case: [
+                pool.submit(told_by, names, Release(case, options.level, options.first + seed))
+                for seed in range(options.releases)
+            ]
             for case in cases
         }
         waiting = track([job for each in jobs.values() for job in each], "releases", console=Console(stderr=True))
@@ -1213,6 +1216,9 @@ def main() -> None:
     options.add_argument("--records", nargs="+", type=int, default=RECORDS)
     options.add_argument("--epsilon", default="1")
     options.add_argument("--releases", type=int, default=40, help="of each case; 40 unless said")
+    options.add_argument(
+        "--first", type=int, default=0, help="the number of the first: others are drawn from another one"
+    )
     options.add_argument("--level", type=float, default=0.9)
     options.add_argument("--workers", type=int, default=1)
     options.add_argument("--json", type=Path, help="file for the numbers")

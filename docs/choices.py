@@ -78,7 +78,7 @@ def numbers() -> dict[str, Any]:
 
 
 def table(found: dict[str, Any]) -> str:
-    """All numbers as text: a row for each setting and epsilon."""
+    """Table of the numbers as text: a row for each setting and epsilon."""
     head = "| setting | ε | " + " | ".join(f"{units:,}" for units in found["units"]) + " |"
     rule = "|---|---:|" + "---:|" * len(found["units"])
     rows = [

@@ -68,7 +68,7 @@ def written(example: Example) -> list[Path]:
 
 
 def gallery(examples: list[Example]) -> str:
-    """All examples with their thumbnails, by task; those of no task stand among the last."""
+    """Page of the examples with their thumbnails, by task; those of no task stand among the last."""
     short = {each.name: each for each in examples if not each.is_long}
     other = tuple(name for name in sorted(short) if name not in {each for names in TASKS.values() for each in names})
     groups = {task: [short[name] for name in names if name in short] for task, names in TASKS.items()}

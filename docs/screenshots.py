@@ -42,7 +42,7 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
 
 
 class Way(NamedTuple):
-    """How something is looked at: the scheme of pages, the window, and style and inches of pictures."""
+    """Viewing mode: the scheme of pages, the window, and style and inches of pictures."""
 
     name: str
     scheme: str

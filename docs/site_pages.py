@@ -75,7 +75,7 @@ HOME, PROJECT, VERSION = "index.md", ROOT / "pyproject.toml", re.compile(r"\bVER
 
 
 def published() -> str:
-    """Where the repository is published; empty: nowhere, or these are pages of no project."""
+    """Address of the published repository; empty: there is none, or these are pages of no project."""
     if not PROJECT.exists():
         return ""
     return str(tomllib.loads(PROJECT.read_text(encoding="utf-8"))["tool"]["dpcurves"]["repository"])

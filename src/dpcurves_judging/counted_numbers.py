@@ -104,7 +104,7 @@ class CountedNumbers(Covered):
     IN_SHORT = "{names.size} numbers"
     LABEL: ClassVar[str] = ""
     BOTH_WAYS: ClassVar[bool] = False
-    """Whether intervals for these records, too, take the outer ends of the basic and the percentile interval."""
+    """Tells whether intervals for these records, too, take the outer ends of the basic and the percentile interval."""
 
     question: Any
     evidence: tuple[Evidence, ...]

@@ -19,7 +19,7 @@ from .questions import has_numbers
 
 
 class Kind(Enum):
-    """How an input is filled in."""
+    """Kind of input of a form."""
 
     COLUMN = "column"
     COLUMNS = "columns"
@@ -244,7 +244,7 @@ def _coefficients(columns: Sequence[Declared]) -> list[Option]:
 
 
 def completed(form: Form, given: Given, columns: Sequence[Declared]) -> Given:
-    """What was typed, with ranges, categories and bounds that the schema declares; as fields of the question read it.
+    """Typed fields, with ranges, categories and bounds that the schema declares, as fields of the question read them.
 
     Raises:
         ValueError: a part of a range is missing.

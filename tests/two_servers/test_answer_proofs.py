@@ -38,7 +38,7 @@ X = np.random.default_rng(3).random(200)
 
 
 def numbers_of(places: Any) -> list[int]:
-    """What records add to an answer, by hand."""
+    """Contributions of records to an answer, worked out by hand."""
     cells = np.zeros(13, dtype=int)
     np.add.at(cells, places, 1)
     rows = cells[:12].reshape(2, 6)

@@ -129,7 +129,7 @@ def test_a_task_without_invitations_enrols_nobody(pair: Federation) -> None:
 
 
 def test_keys_are_rotated_and_tasks_before_go_on_with_theirs(pair: Federation, tmp_path: Path) -> None:
-    """One server is restarted with new keys, and serves a task of each; a certificate of its own needs a server."""
+    """A server is restarted with new keys, and serves a task of each; a certificate of its own needs a server."""
     grid = dp.Grid(0, 1, cells=24)
     older = pair.task("older", cells=grid, loss=dp.PrivacyLoss.pure(100))
     pair.end(1)

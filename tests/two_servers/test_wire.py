@@ -106,7 +106,7 @@ def test_proofs_of_halves_are_those_of_the_page() -> None:
     r = book.coefficients(key, task.hash, law.size)
 
     def adds(slot: int) -> list[int]:
-        """One where an interval has the slot; of the missing, taken off their public number, none or one less."""
+        """Numbers 1 where an interval has the slot; of the missing, taken off their public number, 0 or -1."""
         ends = [[*tier.starts, law.cells] for tier in law.levels]
         inside = [int(low <= slot < high) for each in ends for low, high in pairwise(each)]
         return [*inside, -int(slot < law.cells)] if law.missing else inside

@@ -36,7 +36,7 @@ WORDS = {COUNT: "records", SUM: "sum"}
 
 
 class _Table(NamedTuple):
-    """One released table as plain numbers: the columns of its categories, these, and an estimate of each."""
+    """Released table as plain numbers: the columns of its categories, these, and an estimate of each."""
 
     columns: tuple[str, ...]
     keys: tuple[tuple[Any, ...], ...]

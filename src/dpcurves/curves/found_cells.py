@@ -45,7 +45,7 @@ LEVEL_DEVIATIONS = 1.645
 
 
 class Seen(NamedTuple):
-    """What looks tell of where records lie.
+    """Estimate, from the looks, of where records lie.
 
     Attributes:
         edges: Ends of intervals, rising.

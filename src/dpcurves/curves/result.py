@@ -380,7 +380,7 @@ class Result:
     """A curve, or a number, that was computed from releases: it prints as one line, and has notes."""
 
     left_then: ClassVar[str] = ""
-    """What was left of the budget when a session answered it, for its HTML summary; empty: nobody said."""
+    """Budget that was left when a session answered it, for its HTML summary; empty: nobody said."""
 
     if TYPE_CHECKING:
 

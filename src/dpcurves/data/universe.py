@@ -18,7 +18,7 @@ LEAST_BITS, MOST_BITS, BITS_A_DIGIT = 16, 256, 4
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """All texts of the letters of an alphabet, up to a length: names that nobody has to list.
+    """Universe of the texts of an alphabet's letters, up to a length: names that nobody has to list.
 
     Names of one length are found as easily as each other, and shorter ones more easily. The fewer letters, and the
     shorter, the fewer units a name needs to be found. Any other text is in ``other``.
@@ -154,7 +154,7 @@ def require_universe(given: object) -> None:
 
 
 def _letters(alphabet: str) -> str:
-    """All letters once, in their order, with a hyphen last."""
+    """Letters, each once, in their order, with a hyphen last."""
     found: set[str] = set()
     for part in finditer("(?s)(.)-(.)|(.)", alphabet):
         first, last, alone = part.groups()
