@@ -17,21 +17,19 @@ from .conversation.release import fingerprint, former
 from .curves import Question
 from .curves.question import Forewarned, paid_by
 from .curves.result import Result, required_source, warn_of
-from .ledger import Account, Allotment, Currency, Grant, Member, QuestionBudget
-from .ledger.account import LARGEST_AMOUNT
+from .ledger import LARGEST_AMOUNT, Account, Allotment, Currency, Grant, Member, QuestionBudget
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, AnyRows, Neighbours, PrivacyLoss, Unit
 from .queries import Query
-from .strategies.choice import FIND, asked_by, look_at, names_in, note_on, unlisted_of
-from .strategies.choice import notes_on_price as names_price
+from .strategies import FIND, asked_by, look_at, names_in, note_on, unlisted_of
+from .strategies import notes_on_price as names_price
 from .strategies.row_bounds import LOOK, chosen, described, growth_of, look_at_units, notes_on_price
 from .trust import Central, Curator, Formerly, Planner, TrustModel, conversation
 
 if TYPE_CHECKING:
     from .data import Unlisted
     from .display import BalanceReport
-    from .ledger import Balance, Ledger, Statement
-    from .ledger.verification import Condition
+    from .ledger import Balance, Condition, Ledger, Statement
     from .records import Records, Scored
 
 

@@ -17,10 +17,7 @@ from . import curves
 from .arguments import Exact, Refused, WrongKind, both_ends, exact, require_kind, several, shown
 from .conversation import Cuts
 from .curves import Question
-from .data import Categories, Grid, Hashed, Texts, Unlisted
-from .data.axis import Category
-from .data.grid import HUNDREDTHS, SCORES, UNIT_INTERVAL
-from .data.values import CAP_ALONE
+from .data import CAP_ALONE, HUNDREDTHS, SCORES, UNIT_INTERVAL, Categories, Category, Grid, Hashed, Texts, Unlisted
 from .ledger import Currency
 from .noise.randomness import Randomness
 from .privacy import Model, Neighbours, PrivacyLoss

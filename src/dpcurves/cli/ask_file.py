@@ -9,20 +9,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import options as of
 from .accounts import account_of, files_of, ledger_at, require_kept
-from .options import (
-    Asked,
-    AutoCells,
-    CellOptions,
-    Command,
-    FormedSource,
-    Group,
-    Payer,
-    PriceAndDelta,
-    Promise,
-    Units,
-    require_listed,
-)
 from .output import Covering, InputFile, Output, View
 from .terminal import Kept, Misuse, PerhapsKept, counting, say, tell, waiting
 
@@ -128,11 +116,11 @@ def _show(question: object, curve: Any, view: View[Any], output: Output) -> None
 class Terms:
     """Terms of a question to a table: the data source, the privacy loss, the guarantee, and the account that pays."""
 
-    source: FormedSource
-    price: PriceAndDelta
-    promise: Promise
-    units: Units
-    payer: Payer
+    source: of.FormedSource
+    price: of.PriceAndDelta
+    promise: of.Promise
+    units: of.Units
+    payer: of.Payer
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
         """Ask `question`, write what `output` names, and say what it cost.
@@ -146,7 +134,7 @@ class Terms:
         output.require_apart(*source, *kept)
         output.require_writable()
         loss, request = self.price.loss(), self.payer.request_id or secrets.token_hex(8)
-        require_listed(question, loss)
+        of.require_listed(question, loss)
         if loss.epsilon is not None and loss.epsilon > HARDLY:
             tell(f"epsilon {float(loss.epsilon):g} hardly protects anybody: noise is next to none")
         with opened_session(self, loss) as session, told_after_charge(self.payer):
@@ -217,7 +205,7 @@ def _forgetful(terms: Terms, loss: PrivacyLoss) -> Account:
 
 
 @contextmanager
-def told_after_charge(payer: Payer) -> Iterator[None]:
+def told_after_charge(payer: of.Payer) -> Iterator[None]:
     """Report any failure after the charge together with the request id that it was charged under."""
     from ..ledger.verification import OpenReceipt, receipt_of
 
@@ -246,7 +234,7 @@ def quietly() -> Iterator[None]:
 # Commands that are declared: the kind of the question, the groups of its options, and the views of its answer.
 
 
-def question_of(kind: str | Callable[..., Any], *groups: Asked) -> Any:
+def question_of(kind: str | Callable[..., Any], *groups: of.Asked) -> Any:
     """The question of this kind, a class or a function that makes one, that the options of all groups tell."""
     from .. import curves
 
@@ -261,7 +249,7 @@ def question_of(kind: str | Callable[..., Any], *groups: Asked) -> Any:
 def asks(
     word: str,
     kind: str | Callable[..., Any],
-    groups: Sequence[Group],
+    groups: Sequence[of.Group],
     views: Sequence[Any],
     *,
     title: str,
@@ -270,7 +258,7 @@ def asks(
     epsilon: str = "1",
     adjacency: str = "replace-one",
     last: Callable[[Any, Any], Any] | None = None,
-) -> Command:
+) -> of.Command:
     """Make a command that asks one question.
 
     Args:
@@ -286,7 +274,7 @@ def asks(
         last: Completes the question by its view.
     """
 
-    def command(terms: Terms, output: Output, **given: Asked) -> None:
+    def command(terms: Terms, output: Output, **given: of.Asked) -> None:
         question = question_of(kind, *given.values())
         view = views[-1 if getattr(question, "by", None) else 0].of(output)
         for group in given.values():
@@ -295,7 +283,7 @@ def asks(
 
     told = f"Example: dpcurves {word} {example} --epsilon {epsilon} --adjacency {adjacency}"
     command.__name__, command.__doc__ = word, "\n\n    ".join(filter(None, (title, more, told)))
-    command.needs_grid = CellOptions in groups or AutoCells in groups  # type: ignore[attr-defined]
+    command.needs_grid = of.CellOptions in groups or of.AutoCells in groups  # type: ignore[attr-defined]
     command.__annotations__ = {**{each.__name__: each for each in groups}, "terms": Terms, "output": Output}
     return command
 
@@ -310,7 +298,7 @@ class Listed:
     """
 
     after: str
-    commands: tuple[Command, ...]
+    commands: tuple[of.Command, ...]
 
 
 LISTED = "dpcurves.questions"

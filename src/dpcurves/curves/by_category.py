@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from .. import display
 from ..arguments import Refused, chosen, require_kind
 from ..arrays import FloatArray
-from ..conversation import PrivacyStatement
-from ..conversation.release import Evidence
-from ..display.canvas import Shade, covering
-from ..display.numerals import MOST_LABELLED
+from ..conversation import Evidence, PrivacyStatement
+from ..display import MOST_LABELLED, Shade, covering
 from ..queries import Hint
 from .margins import margins
 from .question import By, Key, columns_of, combined, keys_of, named

@@ -19,9 +19,8 @@ from ..arguments import Refused, chance
 from ..arrays import BoolArray, FloatArray
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Grid, Outside
-from ..inference import GroupCounts, GroupNoise, public_generator, share_intervals, upper_quantiles
+from ..inference import Band, GroupCounts, GroupNoise, public_generator, share_intervals, upper_quantiles
 from ..inference.areas import CountedAreas, area_interval
-from ..inference.bands import Band
 from ..inference.moments import absolute_sum_interval, largest_interval
 from ..inference.rates import ClassCounts, Ratio, Simulated, ratio_bands
 from ..inference.simulation import sampling_generator

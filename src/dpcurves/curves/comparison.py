@@ -14,11 +14,10 @@ from ..arguments import Refused, require_kind
 from ..arrays import FloatArray, IntArray
 from ..conversation import OPEN
 from ..display import numeral, span, styled
-from ..inference import public_generator
+from ..inference import TwoSampleTest as TwoSampleTest
+from ..inference import draws_for, noise_of, public_generator
 from ..inference.moments import LEVEL, Measured, difference, pvalue_of
-from ..inference.simulation import draws_for, noise_of
 from ..inference.two_samples import Null, ReleasedSample, alike, kolmogorov_smirnov, mann_whitney
-from ..inference.two_samples import TwoSampleTest as TwoSampleTest
 from ..summaries import Distribution, area_between, energy_between, largest_gap, non_decreasing
 from .calibration import Calibration
 from .cdf import CDF

@@ -18,8 +18,7 @@ import numpy as np
 from ..arguments import Refused, make_whole, require_kind
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..conversation import ALL, Cells, Counted, Needs, Range, Setting, needed
-from ..data import Grid, Outside
-from ..data.axis import TypedAxis
+from ..data import Grid, Outside, TypedAxis
 from ..display import numeral
 from ..laws.law import LEAST_VARIANCE
 from ..strategies.found_range import CLOSE, DECADES, TENTHS, Looks

@@ -17,8 +17,7 @@ from ..arrays import FloatArray
 from ..conversation import ALL, Cells, Evidence, Needs, PrivacyStatement, Setting, Table, needed
 from ..data import Axis, Grid, Outside
 from ..histograms import EstimatedTable, TableEstimator
-from ..inference import public_generator, simultaneous_errors
-from ..inference.bands import PILOT, means_at_once, outermost, scaled
+from ..inference import PILOT, means_at_once, outermost, public_generator, scaled, simultaneous_errors
 from ..inference.moments import KNOWN, known_counts, possible, whole_ends
 from ..inference.simulation import draws_for, sampling_errors, sampling_generator
 from .by_category import axis_label, in_rows, in_words

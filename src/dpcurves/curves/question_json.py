@@ -15,8 +15,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from ..arguments import Refused, both_ends, chosen, require_known, shown
 from ..conversation import Way
-from ..data import Categories, Grid, Hashed, Texts, Unlisted, Values, universe_of
-from ..data.axis import Predictor
+from ..data import Categories, Grid, Hashed, Predictor, Texts, Unlisted, Values, universe_of
 from ..fields import packages
 from ..models import Ranged, predictor_of
 from ..strategies import Bisection, GrownPartition, QuantileCuts

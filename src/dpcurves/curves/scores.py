@@ -17,9 +17,7 @@ from .. import display
 from ..arguments import Refused, chance, chosen, require_kind, shown
 from ..arrays import FloatArray
 from ..conversation import ALL, Needs, Prefixes, Range, Release, Setting, needed
-from ..data import Axis, Grid
-from ..data.axis import Category, Predictor
-from ..data.grid import HUNDREDTHS
+from ..data import HUNDREDTHS, Axis, Category, Grid, Predictor
 from ..display import numeral
 from ..fields import of_field
 from ..inference.moments import Measured, difference

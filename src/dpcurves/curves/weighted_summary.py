@@ -13,12 +13,8 @@ from ..arguments import Refused, chance
 from ..arrays import FloatArray
 from ..conversation import Evidence, Needs, PrivacyStatement, Setting, Single, needed
 from ..data import Axis, Grid, Weights
-from ..inference import public_generator
-from ..inference.bands import upper_quantile
-from ..inference.design_effect import kish
-from ..inference.simulation import noise_of
-from ..queries import Read, SquaredWeightQuery, WeighedSpreadQuery, WeighedSumQuery, WeightQuery
-from ..queries.weighed import COARSE
+from ..inference import kish, noise_of, public_generator, upper_quantile
+from ..queries import COARSE, Read, SquaredWeightQuery, WeighedSpreadQuery, WeighedSumQuery, WeightQuery
 from .by_category import axis_label, in_words
 from .question import require_independent, statement_of
 from .summary import COUNT, LARGEST_BOUND, MEAN, SUM, Summary, takes_bounds

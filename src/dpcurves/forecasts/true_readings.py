@@ -20,8 +20,7 @@ from ..data import Axis, Categories, Grid, Outside
 from ..ledger import Allotment, QuestionBudget
 from ..noise.randomness import FleetingMemory, Randomness
 from ..privacy import EACH_RECORD, Neighbours, PrivacyLoss
-from ..queries import Query
-from ..queries.query import SubsetQuery
+from ..queries import Query, SubsetQuery
 from ..records import CountSource, Scored, open_records
 from ..session import pay_and_converse, rehearse
 from ..trust import Central, Curator

@@ -13,9 +13,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..conversation import Release, Setting, Step
-from ..estimation.binary_tree import BoxTree, beginnings, largest_below, undivided
-from ..estimation.empirical_bayes import Splits
-from ..estimation.joint_estimate import JointEstimate
+from ..estimation import BoxTree, JointEstimate, Splits, beginnings, largest_below, undivided
 from ..laws import HaarTensorSums, Noise, wavelet_estimate
 from ..queries import Read, RegionQuery, WaveletQuery
 from .table_estimator import (

@@ -17,8 +17,7 @@ from ..arguments import Refused
 from ..arrays import FloatArray, IntArray, compiled
 from ..conversation import Setting, Step
 from ..data import Axis, Outside
-from ..queries import Boxes, IntervalPartitionQuery, Read, Splitting, TreePartitionQuery, WorstBoxQuery
-from ..queries.region import Box
+from ..queries import Box, Boxes, IntervalPartitionQuery, Read, Splitting, TreePartitionQuery, WorstBoxQuery
 from .table_estimator import (
     Axes,
     Conversation,

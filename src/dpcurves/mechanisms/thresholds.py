@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from ..arrays import BoolArray, IntArray
 from ..conversation import Plan, UnsupportedQuery
-from ..laws import Family, Noise, PartitionDecisions, Selection, ThresholdAnswers
-from ..laws.law import printed
+from ..laws import Family, Noise, PartitionDecisions, Selection, ThresholdAnswers, printed
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import Boxes, CoverageQuery, MergePartitionQuery, Splitting, ThresholdQuery, TreePartitionQuery

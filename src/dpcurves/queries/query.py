@@ -14,9 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import Refused, WrongKind, chosen, make_each_whole, make_whole, number
-from ..data.axis import Axis, Categories, Unlisted
-from ..data.grid import Grid, Outside
-from ..data.universe import Universe
+from ..data import Axis, Categories, Grid, Outside, Universe, Unlisted
 
 # Base of queries: a flat table of integers over public cells.
 #

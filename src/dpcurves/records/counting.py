@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from ..arguments import Refused, WrongKind, shown
 from ..arrays import BoolArray, FloatArray, IntArray, compiled
-from ..data.axis import Axis, Categories, FoundCategories, Predictor, TypedAxis, Unlisted
-from ..data.grid import Grid
+from ..data import Axis, Categories, FoundCategories, Grid, Predictor, TypedAxis, Unlisted
 from ..privacy import Unit
 from ..queries.query import (
     MOST_DOUBLINGS,
@@ -30,19 +29,7 @@ from ..queries.query import (
     UnitSizesQuery,
 )
 from ..queries.weighed import WeighedQuery
-from .engines.engine import (
-    Amounts,
-    BoundAxis,
-    CellAmounts,
-    CellCounts,
-    CellSums,
-    CountingEngine,
-    PrefixCounts,
-    SlotCells,
-    in_numbers,
-    offsets,
-    squared_offsets,
-)
+from .engines import engine as engines
 from .source import Column, Kind, hidden, place_of
 
 # SENSITIVE. Regressions in disjoint subsets: each a function of the records of its own subset, in no order.
@@ -255,7 +242,7 @@ class CountsUnits(Protocol):
     def unit_sizes(self) -> Mapping[int, int]:
         """Number of units by their number of rows; rows without a unit are one unit together."""
 
-    def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
+    def sized_units(self, bound: engines.BoundAxis, doublings: int) -> IntArray:
         """Units in cells of their number of rows, and in the cell of the one record of each that is used first."""
 
 
@@ -263,7 +250,7 @@ class CountsUnits(Protocol):
 class ListsNames(Protocol):
     """An engine that can list the values of a column."""
 
-    def names(self, bound: BoundAxis) -> Mapping[str, int]:
+    def names(self, bound: engines.BoundAxis) -> Mapping[str, int]:
         """Number of units with each text of a column: of at most `LONGEST_NAME` bytes, of Unicode characters."""
 
 
@@ -271,7 +258,7 @@ class ListsNames(Protocol):
 class SharesRows(Protocol):
     """An engine that can count the same state of its rows with another number of rows of each unit."""
 
-    def using(self, unit: Unit) -> CountingEngine:
+    def using(self, unit: Unit) -> engines.CountingEngine:
         """An engine on the same rows."""
 
 
@@ -286,7 +273,7 @@ class Records:
 
     __slots__ = ("_counted_units", "_engine", "_one_at_a_time")
 
-    def __init__(self, engine: CountingEngine, one_at_a_time: Lock | None = None) -> None:
+    def __init__(self, engine: engines.CountingEngine, one_at_a_time: Lock | None = None) -> None:
         self._engine = engine
         self._one_at_a_time = one_at_a_time or Lock()  # threads share one connection, and the names in it
         self._counted_units: int | None = None
@@ -442,11 +429,12 @@ class Records:
         with self._one_at_a_time:
             return hidden(action, self._engine.failure)
 
-    def _bound(self, axes: Axes) -> list[BoundAxis]:
+    def _bound(self, axes: Axes) -> list[engines.BoundAxis]:
         columns = self._engine.columns
         places = [place_of(axis.column, columns) for axis in axes]
         return [
-            BoundAxis(axis, _as_typed(axis, columns[place]), place) for axis, place in zip(axes, places, strict=True)
+            engines.BoundAxis(axis, _as_typed(axis, columns[place]), place)
+            for axis, place in zip(axes, places, strict=True)
         ]
 
 
@@ -518,7 +506,7 @@ def _(query: WeighedQuery, records: CountSource) -> NDArray[Any]:
 
 def _weighed(query: WeighedQuery, each: Callable[[Axes, Callable[[Sequence[FloatArray]], None]], None]) -> list[int]:
     """The table of a query, of the batches that `each` gives of the columns that it reads."""
-    tally = CellAmounts(_cells(query.axes), query)
+    tally = engines.CellAmounts(_cells(query.axes), query)
     each(query.read_axes, tally.add)
     return tally.found
 
@@ -538,7 +526,7 @@ def _require_alike(axis: Categories, column: Column) -> None:
     for argument, value in zip(axis.named[::-1], axis.values[::-1], strict=True):  # the positive label first
         if column.kind is Kind.TEXT and not isinstance(value, str):
             raise Refused(argument, f"{shown(value)} is no text, but {axis.column!r} holds text; {_as_text(argument)}")
-        if column.kind is Kind.NUMBERS and in_numbers(value) is None:
+        if column.kind is Kind.NUMBERS and engines.in_numbers(value) is None:
             raise Refused(argument, f"{shown(value)} is no number, but {axis.column!r} holds numbers")
 
 
@@ -605,24 +593,24 @@ class Scored:
     def counts(self, axes: Axes) -> NDArray[np.int64]:
         if not _has_model(axes):
             return self._records.counts(axes)
-        tally = CellCounts(_cells(axes))
+        tally = engines.CellCounts(_cells(axes))
         self._each(axes, tally.add)
         return tally.found
 
     def sums(self, axes: Axes, half: int) -> list[int]:
         if not _has_model(axes):
             return self._records.sums(axes, half)
-        return self._added(axes, offsets(half))
+        return self._added(axes, engines.offsets(half))
 
     def squares(self, axes: Axes, half: int) -> list[int]:
         if not _has_model(axes):
             return self._records.squares(axes, half)
-        return self._added(axes, squared_offsets(half))
+        return self._added(axes, engines.squared_offsets(half))
 
     def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
         if not _has_model(axes):
             return self._records.prefixes(axes, at)
-        tally = PrefixCounts(axes, at, _told(axes))
+        tally = engines.PrefixCounts(axes, at, _told(axes))
         self._each(axes, tally.add)
         return tally.found
 
@@ -651,8 +639,8 @@ class Scored:
     def names(self, axis: Categories) -> dict[str, int]:
         return self._records.names(axis)
 
-    def _added(self, axes: Axes, amounts: Amounts) -> list[int]:
-        tally = CellSums(_cells(axes), amounts)
+    def _added(self, axes: Axes, amounts: engines.Amounts) -> list[int]:
+        tally = engines.CellSums(_cells(axes), amounts)
         self._each(axes, tally.add)
         return tally.found
 
@@ -697,5 +685,5 @@ def _told(axes: Axes) -> list[bool]:
     return [isinstance(axis, Categories) for axis in axes]
 
 
-def _cells(axes: Axes) -> SlotCells:
-    return SlotCells(axes, _told(axes))
+def _cells(axes: Axes) -> engines.SlotCells:
+    return engines.SlotCells(axes, _told(axes))

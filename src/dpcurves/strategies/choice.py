@@ -35,10 +35,8 @@ from ..conversation import (
     Table,
     Workload,
 )
-from ..data import Categories, Unlisted
-from ..data.universe import FAKES
-from ..histograms import RefinedGridEstimator
-from ..histograms.table_estimator import Extent
+from ..data import FAKES, Categories, Unlisted
+from ..histograms import Extent, RefinedGridEstimator
 from ..laws.law import printed
 from ..queries import CountQuery, CoverageQuery, NamesQuery, Query, RankedNamesQuery, Read
 from . import found_range, prefixes, ranks

@@ -37,13 +37,9 @@ from numpy.typing import NDArray
 
 from ..arrays import FloatArray
 from ..conversation import ALL, Anywhere, Counted, Evidence, Range, Release, Setting, Step, Strategy, UnsupportedQuery
-from ..data import Grid, Outside
-from ..data.axis import TypedAxis
-from ..estimation.binary_tree import Layout
-from ..estimation.empirical_bayes import estimate
-from ..estimation.joint_estimate import JointEstimate, nested_in
-from ..laws import Tier
-from ..laws.law import LEAST_VARIANCE
+from ..data import Grid, Outside, TypedAxis
+from ..estimation import JointEstimate, Layout, estimate, nested_in
+from ..laws import LEAST_VARIANCE, Tier
 from ..queries import PartitionQuery
 from .prefixes import CLEAR, Tilings, has_atoms, last_refinement, overall_look
 

@@ -11,9 +11,7 @@ import numpy as np
 
 from ...arguments import Refused
 from ...arrays import FloatArray, IntArray
-from ...data.axis import Axis
-from ...data.grid import MOST_LAID_OUT, Grid, Outside
-from ...data.values import Values
+from ...data import MOST_LAID_OUT, Axis, Grid, Outside, Values
 from .engine import BoundAxis
 
 SPECIAL = (
