@@ -14,8 +14,9 @@ from .. import display
 from ..arrays import FloatArray
 from ..conversation import Needs, PrivacyStatement, Setting, Shares
 from ..estimation.two_classes import smooth_shares
-from ..inference import KNOWN, hosmer_lemeshow, positive_intervals, possible, share_intervals, simulated_p_value
+from ..inference import hosmer_lemeshow, positive_intervals, share_intervals, simulated_p_value
 from ..inference.bands import outermost, upper_quantiles
+from ..inference.moments import KNOWN, possible
 from ..inference.simulation import public_generator
 from .result import Drawing, notes_on_dependence, notes_on_width
 from .score_groups import CoveredGroups, GroupQuestion, Numbers, ScoreGroups

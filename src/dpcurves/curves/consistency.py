@@ -14,7 +14,9 @@ from .. import display
 from ..arguments import Refused, WrongKind, chance, shown
 from ..arrays import FloatArray, IntArray
 from ..conversation import Evidence, PrivacyStatement
-from ..inference import chance_of_as_much, noise_of, public_generator, upper_quantiles, whole_ends
+from ..inference.bands import upper_quantiles
+from ..inference.moments import whole_ends
+from ..inference.simulation import chance_of_as_much, noise_of, public_generator
 from .contingency import Contingency
 from .question import Key, named
 from .result import EACH, ONLY_RECORDS, Drawing, Joined, curve_from_json, damage_refused

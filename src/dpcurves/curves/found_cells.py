@@ -18,7 +18,8 @@ import numpy as np
 from ..arguments import Refused, make_whole, require_kind
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..conversation import ALL, Cells, Counted, Needs, Range, Setting, needed
-from ..data import Grid, Outside, TypedAxis
+from ..data import Grid, Outside
+from ..data.axis import TypedAxis
 from ..display import numeral
 from ..laws.law import LEAST_VARIANCE
 from ..strategies.found_range import CLOSE, DECADES, TENTHS, Looks

@@ -17,7 +17,9 @@ from .. import display
 from ..arguments import Refused, chance, chosen, require_kind, shown
 from ..arrays import FloatArray
 from ..conversation import ALL, Needs, Prefixes, Range, Release, Setting, needed
-from ..data import HUNDREDTHS, Axis, Category, Grid, Predictor
+from ..data import Axis, Grid
+from ..data.axis import Category, Predictor
+from ..data.grid import HUNDREDTHS
 from ..display import numeral
 from ..fields import of_field
 from ..inference.moments import Measured, difference

@@ -26,10 +26,8 @@ from .moments import (
     Spread,
     mean_intervals,
     positive_intervals,
-    possible,
     residual_envelope,
     share_intervals,
-    whole_ends,
 )
 from .quantiles import (
     Bracket,
@@ -63,8 +61,8 @@ __all__ = [
     "TwoSampleTest", "Weighed", "are_few", "bisected", "cell_at", "chance_of_as_much", "chance_of_less",
     "draws_for", "dvoretzky", "ends_at", "ends_by_tests", "hosmer_lemeshow", "inside", "interval", "kish",
     "level_of_an_end", "mean_intervals", "mean_residuals", "means_at_once", "monotone_hull", "noise_of",
-    "numbered_generator", "outermost", "population_band", "population_roc_band", "positive_intervals", "possible",
+    "numbered_generator", "outermost", "population_band", "population_roc_band", "positive_intervals",
     "public_generator", "ratios_of", "residual_envelope", "roc_band", "sampling_errors", "sampling_generator",
     "scaled", "seen", "share_intervals", "simulated_p_value", "simultaneous_band", "simultaneous_errors",
-    "spread_out", "tail_bound", "upper_quantile", "upper_quantiles", "whole_ends",
+    "spread_out", "tail_bound", "upper_quantile", "upper_quantiles",
 ]  # fmt: skip

@@ -2,7 +2,6 @@ from .query import (
     FINEST_SHARE,
     LARGEST_LEAST,
     MOST_COUNTED,
-    MOST_DOUBLINGS,
     AucQuery,
     CountQuery,
     CoverageQuery,
@@ -31,7 +30,7 @@ from .region import Box, Boxes, IntervalPartitionQuery, RegionQuery, Splitting, 
 from .weighed import COARSE, SquaredWeightQuery, WeighedQuery, WeighedSpreadQuery, WeighedSumQuery, WeightQuery
 
 __all__ = [
-    "COARSE", "FINEST_SHARE", "LARGEST_LEAST", "MOST_COUNTED", "MOST_DOUBLINGS", "AucQuery", "Box", "Boxes",
+    "COARSE", "FINEST_SHARE", "LARGEST_LEAST", "MOST_COUNTED", "AucQuery", "Box", "Boxes",
     "CountQuery", "CoverageQuery", "Hint", "IntervalPartitionQuery", "MedianQuery", "MergePartitionQuery",
     "NamesQuery", "PartitionQuery", "Places", "PrefixQuery", "QuantileCutsQuery", "Query", "RankedNamesQuery",
     "Read", "RegionQuery", "SizedUnitsQuery", "Splitting", "SquareQuery", "SquaredWeightQuery", "SubsetQuery",

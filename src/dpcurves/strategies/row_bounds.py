@@ -17,7 +17,8 @@ from ..conversation import Plan, Release
 from ..data import Axis, Grid
 from ..laws import Family, IntervalSums, Noise
 from ..privacy import AnyRows
-from ..queries import MOST_DOUBLINGS, CountQuery, PartitionQuery, Read, SizedUnitsQuery, SumQuery, UnitSizesQuery
+from ..queries import CountQuery, PartitionQuery, Read, SizedUnitsQuery, SumQuery, UnitSizesQuery
+from ..queries.query import MOST_DOUBLINGS
 
 # A bound on the records of a unit costs records, and every record more costs noise. Units are counted by the number of
 # their records, in cells that end at powers of two: there a unit counts once, whatever it has. Where shares along a
