@@ -72,11 +72,10 @@ def confirmed(question: curves.VerifyQuestion, table: Mapping[str, Any]) -> int:
     for asked, of, count in _CONFIRMED:
         if asked == question and of is table:
             return count
-    plans = rehearse(question, PrivacyLoss.pure(1), Neighbours.ADD_REMOVE.among(EACH_RECORD, None))
-    (query,) = (plan.query for plan in plans if isinstance(plan.query, SubsetQuery))
+    (plan,) = rehearse(question, PrivacyLoss.pure(1), Neighbours.ADD_REMOVE.among(EACH_RECORD, None))
     records = Scored(open_records(table, unit=EACH_RECORD, key=KEY))
     try:
-        count = records.confirmed(query)
+        count = records.confirmed(cast("SubsetQuery", plan.query))
     finally:
         records.close()
     _CONFIRMED[:] = [(question, table, count)]
