@@ -312,11 +312,11 @@ def distributions_compared(curves: ByCategory[CDF], sure: Covering) -> str:
 
     Empty unless there are two groups, the population is asked for, and a unit has one record.
     """
-    if not are_tested(curves, sure):
+    if len(curves) != 2 or not is_of_population(curves, sure):
         return ""
     from ..curves import ks_test, rank_sum_test
 
-    names, (first, second) = named_both(curves), tuple(curves.values())
+    names, (first, second) = " and ".join(map(curves.named, curves)), curves.values()
     ks, ranks = ks_test(first, second), rank_sum_test(first, second)
     return (
         f"Kolmogorov-Smirnov, {names}: {ks.statistic:.3g}, {chance_words(ks.pvalue)}\n"
@@ -324,19 +324,9 @@ def distributions_compared(curves: ByCategory[CDF], sure: Covering) -> str:
     )
 
 
-def are_tested(curves: ByCategory[Any], sure: Covering) -> bool:
-    """Tell whether there are two groups, and a test says something of the population."""
-    return len(curves) == 2 and is_of_population(curves, sure)
-
-
 def is_of_population(curves: ByCategory[Any], sure: Covering) -> bool:
     """Tell whether the population is asked for, and a unit has one record."""
     return sure.population and curves.privacy.rows_per_unit == 1
-
-
-def named_both(curves: ByCategory[Any]) -> str:
-    """The names of both groups."""
-    return " and ".join(map(curves.named, curves))
 
 
 def chance_words(p_value: float) -> str:

@@ -151,14 +151,12 @@ class Histogram(Covered):
     def _noise(self, at: Places, generator: np.random.Generator | None) -> Iterator[FloatArray]:
         law = self.evidence.sums
         draws = law.simulate(self.evidence.total, PILOT + draws_for(law.cells), public_generator(generator))
-        return (_between(self._inner(cells[:, 0]), at) for cells, _ in draws)
+        inner = slice(1, -1) if self.grid.outside is Outside.APART else slice(None)
+        return (_between(cells[:, 0, inner], at) for cells, _ in draws)
 
     @cached_property
     def _cells(self) -> FloatArray:
         return np.asarray(self.evidence.unbiased[0])
-
-    def _inner(self, cells: FloatArray) -> FloatArray:
-        return cells[..., 1:-1] if self.grid.outside is Outside.APART else cells
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return display.draw_bars(self.x, self.count, upwards="records per cell", label=self.label, shades=shades, **how)

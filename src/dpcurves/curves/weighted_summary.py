@@ -147,14 +147,8 @@ class WeightedSummary(Summary):
             np.array(sums) * self.weights.cap,
             np.clip([middle + half * mean[0] - step, middle + half * mean[1] + step], self.lower, self.upper),
         ]
-        return np.array(
-            [self._holding(found, value) for found, value in zip(ends, self.statistics.values(), strict=True)]
-        )
-
-    @staticmethod
-    def _holding(ends: FloatArray, value: float) -> list[float]:
-        low, high = ends.tolist()
-        return [low, high] if isnan(value) else [min(low, value), max(high, value)]
+        (lower, upper), values = np.transpose(ends), list(self.statistics.values())
+        return np.stack([np.fmin(lower, values), np.fmax(upper, values)], axis=1)
 
     def _deviations(self) -> tuple[float, float, float]:
         """Sampling variances: sums of weights, of weighted values, and of weighted distances from the mean.

@@ -87,14 +87,11 @@ class CsvSource:
         codec = self.file.codec
         with opened_csv(self.file) as file:
             header_of(file)
-            for block in whole_lines(file):
-                plain = block if codec == "utf-8" else _recoded(block, codec)
-                yield Lines.of(plain, ord(self.file.delimiter), len(self.columns))
-
-
-def _recoded(block: Bytes, codec: str) -> Bytes:
-    """Lines in UTF-8: each byte on its own, so that no line reaches another."""
-    return np.frombuffer(block.tobytes().decode(codec, "replace").encode(), dtype=np.uint8)
+            for read in whole_lines(file):
+                block = read
+                if codec != "utf-8":  # byte by byte, so that no line reaches another
+                    block = np.frombuffer(read.tobytes().decode(codec, "replace").encode(), dtype=np.uint8)
+                yield Lines.of(block, ord(self.file.delimiter), len(self.columns))
 
 
 def opened_csv(file: CsvFile) -> BinaryIO:

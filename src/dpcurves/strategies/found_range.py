@@ -130,10 +130,6 @@ class Looks:
 
         return Looks(edges, tuple(map(finer, self.turns)))
 
-    def and_then(self, release: Release) -> Looks:
-        """These and one more, on the same cells."""
-        return Looks(self.edges, (*self.turns, Evidence.of(release)))
-
     @property
     def counts(self) -> FloatArray:
         """The count of each cell without bias, from the looks that counted these cells; those beyond are left out."""
@@ -216,9 +212,8 @@ class _Turns:
         """Ask for one more turn. Its number makes it another question than those before, with noise of its own."""
         query = PartitionQuery((TypedAxis(self.column, self.looks.grid),), tilings, turn=len(self.releases))
         release = yield Step(query, share)
-        return replace(
-            self, looks=self.looks.and_then(release), releases=(*self.releases, release), left=self.left - share
-        )
+        looks = replace(self.looks, turns=(*self.looks.turns, Evidence.of(release)))
+        return replace(self, looks=looks, releases=(*self.releases, release), left=self.left - share)
 
     def looked(self, share: Fraction) -> Strategy[_Turns]:
         """Ask for a count of every cell."""
