@@ -238,17 +238,17 @@ def _two(labels: Sequence[str]) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def between(kind: str, label: str, bounds: Sequence[float] | Auto, **weights: Any) -> Any:
+def between(kind: str, label: str, bounds: Sequence[float] | Auto, **weights: Any) -> Question[Summary]:
     """The question of this kind for values between these bounds, or between such as a part of the loss looks for."""
     if bounds == "auto":
         if weights:
             raise Refused("bounds", "two numbers are needed: sums of survey weights look for none")
-        return getattr(curves, f"Unbounded{kind}Question")(label)
+        return cast("Question[Summary]", getattr(curves, f"Unbounded{kind}Question")(label))
     if isinstance(bounds, str):
         raise WrongKind("bounds", f"two numbers, or 'auto', are needed, got {shown(bounds)}")
     if weights:
         return curves.WeightedSummaryQuestion(label, *both_ends(bounds), **weights, statistic=kind.lower())
-    return getattr(curves, f"{kind}Question")(label, *both_ends(bounds))
+    return cast("Question[Summary]", getattr(curves, f"{kind}Question")(label, *both_ends(bounds)))
 
 
 Auto: TypeAlias = Literal["auto"]
@@ -315,8 +315,7 @@ def cdf(
     >>> bool(abs(curve.cdf(6) - 2 / 3) < 0.05)
     True
     """
-    own = named(label, values)
-    (label,) = own
+    (label,) = own = named(label, values)
     table, weights = weighed(own, weight, weight_cap)
     question: Question[Any] = curves.UnboundedCdfQuestion(label)
     cells = known_grid(grid)
@@ -355,8 +354,7 @@ def quantiles(
     from .curves.quantiles import shares
 
     at = shares("p", p)
-    own = named(label, values)
-    (label,) = own
+    (label,) = own = named(label, values)
     table, weights = weighed(own, weight, weight_cap)
     question: Question[Quantiles] = curves.UnboundedQuantilesQuestion(label, at)
     cells = known_grid(grid)
@@ -682,8 +680,7 @@ def summary(
     True
     """
     (label,) = table = named(label, values)
-    found: Summary = asked(between("Summary", label, bounds), table, **paid)
-    return found
+    return asked(between("Summary", label, bounds), table, **paid)
 
 
 @in_one_call
@@ -710,11 +707,9 @@ def mean(
     >>> bool(abs(ages.mean - 50) < 2)
     True
     """
-    own = named(label, values)
-    (label,) = own
+    (label,) = own = named(label, values)
     table, weights = weighed(own, weight, weight_cap)
-    found: Summary = asked(between("Mean", label, bounds, **weights), table, **paid)
-    return found
+    return asked(between("Mean", label, bounds, **weights), table, **paid)
 
 
 @in_one_call
@@ -799,11 +794,9 @@ def sum(
     >>> bool(abs(ages.sum - 150_000) < 5000)
     True
     """
-    own = named(label, values)
-    (label,) = own
+    (label,) = own = named(label, values)
     table, weights = weighed(own, weight, weight_cap)
-    found: Summary = asked(between("Sum", label, bounds, **weights), table, **paid)
-    return found
+    return asked(between("Sum", label, bounds, **weights), table, **paid)
 
 
 @in_one_call
@@ -820,5 +813,4 @@ def variance(
     True
     """
     (label,) = table = named(label, values)
-    found: Summary = asked(between("Variance", label, bounds), table, **paid)
-    return found
+    return asked(between("Variance", label, bounds), table, **paid)
