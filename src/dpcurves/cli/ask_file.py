@@ -68,12 +68,19 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
         written += output.write_plot(lambda: view.draw(curve))
     suppress = getattr(getattr(view, "sure", None), "suppress", None)
     covering = {"level": output.certainty(), "population": output.population, "suppress": suppress}
-    with part():
-        written += output.write_csv(lambda: _told(view, curve).csv_text(**covering))
-    with part():
-        written += output.write_xlsx(lambda: _told(view, curve).workbook(view.draw(curve), **covering))
-    with part():
-        written += output.write_html(lambda: page_of({str(question): (curve, view.draw(curve))}, suppress))
+    return written + files_written(part, output, {
+        "csv": lambda: _told(view, curve).csv_text(**covering).encode(),
+        "xlsx": lambda: _told(view, curve).workbook(view.draw(curve), **covering),
+        "html": lambda: page_of({str(question): (curve, view.draw(curve))}, suppress).encode(),
+    })  # fmt: skip
+
+
+def files_written(part: Part, output: Output, made: Mapping[str, Callable[[], bytes]]) -> list[str]:
+    """Write the files of these options, each as a part of its own. Returns those that were asked for."""
+    written: list[str] = []
+    for argument, make in made.items():
+        with part():
+            written += output.write(argument, make)
     return written
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from typer import Argument, Option
 
 from ..arguments import Refused
-from .ask_file import deliver, delivering, page_of
+from .ask_file import deliver, delivering, files_written, page_of
 from .options import Command, chance, numbers
 from .output import InputFile, Output, ResultView, Shown, object_of, text_of
 from .terminal import Misuse, say, tell, terminal
@@ -304,15 +304,11 @@ def _show_several(kept: Mapping[str, Released], view: KeptView, output: Output) 
                 tell(f"{name}: {note}")
         with part():
             written += output.write_plot(lambda: cast("Axes", pictured))
-        with part():
-            written += output.write_csv(lambda: csv_text(columns))
-        with part():
-            told = [*facts, ("privacy", plain_words(kept))]
-            written += output.write_xlsx(lambda: workbook(columns, told, cast("Axes", pictured)))
-        with part():
-            written += output.write_html(
-                lambda: page_of({name: (c, view.draw(c)) for name, c in kept.items()}, view.sure.suppress)
-            )
+        written += files_written(part, output, {
+            "csv": lambda: csv_text(columns).encode(),
+            "xlsx": lambda: workbook(columns, [*facts, ("privacy", plain_words(kept))], cast("Axes", pictured)),
+            "html": lambda: page_of({name: (c, view.draw(c)) for name, c in kept.items()}, view.sure.suppress).encode(),
+        })  # fmt: skip
     return written
 
 
