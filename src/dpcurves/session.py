@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .data import Unlisted
     from .display import BalanceReport
     from .ledger import Balance, Condition, Ledger, Statement
-    from .records import Records, Scored
+    from .records import Records
 
 
 # Planning a question without data, and asking it: what each turn costs, and under which request it is charged.
@@ -387,7 +387,7 @@ class Session:
         require_kind("ledger", ledger, (str, Ledger), "a URL, as sqlite:///budget.db, or a Ledger")
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         self._dataset = _of_version(dataset, self._table)
-        self._records: dict[Unit, Scored] = {}
+        self._records: dict[Unit, Records] = {}
         self._rows: Records | None = None
         self._source = None if source is None else required_source(source)
         self._ledger.create(Account(dataset, self._neighbours, self._unit, budget))
@@ -637,7 +637,7 @@ class Session:
         curator = Curator(records, _Notes(self._ledger, grant, allotment.part))
         return self._trust.run(plan, [curator], allotment, self._randomness)
 
-    def _require_moment(self, records: Scored, grant: Grant) -> None:
+    def _require_moment(self, records: Records, grant: Grant) -> None:
         """Let all turns of one question see one state of the data, where the engine can tell states apart."""
         moment = records.moment
         if moment is not None and self._ledger.remember(grant, 0, {MOMENT: moment})[MOMENT] != moment:
@@ -645,19 +645,19 @@ class Session:
                 "data", "the engine's data may have changed since this request began; ask under a new request"
             )
 
-    def _opened(self, unit: Unit | None = None) -> Scored:
+    def _opened(self, unit: Unit | None = None) -> Records:
         """Records, of which so many of each unit are used; one of each, where that is not known yet."""
         unit = unit or self._unit
         unit = unit if unit.is_bounded else Unit(unit.column, 1)
         if unit not in self._records:
-            from .records import Scored, open_records
+            from .records import open_records
 
             opened = None if self._rows is None else self._rows.using(unit)  # all turns see one state of the rows
             if opened is None:
                 key = self._ledger.dataset_key(self._dataset)
                 opened = open_records(self._table, unit=unit, key=key, delimiter=self._delimiter)
                 self._rows = self._rows or opened
-            self._records[unit] = Scored(opened)
+            self._records[unit] = opened
         return self._records[unit]
 
     def _require(self, plans: Plans) -> None:

@@ -18,10 +18,10 @@ from dpcurves.ledger import Account, Allotment, Amount, BudgetExceeded, Grant, L
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from dpcurves.queries import Query
-from dpcurves.records import Scored, open_records
+from dpcurves.records import Records, open_records
 from dpcurves.session import pay_and_converse, rehearse
 
-from .columns import Renamed, Schema, require_held, require_known, used_rows
+from .columns import Schema, require_held, require_known, used_rows
 from .kept_turns import KeptTurns
 from .secure_sum import KEYS, Roster, Signer, Turn, Vector
 from .trust import SecureSum, turn_of
@@ -124,7 +124,7 @@ class Site:
         self._terms, self._number, self._ledger, self._dataset = terms, signer.site, ledger, dataset
         self._table, self._delimiter, self._names = table, delimiter, dict(columns or {})
         self._randomness = randomness if randomness is not None else Randomness.system()
-        self._records: Scored | None = None
+        self._records: Records | None = None
         ledger.create(Account(dataset, terms.neighbours, terms.unit, terms.budget))
         self._kept = KeptTurns(signer, ledger, self._randomness)
 
@@ -218,22 +218,22 @@ class Site:
     def _units(self) -> int | None:
         return self._terms.units[self._number] if self._terms.units else None
 
-    def _opened(self) -> Scored:
+    def _opened(self) -> Records:
         if self._records is None:
             unit = self._terms.unit
             own = replace(unit, column=self._names.get(unit.column, unit.column)) if unit != EACH_RECORD else unit
             key = self._ledger.dataset_key(self._dataset)
             opened = open_records(self._table, unit=own, key=key, delimiter=self._delimiter)
-            records = Renamed(opened, self._names)
+            records = opened.renamed(self._names)
             try:
                 self._require_as_agreed(records)
             except BaseException:
                 records.close()
                 raise
-            self._records = Scored(records)
+            self._records = records
         return self._records
 
-    def _require_as_agreed(self, records: Renamed) -> None:
+    def _require_as_agreed(self, records: Records) -> None:
         terms = self._terms
         require_held(records, terms.columns)
         if self._units is not None and records.units() != self._units:

@@ -21,7 +21,7 @@ from ..ledger import Allotment, QuestionBudget
 from ..noise.randomness import FleetingMemory, Randomness
 from ..privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from ..queries import Query, SubsetQuery
-from ..records import CountSource, Scored, open_records
+from ..records import CountSource, Records, open_records
 from ..session import pay_and_converse, rehearse
 from ..trust import Central, Curator
 
@@ -50,7 +50,7 @@ def answers(
         ValueError: as of `Session.ask`.
     """
     with catch_warnings(action="ignore", category=CurveWarning):
-        opened = Scored(open_records(table, unit=EACH_RECORD, key=KEY))
+        opened = open_records(table, unit=EACH_RECORD, key=KEY)
         try:
             records = _counted_once(opened)
             adjacency = neighbours.among(EACH_RECORD, opened.units() if neighbours.knows_units else None)
@@ -73,7 +73,7 @@ def confirmed(question: curves.VerifyQuestion, table: Mapping[str, Any]) -> int:
         if asked == question and of is table:
             return count
     (plan,) = rehearse(question, PrivacyLoss.pure(1), Neighbours.ADD_REMOVE.among(EACH_RECORD, None))
-    records = Scored(open_records(table, unit=EACH_RECORD, key=KEY))
+    records = open_records(table, unit=EACH_RECORD, key=KEY)
     try:
         count = records.confirmed(cast("SubsetQuery", plan.query))
     finally:
@@ -103,7 +103,7 @@ class _Reply:
         return trust.run(plan, [Curator(records, self._memories[allotment.part])], allotment, randomness)
 
 
-def _counted_once(records: Scored) -> CountSource:
+def _counted_once(records: Records) -> CountSource:
     """These public records, of which what was counted is kept: most answers begin with the same counts."""
     kept = dict[Any, Any]()
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import singledispatch
 from threading import Lock
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -169,6 +170,10 @@ LARGEST_SQUARED = 2**26
 
 Axes = Sequence[Axis | Categories]
 Result = TypeVar("Result")
+Tally = TypeVar("Tally", engines.CellCounts, engines.CellSums, engines.CellAmounts, engines.PrefixCounts)
+ALIKE: Mapping[str, str] = MappingProxyType({})
+READ = Grid(0, 1, cells=1)
+"""Stands where a column of a model is read as numbers, whatever they are."""
 
 
 class CountSource(Protocol):
@@ -265,16 +270,26 @@ class SharesRows(Protocol):
 class Records:
     """Opened records, of which at most ``unit.records`` of each unit are used. Shows nothing of them.
 
+    Axes call columns as questions do, and a model may stand for a column: its score of a record is a function of that
+    record (`Predictor`), worked out as it is read, so that it is counted as a column of such numbers would be.
+
+    Args:
+        engine: The engine that counts them.
+        one_at_a_time: The lock of its connection.
+        names: The schema's name of a column, by that in questions; others are called alike.
+
     Formal guarantees: let two data sets differ in one unit. Their `counts` differ by at most ``unit.records`` in L1
     norm if it came or went, and by twice that if it was replaced; their `sums` by at most `half` times that, their
     `squares` by ``half**2`` times that, and what is `weighed` by the query's sensitivity times that. After `check`, no
     record makes any of these fail.
     """
 
-    __slots__ = ("_counted_units", "_engine", "_one_at_a_time")
+    __slots__ = ("_counted_units", "_engine", "_names", "_one_at_a_time")
 
-    def __init__(self, engine: engines.CountingEngine, one_at_a_time: Lock | None = None) -> None:
-        self._engine = engine
+    def __init__(
+        self, engine: engines.CountingEngine, one_at_a_time: Lock | None = None, names: Mapping[str, str] = ALIKE
+    ) -> None:
+        self._engine, self._names = engine, names
         self._one_at_a_time = one_at_a_time or Lock()  # threads share one connection, and the names in it
         self._counted_units: int | None = None
 
@@ -287,20 +302,27 @@ class Records:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def renamed(self, names: Mapping[str, str]) -> Records:
+        """The same records, whose columns are called by these names in questions."""
+        return Records(self._engine, self._one_at_a_time, dict(names))
+
     def each_batch(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
+        """Give `take` one column for each axis, batch by batch: numbers, or the places of categories; NaN: missing."""
         self.check(axes)
 
         def read() -> None:
             for batch in self._engine.numbers(self._bound(axes)):
-                take(batch)
+                take(_worked_out(axes, batch) if _has_model(axes) else batch)
 
         self._hidden(read)
 
     def close(self) -> None:
+        """Let go of the records, and of all that was kept of them."""
         self._engine.close()
 
     @property
     def moment(self) -> int | None:
+        """A number of the state of the data; another state has another. None: nobody can tell states apart."""
         return self._engine.moment
 
     def using(self, unit: Unit) -> Records | None:
@@ -309,7 +331,7 @@ class Records:
         if not isinstance(engine, SharesRows):
             return None
         with self._one_at_a_time:
-            return Records(engine.using(unit), self._one_at_a_time)
+            return Records(engine.using(unit), self._one_at_a_time, self._names)
 
     def check_unit_sizes(self) -> None:
         """Refuse an engine that does not tell how many rows units have.
@@ -336,14 +358,20 @@ class Records:
             self._engine.prepare(self._bound(axes))
 
     def counts(self, axes: Axes) -> NDArray[np.int64]:
+        if _has_model(axes):
+            return self._tallied(axes, engines.CellCounts(_cells(axes))).found
         self.check(axes)
         return self._hidden(lambda: self._engine.counts(self._bound(axes)))
 
     def sums(self, axes: Axes, half: int) -> list[int]:
+        if _has_model(axes):
+            return self._tallied(axes, engines.CellSums(_cells(axes), engines.offsets(half))).found
         self._check_sums(axes, half)
         return self._hidden(lambda: self._engine.sums(self._bound(axes), half))
 
     def squares(self, axes: Axes, half: int) -> list[int]:
+        if _has_model(axes):
+            return self._tallied(axes, engines.CellSums(_cells(axes), engines.squared_offsets(half))).found
         self._check_sums(axes, half)
         if half > LARGEST_SQUARED:
             raise Refused("half", f"a whole number up to {LARGEST_SQUARED} is needed for squares, got {half}")
@@ -356,17 +384,31 @@ class Records:
         axes[-1].grid.offset_of(np.empty(0), half)  # refuses a wrong half where this may still be said
 
     def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
+        if _has_model(axes):
+            return self._tallied(axes, engines.PrefixCounts(axes, at, _told(axes))).found
         self.check(axes)
         if not isinstance(axes[-1], Axis):
             raise Refused("axes", "prefixes are counted along a column of numbers")
         return self._hidden(lambda: self._engine.prefixes(self._bound(axes), at))
 
     def places(self, axes: Axes) -> NDArray[np.int64]:
-        self.check(axes)
-        return self._hidden(lambda: self._engine.places(self._bound(axes)))
+        """The cell of each used record, the last axis fastest; one that is missing on any axis lies behind them all.
+
+        For the owner of the records alone, who shares them out.
+        """
+        if not _has_model(axes):
+            self.check(axes)
+            return self._hidden(lambda: self._engine.places(self._bound(axes)))
+        found, cells = [np.empty(0, dtype=np.int64)], _cells(axes)
+        self.each_batch(axes, lambda columns: found.append(cells.places(columns)))
+        return np.concatenate(found)
 
     def weighed(self, query: WeighedQuery) -> list[int]:
-        return _weighed(query, self.each_batch)
+        return self._tallied(query.read_axes, engines.CellAmounts(_cells(query.axes), query)).found
+
+    def _tallied(self, axes: Axes, tally: Tally) -> Tally:
+        self.each_batch(axes, tally.add)
+        return tally
 
     def confirmed(self, query: SubsetQuery) -> int:
         self.check(query.axes)
@@ -430,11 +472,14 @@ class Records:
             return hidden(action, self._engine.failure)
 
     def _bound(self, axes: Axes) -> list[engines.BoundAxis]:
-        columns = self._engine.columns
-        places = [place_of(axis.column, columns) for axis in axes]
+        """The columns that are read, as the schema calls them: each axis itself, or the columns of its model."""
+        columns, own = self._engine.columns, [each for axis in axes for each in _inputs(axis)]
+        if self._names:
+            own = [replace(each, column=self._names.get(each.column, each.column)) for each in own]
+        places = [place_of(axis.column, columns) for axis in own]
         return [
             engines.BoundAxis(axis, _as_typed(axis, columns[place]), place)
-            for axis, place in zip(axes, places, strict=True)
+            for axis, place in zip(own, places, strict=True)
         ]
 
 
@@ -504,13 +549,6 @@ def _(query: WeighedQuery, records: CountSource) -> NDArray[Any]:
     return np.array(records.weighed(query), dtype=object)
 
 
-def _weighed(query: WeighedQuery, each: Callable[[Axes, Callable[[Sequence[FloatArray]], None]], None]) -> list[int]:
-    """The table of a query, of the batches that `each` gives of the columns that it reads."""
-    tally = engines.CellAmounts(_cells(query.axes), query)
-    each(query.read_axes, tally.add)
-    return tally.found
-
-
 def _needed(axis: Axis | Categories, kind: Kind) -> str:
     """The kind of values that a column needs, and the way it gets there where that is not plain."""
     instead = "; give days or seconds as numbers (of dates: since a public day)" if kind is Kind.TIMES else ""
@@ -537,137 +575,14 @@ def _as_text(argument: str) -> str:
     return "name it in quotes"
 
 
-# SENSITIVE. Records of which some columns are worked out by models, record by record, as they are read.
-
-
-READ = Grid(0, 1, cells=1)
-"""Stands where a column is read as numbers, whatever they are."""
-
-
-class NumberSource(CountSource, Protocol):
-    """Records that can be read, batch by batch, by what works out scores."""
-
-    @property
-    def moment(self) -> int | None:
-        """A number of the state of the data; another state has another. None: nobody can tell states apart."""
-
-    def each_batch(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
-        """Give `take` the numbers of used records, or the places of their categories, batch by batch; NaN: missing."""
-
-    def places(self, axes: Axes) -> NDArray[np.int64]:
-        """The cell of each used record, the last axis fastest; one that is missing on any axis lies behind them all.
-
-        For the owner of the records alone, who shares them out.
-        """
-
-    def close(self) -> None:
-        """Let go of the records, and of all that was kept of them."""
-
-
-class Scored:
-    """A `CountSource` in whose axes a model may stand for a column. What has no model is counted as without it.
-
-    Formal guarantees: the score of a record is a function of that record (`Predictor`), so counts, sums and prefixes
-    of scores differ between neighbours no more than those of a column. After `check` no record makes any of these fail.
-    """
-
-    __slots__ = ("_records",)
-
-    def __init__(self, records: NumberSource) -> None:
-        self._records = records
-
-    def __repr__(self) -> str:
-        return "Scored(hidden)"
-
-    def close(self) -> None:
-        self._records.close()
-
-    @property
-    def moment(self) -> int | None:
-        return self._records.moment
-
-    def check(self, axes: Axes) -> None:
-        """Refuse axes that the schema does not allow, and models whose columns are not there."""
-        self._records.check(axes if not _has_model(axes) else _inputs(axes))
-
-    def counts(self, axes: Axes) -> NDArray[np.int64]:
-        if not _has_model(axes):
-            return self._records.counts(axes)
-        tally = engines.CellCounts(_cells(axes))
-        self._each(axes, tally.add)
-        return tally.found
-
-    def sums(self, axes: Axes, half: int) -> list[int]:
-        if not _has_model(axes):
-            return self._records.sums(axes, half)
-        return self._added(axes, engines.offsets(half))
-
-    def squares(self, axes: Axes, half: int) -> list[int]:
-        if not _has_model(axes):
-            return self._records.squares(axes, half)
-        return self._added(axes, engines.squared_offsets(half))
-
-    def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
-        if not _has_model(axes):
-            return self._records.prefixes(axes, at)
-        tally = engines.PrefixCounts(axes, at, _told(axes))
-        self._each(axes, tally.add)
-        return tally.found
-
-    def places(self, axes: Axes) -> NDArray[np.int64]:
-        if not _has_model(axes):
-            return self._records.places(axes)
-        found, cells = [np.empty(0, dtype=np.int64)], _cells(axes)
-        self._each(axes, lambda columns: found.append(cells.places(columns)))
-        return np.concatenate(found)
-
-    def weighed(self, query: WeighedQuery) -> list[int]:
-        return _weighed(query, self._each)
-
-    def confirmed(self, query: SubsetQuery) -> int:
-        return self._records.confirmed(query)
-
-    def units(self) -> int:
-        return self._records.units()
-
-    def unit_sizes(self, doublings: int) -> IntArray:
-        return self._records.unit_sizes(doublings)
-
-    def sized_units(self, axis: Axis | Categories, doublings: int) -> IntArray:
-        return self._records.sized_units(axis, doublings)
-
-    def names(self, axis: Categories) -> dict[str, int]:
-        return self._records.names(axis)
-
-    def _added(self, axes: Axes, amounts: engines.Amounts) -> list[int]:
-        tally = engines.CellSums(_cells(axes), amounts)
-        self._each(axes, tally.add)
-        return tally.found
-
-    def _each(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
-        """Give `take` one column for each axis: numbers, places of categories, or what a model makes of several."""
-
-        def worked_out(columns: Sequence[FloatArray]) -> None:
-            left = list(columns)
-            found = []
-            for axis in axes:
-                own, left = left[: _width(axis)], left[_width(axis) :]
-                found.append(axis.column.values(own) if isinstance(axis.column, Predictor) else own[0])
-            take(found)
-
-        self._records.each_batch(_inputs(axes), worked_out)
+# SENSITIVE. Columns that are worked out by models, record by record, as they are read.
 
 
 def _has_model(axes: Axes) -> bool:
     return any(isinstance(axis.column, Predictor) for axis in axes)
 
 
-def _inputs(axes: Axes) -> list[Axis | Categories]:
-    """The columns that are read: each axis itself, or the columns of its model."""
-    return [each for axis in axes for each in _read(axis)]
-
-
-def _read(axis: Axis | Categories) -> list[Axis | Categories]:
+def _inputs(axis: Axis | Categories) -> list[Any]:
     if not isinstance(axis.column, Predictor):
         return [axis]
     return [
@@ -676,8 +591,14 @@ def _read(axis: Axis | Categories) -> list[Axis | Categories]:
     ]
 
 
-def _width(axis: Axis | Categories) -> int:
-    return len(axis.column.inputs) if isinstance(axis.column, Predictor) else 1
+def _worked_out(axes: Axes, columns: Sequence[FloatArray]) -> list[FloatArray]:
+    """A column for each axis: as it was read, or what its model makes of several."""
+    left, found = list(columns), []
+    for axis in axes:
+        width = len(_inputs(axis))
+        own, left = left[:width], left[width:]
+        found.append(axis.column.values(own) if isinstance(axis.column, Predictor) else own[0])
+    return found
 
 
 def _told(axes: Axes) -> list[bool]:
