@@ -4,8 +4,8 @@ data."""
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator
+from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 from math import sqrt
@@ -634,7 +634,7 @@ class Session:
     def _run(self, plan: Plan, grant: Grant, allotment: Allotment) -> Release:
         records = self._opened(plan.adjacency.unit)
         self._require_moment(records, grant)
-        curator = Curator(records, _Notes(self._ledger, grant, allotment.part))
+        curator = Curator(records, self._ledger.memory_of(grant, allotment.part))
         return self._trust.run(plan, [curator], allotment, self._randomness)
 
     def _require_moment(self, records: Records, grant: Grant) -> None:
@@ -671,21 +671,6 @@ class Session:
         records = self._opened()
         if self._neighbours.knows_units and records.units() != self._units:
             raise Refused("units", f"{self._units} were promised in public; the table has another number of units")
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class _Notes:
-    """SECRET. Memory that is as durable as the ledger: it lies in it."""
-
-    ledger: Ledger
-    grant: Grant
-    part: int
-
-    def recall(self, names: Sequence[str]) -> dict[str, int]:
-        return self.ledger.recall(self.grant, self.part, names)
-
-    def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
-        return self.ledger.remember(self.grant, self.part, notes)
 
 
 def _trust(trust: TrustModel[Curator] | None, engine: object) -> TrustModel[Curator]:

@@ -188,7 +188,7 @@ class Site:
     def _vector(self, plan: Plan, allotment: Allotment) -> Vector:
         """SECRET: charge, count, and add this site's shares of the noise."""
         grant = self._charged(plan, allotment)
-        memory = _Notes(self._ledger, grant, allotment.part)
+        memory = self._ledger.memory_of(grant, allotment.part)
         vector = self._terms.model.vector(plan, self._opened(), memory, self._randomness)
         return np.asarray(vector, dtype=np.uint64)
 
@@ -240,21 +240,6 @@ class Site:
             raise Refused("units", f"{self._units} were promised in public; the table has another number of units")
         if terms.most_rows is not None and used_rows(records, terms.columns, terms.unit) > terms.most_rows:
             raise Refused("most_rows", f"at most {terms.most_rows} records were promised; the table has more")
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class _Notes:
-    """SECRET. Memory of noisy sums of blocks, in the ledger."""
-
-    ledger: Ledger
-    grant: Grant
-    part: int
-
-    def recall(self, names: Sequence[str]) -> dict[str, int]:
-        return self.ledger.recall(self.grant, self.part, names)
-
-    def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
-        return self.ledger.remember(self.grant, self.part, notes)
 
 
 class Answering(Protocol):

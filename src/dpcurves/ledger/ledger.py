@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import TypeVar
@@ -260,6 +261,10 @@ class Ledger:
         """
         return self._read(lambda chain: find_notes(chain, grant, part, names))
 
+    def memory_of(self, grant: Grant, part: int) -> PartMemory:
+        """SECRET: what is noted for a part of a grant, as `Memory` of a mechanism."""
+        return PartMemory(self, grant, part)
+
     def advance(self, grant: Grant, ticks: Mapping[int, str], state: bytes) -> Mapping[int, str]:
         """Store the answers to the next ticks of a stream and replace its secret state, durably: both or neither.
 
@@ -416,3 +421,18 @@ class Ledger:
 
     def _write(self, work: Callable[[Chain], Result]) -> Result:
         return self._database.write(lambda one: work(Chain(one, self._key, lock_book(one, self._key))))
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class PartMemory:
+    """SECRET. Memory that is as durable as the ledger: it lies in it."""
+
+    ledger: Ledger
+    grant: Grant
+    part: int
+
+    def recall(self, names: Sequence[str]) -> dict[str, int]:
+        return self.ledger.recall(self.grant, self.part, names)
+
+    def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
+        return self.ledger.remember(self.grant, self.part, notes)
