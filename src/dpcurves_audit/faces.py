@@ -486,9 +486,7 @@ def _compared() -> tuple[Any, ...]:
 
 
 def _questions() -> Iterator[Audited]:
-    from dpcurves.data import Grid
-
-    grid = Grid(0, 1, cells=GRID_CELLS)
+    grid = dp.Grid(0, 1, cells=GRID_CELLS)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, HALF_RHO):
             told = f"{loss}, {neighbours.value}"
@@ -524,15 +522,10 @@ def _lines(neighbours: Neighbours) -> Family:
 
 
 def _faces() -> Iterator[Audited]:
-    from dpcurves.data import Grid
-
-    grid = Grid(0, 1, cells=GRID_CELLS)
+    grid = dp.Grid(0, 1, cells=GRID_CELLS)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
-        for name, each in QUESTIONS.items():
+        for name, each in {**QUESTIONS, **(OTHERS if neighbours is REPLACE_ONE else {})}.items():
             door: Door = FaceDoor(f"face of {name}", each.question(grid), ONE, neighbours)
-            yield Audited(f"{name}: {neighbours.value}", door, each.family(EDGES, adjacency=neighbours), ONE, "face")
-        for name, each in OTHERS.items() if neighbours is REPLACE_ONE else ():
-            door = FaceDoor(f"face of {name}", each.question(grid), ONE, neighbours)
             yield Audited(f"{name}: {neighbours.value}", door, each.family(EDGES, adjacency=neighbours), ONE, "face")
         door = FaceDoor("face of found groups", UNLISTED, WITH_DELTA, neighbours)
         listed = named(EDGES, adjacency=neighbours)
