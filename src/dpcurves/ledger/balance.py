@@ -130,16 +130,14 @@ def open_balance(chain: Chain, account: accounts.Account) -> None:
     """Enter a new account that has spent nothing."""
     chain.append(
         ACCOUNTS,
-        {
-            "dataset": account.dataset,
-            "neighbours": account.neighbours.value,
-            "unit_column": account.unit.column,
-            "unit_records": account.unit.records,
-            "currency": accounts.told_with(account.currency.value, account.cap.delta),
-            "cap": account.limit.billionths,
-            "spent": 0,
-            "seal": chain.seal_spent((account.dataset,), 0),
-        },
+        dataset=account.dataset,
+        neighbours=account.neighbours.value,
+        unit_column=account.unit.column,
+        unit_records=account.unit.records,
+        currency=accounts.told_with(account.currency.value, account.cap.delta),
+        cap=account.limit.billionths,
+        spent=0,
+        seal=chain.seal_spent((account.dataset,), 0),
     )
 
 
@@ -292,15 +290,13 @@ def set_allowance(chain: Chain, allowance: accounts.Allowance, together: account
     _require_room(account, standing.values(), owner, limit, together)
     chain.append(
         ALLOWANCES,
-        {
-            **dict(zip(_COLUMNS, owner, strict=True)),
-            "currency": limit.currency.value,
-            "most": limit.billionths,
-            "together": together.value,
-            "set_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "spent": spent,
-            "seal": chain.seal_spent(owner, spent),
-        },
+        **dict(zip(_COLUMNS, owner, strict=True)),
+        currency=limit.currency.value,
+        most=limit.billionths,
+        together=together.value,
+        set_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        spent=spent,
+        seal=chain.seal_spent(owner, spent),
     )
 
 

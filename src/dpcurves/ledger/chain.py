@@ -658,7 +658,7 @@ class Chain:
         """The predecessor of the first entry in the hash chain."""
         return self.book.beginning(self._key)
 
-    def append(self, table: sql.Table, row: Mapping[str, Fact]) -> int:
+    def append(self, table: sql.Table, **row: Fact) -> int:
         """Write an entry, and its place in the book. Returns its number."""
         self.append_all(table, [row])
         return self.book.entries

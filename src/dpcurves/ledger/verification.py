@@ -171,17 +171,15 @@ class Charge:
         """Write the charge into the ledger."""
         entry = chain.append(
             GRANTS,
-            {
-                "request": self.request,
-                "dataset": self.account.dataset,
-                "purpose": self.purpose,
-                "binding": self.binding,
-                "epsilon": None if self.loss.epsilon is None else str(self.loss.epsilon),
-                "rho": accounts.told_with(str(self.loss.rho), self.loss.delta),
-                "amount": self.price.billionths,
-                "units": self.units,
-                "charged_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            },
+            request=self.request,
+            dataset=self.account.dataset,
+            purpose=self.purpose,
+            binding=self.binding,
+            epsilon=None if self.loss.epsilon is None else str(self.loss.epsilon),
+            rho=accounts.told_with(str(self.loss.rho), self.loss.delta),
+            amount=self.price.billionths,
+            units=self.units,
+            charged_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         return accounts.Grant(self.request, self.loss, self.account.dataset, entry)
 
@@ -257,7 +255,7 @@ def keep_answer(chain: Chain, grant: accounts.Grant, turn: int, part: int, answe
     if first is not None:
         return first
     require_unbroken(chain, Head(grant.id, require_grant(chain, grant)))
-    chain.append(ANSWERS, {"grant": grant.id, "turn": turn, "part": part, "answer": answer})
+    chain.append(ANSWERS, grant=grant.id, turn=turn, part=part, answer=answer)
     return answer
 
 
@@ -304,7 +302,7 @@ class Entered:
 
 def enter_event(chain: Chain, event: Event) -> None:
     """Write an event into the ledger."""
-    chain.append(EVENTS, {**asdict(event), "happened_at": datetime.now(UTC).isoformat(timespec="seconds")})
+    chain.append(EVENTS, **asdict(event), happened_at=datetime.now(UTC).isoformat(timespec="seconds"))
 
 
 def events_of(chain: Chain, after: int, most: int, dataset: str | None) -> tuple[Entered, ...]:
