@@ -303,7 +303,7 @@ class Records:
         self.close()
 
     def renamed(self, names: Mapping[str, str]) -> Records:
-        """The same records, whose columns are called by these names in questions."""
+        """Let questions call columns by these names, each with that of the schema."""
         return Records(self._engine, self._one_at_a_time, dict(names))
 
     def each_batch(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
