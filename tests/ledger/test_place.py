@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from dpcurves.ledger import Account, Ledger, chain, sqlite
+from dpcurves.ledger import Account, Ledger, sqlite
 from dpcurves.ledger.chain import Key
 
 pytestmark = pytest.mark.usefixtures("no_environment_key")
@@ -146,7 +146,7 @@ def test_a_ledger_that_cannot_be_made_leaves_no_key(
 
     url = f"sqlite:///{tmp_path}/budget.db"
     with monkeypatch.context() as full:
-        full.setattr(sqlite.FilePlace if stage == "_write" else chain, stage, fill_up)
+        full.setattr(sqlite.FilePlace if stage == "_write" else sqlite, stage, fill_up)
         assert refusal(url) == f"ledger: '{tmp_path}/budget.db': it cannot be made (No space left on device)"
     assert list(tmp_path.iterdir()) == []
     Ledger.open(url).create(flights)

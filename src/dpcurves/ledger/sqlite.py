@@ -20,6 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ..arguments import Refused
 from . import chain
+from .chain import appear, write_key
 
 # Ledgers in an SQLite file, with a FIFO lock for writers, and ledgers in memory.
 
@@ -224,12 +225,12 @@ class FilePlace:
     def _name(self, draft: Path, key: chain.Key) -> None:
         """Give the ledger its name, and its key before it: a key that fails to get a ledger is removed again."""
         if key is not self._new:
-            chain.appear(draft, self._path)
+            appear(draft, self._path)
             return
         try:
-            if not chain.write_key(self._key_path, self._digits):
+            if not write_key(self._key_path, self._digits):
                 self.require_unbegun()
-            elif not chain.appear(draft, self._path):
+            elif not appear(draft, self._path):
                 self._remove_key()
         except BaseException:
             if not self.is_there():
