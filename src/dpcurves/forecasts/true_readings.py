@@ -21,7 +21,7 @@ from ..ledger import Allotment, QuestionBudget
 from ..noise.randomness import FleetingMemory, Randomness
 from ..privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from ..queries import Query, SubsetQuery
-from ..records import CountSource, Records, open_records
+from ..records import Records, open_records
 from ..session import pay_and_converse, rehearse
 from ..trust import Central, Curator
 
@@ -85,7 +85,7 @@ def confirmed(question: curves.VerifyQuestion, table: Mapping[str, Any]) -> int:
 class _Reply:
     """A conversation's replies: a part is opened when it is paid for, and asked again under the same payment."""
 
-    def __init__(self, records: CountSource, trust: Central, adjacency: Any, randomness: Randomness) -> None:
+    def __init__(self, records: Records, trust: Central, adjacency: Any, randomness: Randomness) -> None:
         self._of = records, trust, adjacency, randomness
         self._memories: dict[int, FleetingMemory] = {}
         self._paid: dict[int, Release] = {}
@@ -103,7 +103,7 @@ class _Reply:
         return trust.run(plan, [Curator(records, self._memories[allotment.part])], allotment, randomness)
 
 
-def _counted_once(records: Records) -> CountSource:
+def _counted_once(records: Records) -> Records:
     """These public records, of which what was counted is kept: most answers begin with the same counts."""
     kept = dict[Any, Any]()
 
@@ -114,7 +114,7 @@ def _counted_once(records: Records) -> CountSource:
         return kept[key]
 
     counted = ("check", "counts", "sums", "squares", "prefixes", "weighed", "confirmed", "units")
-    return cast("CountSource", SimpleNamespace(**{name: partial(of, name) for name in counted}))
+    return cast("Records", SimpleNamespace(**{name: partial(of, name) for name in counted}))
 
 
 Columns = Mapping[str, Any]

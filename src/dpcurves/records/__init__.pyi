@@ -1,6 +1,6 @@
-from .counting import CountSource, Records, tabulate
+from .counting import Records, tabulate
 from .opening import open_records
 
 __all__ = [
-    "CountSource", "Records", "open_records", "tabulate",
+    "Records", "open_records", "tabulate",
 ]  # fmt: skip

@@ -176,70 +176,6 @@ READ = Grid(0, 1, cells=1)
 """Stands where a column of a model is read as numbers, whatever they are."""
 
 
-class CountSource(Protocol):
-    """The interface of an engine that counts. Exact integers leave it, for a trust model to add noise to.
-
-    Raises:
-        ValueError: from each method, as from `check`; or the source cannot be read at all.
-    """
-
-    def check(self, axes: Axes) -> None:
-        """Refuse, by the schema alone, axes that cannot be counted.
-
-        Raises:
-            ValueError: a column is not there, or holds no numbers where an axis needs them, or declares a type of
-                which no value equals one of the categories.
-        """
-
-    def counts(self, axes: Axes) -> NDArray[np.int64]:
-        """Used records per cell, the last axis fastest, and behind them those that are missing on any axis."""
-
-    def sums(self, axes: Axes, half: int) -> list[int]:
-        """Per cell the exact sum of ``Grid.offset_of(values, half)`` of the last axis; behind them a 0.
-
-        Raises:
-            ValueError: the last axis has no grid, or `half` is no half.
-        """
-
-    def squares(self, axes: Axes, half: int) -> list[int]:
-        """Per cell the exact sum of ``2 * offset**2 - half**2`` of those offsets; behind them a 0.
-
-        Raises:
-            ValueError: as `sums`; or `half` is above 2**26.
-        """
-
-    def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
-        """Used records in the first slots of the table, so many for each entry; behind them the missing ones.
-
-        No cell is laid out: the grid of the last axis may have as many as doubles can tell apart.
-
-        Raises:
-            ValueError: the last axis has no grid.
-        """
-
-    def weighed(self, query: WeighedQuery) -> list[int]:
-        """Per cell what the used records add by their weights, and behind them what the query says.
-
-        Raises:
-            ValueError: the column of weights is not there, or holds no numbers.
-        """
-
-    def confirmed(self, query: SubsetQuery) -> int:
-        """In how many subsets of the units the coefficient lies between its bounds."""
-
-    def units(self) -> int:
-        """The number of units; the records without a unit are one together."""
-
-    def unit_sizes(self, doublings: int) -> IntArray:
-        """Units by their number of records, in cells that end at powers of two, and one beyond them."""
-
-    def sized_units(self, axis: Axis | Categories, doublings: int) -> IntArray:
-        """Units in the same cells, each by the cell of one of its records; behind them those without a value there."""
-
-    def names(self, axis: Categories) -> dict[str, int]:
-        """Number of units with each value of a column, by its text."""
-
-
 @runtime_checkable
 class CountsUnits(Protocol):
     """An engine that can tell how many records units have."""
@@ -270,8 +206,9 @@ class SharesRows(Protocol):
 class Records:
     """Opened records, of which at most ``unit.records`` of each unit are used. Shows nothing of them.
 
-    Axes call columns as questions do, and a model may stand for a column: its score of a record is a function of that
-    record (`Predictor`), worked out as it is read, so that it is counted as a column of such numbers would be.
+    Exact integers leave it, for a trust model to add noise to. Axes call columns as questions do, and a model may stand
+    for a column: its score of a record is a function of that record (`Predictor`), worked out as it is read, so that it
+    is counted as a column of such numbers would be.
 
     Args:
         engine: The engine that counts them.
@@ -282,6 +219,9 @@ class Records:
     norm if it came or went, and by twice that if it was replaced; their `sums` by at most `half` times that, their
     `squares` by ``half**2`` times that, and what is `weighed` by the query's sensitivity times that. After `check`, no
     record makes any of these fail.
+
+    Raises:
+        ValueError: from each method that counts, as from `check`; or the source cannot be read at all.
     """
 
     __slots__ = ("_counted_units", "_engine", "_names", "_one_at_a_time")
@@ -343,6 +283,12 @@ class Records:
             raise Refused("rows_per_unit", "this engine does not count rows of units: state a bound")
 
     def check(self, axes: Axes) -> None:
+        """Refuse, by the schema alone, axes that cannot be counted.
+
+        Raises:
+            ValueError: a column is not there, or holds no numbers where an axis needs them, or declares a type of
+                which no value equals one of the categories.
+        """
         if not axes:
             raise Refused("axes", "at least one is needed")
         for axis, column, _ in self._bound(axes):
@@ -358,18 +304,29 @@ class Records:
             self._engine.prepare(self._bound(axes))
 
     def counts(self, axes: Axes) -> NDArray[np.int64]:
+        """Used records per cell, the last axis fastest, and behind them those that are missing on any axis."""
         if _has_model(axes):
             return self._tallied(axes, engines.CellCounts(_cells(axes))).found
         self.check(axes)
         return self._hidden(lambda: self._engine.counts(self._bound(axes)))
 
     def sums(self, axes: Axes, half: int) -> list[int]:
+        """Per cell the exact sum of ``Grid.offset_of(values, half)`` of the last axis; behind them a 0.
+
+        Raises:
+            ValueError: the last axis has no grid, or `half` is no half.
+        """
         if _has_model(axes):
             return self._tallied(axes, engines.CellSums(_cells(axes), engines.offsets(half))).found
         self._check_sums(axes, half)
         return self._hidden(lambda: self._engine.sums(self._bound(axes), half))
 
     def squares(self, axes: Axes, half: int) -> list[int]:
+        """Per cell the exact sum of ``2 * offset**2 - half**2`` of those offsets; behind them a 0.
+
+        Raises:
+            ValueError: as `sums`; or `half` is above 2**26.
+        """
         if _has_model(axes):
             return self._tallied(axes, engines.CellSums(_cells(axes), engines.squared_offsets(half))).found
         self._check_sums(axes, half)
@@ -384,6 +341,13 @@ class Records:
         axes[-1].grid.offset_of(np.empty(0), half)  # refuses a wrong half where this may still be said
 
     def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
+        """Used records in the first slots of the table, so many for each entry; behind them the missing ones.
+
+        No cell is laid out: the grid of the last axis may have as many as doubles can tell apart.
+
+        Raises:
+            ValueError: the last axis has no grid.
+        """
         if _has_model(axes):
             return self._tallied(axes, engines.PrefixCounts(axes, at, _told(axes))).found
         self.check(axes)
@@ -404,6 +368,11 @@ class Records:
         return np.concatenate(found)
 
     def weighed(self, query: WeighedQuery) -> list[int]:
+        """Per cell what the used records add by their weights, and behind them what the query says.
+
+        Raises:
+            ValueError: the column of weights is not there, or holds no numbers.
+        """
         return self._tallied(query.read_axes, engines.CellAmounts(_cells(query.axes), query)).found
 
     def _tallied(self, axes: Axes, tally: Tally) -> Tally:
@@ -411,6 +380,7 @@ class Records:
         return tally
 
     def confirmed(self, query: SubsetQuery) -> int:
+        """In how many subsets of the units the coefficient lies between its bounds."""
         self.check(query.axes)
         bound = self._bound(query.axes)
 
@@ -422,6 +392,7 @@ class Records:
         return self._hidden(fit)
 
     def units(self) -> int:
+        """The number of units; the records without a unit are one together."""
         if self._counted_units is None:
             self._counted_units = self._hidden(self._engine.units)
         return self._counted_units
@@ -490,7 +461,7 @@ def _as_typed(axis: Axis | Categories, column: Column) -> Column:
     return column
 
 
-def tabulate(records: CountSource, query: Query) -> NDArray[Any]:
+def tabulate(records: Records, query: Query) -> NDArray[Any]:
     """The exact table of `query`: 64-bit integers; for sums, Python's integers in an array of objects.
 
     Sensitive: for trust models alone, which add noise to it at once.
@@ -499,18 +470,18 @@ def tabulate(records: CountSource, query: Query) -> NDArray[Any]:
 
 
 @singledispatch
-def _table(query: Query, records: CountSource) -> NDArray[Any]:
+def _table(query: Query, records: Records) -> NDArray[Any]:
     return records.counts(query.axes)
 
 
 @_table.register
-def _(query: SubsetQuery, records: CountSource) -> NDArray[Any]:
+def _(query: SubsetQuery, records: Records) -> NDArray[Any]:
     return np.array([records.confirmed(query), 0])
 
 
 @_table.register(NamesQuery)
 @_table.register(RankedNamesQuery)
-def _(query: Query, records: CountSource) -> NDArray[Any]:
+def _(query: Query, records: Records) -> NDArray[Any]:
     (axis,) = query.axes
     if not isinstance(axis, Categories):
         raise WrongKind("axes", "names are listed of a column of categories")
@@ -519,33 +490,33 @@ def _(query: Query, records: CountSource) -> NDArray[Any]:
 
 
 @_table.register
-def _(query: UnitSizesQuery, records: CountSource) -> NDArray[Any]:
+def _(query: UnitSizesQuery, records: Records) -> NDArray[Any]:
     return np.append(records.unit_sizes(MOST_DOUBLINGS), 0)
 
 
 @_table.register
-def _(query: SizedUnitsQuery, records: CountSource) -> NDArray[Any]:
+def _(query: SizedUnitsQuery, records: Records) -> NDArray[Any]:
     (axis,) = query.read_axes
     return records.sized_units(axis, MOST_DOUBLINGS)
 
 
 @_table.register
-def _(query: SumQuery, records: CountSource) -> NDArray[Any]:
+def _(query: SumQuery, records: Records) -> NDArray[Any]:
     return np.array(records.sums(query.axes, query.half), dtype=object)
 
 
 @_table.register
-def _(query: SquareQuery, records: CountSource) -> NDArray[Any]:
+def _(query: SquareQuery, records: Records) -> NDArray[Any]:
     return np.array(records.squares(query.axes, query.half), dtype=object)
 
 
 @_table.register
-def _(query: PrefixQuery, records: CountSource) -> NDArray[Any]:
+def _(query: PrefixQuery, records: Records) -> NDArray[Any]:
     return np.array(records.prefixes(query.axes, query.at))
 
 
 @_table.register
-def _(query: WeighedQuery, records: CountSource) -> NDArray[Any]:
+def _(query: WeighedQuery, records: Records) -> NDArray[Any]:
     return np.array(records.weighed(query), dtype=object)
 
 

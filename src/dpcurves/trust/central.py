@@ -20,7 +20,7 @@ from ..strategies import adaptively, at_once, formerly
 from .base import Answer, require
 
 if TYPE_CHECKING:
-    from ..records import CountSource
+    from ..records import Records
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -32,7 +32,7 @@ class Curator:
         memory: Records opened under the paid part that is asked for now.
     """
 
-    records: CountSource
+    records: Records
     memory: Memory
 
 
