@@ -13,18 +13,9 @@ from sqlalchemy import Connection
 
 from ..arguments import Refused
 from ..privacy import PrivacyLoss
+from . import balance as balances
 from . import verification
 from .account import Account, Allowance, Grant, Member, Together
-from .balance import (
-    Balance,
-    all_balances,
-    find_allowance,
-    find_balance,
-    open_balance,
-    require_balance,
-    set_allowance,
-    write_spent,
-)
 from .chain import VERSION, Chain, Database, Key, find_key, lock_book, read_book, require_version, upgrade
 from .sqlite import place_of
 from .statement import Remaining, Statement, pay, require_paid_by, require_remaining, statement_of
@@ -119,9 +110,9 @@ class Ledger:
         """
 
         def work(chain: Chain) -> None:
-            balance = find_balance(chain, account.dataset)
+            balance = balances.find_balance(chain, account.dataset)
             if balance is None:
-                open_balance(chain, account)
+                balances.open_balance(chain, account)
             else:
                 balance.account.require_same(account)
 
@@ -137,7 +128,7 @@ class Ledger:
 
     def accounts(self) -> tuple[Account, ...]:
         """The facts of all datasets, in the order in which they were opened."""
-        return tuple(balance.account for balance in self._read(all_balances))
+        return tuple(balance.account for balance in self._read(balances.all_balances))
 
     def charge(
         self, dataset: str, loss: PrivacyLoss, *, purpose: str, request: str, binding: str, units: int | None,
@@ -186,10 +177,10 @@ class Ledger:
 
         def work(chain: Chain) -> None:
             verification.require_whole(chain)
-            before = find_allowance(chain, allowance)
+            before = balances.find_allowance(chain, allowance)
             if before is not None:
                 verification.require_paid(chain, before)
-            set_allowance(chain, allowance, together)
+            balances.set_allowance(chain, allowance, together)
             if event is not None:
                 verification.enter_event(chain, event)
 
@@ -306,13 +297,13 @@ class Ledger:
         """
         return self._read(lambda chain: verification.find_grant(chain, dataset, request))
 
-    def balance(self, dataset: str) -> Balance:
+    def balance(self, dataset: str) -> balances.Balance:
         """The spent and the remaining budget of a dataset: a statement without its charges. Reads one row.
 
         Raises:
             ValueError: it has no account, or the row was changed without the key.
         """
-        return self._read(lambda chain: require_balance(chain, dataset))
+        return self._read(lambda chain: balances.require_balance(chain, dataset))
 
     def delta_spent(self, dataset: str) -> Fraction:
         """The deltas of all charges of a dataset together.
@@ -392,7 +383,7 @@ class Ledger:
         entered = ExitStack()
 
         def work(chain: Chain) -> Grant:
-            balance = require_balance(chain, dataset)
+            balance = balances.require_balance(chain, dataset)
             charge = verification.Charge(balance.account, loss, *asked)
             price = charge.price
             charge.require_same_units(chain)
@@ -404,7 +395,7 @@ class Ledger:
                 verification.require_whole(chain)
                 verification.require_paid(chain, balance)
                 charge.require_delta(chain)
-                write_spent(chain, balance.after(price, charge.purpose))
+                balances.write_spent(chain, balance.after(price, charge.purpose))
                 grant = charge.enter(chain)
                 if member is not None:
                     pay(chain, charge, grant, member)

@@ -17,18 +17,7 @@ from ..arguments import Refused, WrongKind, shown
 from ..arrays import BoolArray, FloatArray, IntArray, compiled
 from ..data import Axis, Categories, FoundCategories, Grid, Predictor, TypedAxis, Unlisted
 from ..privacy import Unit
-from ..queries.query import (
-    MOST_DOUBLINGS,
-    NamesQuery,
-    PrefixQuery,
-    Query,
-    RankedNamesQuery,
-    SizedUnitsQuery,
-    SquareQuery,
-    SubsetQuery,
-    SumQuery,
-    UnitSizesQuery,
-)
+from ..queries import query as queries
 from ..queries.weighed import WeighedQuery
 from .engines import engine as engines
 from .source import Column, Kind, hidden, place_of
@@ -46,7 +35,7 @@ LARGEST_LOGIT = 40.0
 LONGEST_STEP = 4.0
 
 
-def confirmed(query: SubsetQuery, columns: Sequence[FloatArray], subset: FloatArray) -> int:
+def confirmed(query: queries.SubsetQuery, columns: Sequence[FloatArray], subset: FloatArray) -> int:
     """In how many subsets the fit exists and the coefficient lies between the bounds.
 
     Formal guarantees: what one subset says depends on the multiset of its records alone. They are sorted by all that
@@ -83,7 +72,7 @@ def _range(axis: Axis) -> tuple[float, float]:
     return axis.grid.lower / 2 + axis.grid.upper / 2, axis.grid.upper / 2 - axis.grid.lower / 2
 
 
-def _bounds(query: SubsetQuery) -> tuple[float, float]:
+def _bounds(query: queries.SubsetQuery) -> tuple[float, float]:
     """The bounds of the coefficient of scaled columns."""
     own = [axis for axis in query.axes[1:] for _ in range(1 if isinstance(axis, Axis) else axis.slots - 1)]
     axis, outcome = own[query.coefficient], query.outcome
@@ -379,7 +368,7 @@ class Records:
         self.each_batch(axes, tally.add)
         return tally
 
-    def confirmed(self, query: SubsetQuery) -> int:
+    def confirmed(self, query: queries.SubsetQuery) -> int:
         """In how many subsets of the units the coefficient lies between its bounds."""
         self.check(query.axes)
         bound = self._bound(query.axes)
@@ -461,7 +450,7 @@ def _as_typed(axis: Axis | Categories, column: Column) -> Column:
     return column
 
 
-def tabulate(records: Records, query: Query) -> NDArray[Any]:
+def tabulate(records: Records, query: queries.Query) -> NDArray[Any]:
     """The exact table of `query`: 64-bit integers; for sums, Python's integers in an array of objects.
 
     Sensitive: for trust models alone, which add noise to it at once.
@@ -470,18 +459,18 @@ def tabulate(records: Records, query: Query) -> NDArray[Any]:
 
 
 @singledispatch
-def _table(query: Query, records: Records) -> NDArray[Any]:
+def _table(query: queries.Query, records: Records) -> NDArray[Any]:
     return records.counts(query.axes)
 
 
 @_table.register
-def _(query: SubsetQuery, records: Records) -> NDArray[Any]:
+def _(query: queries.SubsetQuery, records: Records) -> NDArray[Any]:
     return np.array([records.confirmed(query), 0])
 
 
-@_table.register(NamesQuery)
-@_table.register(RankedNamesQuery)
-def _(query: Query, records: Records) -> NDArray[Any]:
+@_table.register(queries.NamesQuery)
+@_table.register(queries.RankedNamesQuery)
+def _(query: queries.Query, records: Records) -> NDArray[Any]:
     (axis,) = query.axes
     if not isinstance(axis, Categories):
         raise WrongKind("axes", "names are listed of a column of categories")
@@ -490,28 +479,28 @@ def _(query: Query, records: Records) -> NDArray[Any]:
 
 
 @_table.register
-def _(query: UnitSizesQuery, records: Records) -> NDArray[Any]:
-    return np.append(records.unit_sizes(MOST_DOUBLINGS), 0)
+def _(query: queries.UnitSizesQuery, records: Records) -> NDArray[Any]:
+    return np.append(records.unit_sizes(queries.MOST_DOUBLINGS), 0)
 
 
 @_table.register
-def _(query: SizedUnitsQuery, records: Records) -> NDArray[Any]:
+def _(query: queries.SizedUnitsQuery, records: Records) -> NDArray[Any]:
     (axis,) = query.read_axes
-    return records.sized_units(axis, MOST_DOUBLINGS)
+    return records.sized_units(axis, queries.MOST_DOUBLINGS)
 
 
 @_table.register
-def _(query: SumQuery, records: Records) -> NDArray[Any]:
+def _(query: queries.SumQuery, records: Records) -> NDArray[Any]:
     return np.array(records.sums(query.axes, query.half), dtype=object)
 
 
 @_table.register
-def _(query: SquareQuery, records: Records) -> NDArray[Any]:
+def _(query: queries.SquareQuery, records: Records) -> NDArray[Any]:
     return np.array(records.squares(query.axes, query.half), dtype=object)
 
 
 @_table.register
-def _(query: PrefixQuery, records: Records) -> NDArray[Any]:
+def _(query: queries.PrefixQuery, records: Records) -> NDArray[Any]:
     return np.array(records.prefixes(query.axes, query.at))
 
 
